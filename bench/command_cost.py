@@ -1,4 +1,5 @@
-"""What commands cost: `kl status` against `import click`, `git commit` with our post-commit git hook against without.
+"""What commands cost: `kl status` against `import click`, `git commit` with our post-commit git
+hook against without.
 
 python -m bench.command_cost [--rounds 15]
 """
@@ -25,7 +26,12 @@ def repository(folder: Path) -> Path:
         (folder / "pkg" / f"m{n}.py").write_text(
             f"import os\n\n\ndef f{n}() -> int:\n    return {n}\n", encoding="utf-8"
         )
-    for args in (("init", "-q"), ("config", "user.name", "b"), ("config", "user.email", "b@b"), ("add", "-A")):
+    for args in (
+        ("init", "-q"),
+        ("config", "user.name", "b"),
+        ("config", "user.email", "b@b"),
+        ("add", "-A"),
+    ):
         git(folder, *args)
     git(folder, "commit", "-qm", "Start")
     return folder
@@ -69,14 +75,20 @@ def main() -> None:
             rounds,
         )
     shown = f"(wall {with_ours:.1f} / {without:.1f} ms; goal 1.10)"
-    print(f"git commit with our post-commit / without              {with_ours / without:6.2f}   {shown}")
+    print(
+        f"git commit with our post-commit / without              {with_ours / without:6.2f}  "
+        f" {shown}"
+    )
     for name, cost, goal in (
         ("kl --version", version, ""),
         ("kl status", status, "; goal 3"),
         ("kl commits record", record, ""),
         ("kl arch check --staged (no manifest)", staged, ""),
     ):
-        print(f"{name:<40} / import click {cost / click:6.2f}   (CPU {cost:.0f} / {click:.0f} ms{goal})")
+        print(
+            f"{name:<40} / import click {cost / click:6.2f}   (CPU {cost:.0f} / {click:.0f}"
+            f" ms{goal})"
+        )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""What `kl context` costs: the process against its floor, the work inside against one bare full-text query.
+"""What `kl context` costs: the process against its floor, the work inside against one bare
+full-text query.
 
     python -m bench.context_cost [--files 11000] [--rounds 15] [--repo PATH]
 
-Makes a repository of that many Python files unless one is named (it needs a `.kl/` folder), warms it up, then measures
-all sides in turn, so that a busy machine slows all, and prints ratios of medians of CPU time. The floor is the
-interpreter, click and what git is asked (`bench.floor`); the query is that of an FTS5 table made here of the symbols.
+Makes a repository of that many Python files unless one is named (it needs a `.kl/` folder), warms
+it up, then measures all sides in turn, so that a busy machine slows all, and prints ratios of
+medians of CPU time. The floor is the interpreter, click and what git is asked (`bench.floor`); the
+query is that of an FTS5 table made here of the symbols.
 """
 
 from __future__ import annotations
@@ -33,7 +35,24 @@ from kl_hooks.workspace import Workspace, open_workspace
 FLOOR = str(Path(__file__).with_name("floor.py"))
 TASK = "fix rounding of checkout totals in the price report"
 QUERY = '"rounding" OR "checkout" OR "totals" OR "price" OR "report"'
-SYLLABLES = ["ba", "cor", "di", "fen", "gla", "hu", "jin", "ko", "lam", "mi", "nor", "pu", "ras", "se", "tol", "vex"]
+SYLLABLES = [
+    "ba",
+    "cor",
+    "di",
+    "fen",
+    "gla",
+    "hu",
+    "jin",
+    "ko",
+    "lam",
+    "mi",
+    "nor",
+    "pu",
+    "ras",
+    "se",
+    "tol",
+    "vex",
+]
 RARE = ["rounding", "checkout", "totals", "price", "report"]
 
 
@@ -56,7 +75,10 @@ def repository(folder: Path, files: int) -> Path:
             f'\n\ndef {name}(x: int) -> int:\n    """{doc.capitalize()}."""\n    return x\n'
             for name, doc in zip(names, docs, strict=True)
         )
-        path.write_text(f"import os{body}\n\nclass {chance.choice(known).title()}{n}:\n    y = 1\n", encoding="utf-8")
+        path.write_text(
+            f"import os{body}\n\nclass {chance.choice(known).title()}{n}:\n    y = 1\n",
+            encoding="utf-8",
+        )
     (folder / ".kl").mkdir()
     for args in (
         ("init", "-q"),
@@ -95,7 +117,9 @@ def full_text(ws: Workspace) -> sqlite3.Connection:
     with ws.store.reading("graph") as db:
         assert db is not None
         rows = db.rows(f"SELECT name, signature, doc, path FROM {SYMBOLS}")
-    texts = [(name, " ".join(split(name)), signature, doc, path) for name, signature, doc, path in rows]
+    texts = [
+        (name, " ".join(split(name)), signature, doc, path) for name, signature, doc, path in rows
+    ]
     made.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", texts)
     return made
 
@@ -123,14 +147,17 @@ def main() -> None:
         }
         seen = dict(zip(sides, medians(list(sides.values()), asked.rounds), strict=True))
     floor, query = seen["floor"], seen["query"]
-    show(f"kl context, warm; first call (graph built): {cold:,.0f} ms CPU; {asked.rounds} rounds", [
-        Row("floor: Python, click, git's answers", f"{floor:,.0f} ms CPU", 1.0, "floor"),
-        against("kl context, process", seen["process"], floor, "floor", 1.5),
-        against("  inside: all of it, imports done", seen["build"], floor, "floor"),
-        against("  inside: the graph brought up to date", seen["refresh"], floor, "floor"),
-        Row("bare five-word FTS5 query", f"{query:,.2f} ms CPU", 1.0, "query"),
-        against("ranking of code", seen["ranking"], query, "query", 10),
-    ])  # fmt: skip
+    show(
+        f"kl context, warm; first call (graph built): {cold:,.0f} ms CPU; {asked.rounds} rounds",
+        [
+            Row("floor: Python, click, git's answers", f"{floor:,.0f} ms CPU", 1.0, "floor"),
+            against("kl context, process", seen["process"], floor, "floor", 1.5),
+            against("  inside: all of it, imports done", seen["build"], floor, "floor"),
+            against("  inside: the graph brought up to date", seen["refresh"], floor, "floor"),
+            Row("bare five-word FTS5 query", f"{query:,.2f} ms CPU", 1.0, "query"),
+            against("ranking of code", seen["ranking"], query, "query", 10),
+        ],
+    )
 
 
 def ranking(ws: Workspace) -> None:

@@ -1,4 +1,6 @@
-"""Packages as their authors published them: downloaded by pip, each pinned by the hash of its archive."""
+"""Packages as their authors published them: downloaded by pip, each pinned by the hash of its
+archive.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,18 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 """
 """A build backend that repeats what an sdist states of itself.
 
-pip asks the backend of every sdist that it downloads for metadata, also with --no-deps (pypa/pip issue 1884). The real
-one is installed into an environment of its own for that, which takes longer than all the rest.
+pip asks the backend of every sdist that it downloads for metadata, also with --no-deps (pypa/pip
+issue 1884). The real one is installed into an environment of its own for that, which takes longer
+than all the rest.
 """
 
 
 def archive(requirement: str, folder: Path, *form: str) -> Path:
-    """The one file that pip downloads for a pinned requirement, into an empty `folder` (made if missing).
+    """The one file that pip downloads for a pinned requirement, into an empty `folder` (made if
+    missing).
 
-    `form`: options of pip that state which archive is meant. CalledProcessError, its `stderr` text, where pip can't.
+    `form`: options of pip that state which archive is meant. CalledProcessError, its `stderr` text,
+    where pip can't.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pin.txt").write_text(requirement + "\n", encoding="utf-8")
@@ -47,18 +52,29 @@ def archive(requirement: str, folder: Path, *form: str) -> Path:
 
 
 def _without_its_backend(command: list[str], folder: Path) -> bool:
-    """Whether the download succeeds with `_BACKEND` instead of the sdist's own: there are others than `_BACKENDS`."""
+    """Whether the download succeeds with `_BACKEND` instead of the sdist's own: there are others
+    than `_BACKENDS`.
+    """
     with tempfile.TemporaryDirectory() as instead:
         for name in _BACKENDS:
             (Path(instead) / name).parent.mkdir()
-            (Path(instead) / name).with_name("__init__.py").touch()  # a namespace package would come after a real one
+            (Path(instead) / name).with_name(
+                "__init__.py"
+            ).touch()  # a namespace package would come after a real one
             (Path(instead) / name).write_text(_BACKEND, encoding="utf-8")
         environ = {**os.environ, "PYTHONPATH": instead}
         command = [*command, "--no-build-isolation", "--use-pep517"]
-        return subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False).returncode == 0
+        return (
+            subprocess.run(
+                command, cwd=folder, env=environ, capture_output=True, check=False
+            ).returncode
+            == 0
+        )
 
 
-def extract(packed: tarfile.TarFile, folder: Path, members: list[tarfile.TarInfo] | None = None) -> None:
+def extract(
+    packed: tarfile.TarFile, folder: Path, members: list[tarfile.TarInfo] | None = None
+) -> None:
     """Unpack an archive that is pinned by its hash; every file belongs to who unpacks it.
 
     The filter was added in CPython 3.11.4. Without it root gives files to the archive's users,
@@ -74,7 +90,9 @@ def extract(packed: tarfile.TarFile, folder: Path, members: list[tarfile.TarInfo
 
 def sdist(requirement: str, folder: Path) -> Path:
     """The folder of an sdist's content, unpacked in `folder`."""
-    with tarfile.open(archive(requirement, folder, "--no-binary", requirement.partition("=")[0])) as packed:
+    with tarfile.open(
+        archive(requirement, folder, "--no-binary", requirement.partition("=")[0])
+    ) as packed:
         extract(packed, folder)
     (inside,) = (path for path in folder.iterdir() if path.is_dir())
     return inside

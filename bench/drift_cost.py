@@ -1,11 +1,13 @@
-"""What a check of the layers costs after one file was changed, against `import click` and against peers.
+"""What a check of the layers costs after one file was changed, against `import click` and against
+peers.
 
 python -m bench.drift_cost [--repository django|large] [--rounds 5]
 
-First the verdicts are compared: with rules that forbid everything, kl and import-linter must call the same imports
-broken; with rules that fit, none; and after a new import, that one. Exit 1 if they differ. Both are asked for direct
-imports only (`unassigned_imports: ignore`, `allow_indirect_imports`): by default kl also follows imports through files
-in no layer, for which import-linter has no equal short of all chains. What the default calls broken beyond that is
+First the verdicts are compared: with rules that forbid everything, kl and import-linter must call
+the same imports broken; with rules that fit, none; and after a new import, that one. Exit 1 if they
+differ. Both are asked for direct imports only (`unassigned_imports: ignore`,
+`allow_indirect_imports`): by default kl also follows imports through files in no layer, for which
+import-linter has no equal short of all chains. What the default calls broken beyond that is
 counted; that it calls the same direct imports broken is checked. Then the times, of the default.
 """
 
@@ -39,23 +41,33 @@ from bench.table import Row, against, missing, show
 CHANGED = "django/db/models/query.py"
 """The file that is changed: 100 kB."""
 CLICK, FLOOR, STAGED_FLOOR, CHECK, STAGED, OWN, WARM, COLD, TACH = (
-    "import click", "git and ast.parse alone", "git and ast.parse alone, staged",
-    "kl arch check", "kl arch check --staged", "our pre-commit git hook",
-    "lint-imports, warm", "lint-imports, cold", "tach check",
-)  # fmt: skip
+    "import click",
+    "git and ast.parse alone",
+    "git and ast.parse alone, staged",
+    "kl arch check",
+    "kl arch check --staged",
+    "our pre-commit git hook",
+    "lint-imports, warm",
+    "lint-imports, cold",
+    "tach check",
+)
 _NUMBERS = itertools.count()
 
 
 def write_rules(repo: Repository, rules: Allowed, unassigned_imports: str = "ignore") -> None:
     """Puts the rules there for all, and stages ours. `unassigned_imports`: as in our manifest."""
-    (repo.top / ".kl" / "architecture.yaml").write_text(manifest(rules, unassigned_imports), encoding="utf-8")
+    (repo.top / ".kl" / "architecture.yaml").write_text(
+        manifest(rules, unassigned_imports), encoding="utf-8"
+    )
     (repo.top / ".importlinter").write_text(importlinter(rules, repo.packages), encoding="utf-8")
     (repo.top / "tach.toml").write_text(tach(rules), encoding="utf-8")
     repo.git("add", "-f", ".kl/architecture.yaml")
 
 
 def edit(repo: Repository, more: str = "") -> None:
-    """Gives the changed file a content that nobody has seen, and stages it. `more`: a line at its end."""
+    """Gives the changed file a content that nobody has seen, and stages it. `more`: a line at its
+    end.
+    """
     text = repo.git("show", f"made:{CHANGED}").decode("utf-8")
     text += f"\n\ndef _bench_{next(_NUMBERS)}():\n    return {next(_NUMBERS)}\n\n\n{more}\n"
     (repo.top / CHANGED).write_text(text, encoding="utf-8")
@@ -69,26 +81,37 @@ def importing(repo: Repository) -> dict[str, str]:
 
 
 def ran(repo: Repository, *argv: str) -> str:
-    """What a check prints, whether it finds something or not. CalledProcessError where it has no verdict."""
-    run = subprocess.run(argv, cwd=repo.top, env=importing(repo), capture_output=True, text=True, check=False)
+    """What a check prints, whether it finds something or not. CalledProcessError where it has no
+    verdict.
+    """
+    run = subprocess.run(
+        argv, cwd=repo.top, env=importing(repo), capture_output=True, text=True, check=False
+    )
     if run.returncode not in (0, 1):
         raise subprocess.CalledProcessError(run.returncode, argv, run.stdout, run.stderr)
     return run.stdout
 
 
 def compared(repo: Repository, lint: str | None, title: str, *args: str) -> tuple[Edges, list[str]]:
-    """What kl calls broken now, and how import-linter sees it otherwise; one line about both is printed."""
+    """What kl calls broken now, and how import-linter sees it otherwise; one line about both is
+    printed.
+    """
     ours = broken_for_kl(ran(repo, *repo.kl("arch", "check", *args, "--format", "json")))
     if lint is None:
         print(f"  {title}: {len(ours)} imports broken; import-linter is not installed", flush=True)
         return ours, []
     other = difference(ours, broken_for_importlinter(ran(repo, lint, "--config", ".importlinter")))
-    print(f"  {title}: {len(ours)} imports broken, {len(other)} differences to import-linter", flush=True)
+    print(
+        f"  {title}: {len(ours)} imports broken, {len(other)} differences to import-linter",
+        flush=True,
+    )
     return ours, other
 
 
 def verified(repo: Repository, lint: str | None) -> tuple[str, list[str]]:
-    """Leaves rules that fit the default of kl. The import that would break one, and what differs in the verdicts."""
+    """Leaves rules that fit the default of kl. The import that would break one, and what differs in
+    the verdicts.
+    """
     names = layers(python_files(repo.top), repo.packages)
     nothing: Allowed = {name: [] for name in names}
     write_rules(repo, nothing)
@@ -98,7 +121,11 @@ def verified(repo: Repository, lint: str | None) -> tuple[str, list[str]]:
 
     write_rules(repo, nothing, "follow")
     followed = broken_for_kl(ran(repo, *repo.kl("arch", "check", "--format", "json")))
-    print(f"  imports through files in no layer followed: {len(followed - direct)} more, not compared", flush=True)
+    print(
+        f"  imports through files in no layer followed: {len(followed - direct)} more, not"
+        " compared",
+        flush=True,
+    )
     other += [f"only without following: {a} -> {b}" for a, b in sorted(direct - followed)]
 
     # what was followed is allowed in both: the times need a default check that passes
@@ -115,7 +142,9 @@ def verified(repo: Repository, lint: str | None) -> tuple[str, list[str]]:
 
 
 def checked(repo: Repository, more: str, *argv: str) -> Side:
-    """One check after one edit; the edit does not count. Its exit code is 1 where the edit breaks a rule."""
+    """One check after one edit; the edit does not count. Its exit code is 1 where the edit breaks a
+    rule.
+    """
 
     def once() -> Cost:
         edit(repo, more)
@@ -126,9 +155,17 @@ def checked(repo: Repository, more: str, *argv: str) -> Side:
 
 def sides(repo: Repository, more: str) -> Iterator[tuple[str, Side]]:
     """Name → side, of what is installed."""
-    yield CLICK, lambda: cost(sys.executable, "-c", "import click", cwd=repo.top, environ=repo.environ())
+    yield (
+        CLICK,
+        lambda: cost(sys.executable, "-c", "import click", cwd=repo.top, environ=repo.environ()),
+    )
     for name, source in ((FLOOR, "worktree"), (STAGED_FLOOR, "staged")):
-        yield name, checked(repo, "", sys.executable, str(Path(__file__).with_name("floor.py")), source, CHANGED)
+        yield (
+            name,
+            checked(
+                repo, "", sys.executable, str(Path(__file__).with_name("floor.py")), source, CHANGED
+            ),
+        )
     yield CHECK, checked(repo, more, *repo.kl("arch", "check"))
     yield STAGED, checked(repo, more, *repo.kl("arch", "check", "--staged"))
     yield OWN, checked(repo, more, str(repo.top / ".git" / "hooks" / "pre-commit"))
@@ -144,18 +181,32 @@ def rows(seen: dict[str, Cost]) -> list[Row]:
     """The table. Pure."""
     click = seen[CLICK].cpu
     made = [Row(CLICK, f"{click:,.0f} ms CPU", 1.0, CLICK)]
-    goals = ((FLOOR, None), (STAGED_FLOOR, None), (CHECK, 1.5), (STAGED, 1.5), (OWN, 0.6), (WARM, None), (COLD, None))
+    goals = (
+        (FLOOR, None),
+        (STAGED_FLOOR, None),
+        (CHECK, 1.5),
+        (STAGED, 1.5),
+        (OWN, 0.6),
+        (WARM, None),
+        (COLD, None),
+    )
     for name, goal in (*goals, (TACH, None)):
-        made.append(against(name, seen[name].cpu, click, CLICK, goal) if name in seen else missing(name))
+        made.append(
+            against(name, seen[name].cpu, click, CLICK, goal) if name in seen else missing(name)
+        )
     if WARM in seen:
-        made += [against(name, seen[name].cpu, seen[WARM].cpu, WARM, 0.25) for name in (CHECK, STAGED)]
+        made += [
+            against(name, seen[name].cpu, seen[WARM].cpu, WARM, 0.25) for name in (CHECK, STAGED)
+        ]
     return made
 
 
 def prepared(name: str) -> Repository:
     """The repository, with our git hook, and nothing of the other tools' in the way of git."""
     repo = repository(name)
-    (repo.top / ".git" / "info" / "exclude").write_text("/.import_linter_cache/\n/.tach/\n", encoding="utf-8")
+    (repo.top / ".git" / "info" / "exclude").write_text(
+        "/.import_linter_cache/\n/.tach/\n", encoding="utf-8"
+    )
     repo.forget()
     ran(repo, *repo.kl("hooks", "install", "--only", "pre-commit"))
     return repo
@@ -179,7 +230,11 @@ def main() -> int:
         size = Path(repo.top / CHANGED).stat().st_size // 1000
         for what, more in (("a body changed", ""), ("a forbidden import added", breaking)):
             seen = median_costs(dict(sides(repo, more)), asked.rounds, may_fail=(WARM, COLD, TACH))
-            show(f"Check of {asked.repository} after {what} in a file of {size} kB: {asked.rounds} rounds", rows(seen))
+            show(
+                f"Check of {asked.repository} after {what} in a file of {size} kB: {asked.rounds}"
+                " rounds",
+                rows(seen),
+            )
     finally:
         ran(repo, *repo.kl("hooks", "uninstall"))
         repo.git("reset", "-q", "--hard", "made")

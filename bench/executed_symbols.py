@@ -1,10 +1,12 @@
-"""Executed symbols: what recording them costs a suite, and whether every test that a mutant breaks had executed it.
+"""Executed symbols: what recording them costs a suite, and whether every test that a mutant breaks
+had executed it.
 
-`python -m bench.executed_symbols [--suite FOLDER …]` in an environment in which these suites run: each folder is a git
-checkout whose tests are in `tests`. Without one the quick tests of attrs, click, flask and packaging, from clones in
-`KL_BENCH_CLONES` (see `bench.suite_runs`). First it is checked that outcomes, exit status and the rest of the output
-are the same with and without symbols. The sides then run in turns, after one run that fills the cache of facts, and
-CPU time is compared, beside pytest-cov and pytest-testmon where they are installed. `--mutants N` changes N executed
+`python -m bench.executed_symbols [--suite FOLDER …]` in an environment in which these suites run:
+each folder is a git checkout whose tests are in `tests`. Without one the quick tests of attrs,
+click, flask and packaging, from clones in `KL_BENCH_CLONES` (see `bench.suite_runs`). First it is
+checked that outcomes, exit status and the rest of the output are the same with and without symbols.
+The sides then run in turns, after one run that fills the cache of facts, and CPU time is compared,
+beside pytest-cov and pytest-testmon where they are installed. `--mutants N` changes N executed
 functions of each, one at a time.
 """
 
@@ -38,16 +40,25 @@ SIDES = {
     "pytest-cov, symbols": ("--kl-symbols=on", "-p", "pytest_cov", "--cov=src"),
     "pytest-testmon": ("--no-kl", "-p", "testmon.pytest_testmon", "--testmon-noselect"),
 }
-NEEDS = {"pytest-cov": "pytest_cov", "pytest-cov, symbols": "pytest_cov", "pytest-testmon": "testmon"}
+NEEDS = {
+    "pytest-cov": "pytest_cov",
+    "pytest-cov, symbols": "pytest_cov",
+    "pytest-testmon": "testmon",
+}
 
 
 def environment(folder: Path, state: Path) -> dict[str, str]:
-    """Nothing but our plugin and what a side names; results of earlier runs in a folder of their own."""
+    """Nothing but our plugin and what a side names; results of earlier runs in a folder of their
+    own.
+    """
     variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "CI")}
     return variables | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "src")]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "KL_STATE": str(state), "COVERAGE_FILE": str(state / "coverage"), "TESTMON_DATAFILE": str(state / "testmon"),
-    }  # fmt: skip
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "src")]),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "KL_STATE": str(state),
+        "COVERAGE_FILE": str(state / "coverage"),
+        "TESTMON_DATAFILE": str(state / "testmon"),
+    }
 
 
 def command(options: Sequence[str], more: Sequence[str]) -> list[str]:
@@ -57,29 +68,60 @@ def command(options: Sequence[str], more: Sequence[str]) -> list[str]:
 
 
 def same_with_and_without(folder: Path, state: Path, more: Sequence[str]) -> bool:
-    """Whether outcomes, exit status and output are the same without us and with symbols; prints what differs."""
+    """Whether outcomes, exit status and output are the same without us and with symbols; prints
+    what differs.
+    """
     seen = []
     for name in ("plain", "with symbols"):
         run = command(SIDES[name], ["-v", *more])
         done = subprocess.run(
-            run, cwd=folder, env=environment(folder, state), capture_output=True, text=True, check=False, timeout=900
+            run,
+            cwd=folder,
+            env=environment(folder, state),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
         )
-        lines = (re.sub(r"in \d+\.\d+s.*|0x[0-9a-f]+|=+", "", line).strip() for line in done.stdout.splitlines())
-        seen.append([str(done.returncode), *(line for line in lines if not line.startswith("kl: "))])
+        lines = (
+            re.sub(r"in \d+\.\d+s.*|0x[0-9a-f]+|=+", "", line).strip()
+            for line in done.stdout.splitlines()
+        )
+        seen.append(
+            [str(done.returncode), *(line for line in lines if not line.startswith("kl: "))]
+        )
     apart = list(difflib.unified_diff(*seen, "without", "with symbols", lineterm="", n=0))
-    print(f"  outcomes, exit status and output: {'the same' if not apart else 'differ'}", *apart[:6], sep="\n  ")
+    print(
+        f"  outcomes, exit status and output: {'the same' if not apart else 'differ'}",
+        *apart[:6],
+        sep="\n  ",
+    )
     return not apart
 
 
 def overhead(folder: Path, state: Path, rounds: int, more: Sequence[str]) -> None:
     """Prints the ratio of each side to the plain run."""
-    sides = {name: some for name, some in SIDES.items() if importlib.util.find_spec(NEEDS.get(name, "pytest"))}
+    sides = {
+        name: some
+        for name, some in SIDES.items()
+        if importlib.util.find_spec(NEEDS.get(name, "pytest"))
+    }
     times: dict[str, list[float]] = {name: [] for name in sides}
-    cost(*command(sides["with symbols"], more), cwd=folder, environ=environment(folder, state), codes=(0, 1))
+    cost(
+        *command(sides["with symbols"], more),
+        cwd=folder,
+        environ=environment(folder, state),
+        codes=(0, 1),
+    )
     for _ in range(rounds):
         for name, options in sides.items():
             try:
-                used = cost(*command(options, more), cwd=folder, environ=environment(folder, state), codes=(0, 1))
+                used = cost(
+                    *command(options, more),
+                    cwd=folder,
+                    environ=environment(folder, state),
+                    codes=(0, 1),
+                )
                 times[name].append(used.cpu)
             except Failed as problem:
                 print(f"  {name}: {problem}")
@@ -88,17 +130,26 @@ def overhead(folder: Path, state: Path, rounds: int, more: Sequence[str]) -> Non
         if some:
             middle, least = statistics.median(some), min(some)
             ratios = f"{middle / base:.3f}   least {least / min(times['plain']):.3f}"
-            ratios += f"   to outcomes alone {middle / without:.3f}" if name == "with symbols" else ""
+            ratios += (
+                f"   to outcomes alone {middle / without:.3f}" if name == "with symbols" else ""
+            )
             print(f"  {name:22} {middle / 1000:7.2f} s CPU   {ratios}")
 
 
-def outcomes(folder: Path, state: Path, more: Sequence[str], options: Sequence[str]) -> dict[str, str] | None:
+def outcomes(
+    folder: Path, state: Path, more: Sequence[str], options: Sequence[str]
+) -> dict[str, str] | None:
     """Test → outcome of one run; None where the tests could not be collected."""
     with tempfile.TemporaryDirectory() as name:
         report = Path(name) / "report.xml"
         run = command(options, [*more, f"--junitxml={report}", "-o", "junit_family=xunit1"])
         done = subprocess.run(
-            run, cwd=folder, env=environment(folder, state), capture_output=True, check=False, timeout=900
+            run,
+            cwd=folder,
+            env=environment(folder, state),
+            capture_output=True,
+            check=False,
+            timeout=900,
         )
         if done.returncode not in (0, 1) or not report.exists():
             return None
@@ -108,20 +159,28 @@ def outcomes(folder: Path, state: Path, more: Sequence[str], options: Sequence[s
             bad = "error" in inside or "failure" in inside
             file, names = case.get("file") or "", (case.get("classname") or "").split(".")
             classes = names[len(Path(file).with_suffix("").parts) :]
-            found["::".join([file, *classes, case.get("name") or ""])] = "failed" if bad else "passed"
+            found["::".join([file, *classes, case.get("name") or ""])] = (
+                "failed" if bad else "passed"
+            )
         return found
 
 
 def mutated(source: str, line: int, name: str) -> str | None:
     """The source with a function that raises at once; None where there is none at this line."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name and node.lineno == line:
+        if (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name == name
+            and node.lineno == line
+        ):
             first = node.body[0]
             if first.lineno == node.lineno:
                 return None
             lines = source.splitlines(keepends=True)
             pad = " " * first.col_offset
-            start = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))])
+            start = min(
+                [first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))]
+            )
             lines.insert(start - 1, f"{pad}raise RuntimeError('mutant')\n")
             return "".join(lines)
     return None
@@ -150,22 +209,38 @@ def edges(folder: Path, state: Path, number: int, more: Sequence[str]) -> tuple[
         if found is None:
             continue
         done += 1
-        failing = [test for test, outcome in found.items() if outcome == "failed" and before.get(test) == "passed"]
-        executed = {test for test in known.tests if any(known.symbols[at].symbol == symbol for at in
-                    known.dependencies(test))}  # fmt: skip
+        failing = [
+            test
+            for test, outcome in found.items()
+            if outcome == "failed" and before.get(test) == "passed"
+        ]
+        executed = {
+            test
+            for test in known.tests
+            if any(known.symbols[at].symbol == symbol for at in known.dependencies(test))
+        }
         missed = [test for test in failing if test not in executed and test not in known.incomplete]
         broke, right = broke + len(failing), right + len(failing) - len(missed)
         if missed:
             print(f"  missed: {symbol}: {len(missed)} of {len(failing)}, such as {missed[0]}")
-    print(f"  {done} mutants broke {broke} tests; {right} had executed the mutant: {right / max(broke, 1):.4f}")
+    print(
+        f"  {done} mutants broke {broke} tests; {right} had executed the mutant:"
+        f" {right / max(broke, 1):.4f}"
+    )
     return broke, right
 
 
-def one_mutant(folder: Path, path: str, name: str, state: Path, more: Sequence[str]) -> Mapping[str, str] | None:
+def one_mutant(
+    folder: Path, path: str, name: str, state: Path, more: Sequence[str]
+) -> Mapping[str, str] | None:
     """The outcomes with a function that raises."""
     file = folder / path
     text = file.read_text(encoding="utf-8")
-    lines = [n.lineno for n in ast.walk(ast.parse(text)) if getattr(n, "name", None) == name and hasattr(n, "body")]
+    lines = [
+        n.lineno
+        for n in ast.walk(ast.parse(text))
+        if getattr(n, "name", None) == name and hasattr(n, "body")
+    ]
     changed = mutated(text, lines[0], name) if len(lines) == 1 else None
     if changed is None:
         return None
@@ -206,7 +281,15 @@ def main() -> int:
                     broke, right = edges(folder, Path(name), asked.mutants, more)
                     totals = [totals[0] + broke, totals[1] + right]
     if asked.mutants:
-        print(json.dumps({"broke": totals[0], "had_executed": totals[1], "recall": totals[1] / max(totals[0], 1)}))
+        print(
+            json.dumps(
+                {
+                    "broke": totals[0],
+                    "had_executed": totals[1],
+                    "recall": totals[1] / max(totals[0], 1),
+                }
+            )
+        )
     return 0 if same else 1
 
 

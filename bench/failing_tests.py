@@ -1,14 +1,17 @@
-"""How well a pasted test failure leads to the file to fix: cases made from the fixes in a repository's history.
+"""How well a pasted test failure leads to the file to fix: cases made from the fixes in a
+repository's history.
 
-    python -m bench.failing_tests CASES.json --make --python VENV/bin/python --repo CLONE … [--each 12] [--last 1500]
-    python -m bench.failing_tests CASES.json --repo CLONE … [--record --python VENV/bin/python] [--keep FOLDER]
+    python -m bench.failing_tests CASES.json --make --python VENV/bin/python --repo CLONE … [--each
+    12] [--last 1500] python -m bench.failing_tests CASES.json --repo CLONE … [--record --python
+    VENV/bin/python] [--keep FOLDER]
 
-`--make` RUNS THE TESTS OF THESE REPOSITORIES, with the interpreter named, in scratch clones: code of strangers, so this
-is no command of kl. A case is a commit that changes tests and source: its tests are run on its parent, those
-that fail there and pass at the commit are run once more, and what pytest prints is the task. The answer is the source
-that the commit changed. The second form grades packages for these tasks at the parent, with the failing test in place.
-With `--record` (which runs tests, too) the suite of the parent and then the failing tests are recorded before that, as
-whoever uses the plugin has them.
+`--make` RUNS THE TESTS OF THESE REPOSITORIES, with the interpreter named, in scratch clones: code
+of strangers, so this is no command of kl. A case is a commit that changes tests and source: its
+tests are run on its parent, those that fail there and pass at the commit are run once more, and
+what pytest prints is the task. The answer is the source that the commit changed. The second form
+grades packages for these tasks at the parent, with the failing test in place. With `--record`
+(which runs tests, too) the suite of the parent and then the failing tests are recorded before that,
+as whoever uses the plugin has them.
 """
 
 from __future__ import annotations
@@ -40,7 +43,16 @@ MOST_FILES = 4
 MOST_FAILING = 3
 SECONDS = 150
 _FAILED = re.compile(r"(?m)^FAILED (.+?\.py::.+?)(?: - .*)?$")
-_RECORDED = ("-p", "pytest_kl.plugin", "--kl", "-q", "--tb=no", "-o", "addopts=", "--continue-on-collection-errors")
+_RECORDED = (
+    "-p",
+    "pytest_kl.plugin",
+    "--kl",
+    "-q",
+    "--tb=no",
+    "-o",
+    "addopts=",
+    "--continue-on-collection-errors",
+)
 _PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "--color=no")
 
 
@@ -69,7 +81,15 @@ def git(folder: Path, *args: str) -> str:
 
 def scratch(repo: Path, folder: Path) -> Path:
     """A clone to check out what is wanted in."""
-    git(folder, "clone", "--quiet", "--shared", "--no-checkout", str(repo.resolve()), str(folder / repo.name))
+    git(
+        folder,
+        "clone",
+        "--quiet",
+        "--shared",
+        "--no-checkout",
+        str(repo.resolve()),
+        str(folder / repo.name),
+    )
     return folder / repo.name
 
 
@@ -83,13 +103,21 @@ def place(clone: Path, case: Case) -> None:
 def pytest(python: Path, clone: Path, *args: str) -> tuple[int, str]:
     """The exit code and the output of a run; 124 after `SECONDS`."""
     environ = environment() | {
-        "PYTHONPATH": os.pathsep.join([str(clone / "src"), str(clone)]), "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80",
-    }  # fmt: skip
+        "PYTHONPATH": os.pathsep.join([str(clone / "src"), str(clone)]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "COLUMNS": "80",
+    }
     command = [str(python), *_PYTEST, *args]
     try:
         done = subprocess.run(
-            command, cwd=clone, env=environ, capture_output=True, text=True, timeout=SECONDS, check=False
+            command,
+            cwd=clone,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return 124, ""
@@ -107,10 +135,14 @@ def candidates(repo: Repository, last: int, seed: int) -> Iterator[Case]:
 
 def _case(repo: Repository, commit: TouchedFiles) -> Case | None:
     source = {old or path for path, old in commit.changes if corpus_of(old or path) == SOURCE}
-    tests = sorted(path for path, _ in commit.changes if corpus_of(path) == OTHER and "test" in path)
+    tests = sorted(
+        path for path, _ in commit.changes if corpus_of(path) == OTHER and "test" in path
+    )
     if not tests or not 0 < len(source) <= MOST_FILES:
         return None
-    parents = git_in(repo, "rev-list", "--parents", "-n", "1", commit.sha).decode("ascii").split()[1:]
+    parents = (
+        git_in(repo, "rev-list", "--parents", "-n", "1", commit.sha).decode("ascii").split()[1:]
+    )
     if len(parents) != 1:
         return None
     known = {entry.path for entry in files_at(repo, parents[0], (".py",))}
@@ -118,13 +150,19 @@ def _case(repo: Repository, commit: TouchedFiles) -> Case | None:
     files = sorted(source & known)
     if not files or not after.issuperset(tests):
         return None
-    symbols = sorted(Replay(repo, "").changed_symbols(ReplayTask(commit.sha, parents[0], "", frozenset(files))))
+    symbols = sorted(
+        Replay(repo, "").changed_symbols(ReplayTask(commit.sha, parents[0], "", frozenset(files)))
+    )
     return Case(repo.top.name, commit.sha, parents[0], tests, files, symbols, "")
 
 
 def failure(case: Case, clone: Path, python: Path) -> Case | None:
     """The case with what pytest prints; None where no test fails at the parent only."""
-    run = [path for path in case.tests if path.rpartition("/")[2].startswith("test_") or path.endswith("_test.py")]
+    run = [
+        path
+        for path in case.tests
+        if path.rpartition("/")[2].startswith("test_") or path.endswith("_test.py")
+    ]
     if not run:
         return None
     place(clone, case)
@@ -167,7 +205,9 @@ def make(repos: Sequence[Path], python: Path, each: int, last: int, seed: int) -
 
 
 def prepared(repo: Path, folder: Path, case: Case, recording: Path | None) -> Path:
-    """A clone with the failing tests of a case in place; one that was made before is taken as it is."""
+    """A clone with the failing tests of a case in place; one that was made before is taken as it
+    is.
+    """
     (folder / case.commit).mkdir(exist_ok=True)
     clone = folder / case.commit / repo.name
     if not (clone / ".kl").exists():
@@ -196,7 +236,13 @@ def name_of(symbol: str) -> str:
     return symbol.partition(":")[2]
 
 
-def grade(cases: Sequence[Case], repos: Sequence[Path], lost: bool, recording: Path | None, keep: Path | None) -> None:
+def grade(
+    cases: Sequence[Case],
+    repos: Sequence[Path],
+    lost: bool,
+    recording: Path | None,
+    keep: Path | None,
+) -> None:
     """Print how many cases have the file to fix first, and the mean recall of files and symbols."""
     rows: list[tuple[float, ...]] = []
     for path in repos:
@@ -214,9 +260,13 @@ def grade(cases: Sequence[Case], repos: Sequence[Path], lost: bool, recording: P
                 inside = len(shown) / len(case.symbols) if case.symbols else 1.0
                 rows.append((float(bool(gold.intersection(files[:1]))), *recall, inside))
                 if lost and not rows[-1][0]:
-                    print(f"  {path.name} {case.commit[:10]} {sorted(gold)}: {files[:3]}", flush=True)
+                    print(
+                        f"  {path.name} {case.commit[:10]} {sorted(gold)}: {files[:3]}", flush=True
+                    )
     for name, column in zip(
-        ("a file to fix is first", "R@1", "R@5", "R@10", "changed symbols shown"), zip(*rows, strict=True), strict=True
+        ("a file to fix is first", "R@1", "R@5", "R@10", "changed symbols shown"),
+        zip(*rows, strict=True),
+        strict=True,
     ):
         middle, low, high = bootstrap(column, 1)
         print(f"{name:24} {middle:.3f} [{low:.3f}, {high:.3f}] of {len(rows)}")
@@ -224,7 +274,9 @@ def grade(cases: Sequence[Case], repos: Sequence[Path], lost: bool, recording: P
 
 def main() -> int:
     """0."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("cases", type=Path)
     parser.add_argument("--make", action="store_true")
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
@@ -232,16 +284,26 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=12)
     parser.add_argument("--last", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--lost", action="store_true", help="Print the cases in which no file to fix is first.")
-    parser.add_argument("--record", action="store_true", help="Record the suite and the failing tests first.")
-    parser.add_argument("--keep", type=Path, help="A folder for clones that another call takes as they are.")
+    parser.add_argument(
+        "--lost", action="store_true", help="Print the cases in which no file to fix is first."
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="Record the suite and the failing tests first."
+    )
+    parser.add_argument(
+        "--keep", type=Path, help="A folder for clones that another call takes as they are."
+    )
     given = parser.parse_args()
     if given.make:
         made = make(given.repo, given.python.absolute(), given.each, given.last, given.seed)
-        given.cases.write_text(json.dumps([asdict(one) for one in made], indent=1), encoding="utf-8")
+        given.cases.write_text(
+            json.dumps([asdict(one) for one in made], indent=1), encoding="utf-8"
+        )
         return 0
     cases = [Case(**one) for one in json.loads(given.cases.read_text(encoding="utf-8"))]
-    grade(cases, given.repo, given.lost, given.python.absolute() if given.record else None, given.keep)
+    grade(
+        cases, given.repo, given.lost, given.python.absolute() if given.record else None, given.keep
+    )
     return 0
 
 

@@ -1,6 +1,8 @@
-"""What no command can do without, as a process of its own: `python floor.py staged|worktree [FILE]`.
+"""What no command can do without, as a process of its own: `python floor.py staged|worktree
+[FILE]`.
 
-The interpreter, click, the questions to git that a check asks, and the changed file parsed, if any; nothing of kl.
+The interpreter, click, the questions to git that a check asks, and the changed file parsed, if any;
+nothing of kl.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ EVERY = (
     ("rev-parse", "HEAD", "HEAD^{tree}"),
 )
 QUESTIONS = {
-    "staged": (("ls-files", "-s", "-z", "--", "*.py"), ("diff-index", "--cached", "--raw", "-z", "HEAD")),
+    "staged": (
+        ("ls-files", "-s", "-z", "--", "*.py"),
+        ("diff-index", "--cached", "--raw", "-z", "HEAD"),
+    ),
     "worktree": (
         ("ls-files", "-s", "-z", "--others", "--exclude-standard"),
         ("diff-files", "--raw", "-z", "--", "*.py"),
@@ -33,7 +38,12 @@ def main() -> None:
     for question in (*EVERY, *QUESTIONS[source]):
         subprocess.run(["git", "--no-optional-locks", *question], capture_output=True, check=False)
     for path in changed:
-        subprocess.run(["git", "cat-file", "--batch"], input=f":{path}\n".encode(), capture_output=True, check=True)
+        subprocess.run(
+            ["git", "cat-file", "--batch"],
+            input=f":{path}\n".encode(),
+            capture_output=True,
+            check=True,
+        )
         ast.parse(Path(path).read_bytes())
     assert click
 

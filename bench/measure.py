@@ -33,7 +33,9 @@ class Failed(Exception):
 
 
 def environment() -> dict[str, str]:
-    """Ours, with bytecode allowed (without it every import costs twice) and this checkout on the path."""
+    """Ours, with bytecode allowed (without it every import costs twice) and this checkout on the
+    path.
+    """
     variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "CI")}
     return variables | {"PYTHONPATH": str(ROOT)}
 
@@ -48,12 +50,19 @@ def command(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None) -> 
 
 def cost(
     *argv: str, cwd: Path, environ: Mapping[str, str] | None = None, codes: Collection[int] = (0,)
-) -> Cost:  # fmt: skip
-    """What a command took. Failed where its exit code is none of `codes`, with the end of what it reported."""
+) -> Cost:
+    """What a command took. Failed where its exit code is none of `codes`, with the end of what it
+    reported.
+    """
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(
-            argv, cwd=cwd, env=environ or environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            argv,
+            cwd=cwd,
+            env=environ or environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
         )
         _, status, used = os.wait4(process.pid, 0)
         passed = (time.perf_counter() - started) * 1000
@@ -79,7 +88,9 @@ def wall(work: Callable[[], object]) -> float:
 
 
 def medians(sides: Sequence[Callable[[], float]], rounds: int) -> list[float]:
-    """The median of each side, measured in turn `rounds` times after one round that does not count."""
+    """The median of each side, measured in turn `rounds` times after one round that does not
+    count.
+    """
     rows = [[side() for side in sides] for _ in range(rounds + 1)][1:]
     return [statistics.median(column) for column in zip(*rows, strict=True)]
 
@@ -87,7 +98,8 @@ def medians(sides: Sequence[Callable[[], float]], rounds: int) -> list[float]:
 def median_costs(
     sides: Mapping[str, Side], rounds: int, warm_up: bool = True, may_fail: Collection[str] = ()
 ) -> dict[str, Cost]:
-    """Name → median cost of each side, measured in turn `rounds` times; a round before that does not count.
+    """Name → median cost of each side, measured in turn `rounds` times; a round before that does
+    not count.
 
     `may_fail`: other people's sides; one that fails is omitted from then on, and that is reported.
     """
@@ -105,19 +117,27 @@ def median_costs(
             if number >= warm_up:
                 seen.setdefault(name, []).append(took)
     return {
-        name: Cost(*(statistics.median(values) for values in zip(*seen[name], strict=True))) for name in left
-    }  # fmt: skip
+        name: Cost(*(statistics.median(values) for values in zip(*seen[name], strict=True)))
+        for name in left
+    }
 
 
-def tree_peak(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None, every: float = 0.05) -> float | None:
-    """MB that a command and all its children hold together at their largest, what they share counted once.
+def tree_peak(
+    *argv: str, cwd: Path, environ: Mapping[str, str] | None = None, every: float = 0.05
+) -> float | None:
+    """MB that a command and all its children hold together at their largest, what they share
+    counted once.
 
     Looked at every so many seconds; None where the system does not report it (only Linux does).
     """
     if not Path("/proc/self/smaps_rollup").exists():
         return None
     process = subprocess.Popen(
-        argv, cwd=cwd, env=environ or environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        argv,
+        cwd=cwd,
+        env=environ or environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     most = 0
     while process.poll() is None:
@@ -131,7 +151,11 @@ def _resident(pid: int) -> int:
     proc = Path("/proc") / str(pid)
     try:
         rollup = (proc / "smaps_rollup").read_text()
-        children = [child for task in (proc / "task").iterdir() for child in (task / "children").read_text().split()]
+        children = [
+            child
+            for task in (proc / "task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
     except OSError:  # it has just ended
         return 0
     own = next((int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")), 0)

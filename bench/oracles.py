@@ -1,4 +1,5 @@
-"""Compares the fast scanner with libcst and grimp on whole corpora: `python -m bench.oracles [--sample N] [CORPUS …]`.
+"""Compares the fast scanner with libcst and grimp on whole corpora: `python -m bench.oracles
+[--sample N] [CORPUS …]`.
 
 Prints a table and every difference; exit 1 if there is one.
 """
@@ -45,14 +46,19 @@ class Result:
 
 
 def sample(files: Mapping[str, bytes], number: int) -> dict[str, bytes]:
-    """`number` of the files, always the same, in an order that has nothing to do with their names."""
+    """`number` of the files, always the same, in an order that has nothing to do with their
+    names.
+    """
     order = sorted(files, key=lambda path: sha256(path.encode("utf-8", "surrogateescape")).digest())
     return {path: files[path] for path in sorted(order[:number])}
 
 
-def hold(files: Mapping[str, bytes], number: int = 0, with_edges: bool = True, largest: int = 0) -> Result:
-    """Compares the files of a corpus: definitions and imports of all or `number` of them (none over `largest` bytes, if
-    given: libcst takes a minute for some), edges of all: those of the short way to imports, which the gate goes.
+def hold(
+    files: Mapping[str, bytes], number: int = 0, with_edges: bool = True, largest: int = 0
+) -> Result:
+    """Compares the files of a corpus: definitions and imports of all or `number` of them (none over
+    `largest` bytes, if given: libcst takes a minute for some), edges of all: those of the short way
+    to imports, which the gate goes.
     """
     result = Result(len(files))
     started = time.perf_counter()
@@ -86,8 +92,12 @@ def _definitions(result: Result, chosen: Mapping[str, bytes], modules: Mapping[s
             result.differences.append(line_text)
 
 
-def edges_of(result: Result, facts: dict[str, Any], files: Mapping[str, bytes], modules: dict[str, str]) -> None:
-    """Compares the imports between the modules of a corpus with grimp's edges, and adds what that gave to `result`."""
+def edges_of(
+    result: Result, facts: dict[str, Any], files: Mapping[str, bytes], modules: dict[str, str]
+) -> None:
+    """Compares the imports between the modules of a corpus with grimp's edges, and adds what that
+    gave to `result`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         packages = export_packages(Path(folder), ((path, files[path]) for path in facts), modules)
         started = time.perf_counter()
@@ -99,7 +109,8 @@ def edges_of(result: Result, facts: dict[str, Any], files: Mapping[str, bytes], 
         result.seconds["grimp"] = time.perf_counter() - started
     result.edges, rows, result.unseen = compare_imports(facts, modules, seen, theirs)
     result.differences += [
-        f"{path}:{line}: {what}: fast {ours}, grimp {yours}" for path, line, what, ours, yours in rows
+        f"{path}:{line}: {what}: fast {ours}, grimp {yours}"
+        for path, line, what, ours, yours in rows
     ]
 
 
@@ -107,7 +118,9 @@ def corpus(name: str, folder: Path) -> dict[str, bytes]:
     """The files of a corpus: `self`, `Lib`, one of `SDISTS`, or a folder."""
     if name == "self":
         return {
-            p: c for p, c in python_files(ROOT).items() if p.startswith(("kl_hooks/", "pytest_kl/", "tests/", "bench/"))
+            p: c
+            for p, c in python_files(ROOT).items()
+            if p.startswith(("kl_hooks/", "pytest_kl/", "tests/", "bench/"))
         }
     if name == "Lib":
         return python_files(library())
@@ -118,11 +131,14 @@ def main() -> int:
     """1 if there is a difference."""
     parser = argparse.ArgumentParser(prog="python -m bench.oracles")
     parser.add_argument("corpora", nargs="*", default=["self", "Lib", *SDISTS])
-    parser.add_argument("--sample", type=int, default=0, help="files of each corpus for libcst (default: all)")
+    parser.add_argument(
+        "--sample", type=int, default=0, help="files of each corpus for libcst (default: all)"
+    )
     given = parser.parse_args()
     bad = 0
     print(
-        "| corpus | files | refused | compared | definitions | imports | edges | differences | not assessed | fast s |"
+        "| corpus | files | refused | compared | definitions | imports | edges | differences | not"
+        " assessed | fast s |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -134,13 +150,24 @@ def main() -> int:
 
 
 def _show(name: str, result: Result) -> None:
-    numbers = (result.files, result.refused, result.compared, result.definitions, result.imports, result.edges)
+    numbers = (
+        result.files,
+        result.refused,
+        result.compared,
+        result.definitions,
+        result.imports,
+        result.edges,
+    )
     ends = (len(result.differences), len(result.failed), f"{result.seconds['fast']:.1f}")
     print(f"| {Path(name).name} | {' | '.join(map(str, (*numbers, *ends)))} |", flush=True)
     times = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in result.seconds.items())
     print(f"    {times}; not compared with grimp: {result.unseen}", file=sys.stderr)
     for line, times_seen in Counter([*result.differences, *result.failed]).items():
-        print(f"    {line}{f' ({times_seen}x)' if times_seen > 1 else ''}", file=sys.stderr, flush=True)
+        print(
+            f"    {line}{f' ({times_seen}x)' if times_seen > 1 else ''}",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Other people's tools: beside this interpreter, in the environments of `KL_BENCH_PEERS`, or on the path.
+"""Other people's tools: beside this interpreter, in the environments of `KL_BENCH_PEERS`, or on the
+path.
 
 Nothing is installed from here.
 """
@@ -32,13 +33,18 @@ def tool(name: str) -> str | None:
 
 @cache
 def interpreter_with(module: str) -> str | None:
-    """The path of a Python that can import a module: this one, else a peers' one; None where none can."""
+    """The path of a Python that can import a module: this one, else a peers' one; None where none
+    can.
+    """
     if importlib.util.find_spec(module) is not None:
         return sys.executable
     asks = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
     for place in environments():
         python = str(place / "bin" / "python")
-        if os.access(python, os.X_OK) and not subprocess.run([python, "-c", asks], check=False).returncode:
+        if (
+            os.access(python, os.X_OK)
+            and not subprocess.run([python, "-c", asks], check=False).returncode
+        ):
             return python
     return None
 
@@ -49,5 +55,7 @@ def ctags() -> str | None:
     path = tool("ctags")
     if path is None:
         return None
-    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    version = subprocess.run(
+        [path, "--version"], capture_output=True, text=True, check=False
+    ).stdout
     return path if "Universal Ctags" in version else None

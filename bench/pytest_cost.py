@@ -1,7 +1,8 @@
-"""What recording costs a test run: our own code per test, beside pytest-reportlog; and whole runs with and without.
+"""What recording costs a test run: our own code per test, beside pytest-reportlog; and whole runs
+with and without.
 
-Run it with `python bench/pytest_cost.py` in an environment that has pytest and pytest-reportlog. It prints figures and
-ratios and judges nothing: a busy machine must not fail a build.
+Run it with `python bench/pytest_cost.py` in an environment that has pytest and pytest-reportlog. It
+prints figures and ratios and judges nothing: a busy machine must not fail a build.
 """
 
 from __future__ import annotations
@@ -54,7 +55,11 @@ def suite(folder: Path, tests: int, body: str) -> Path:
         (folder / "tests" / f"test_module_{number}.py").write_text(text, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     (folder / ".kl").mkdir()
-    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "b"]):
+    for command in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "b"],
+    ):
         subprocess.run(["git", *command], cwd=folder, check=True)
     return folder
 
@@ -64,12 +69,17 @@ def real_reports(folder: Path) -> Grab:
     import pytest
 
     grab = Grab()
-    pytest.main(["-p", "no:cacheprovider", "-p", "no:terminal", f"--rootdir={folder}", str(folder)], plugins=[grab])
+    pytest.main(
+        ["-p", "no:cacheprovider", "-p", "no:terminal", f"--rootdir={folder}", str(folder)],
+        plugins=[grab],
+    )
     return grab
 
 
 def ours(folder: Path, tests: Reports) -> Play:
-    """Our listener, writing to a real spool file that is open already (what opening costs is in the whole runs)."""
+    """Our listener, writing to a real spool file that is open already (what opening costs is in the
+    whole runs).
+    """
     from kl_hooks.store.spool import SpoolWriter
     from pytest_kl.listener import Journal, Listener
 
@@ -119,7 +129,9 @@ def nothing(tests: Reports) -> None:
             empty.pytest_runtest_logreport(report)
 
 
-def interleaved(ready: dict[str, Callable[[], Play]], tests: Reports, rounds: int) -> dict[str, list[float]]:
+def interleaved(
+    ready: dict[str, Callable[[], Play]], tests: Reports, rounds: int
+) -> dict[str, list[float]]:
     """Microseconds per test of each, one after another in every round."""
     times: dict[str, list[float]] = {name: [] for name in ready}
     for _ in range(rounds):
@@ -140,7 +152,9 @@ def whole_runs(folder: Path, rounds: int) -> dict[str, list[float]]:
     for _ in range(rounds):
         for name, more in variants.items():
             start = time.perf_counter()
-            subprocess.run([*command, *more], cwd=folder, env=environ, check=True, capture_output=True)
+            subprocess.run(
+                [*command, *more], cwd=folder, env=environ, check=True, capture_output=True
+            )
             times[name].append(time.perf_counter() - start)
     return times
 
@@ -186,7 +200,10 @@ def main() -> None:
     print(f"our code            {kl:7.2f} us a test   (goal 5)")
     print(f"pytest-reportlog    {log:7.2f} us a test")
     print(f"ratio               {kl / log:7.3f}             (goal 0.15)")
-    for what, (without, us) in (("empty tests", (base, with_us)), ("400 tests of 10 ms", (base_slow, with_slow))):
+    for what, (without, us) in (
+        ("empty tests", (base, with_us)),
+        ("400 tests of 10 ms", (base_slow, with_slow)),
+    ):
         ratio = f"{us / without:.3f}, {us - without:+.3f} s (goal 1.01 and 0.1 s)"
         print(f"{what:19} {without:.3f} s without, {us:.3f} s with: {ratio}")
 

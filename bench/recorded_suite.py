@@ -1,11 +1,13 @@
-"""Whether a recorded run of the tests makes packages better or worse: the same tasks with and without one.
+"""Whether a recorded run of the tests makes packages better or worse: the same tasks with and
+without one.
 
     python -m bench.recorded_suite --repo CLONE … [--each 8] [--last 300] [--documents]
 
-RUNS THE TESTS OF THESE REPOSITORIES in scratch clones: code of strangers, so this is no command of kl. A task is a
-past commit: its message, without paths and IDs, asked at its parent. Printed is the mean share of the changed files and
-symbols that the delivered package shows, without a recorded run and after one, and the difference with its interval.
-`--documents` runs nothing: it compares packages with no document indexed and with those of the repository.
+RUNS THE TESTS OF THESE REPOSITORIES in scratch clones: code of strangers, so this is no command of
+kl. A task is a past commit: its message, without paths and IDs, asked at its parent. Printed is the
+mean share of the changed files and symbols that the delivered package shows, without a recorded run
+and after one, and the difference with its interval. `--documents` runs nothing: it compares
+packages with no document indexed and with those of the repository.
 """
 
 from __future__ import annotations
@@ -33,13 +35,18 @@ def recall(clone: Path, task: Task, gold: frozenset[str], budget: int) -> tuple[
     shown = [item.candidate for item in package.items]
     files = {one.path for one in shown if one.kind in ("file", "symbol")}
     names = [name_of(one.id) for one in shown if one.kind == "symbol"]
-    # the name of a symbol of a task begins with all folders of its file, as its module is not known there
+    # the name of a symbol of a task begins with all folders of its file, as its module is not known
+    # there
     found = [one for one in gold if any(f".{name_of(one)}".endswith(f".{name}") for name in names)]
     return len(task.files & files) / len(task.files), len(found) / len(gold) if gold else 1.0
 
 
-def compare(path: Path, each: int, last: int, seed: int) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
-    """For each task the recalls (files and symbols by budget) without a recorded run, and with one."""
+def compare(
+    path: Path, each: int, last: int, seed: int
+) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """For each task the recalls (files and symbols by budget) without a recorded run, and with
+    one.
+    """
     repo = find_repository(path)
     assert repo is not None
     rows = []
@@ -51,16 +58,27 @@ def compare(path: Path, each: int, last: int, seed: int) -> list[tuple[tuple[flo
             git(clone, "checkout", "--quiet", "--detach", task.parent)
             (clone / ".kl").mkdir(exist_ok=True)
             gold = Replay(repo, path.name).changed_symbols(task)
-            without = tuple(value for budget in BUDGETS for value in recall(clone, task, gold, budget))
+            without = tuple(
+                value for budget in BUDGETS for value in recall(clone, task, gold, budget)
+            )
             code, out = pytest(Path(sys.executable), clone, *_PLUGIN)
             if "kl: run" not in out:
                 print(f"  {task.sha[:10]}: not recorded (exit {code})", file=sys.stderr)
                 continue
-            rows.append((without, tuple(value for budget in BUDGETS for value in recall(clone, task, gold, budget))))
+            rows.append(
+                (
+                    without,
+                    tuple(
+                        value for budget in BUDGETS for value in recall(clone, task, gold, budget)
+                    ),
+                )
+            )
     return rows
 
 
-def compare_documents(path: Path, each: int, last: int, seed: int) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+def compare_documents(
+    path: Path, each: int, last: int, seed: int
+) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
     """For each task the recalls without documents, and with those of the repository."""
     repo = find_repository(path)
     assert repo is not None
@@ -74,7 +92,11 @@ def compare_documents(path: Path, each: int, last: int, seed: int) -> list[tuple
             both = []
             for settings in ("version: 1\ndocuments:\n  include: [no-such-file]\n", "version: 1\n"):
                 (clone / ".kl/config.yaml").write_text(settings, encoding="utf-8")
-                both.append(tuple(value for budget in BUDGETS for value in recall(clone, task, gold, budget)))
+                both.append(
+                    tuple(
+                        value for budget in BUDGETS for value in recall(clone, task, gold, budget)
+                    )
+                )
             rows.append((both[0], both[1]))
     return rows
 
@@ -86,21 +108,31 @@ def report(name: str, rows: Sequence[tuple[tuple[float, ...], tuple[float, ...]]
         before, after = [row[0][at] for row in rows], [row[1][at] for row in rows]
         middle, low, high = bootstrap([b - a for a, b in zip(before, after, strict=True)], 1)
         shares = f"{sum(before) / len(rows):.3f} -> {sum(after) / len(rows):.3f}"
-        print(f"{name:12} {measure:12} {shares}  {middle:+.3f} [{low:+.3f}, {high:+.3f}] of {len(rows)}", flush=True)
+        print(
+            f"{name:12} {measure:12} {shares}  {middle:+.3f} [{low:+.3f}, {high:+.3f}] of"
+            f" {len(rows)}",
+            flush=True,
+        )
 
 
 def main() -> int:
     """0."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repo", type=Path, action="append", required=True)
     parser.add_argument("--each", type=int, default=8)
     parser.add_argument("--last", type=int, default=300)
     parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--documents", action="store_true", help="with and without documents, in place of a run")
+    parser.add_argument(
+        "--documents", action="store_true", help="with and without documents, in place of a run"
+    )
     given = parser.parse_args()
     total = []
     for path in given.repo:
-        rows = (compare_documents if given.documents else compare)(path, given.each, given.last, given.seed)
+        rows = (compare_documents if given.documents else compare)(
+            path, given.each, given.last, given.seed
+        )
         if rows:
             report(path.name, rows)
         total += rows

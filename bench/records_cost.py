@@ -1,4 +1,5 @@
-"""What ten thousand records cost: `list`, `search` and `review` over a full store, against the same over an empty one.
+"""What ten thousand records cost: `list`, `search` and `review` over a full store, against the same
+over an empty one.
 
 python -m bench.records_cost [--rounds 9] [--records 10000]
 """
@@ -16,9 +17,23 @@ from bench.measure import medians, python
 
 GOAL = 2.0
 WORDS = [
-    "parser", "cache", "store", "index", "graph", "layer", "commit", "test",
-    "tree", "blob", "token", "spool", "lock", "reader", "writer", "hash",
-]  # fmt: skip
+    "parser",
+    "cache",
+    "store",
+    "index",
+    "graph",
+    "layer",
+    "commit",
+    "test",
+    "tree",
+    "blob",
+    "token",
+    "spool",
+    "lock",
+    "reader",
+    "writer",
+    "hash",
+]
 QUESTIONS = (
     ("kl decision list", ("decision", "list")),
     ("kl decision search parser cache", ("decision", "search", "parser", "cache")),
@@ -42,10 +57,11 @@ def decisions(folder: Path, count: int) -> None:
     place.mkdir(parents=True)
     for n in range(1, count + 1):
         text = (
-            f"---\nid: ADR-{n:04}\ntitle: {' '.join(r.choices(WORDS, k=4))} {n}\n"
-            f"status: {r.choice(('accepted', 'proposed'))}\ndate: 2026-01-01\ngoverns: [pkg/m{n % 200}.py]\n"
-            f"tags: [{r.choice(WORDS)}]\n---\n\n## Context\n\n{' '.join(r.choices(WORDS, k=30))}\n\n"
-            f"## Decision\n\n{' '.join(r.choices(WORDS, k=20))}\n"
+            f"---\nid: ADR-{n:04}\ntitle: {' '.join(r.choices(WORDS, k=4))} {n}\nstatus:"
+            f" {r.choice(('accepted', 'proposed'))}\ndate: 2026-01-01\ngoverns:"
+            f" [pkg/m{n % 200}.py]\ntags: [{r.choice(WORDS)}]\n---\n\n##"
+            f" Context\n\n{' '.join(r.choices(WORDS, k=30))}\n\n##"
+            f" Decision\n\n{' '.join(r.choices(WORDS, k=20))}\n"
         )
         (place / f"ADR-{n:04}.md").write_text(text, encoding="utf-8")
 
@@ -65,11 +81,17 @@ def main() -> int:
             python("-m", "kl_hooks", "decision", "list", cwd=folder)
         for name, args in QUESTIONS:
             few, many = medians(
-                [lambda where=where, args=args: python("-m", "kl_hooks", *args, cwd=where) for where in (empty, full)],
+                [
+                    lambda where=where, args=args: python("-m", "kl_hooks", *args, cwd=where)
+                    for where in (empty, full)
+                ],
                 chosen.rounds,
             )
             missed = missed or many / few > GOAL
-            print(f"{name:<40} / empty store {many / few:6.2f}   (CPU {many:.0f} / {few:.0f} ms; goal {GOAL:g})")
+            print(
+                f"{name:<40} / empty store {many / few:6.2f}   (CPU {many:.0f} / {few:.0f} ms; goal"
+                f" {GOAL:g})"
+            )
     return int(missed)
 
 

@@ -1,4 +1,5 @@
-"""Repositories to measure on, made of what others have published: downloaded once, unpacked, committed to git.
+"""Repositories to measure on, made of what others have published: downloaded once, unpacked,
+committed to git.
 
 They stay in `KL_BENCH_CACHE` (else a folder in the user's cache), pinned by version and hash.
 """
@@ -21,13 +22,19 @@ from bench.measure import environment
 
 _WHEELS: Final = {
     "homeassistant": (
-        "homeassistant==2025.1.4 --hash=sha256:06f273ce6e3d1973d65d67de583f1cba7fcb445a85ce9c16f3618d8cf5048b6c"
+        "homeassistant==2025.1.4"
+        " --hash=sha256:06f273ce6e3d1973d65d67de583f1cba7fcb445a85ce9c16f3618d8cf5048b6c"
     ),
-    "twisted": "twisted==24.11.0 --hash=sha256:fe403076c71f04d5d2d789a755b687c5637ec3bcd3b2b8252d76f2ba65f54261",
+    "twisted": (
+        "twisted==24.11.0"
+        " --hash=sha256:fe403076c71f04d5d2d789a755b687c5637ec3bcd3b2b8252d76f2ba65f54261"
+    ),
 }
 _KINDS: Final = {"django": ("Django",), "large": ("Django", "homeassistant", "twisted")}
 NAMES: Final = tuple(_KINDS)
-"""`django`: Django's sdist, 2,800 Python files. `large`: it and two wheels beside, 11,000 Python files."""
+"""`django`: Django's sdist, 2,800 Python files. `large`: it and two wheels beside, 11,000 Python
+files.
+"""
 
 
 class NotHere(Exception):
@@ -45,12 +52,17 @@ class Repository:
 
     def environ(self) -> dict[str, str]:
         """For processes in it: no settings of the user's, caches of its own."""
-        own = {"XDG_CACHE_HOME": str(self.top.parent / f"{self.name}.cache"), "GIT_CONFIG_NOSYSTEM": "1"}
+        own = {
+            "XDG_CACHE_HOME": str(self.top.parent / f"{self.name}.cache"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
         return environment() | own | {"GIT_CONFIG_GLOBAL": os.devnull}
 
     def git(self, *args: str) -> bytes:
         """What git prints. CalledProcessError where it fails."""
-        run = subprocess.run(["git", *args], cwd=self.top, env=self.environ(), check=True, capture_output=True)
+        run = subprocess.run(
+            ["git", *args], cwd=self.top, env=self.environ(), check=True, capture_output=True
+        )
         return run.stdout
 
     def forget(self) -> None:
@@ -64,7 +76,9 @@ class Repository:
 
 
 def repository(name: str) -> Repository:
-    """The repository of that name as it was committed; made if it is not there. NotHere where it can't be made."""
+    """The repository of that name as it was committed; made if it is not there. NotHere where it
+    can't be made.
+    """
     top = cache_folder() / name
     made = Repository(name, top, tuple(part.lower() for part in _KINDS[name]))
     if not (top / ".git" / "made").exists():
@@ -107,11 +121,17 @@ def _downloaded(part: str) -> Path:
     folder = cache_folder() / "archives" / part
     archives = [*folder.glob("*.tar.gz"), *folder.glob("*.whl")]
     if not archives:
-        form = ("--no-binary", part) if part in SDISTS else ("--only-binary", part, "--ignore-requires-python")
+        form = (
+            ("--no-binary", part)
+            if part in SDISTS
+            else ("--only-binary", part, "--ignore-requires-python")
+        )
         try:
             archives = [archive({**SDISTS, **_WHEELS}[part], folder, *form)]
         except subprocess.CalledProcessError as problem:
-            lines = [line for line in problem.stderr.splitlines() if line.startswith("ERROR")] or ["no archive came"]
+            lines = [line for line in problem.stderr.splitlines() if line.startswith("ERROR")] or [
+                "no archive came"
+            ]
             raise NotHere(f"pip could not get {part}: {lines[-1]}") from problem
     return archives[0]
 

@@ -1,7 +1,9 @@
-"""Draws the sample of references that the resolver is compared with: `python -m bench.resolver_draw > drawn.csv`.
+"""Draws the sample of references that the resolver is compared with: `python -m bench.resolver_draw
+> drawn.csv`.
 
-Positions are drawn from the syntax trees of packages that nobody here wrote, by a fixed seed, and without asking our
-resolver anything. What each of them leads to was then read by a person and is in `tests/code/samples/resolver.csv`.
+Positions are drawn from the syntax trees of packages that nobody here wrote, by a fixed seed, and
+without asking our resolver anything. What each of them leads to was then read by a person and is in
+`tests/code/samples/resolver.csv`.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from typing import Final, NamedTuple
 from bench.corpora import WHEELS, python_files, unzipped
 
 PER_PACKAGE: Final = {"name": 9, "module": 9, "self": 9, "local": 9, "base": 7, "decorator": 7}
-"""Kind of use → how many are drawn from each package; a kind with too few makes up for it in `name`.
+"""Kind of use → how many are drawn from each package; a kind with too few makes up for it in
+`name`.
 
-name: a plain name that no function around it binds; module: an attribute chain that begins with an import from the
-package itself; self: one that begins with a method's first argument or `super()`; local: one that begins with another
-local name or argument; base: a base of a class; decorator.
+name: a plain name that no function around it binds; module: an attribute chain that begins with an
+import from the package itself; self: one that begins with a method's first argument or `super()`;
+local: one that begins with another local name or argument; base: a base of a class; decorator.
 """
 _BUILTINS: Final = frozenset(dir(builtins))
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -31,8 +34,17 @@ _INNER: Final = (*_FUNCTIONS, ast.ListComp, ast.SetComp, ast.DictComp, ast.Gener
 
 
 COLUMNS: Final = (
-    "package", "version", "path", "line", "column", "end_line", "expression", "kind", "truth", "note",
-)  # fmt: skip
+    "package",
+    "version",
+    "path",
+    "line",
+    "column",
+    "end_line",
+    "expression",
+    "kind",
+    "truth",
+    "note",
+)
 
 
 class Use(NamedTuple):
@@ -58,7 +70,9 @@ def draw(package: str, files: Mapping[str, bytes]) -> list[Use]:
     short = 0
     for kind in sorted(PER_PACKAGE, key=lambda kind: kind == "name"):
         wanted = PER_PACKAGE[kind] + (short if kind == "name" else 0)
-        some = random.Random(f"{package} {kind} 1").sample(found[kind], min(wanted, len(found[kind])))
+        some = random.Random(f"{package} {kind} 1").sample(
+            found[kind], min(wanted, len(found[kind]))
+        )
         short += wanted - len(some)
         drawn += some
     return sorted(drawn)
@@ -73,14 +87,22 @@ def uses(path: str, tree: ast.Module, package: str) -> Iterator[Use]:
     ours, heads = set[str](), dict[int, str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            source = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            source = (
+                "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            )
             for alias in node.names:
                 if (source or alias.name).startswith((package, ".")):
                     ours.add(alias.asname or alias.name.partition(".")[0])
         if isinstance(node, ast.ClassDef):
-            heads |= {id(base.value if isinstance(base, ast.Subscript) else base): "base" for base in node.bases}
+            heads |= {
+                id(base.value if isinstance(base, ast.Subscript) else base): "base"
+                for base in node.bases
+            }
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            heads |= {id(one.func if isinstance(one, ast.Call) else one): "decorator" for one in node.decorator_list}
+            heads |= {
+                id(one.func if isinstance(one, ast.Call) else one): "decorator"
+                for one in node.decorator_list
+            }
     waiting: list[tuple[ast.AST, frozenset[str], str]] = [(tree, frozenset(), "")]
     while waiting:
         node, local, receiver = waiting.pop()
@@ -88,13 +110,26 @@ def uses(path: str, tree: ast.Module, package: str) -> Iterator[Use]:
         if isinstance(node, ast.Name | ast.Attribute) and root:
             kind = heads.get(id(node)) or _kind(node, root, ours, local, receiver)
             if kind and isinstance(node.ctx, ast.Load):
-                yield Use(path, node.lineno, node.col_offset, node.end_lineno or 0, ast.unparse(node), kind)
+                yield Use(
+                    path,
+                    node.lineno,
+                    node.col_offset,
+                    node.end_lineno or 0,
+                    ast.unparse(node),
+                    kind,
+                )
             continue
         if isinstance(node, ast.ClassDef):
             receiver = IN_CLASS
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = (node.args.posonlyargs + node.args.args)[:1]
-            receiver = first[0].arg if receiver == IN_CLASS and first else "" if receiver == IN_CLASS else receiver
+            receiver = (
+                first[0].arg
+                if receiver == IN_CLASS and first
+                else ""
+                if receiver == IN_CLASS
+                else receiver
+            )
         if isinstance(node, _INNER):
             local |= _bound(node)
         waiting += [(child, local, receiver) for child in ast.iter_child_nodes(node)]

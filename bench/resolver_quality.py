@@ -44,7 +44,8 @@ class Reference(NamedTuple):
 
     row: Mapping[str, str]
     given: str
-    """The Id, `name:x` where it is reported to be unresolved, or empty where nothing is reported."""
+    """The Id, `name:x` where it is reported to be unresolved, or empty where nothing is reported.
+    """
     method: str
 
     @property
@@ -64,7 +65,9 @@ class Reference(NamedTuple):
 
     @property
     def correct(self) -> bool:
-        """True where the link is right. A name that is defined twice, as a class and a variable, counts as one."""
+        """True where the link is right. A name that is defined twice, as a class and a variable,
+        counts as one.
+        """
         return self.linked and self.known and _name(self.given) == _name(self.row["truth"])
 
 
@@ -99,7 +102,11 @@ def table() -> list[dict[str, str]]:
 def ask(files: Mapping[str, bytes], rows: Iterable[Mapping[str, str]]) -> list[Reference]:
     """What the resolver states of the references in one package; `files`: path → content."""
     facts = named_facts({path: scan_python(content, path, "_") for path, content in files.items()})
-    modules = {path: one["symbols"][0][0].partition(":")[2] for path, one in facts.items() if one["symbols"]}
+    modules = {
+        path: one["symbols"][0][0].partition(":")[2]
+        for path, one in facts.items()
+        if one["symbols"]
+    }
     outlines = {modules[path]: facts[path]["outline"] for path in modules}
     resolver = Resolver(ModuleIndex(modules), outlines.get)
     names = {row[0].rpartition(".")[2] for one in facts.values() for row in one["symbols"]}
@@ -109,14 +116,20 @@ def ask(files: Mapping[str, bytes], rows: Iterable[Mapping[str, str]]) -> list[R
         ids = [one[0] for one in facts[path]["symbols"]]
         uses = _uses(files[path], row)
         links = used_links(modules[path], ids, uses, resolver, names.__contains__)
-        meant = [(link[2], link[4]) for link in links if link[1] != "references" and link[4] != CONSTRUCTOR]
+        meant = [
+            (link[2], link[4])
+            for link in links
+            if link[1] != "references" and link[4] != CONSTRUCTOR
+        ]
         found.append(Reference(row, *(meant[0] if meant else ("", ""))))
         assert uses.keys() <= facts[path]["uses"].keys(), row
     return found
 
 
 def _uses(content: bytes, row: Mapping[str, str]) -> dict[str, list[int]]:
-    """The uses (see `code.uses`) that one reference makes, every one of them as a call: so that its end is known."""
+    """The uses (see `code.uses`) that one reference makes, every one of them as a call: so that its
+    end is known.
+    """
     frames = walk(ast.parse(content))
     rows, _ = symbol_rows(frames, content.splitlines(), "_")
     found = _SUPER.match(row["expression"])
@@ -147,14 +160,19 @@ def _name(identifier: str) -> str:
 def score(references: Sequence[Reference]) -> Score:
     """The counts of some references."""
     return Score(
-        len(references), sum(r.known for r in references), sum(r.linked for r in references),
-        sum(r.correct for r in references), sum(r.given.startswith("name:") for r in references),
+        len(references),
+        sum(r.known for r in references),
+        sum(r.linked for r in references),
+        sum(r.correct for r in references),
+        sum(r.given.startswith("name:") for r in references),
         sum(r.known and not r.given for r in references),
-    )  # fmt: skip
+    )
 
 
 def every(folder: Path) -> Iterator[Reference]:
-    """All references of the table, their packages downloaded into a folder. CalledProcessError when offline."""
+    """All references of the table, their packages downloaded into a folder. CalledProcessError when
+    offline.
+    """
     rows = table()
     for package in WHEELS:
         files = python_files(unzipped(package, folder / package))
@@ -163,21 +181,38 @@ def every(folder: Path) -> Iterator[Reference]:
 
 def report(references: Sequence[Reference]) -> list[str]:
     """The lines to print."""
-    lines = ["| kind | references | mean an Id | links | correct | precision | recall | said unresolved | silent |"]
+    lines = [
+        "| kind | references | mean an Id | links | correct | precision | recall | said unresolved"
+        " | silent |"
+    ]
     lines.append("|---|---|---|---|---|---|---|---|---|")
     kinds = [*dict.fromkeys(sorted(r.row["kind"] for r in references))]
     for kind in (*kinds, "all"):
         one = score([r for r in references if kind in (r.row["kind"], "all")])
         share = f"{one.unresolved / one.number:.0%}"
-        cells = (one.number, one.known, one.linked, one.correct, f"{one.precision:.3f}", f"{one.recall:.3f}", share)
+        cells = (
+            one.number,
+            one.known,
+            one.linked,
+            one.correct,
+            f"{one.precision:.3f}",
+            f"{one.recall:.3f}",
+            share,
+        )
         lines.append(f"| {kind} | {' | '.join(map(str, cells))} | {one.silent} |")
     for reference in references:
         row = reference.row
         claim = f"{row['expression']} is {row['truth']} ({row['note']})"
         if reference.linked and not reference.correct:
-            lines.append(f"wrong: {reference.place}: {claim}, linked to {reference.given} by {reference.method}")
+            lines.append(
+                f"wrong: {reference.place}: {claim}, linked to {reference.given} by"
+                f" {reference.method}"
+            )
         elif reference.known and not reference.correct:
-            lines.append(f"lost: {reference.place}: {claim}, {'unresolved' if reference.given else 'nothing found'}")
+            lines.append(
+                f"lost: {reference.place}: {claim},"
+                f" {'unresolved' if reference.given else 'nothing found'}"
+            )
     return lines
 
 
@@ -187,7 +222,10 @@ def main() -> int:
         try:
             found = list(every(Path(folder)))
         except subprocess.CalledProcessError as problem:
-            print(f"skipped: pip could not download the packages ({problem.stderr.decode(errors='replace').strip()})")
+            print(
+                "skipped: pip could not download the packages"
+                f" ({problem.stderr.decode(errors='replace').strip()})"
+            )
             return 0
     print("\n".join(report(found)))
     return 0

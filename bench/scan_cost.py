@@ -1,9 +1,11 @@
-"""What a cold graph costs, against `ast.parse` of the same files and against peers, where they are installed.
+"""What a cold graph costs, against `ast.parse` of the same files and against peers, where they are
+installed.
 
 python -m bench.scan_cost [--repository django|large] [--rounds 3] [--no-slow]
 
-Peers: universal-ctags, griffe, grimp, and aider's map (measured once: it takes long), from the environments that
-`KL_BENCH_PEERS` names, too. Without a network and without a copy in the cache it reports that and measures nothing.
+Peers: universal-ctags, griffe, grimp, and aider's map (measured once: it takes long), from the
+environments that `KL_BENCH_PEERS` names, too. Without a network and without a copy in the cache it
+reports that and measures nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +27,13 @@ from bench.table import Row, against, missing, show
 SCANS = str(Path(__file__).with_name("scans.py"))
 AST, AST_PACKAGES = "ast.parse of all files", "ast.parse of the packages"
 OURS, BUILD, CTAGS, GRIFFE, GRIMP, AIDER = (
-    "our scan alone", "kl graph build, cold", "ctags (definitions)", "griffe (visit)", "grimp (imports)", "aider's map",
-)  # fmt: skip
+    "our scan alone",
+    "kl graph build, cold",
+    "ctags (definitions)",
+    "griffe (visit)",
+    "grimp (imports)",
+    "aider's map",
+)
 
 
 def cold(repo: Repository) -> Side:
@@ -41,13 +48,19 @@ def cold(repo: Repository) -> Side:
 
 def scan(repo: Repository, way: str, python: str = sys.executable, *packages: str) -> Side:
     """One of `bench.scans`."""
-    return lambda: cost(python, SCANS, way, str(repo.top), *packages, cwd=repo.top, environ=repo.environ())
+    return lambda: cost(
+        python, SCANS, way, str(repo.top), *packages, cwd=repo.top, environ=repo.environ()
+    )
 
 
 def sides(repo: Repository) -> dict[str, Side]:
     """Name → side, of what is installed."""
     found: dict[str, Side] = {AST: scan(repo, "ast"), OURS: scan(repo, "ours"), BUILD: cold(repo)}
-    ctags, griffe, grimp = peers.ctags(), peers.interpreter_with("griffe"), peers.interpreter_with("grimp")
+    ctags, griffe, grimp = (
+        peers.ctags(),
+        peers.interpreter_with("griffe"),
+        peers.interpreter_with("grimp"),
+    )
     if ctags:
         args = (ctags, "-R", "--languages=Python", "-f", os.devnull, ".")
         found[CTAGS] = lambda: cost(*args, cwd=repo.top, environ=repo.environ())
@@ -66,7 +79,9 @@ def slow(repo: Repository) -> tuple[Cost, Cost] | None:
         return None
     for left in repo.top.glob(".aider*"):
         shutil.rmtree(left, ignore_errors=True)
-    both = median_costs({AIDER: scan(repo, "aider", python), AST: scan(repo, "ast")}, 1, False, (AIDER,))
+    both = median_costs(
+        {AIDER: scan(repo, "aider", python), AST: scan(repo, "ast")}, 1, False, (AIDER,)
+    )
     return (both[AIDER], both[AST]) if AIDER in both else None
 
 
@@ -74,8 +89,13 @@ def rows(seen: dict[str, Cost], aider: tuple[Cost, Cost] | None, looked: bool = 
     """The table. Pure."""
     limit, build = seen[AST], seen[BUILD]
     made = [Row(AST, f"{limit.cpu:,.0f} ms CPU", 1.0, AST)]
-    made += [against(OURS, seen[OURS].cpu, limit.cpu, AST), against(BUILD, build.cpu, limit.cpu, AST, 1.5)]
-    made.append(against(f"{BUILD}, on the clock", build.wall, limit.wall, f"{AST}, on the clock", 0.9, "ms"))
+    made += [
+        against(OURS, seen[OURS].cpu, limit.cpu, AST),
+        against(BUILD, build.cpu, limit.cpu, AST, 1.5),
+    ]
+    made.append(
+        against(f"{BUILD}, on the clock", build.wall, limit.wall, f"{AST}, on the clock", 0.9, "ms")
+    )
     for name, base in ((CTAGS, AST), (GRIFFE, AST), (GRIMP, AST_PACKAGES)):
         there = name in seen
         made.append(against(name, seen[name].cpu, seen[base].cpu, base) if there else missing(name))
@@ -86,7 +106,9 @@ def rows(seen: dict[str, Cost], aider: tuple[Cost, Cost] | None, looked: bool = 
 
 def memory(repo: Repository, seen: dict[str, Cost]) -> list[Row]:
     """The rows about memory: the largest process of each, and all processes together."""
-    largest = against(f"{BUILD}: largest process", seen[BUILD].peak, seen[AST].peak, "bare ast scan", 2, "MB")
+    largest = against(
+        f"{BUILD}: largest process", seen[BUILD].peak, seen[AST].peak, "bare ast scan", 2, "MB"
+    )
     repo.forget()
     asked: Callable[..., float | None] = tree_peak
     whole = asked(*repo.kl("graph", "build"), cwd=repo.top, environ=repo.environ())
@@ -103,7 +125,9 @@ def facts(repo: Repository) -> str:
     run = subprocess.run(asked, cwd=repo.top, env=repo.environ(), check=True, capture_output=True)
     counted = json.loads(run.stdout)
     size = sum(path.stat().st_size for path in (repo.top / ".git" / "kl" / "graph").iterdir()) / 1e6
-    counts = f"{counted['files']:,} files, {counted['symbols']:,} symbols, {counted['links']:,} links"
+    counts = (
+        f"{counted['files']:,} files, {counted['symbols']:,} symbols, {counted['links']:,} links"
+    )
     return f"  {counts}; {len(counted['problems'])} files not assessed; database {size:.0f} MB"
 
 

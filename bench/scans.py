@@ -1,7 +1,9 @@
-"""Reads every Python file of a folder once: `python bench/scans.py ast|ours|griffe|grimp|aider FOLDER [PACKAGE …]`.
+"""Reads every Python file of a folder once: `python bench/scans.py ast|ours|griffe|grimp|aider
+FOLDER [PACKAGE …]`.
 
-Each way is a process of its own, so that its CPU time and its memory are its own; the interpreter is one that has the
-peer. Only the standard library is imported before the way is known. Prints how many files were read.
+Each way is a process of its own, so that its CPU time and its memory are its own; the interpreter
+is one that has the peer. Only the standard library is imported before the way is known. Prints how
+many files were read.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from collections.abc import Iterator, Sequence
 
 
 def paths(folder: str, below: Sequence[str] = ()) -> Iterator[str]:
-    """The Python files of a folder, or of some folders in it; none in a folder whose name starts with a dot."""
+    """The Python files of a folder, or of some folders in it; none in a folder whose name starts
+    with a dot.
+    """
     for top in [os.path.join(folder, one) for one in below] or [folder]:  # noqa: PTH118
         for place, folders, names in os.walk(top):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -29,7 +33,9 @@ def contents(folder: str, below: Sequence[str] = ()) -> Iterator[tuple[str, byte
 
 
 def by_ast(folder: str, packages: Sequence[str]) -> int:
-    """The limit: Python's own parser, its trees thrown away. Of the packages alone where some are named."""
+    """The limit: Python's own parser, its trees thrown away. Of the packages alone where some are
+    named.
+    """
     number = 0
     for _, content in contents(folder, packages):
         try:
@@ -77,7 +83,9 @@ def by_grimp(folder: str, packages: Sequence[str]) -> int:
 
 
 def by_aider(folder: str, packages: Sequence[str]) -> int:
-    """aider's map of the repository, in 1,024 tokens of its own rough count; its cache of tags is in `folder`."""
+    """aider's map of the repository, in 1,024 tokens of its own rough count; its cache of tags is
+    in `folder`.
+    """
     from aider.io import InputOutput
     from aider.repomap import RepoMap
 

@@ -1,16 +1,20 @@
-"""What a search in documentation finds: questions whose answer is known, by words, by meaning and by both.
+"""What a search in documentation finds: questions whose answer is known, by words, by meaning and
+by both.
 
-    python -m bench.search_quality [--set NAME] [--clones FOLDER] [--losses] [--fusion rrf|weighted|simple|cascade]
-    python -m bench.search_quality --strategies [--set NAME] [--clones FOLDER]
+    python -m bench.search_quality [--set NAME] [--clones FOLDER] [--losses] [--fusion
+    rrf|weighted|simple|cascade] python -m bench.search_quality --strategies [--set NAME] [--clones
+    FOLDER]
 
-The questions are in `bench/data/questions`: each with the page and the heading that answers it. A file
-names a repository and a commit; it is cloned from there unless `--clones` has `owner+name` in it. An answer is found
-where a passage of that page, under that heading or inside it, is among the first results. R@5 is the share of the
-questions of which one is among the first five; MRR the mean of one over its place. `datasette` is for tuning weights,
-the others judge them. Last are all questions together; differences have a 95 % interval.
+The questions are in `bench/data/questions`: each with the page and the heading that answers it. A
+file names a repository and a commit; it is cloned from there unless `--clones` has `owner+name` in
+it. An answer is found where a passage of that page, under that heading or inside it, is among the
+first results. R@5 is the share of the questions of which one is among the first five; MRR the mean
+of one over its place. `datasette` is for tuning weights, the others judge them. Last are all
+questions together; differences have a 95 % interval.
 
-`--strategies` compares the ways of cutting documents. There an answer is found where a passage has a line of the
-section that answers: most ways know no headings, and their passages begin under one and end under another.
+`--strategies` compares the ways of cutting documents. There an answer is found where a passage has
+a line of the section that answers: most ways know no headings, and their passages begin under one
+and end under another.
 """
 
 from __future__ import annotations
@@ -89,25 +93,47 @@ def sections(found: QuestionSet, root: Path) -> dict[tuple[str, str], tuple[int,
     for one in found.questions:
         name = f"{found.base}{one.page}"
         own = [
-            passage for passage in cut(name, (root / name).read_bytes(), Chunking()).passages
+            passage
+            for passage in cut(name, (root / name).read_bytes(), Chunking()).passages
             if plain(one.heading) in {plain(heading) for heading in passage.heading}
-        ]  # fmt: skip
+        ]
         # under the title alone: the page up to its first section
         some = own or cut(name, (root / name).read_bytes(), Chunking()).passages[:1]
-        known[one.page, one.heading] = min(p.first_line for p in some), max(p.last_line for p in some)
+        known[one.page, one.heading] = (
+            min(p.first_line for p in some),
+            max(p.last_line for p in some),
+        )
     return known
 
 
-def checked_out(found: QuestionSet, clones: Path | None, folder: Path, *, code: bool = False) -> Path:
-    """The repository at its commit, with only the documentation in it (`code`: and everything else): in `folder`."""
+def checked_out(
+    found: QuestionSet, clones: Path | None, folder: Path, *, code: bool = False
+) -> Path:
+    """The repository at its commit, with only the documentation in it (`code`: and everything
+    else): in `folder`.
+    """
     name = "+".join(found.url.split("/")[-2:])
     source = next(
-        (str(p) for p in ((clones or folder) / name / "repo", (clones or folder) / name) if p.exists()), found.url
+        (
+            str(p)
+            for p in ((clones or folder) / name / "repo", (clones or folder) / name)
+            if p.exists()
+        ),
+        found.url,
     )
     target = folder / found.name
     for command in (
         ("git", "clone", "--quiet", "--no-checkout", source, str(target)),
-        ("git", "-C", str(target), "checkout", "--quiet", found.commit, "--", "." if code else found.base),
+        (
+            "git",
+            "-C",
+            str(target),
+            "checkout",
+            "--quiet",
+            found.commit,
+            "--",
+            "." if code else found.base,
+        ),
         ("git", "-C", str(target), "reset", "--quiet", "--soft", found.commit),
     ):
         subprocess.run(command, check=True)
@@ -125,10 +151,14 @@ def _is_of(path: str, glob: str) -> bool:
 
 
 def places(
-    ws: Workspace, found: QuestionSet, mode: str, options: Options,
+    ws: Workspace,
+    found: QuestionSet,
+    mode: str,
+    options: Options,
     lines_of: Mapping[tuple[str, str], tuple[int, int]] | None = None,
-) -> list[int]:  # fmt: skip
-    """Of each question the place of the first result that answers it; 0: none of the first fifty does.
+) -> list[int]:
+    """Of each question the place of the first result that answers it; 0: none of the first fifty
+    does.
 
     `lines_of`: see `sections`; then a passage answers that has one of these lines.
     """
@@ -138,10 +168,14 @@ def places(
         if answer.mode != mode:
             raise SystemExit(f"{mode} can't run: {answer.notes}")
         hits = (
-            place for place, result in enumerate(answer.results, 1)
-            if (answers(one, found.base, result) if lines_of is None
-                else has_lines(f"{found.base}{one.page}", lines_of[one.page, one.heading], result))
-        )  # fmt: skip
+            place
+            for place, result in enumerate(answer.results, 1)
+            if (
+                answers(one, found.base, result)
+                if lines_of is None
+                else has_lines(f"{found.base}{one.page}", lines_of[one.page, one.heading], result)
+            )
+        )
         made.append(next(hits, 0))
     return made
 
@@ -171,7 +205,10 @@ def judgements(found: Mapping[str, Sequence[int]]) -> Iterator[str]:
         pairs = zip(found["hybrid"], found[other], strict=True)
         gain, low, high = bootstrap([(0 < one <= 5) - (0 < two <= 5) for one, two in pairs], 1)
         verdict = f"(goal {100 * goal:+g}): {'met' if gain >= goal else 'missed'}"
-        yield f"  hybrid - {other} {100 * gain:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}] {verdict}"
+        yield (
+            f"  hybrid - {other} {100 * gain:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
+            f" {verdict}"
+        )
 
 
 def compare_strategies(found: QuestionSet, clones: Path | None, options: Options) -> Iterator[str]:
@@ -185,7 +222,10 @@ def compare_strategies(found: QuestionSet, clones: Path | None, options: Options
             cells = []
             for mode in ("keyword", "hybrid"):
                 some = places(ws, found, mode, options, lines_of)
-                cells.append(f"{recall(some):11.3f}  {fmean(1 / place if place else 0 for place in some):.3f}")
+                cells.append(
+                    f"{recall(some):11.3f} "
+                    f" {fmean(1 / place if place else 0 for place in some):.3f}"
+                )
             with ws.store.reading("graph") as db:
                 assert db is not None
                 ((count,),) = db.rows("SELECT COUNT(*) FROM document_chunks")
@@ -194,22 +234,34 @@ def compare_strategies(found: QuestionSet, clones: Path | None, options: Options
 
 def opened(root: Path, strategy: str) -> Workspace:
     """A workspace whose documents are cut so."""
-    (root / ".kl/config.yaml").write_text(f"version: 1\ndocuments:\n  strategy: {strategy}\n", encoding="utf-8")
+    (root / ".kl/config.yaml").write_text(
+        f"version: 1\ndocuments:\n  strategy: {strategy}\n", encoding="utf-8"
+    )
     return open_workspace(root)
 
 
 def main() -> int:
     """Print the tables; 0 if all ran."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     names = sorted(path.stem for path in QUESTIONS.glob("*.txt"))
     parser.add_argument("--set", dest="names", action="append", choices=names)
     parser.add_argument("--clones", type=Path)
-    parser.add_argument("--losses", action="store_true", help="list what hybrid loses that keyword finds")
+    parser.add_argument(
+        "--losses", action="store_true", help="list what hybrid loses that keyword finds"
+    )
     parser.add_argument("--fusion", choices=FUSIONS, default=Options().fusion)
     parser.add_argument("--rerank", action="store_true")
-    parser.add_argument("--strategy", choices=STRATEGIES, default=STRATEGIES[0], help="how documents are cut")
-    parser.add_argument("--strategies", action="store_true", help="compare the ways of cutting documents")
-    parser.add_argument("--code", action="store_true", help="with the source, as a repository has it")
+    parser.add_argument(
+        "--strategy", choices=STRATEGIES, default=STRATEGIES[0], help="how documents are cut"
+    )
+    parser.add_argument(
+        "--strategies", action="store_true", help="compare the ways of cutting documents"
+    )
+    parser.add_argument(
+        "--code", action="store_true", help="with the source, as a repository has it"
+    )
     parser.add_argument("--mode", dest="modes", action="append", choices=MODES)
     args = parser.parse_args()
     every: dict[str, list[int]] = {}
@@ -229,9 +281,14 @@ def main() -> int:
         for mode, some_places in found.items():
             every.setdefault(mode, []).extend(some_places)
         if args.losses and {"keyword", "hybrid"} <= found.keys():
-            for one, words, both in zip(some.questions, found["keyword"], found["hybrid"], strict=True):
+            for one, words, both in zip(
+                some.questions, found["keyword"], found["hybrid"], strict=True
+            ):
                 if 0 < words <= 5 and not 0 < both <= 5:
-                    print(f"    lost: {words} -> {both or 'none'}  {one.page}  {one.heading}  <- {one.text}")
+                    print(
+                        f"    lost: {words} -> {both or 'none'}  {one.page}  {one.heading}  <-"
+                        f" {one.text}"
+                    )
     if every:
         print(f"all: {len(next(iter(every.values())))} questions")
         _print_table(every)

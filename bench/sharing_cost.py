@@ -1,9 +1,10 @@
-"""What sharing evidence costs: a commit and a `git push` with and without kl's hooks, and `kl sync`, signed or not.
+"""What sharing evidence costs: a commit and a `git push` with and without kl's hooks, and `kl
+sync`, signed or not.
 
 With layers the hooks start Python to check them, and without them nothing.
 
-Each side makes a commit of its own; a run of TESTS tests with what they executed is recorded for it. The sides in turn,
-medians, and ratios to git alone.
+Each side makes a commit of its own; a run of TESTS tests with what they executed is recorded for
+it. The sides in turn, medians, and ratios to git alone.
 """
 
 from __future__ import annotations
@@ -27,16 +28,25 @@ class Clone:
         self._number, self._tests = 0, tests
         subprocess.run(["git", "init", "-q", "--bare", str(server)], check=True)
         subprocess.run(["git", "init", "-q", str(self.root)], check=True)
-        for args in (("config", "user.name", "b"), ("config", "user.email", "b@b"),
-                     ("remote", "add", "origin", str(server))):  # fmt: skip
+        for args in (
+            ("config", "user.name", "b"),
+            ("config", "user.email", "b@b"),
+            ("remote", "add", "origin", str(server)),
+        ):
             self._git(*args)
-        self._write("test_all.py", "import pytest\nfrom code_0 import one\n\n\n@pytest.mark.parametrize('n', "
-                    f"range({tests}))\ndef test_one(n):\n    assert one(n) == n\n")  # fmt: skip
+        self._write(
+            "test_all.py",
+            "import pytest\nfrom code_0 import one\n\n\n@pytest.mark.parametrize('n', "
+            f"range({tests}))\ndef test_one(n):\n    assert one(n) == n\n",
+        )
         self._write(".gitignore", "__pycache__/\n.pytest_cache/\n")
         self._write(".kl/README.md", "Here.\n")
         self._write("code_0.py", "def one(n):\n    return n\n")
         if kind == "layers":
-            self._write(".kl/architecture.yaml", "layers:\n- {name: code, paths: [code_0.py], may_depend_on: []}\n")
+            self._write(
+                ".kl/architecture.yaml",
+                "layers:\n- {name: code, paths: [code_0.py], may_depend_on: []}\n",
+            )
         if kind in ("hooks", "layers"):
             command(*KL, "hooks", "install", cwd=self.root)
 
@@ -81,16 +91,25 @@ def main() -> int:
         for kind in ("plain", "hooks", "layers", "unsigned", "signed"):
             (folder / kind).mkdir()
             clones[kind] = Clone(folder / kind, options.tests, kind)
-        found = median_costs({
-            "git commit": clones["plain"].commit, "git commit, kl's hooks": clones["hooks"].commit,
-            "git commit, hooks and layers": clones["layers"].commit,
-            "git push": clones["plain"].push, "git push, kl's hooks": clones["hooks"].push,
-            "git push, hooks and layers": clones["layers"].push,
-            "kl sync": clones["unsigned"].sync, "kl sync, signed": lambda: clones["signed"].sync("--sign", str(key)),
-        }, options.rounds)  # fmt: skip
+        found = median_costs(
+            {
+                "git commit": clones["plain"].commit,
+                "git commit, kl's hooks": clones["hooks"].commit,
+                "git commit, hooks and layers": clones["layers"].commit,
+                "git push": clones["plain"].push,
+                "git push, kl's hooks": clones["hooks"].push,
+                "git push, hooks and layers": clones["layers"].push,
+                "kl sync": clones["unsigned"].sync,
+                "kl sync, signed": lambda: clones["signed"].sync("--sign", str(key)),
+            },
+            options.rounds,
+        )
     for name, one in found.items():
         base = found["git commit" if "commit" in name else "git push"]
-        print(f"{name:<28} {one.cpu:7.0f} ms CPU {one.wall:7.0f} ms   {one.cpu / base.cpu:5.1f} x git's")
+        print(
+            f"{name:<28} {one.cpu:7.0f} ms CPU {one.wall:7.0f} ms   {one.cpu / base.cpu:5.1f} x"
+            " git's"
+        )
     return 0
 
 

@@ -1,4 +1,6 @@
-"""What benches print: a side, what it took, its ratio to a limit or a peer, and whether that reaches the goal. Pure."""
+"""What benches print: a side, what it took, its ratio to a limit or a peer, and whether that
+reaches the goal. Pure.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,28 @@ class Row:
         """As texts, in the order of the table's head."""
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
         goal = "" if self.goal is None else f"<= {self.goal:g}"
-        return self.side, self.took, ratio, f"x {self.against}" if self.against else "", goal, judged(self)
+        return (
+            self.side,
+            self.took,
+            ratio,
+            f"x {self.against}" if self.against else "",
+            goal,
+            judged(self),
+        )
 
 
 def judged(row: Row) -> str:
-    """`met`, `missed`, or nothing where there is no goal or no ratio. By the ratio as it is, not as shown."""
+    """`met`, `missed`, or nothing where there is no goal or no ratio. By the ratio as it is, not as
+    shown.
+    """
     if row.goal is None or row.ratio is None:
         return ""
     return "met" if row.ratio <= row.goal else "missed"
 
 
-def against(side: str, took: float, limit: float, name: str, goal: float | None = None, unit: str = "ms CPU") -> Row:
+def against(
+    side: str, took: float, limit: float, name: str, goal: float | None = None, unit: str = "ms CPU"
+) -> Row:
     """A row for what took `took`, compared with what `name` took."""
     return Row(side, f"{took:,.0f} {unit}", took / limit if limit else None, name, goal)
 
@@ -54,7 +67,10 @@ def table(title: str, rows: Iterable[Row]) -> list[str]:
     widths = [max(len(row[column]) for row in cells) for column in range(len(_HEAD))]
     right = (1, 2)
     lines = [
-        "  ".join(text.rjust(widths[n]) if n in right else text.ljust(widths[n]) for n, text in enumerate(row)).rstrip()
+        "  ".join(
+            text.rjust(widths[n]) if n in right else text.ljust(widths[n])
+            for n, text in enumerate(row)
+        ).rstrip()
         for row in cells
     ]
     return [title, *(f"  {line}" for line in lines)]

@@ -1,7 +1,9 @@
-"""What a team's database costs as it grows: `python -m bench.team_scale --outcomes 2000000 --repositories 50`.
+"""What a team's database costs as it grows: `python -m bench.team_scale --outcomes 2000000
+--repositories 50`.
 
-A real server is filled with runs of one suite in many repositories. Then the same is asked in turn of it, of a server
-that has two runs, and of SQLite with two runs: shown are the times of the full one, and their ratios to the others.
+A real server is filled with runs of one suite in many repositories. Then the same is asked in turn
+of it, of a server that has two runs, and of SQLite with two runs: shown are the times of the full
+one, and their ratios to the others.
 """
 
 from __future__ import annotations
@@ -38,17 +40,36 @@ TEST = "tests/unit/test_010.py::test_case_400"
 def receipt(number: int, tests: int) -> Receipt:
     """A complete run: one test in a thousand fails, another one each time."""
     evidence = tuple(
-        Evidence("TestResult", f"test:tests/unit/test_{n // 40:03}.py::test_case_{n}",
-                 "failed" if n % 1000 == number % 1000 else "passed", 100 + n * 7 % 900)
+        Evidence(
+            "TestResult",
+            f"test:tests/unit/test_{n // 40:03}.py::test_case_{n}",
+            "failed" if n % 1000 == number % 1000 else "passed",
+            100 + n * 7 % 900,
+        )
         for n in range(tests)
-    )  # fmt: skip
+    )
     ended = iso(START + number * 3_600_000_000)
-    result = {"exit": 1, "complete": True, "how": "finished", "verdict": "failed", "reasons": [], "counts": {}}
+    result = {
+        "exit": 1,
+        "complete": True,
+        "how": "finished",
+        "verdict": "failed",
+        "reasons": [],
+        "counts": {},
+    }
     return Receipt(
-        run=f"{number:032x}", source="pytest", observer="pytest", producer="ci", evidence=evidence, started=ended,
-        ended=ended, tree=f"{number:040x}", tree_all=f"{number:040x}", result=result,
+        run=f"{number:032x}",
+        source="pytest",
+        observer="pytest",
+        producer="ci",
+        evidence=evidence,
+        started=ended,
+        ended=ended,
+        tree=f"{number:040x}",
+        tree_all=f"{number:040x}",
+        result=result,
         selection={"collected": tests, "deselected": 0, "ran": tests},
-    )  # fmt: skip
+    )
 
 
 def milliseconds(what: Callable[[], object], rounds: int = 1) -> float:
@@ -81,7 +102,9 @@ def questions(store: Store, test: str) -> dict[str, Callable[[], object]]:
         "newest 20 outcomes of a test": asked(lambda db: results_of(db, [test], 20)),
         "newest receipt, whole": asked(lambda db: recent(db, 1)),
         "receipts of a content tree": asked(lambda db: entries_of_tree(db, ["0" * 40])),
-        "runs that retention folds": asked(lambda db: compactable_runs(db, START * 2, 90, set(), set())),
+        "runs that retention folds": asked(
+            lambda db: compactable_runs(db, START * 2, 90, set(), set())
+        ),
     }
 
 
@@ -100,10 +123,14 @@ def fill(stores: list[Store], runs: range, tests: int) -> list[float]:
 
 def clone_of(store: Store, folder: Path) -> Checkout:
     """A clone that uses the store."""
-    made = checkout(folder, {"tests/unit/test_010.py": "def test_case_400():\n    assert price() == 1\n"})
+    made = checkout(
+        folder, {"tests/unit/test_010.py": "def test_case_400():\n    assert price() == 1\n"}
+    )
     address = store.address
     place = (
-        {"store": address.url, "storeRepository": address.repository} if address else {"state": store.state.directory}
+        {"store": address.url, "storeRepository": address.repository}
+        if address
+        else {"state": store.state.directory}
     )
     for key, value in place.items():
         made.git("config", f"kl.{key}", str(value))
@@ -111,8 +138,12 @@ def clone_of(store: Store, folder: Path) -> Checkout:
     return made
 
 
-def compared(stores: dict[str, Store], start: int, tests: int, rounds: int) -> dict[str, dict[str, float]]:
-    """The median milliseconds of each question in each store, in turn: the machine may be busy with other work."""
+def compared(
+    stores: dict[str, Store], start: int, tests: int, rounds: int
+) -> dict[str, dict[str, float]]:
+    """The median milliseconds of each question in each store, in turn: the machine may be busy with
+    other work.
+    """
     taken: dict[str, dict[str, list[float]]] = {}
     folder = Path(tempfile.mkdtemp())
     clones = {name: clone_of(store, folder / name) for name, store in stores.items()}
@@ -121,10 +152,15 @@ def compared(stores: dict[str, Store], start: int, tests: int, rounds: int) -> d
         assert one.id  # computed once, by whoever asks first
         for name, store in stores.items():
             asked = {"import of a run": partial(ingest, store, one), **questions(store, TEST)}
-            asked["package for a task"] = partial(clones[name].kl, "context", f"fix {TEST}, case {number}")
+            asked["package for a task"] = partial(
+                clones[name].kl, "context", f"fix {TEST}, case {number}"
+            )
             for question, ask in asked.items():
                 taken.setdefault(question, {}).setdefault(name, []).append(milliseconds(ask))
-    return {one: {name: statistics.median(some) for name, some in found.items()} for one, found in taken.items()}
+    return {
+        one: {name: statistics.median(some) for name, some in found.items()}
+        for one, found in taken.items()
+    }
 
 
 def main() -> int:
@@ -150,29 +186,44 @@ def main() -> int:
             names = [f"repository-{n}" for n in range(number)]
             for name in names:
                 create_repository(server.url(database), name)
-            made = [Store(state, lambda: schemas, {}, Address(server.url(database), name, "bench")) for name in names]
+            made = [
+                Store(state, lambda: schemas, {}, Address(server.url(database), name, "bench"))
+                for name in names
+            ]
             for one in made:
                 stack.callback(one.server.close)
             return made
 
         full, small = opened("full_one", asked.repositories), opened("small_one", 1)
-        # of each repository the first run adds the names of its tests, which the runs after it do not
+        # of each repository the first run adds the names of its tests, which the runs after it do
+        # not
         first = fill(full, range(len(full)), asked.tests)
         fill(full, range(len(full), runs), asked.tests)
         local = Store(state, lambda: schemas, {})
         fill(small, range(2), asked.tests)
         fill([local], range(2), asked.tests)
-        found = compared({"full": full[0], "small": small[0], "SQLite": local}, runs, asked.tests, 9)
+        found = compared(
+            {"full": full[0], "small": small[0], "SQLite": local}, runs, asked.tests, 9
+        )
         ((size,),) = server.sql("SELECT pg_database_size('full_one')")
-        print(f"{runs} runs of {asked.tests:,} tests = {runs * asked.tests:,} outcomes, {len(full)} repositories")
+        print(
+            f"{runs} runs of {asked.tests:,} tests = {runs * asked.tests:,} outcomes, {len(full)}"
+            " repositories"
+        )
         print(f"bytes per outcome on the server: {int(str(size)) / (runs * asked.tests):.1f}")
         print(f"first run of a repository: {statistics.median(first):.0f} ms")
-        print("                              full server   / server with 2 runs   / SQLite with 2 runs")
+        print(
+            "                              full server   / server with 2 runs   / SQLite with 2"
+            " runs"
+        )
         for name, some in found.items():
             ratios = f"{some['full'] / some['small']:10.2f} {some['full'] / some['SQLite']:20.2f}"
             print(f"{name:30} {some['full']:8.1f} ms {ratios}")
         oldest = [
-            str(one) for (one,) in server.sql("SELECT id FROM kl.receipt ORDER BY seq LIMIT 1", database="full_one")
+            str(one)
+            for (one,) in server.sql(
+                "SELECT id FROM kl.receipt ORDER BY seq LIMIT 1", database="full_one"
+            )
         ]
         with full[0].writing() as db, db.transaction():
             print(f"compacting one run: {milliseconds(lambda: compact(db, oldest, START)):.0f} ms")

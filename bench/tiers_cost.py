@@ -1,6 +1,7 @@
-"""What 100,000 entries of short-term memory cost: a write against a bare insert of SQLite as durable as ours, a recall
-against a keyed read of the same database. The same of working memory on a Redis server that the bench starts, against a
-SET and a GET of the client library; each side opens its connection, as a command does.
+"""What 100,000 entries of short-term memory cost: a write against a bare insert of SQLite as
+durable as ours, a recall against a keyed read of the same database. The same of working memory on a
+Redis server that the bench starts, against a SET and a GET of the client library; each side opens
+its connection, as a command does.
 
 python -m bench.tiers_cost [--entries 100000] [--rounds 60]
 """
@@ -37,7 +38,8 @@ def fill(ws: Workspace, entries: int) -> None:
     """So many entries, in one transaction."""
     now = ws.clock.now()
     rows = (
-        (f"{n:016x}", *ME, f"key {n}", "general", f'"value {n}"', now, now + 600_000_000_000) for n in range(entries)
+        (f"{n:016x}", *ME, f"key {n}", "general", f'"value {n}"', now, now + 600_000_000_000)
+        for n in range(entries)
     )
     with writing(ws, "bench") as db:
         db.many(f"INSERT INTO short_entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -54,7 +56,9 @@ def median(rounds: int, act: Callable[[int], object]) -> float:
 
 
 def bare(path: Path, rounds: int) -> tuple[float, float]:
-    """(an insert, a keyed read) with the sync of our databases; each opens the file, as a command does."""
+    """(an insert, a keyed read) with the sync of our databases; each opens the file, as a command
+    does.
+    """
 
     def opened() -> sqlite3.Connection:
         made = sqlite3.connect(path, isolation_level=None)
@@ -96,7 +100,9 @@ def redis_server() -> Iterator[str]:
 
 
 def on_redis(folder: Path, entries: int, rounds: int) -> list[Row]:
-    """Writes and recalls of working memory on a server that has so many entries of the same caller."""
+    """Writes and recalls of working memory on a server that has so many entries of the same
+    caller.
+    """
     if shutil.which("redis-server") is None:
         return [missing("Redis")]
     import redis
@@ -110,7 +116,13 @@ def on_redis(folder: Path, entries: int, rounds: int) -> list[Row]:
             return json.dumps([*ME, f"key {number}"])
 
         def stored(number: int) -> bytes:
-            plain = {"value": f"value {number}", "type": "general", "at": at, "expires": at + 10**12, "by": ME.actor}
+            plain = {
+                "value": f"value {number}",
+                "type": "general",
+                "at": at,
+                "expires": at + 10**12,
+                "by": ME.actor,
+            }
             return checksummed(place(number), json.dumps(plain).encode())
 
         with redis.Redis.from_url(url) as client, client.pipeline(transaction=False) as pipe:
@@ -140,9 +152,21 @@ def on_redis(folder: Path, entries: int, rounds: int) -> list[Row]:
         recall = ours(lambda memory, n: memory.read(f"key {n}", "working"))
     return [
         Row("SET on Redis, connected", f"{bare_set:,.0f} µs"),
-        Row("kl write to working memory", f"{write:,.0f} µs", write / bare_set, "SET on Redis", MOST_WRITE),
+        Row(
+            "kl write to working memory",
+            f"{write:,.0f} µs",
+            write / bare_set,
+            "SET on Redis",
+            MOST_WRITE,
+        ),
         Row("GET on Redis, connected", f"{bare_get:,.0f} µs"),
-        Row("kl recall from working memory", f"{recall:,.0f} µs", recall / bare_get, "GET on Redis", MOST_READ),
+        Row(
+            "kl recall from working memory",
+            f"{recall:,.0f} µs",
+            recall / bare_get,
+            "GET on Redis",
+            MOST_READ,
+        ),
     ]
 
 

@@ -1,9 +1,10 @@
-"""What a question to the graph costs after one file was changed among thousands, against `import click`.
+"""What a question to the graph costs after one file was changed among thousands, against `import
+click`.
 
 python -m bench.update_cost [--repository large|django] [--rounds 5]
 
-The command as a process, for a file of the middle size and for a large one; and, in this process, what of it is git,
-what is bringing the graph up to date, and what is the question.
+The command as a process, for a file of the middle size and for a large one; and, in this process,
+what of it is git, what is bringing the graph up to date, and what is the question.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ T = TypeVar("T")
 
 
 def files(repo: Repository) -> dict[str, str]:
-    """Name of a row → the file that is changed for it: one of the middle size among those with any names, and
-    `LARGE`.
+    """Name of a row → the file that is changed for it: one of the middle size among those with any
+    names, and `LARGE`.
     """
     sizes = sorted(((repo.top / path).stat().st_size, path) for path in python_files(repo.top))
     named = [(size, path) for size, path in sizes if size]
@@ -73,7 +74,9 @@ def processes(repo: Repository, changes: Mapping[str, str], rounds: int) -> dict
 
 
 def inside(repo: Repository, path: str, rounds: int) -> dict[str, float]:
-    """Part → median CPU milliseconds, its git processes included, in this process, where all is imported already."""
+    """Part → median CPU milliseconds, its git processes included, in this process, where all is
+    imported already.
+    """
     from kl_hooks.code.query.lookup import file_symbols
     from kl_hooks.code.query.session import Graph, refresh_graph
     from kl_hooks.git import files
@@ -88,7 +91,9 @@ def inside(repo: Repository, path: str, rounds: int) -> dict[str, float]:
         spent: list[float] = []
 
         def listed(
-            *args: object, _true: Callable[..., object] = files.worktree_files, _spent: list[float] = spent
+            *args: object,
+            _true: Callable[..., object] = files.worktree_files,
+            _spent: list[float] = spent,
         ) -> object:
             took, found = _timed(lambda: _true(*args))
             _spent.append(took)
@@ -124,7 +129,10 @@ def rows(seen: Mapping[str, Cost], parts: Mapping[str, Mapping[str, float]]) -> 
     made = [Row(CLICK, f"{click:,.0f} ms CPU", 1.0, CLICK)]
     for name in [name for name in seen if name not in (CLICK, AGAIN)]:
         made.append(against(name, seen[name].cpu, click, CLICK, GOAL))
-        made += [against(f"  inside: {part}", took, click, CLICK) for part, took in parts.get(name, {}).items()]
+        made += [
+            against(f"  inside: {part}", took, click, CLICK)
+            for part, took in parts.get(name, {}).items()
+        ]
     return [*made, against(AGAIN, seen[AGAIN].cpu, click, CLICK)]
 
 
@@ -144,7 +152,10 @@ def main() -> None:
     seen = processes(repo, changes, asked.rounds)
     parts = {name: inside(repo, path, asked.rounds) for name, path in changes.items()}
     number = len(python_files(repo.top))
-    show(f"One file changed among {number:,} ({asked.repository}): {asked.rounds} rounds", rows(seen, parts))
+    show(
+        f"One file changed among {number:,} ({asked.repository}): {asked.rounds} rounds",
+        rows(seen, parts),
+    )
     repo.git("reset", "-q", "--hard", "made")
 
 

@@ -1,8 +1,10 @@
-"""The Python API: context, verdicts and records of a repository, for programs and agent frameworks that import kl.
+"""The Python API: context, verdicts and records of a repository, for programs and agent frameworks
+that import kl.
 
-The command line and the agents' tools call the same functions. Here none of them fails because a source did: what
-can't be read gives less, named in the coverage of the answer and in the log `kl_hooks.api`. Nothing is served and
-nothing is connected to: there is no host, port or background thread. See docs/api.md.
+The command line and the agents' tools call the same functions. Here none of them fails because a
+source did: what can't be read gives less, named in the coverage of the answer and in the log
+`kl_hooks.api`. Nothing is served and nothing is connected to: there is no host, port or background
+thread. See docs/api.md.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar
 
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.model.record import Record
-from kl_hooks.workspace import FailingSources, Workspace, open_workspace, require_initialized, require_setup
+from kl_hooks.workspace import (
+    FailingSources,
+    Workspace,
+    open_workspace,
+    require_initialized,
+    require_setup,
+)
 
 if TYPE_CHECKING:
     from kl_hooks.clock import Clock
@@ -25,9 +33,20 @@ if TYPE_CHECKING:
     from kl_hooks.model.package import Candidate
 
 __all__ = [
-    "Context", "CriticalContext", "CriticalDecision", "EnvironmentProblem", "FailedApproach", "Item", "KlError",
-    "Knowledge", "Record", "UsageProblem", "Verdict", "format_context_for_injection", "open",
-]  # fmt: skip
+    "Context",
+    "CriticalContext",
+    "CriticalDecision",
+    "EnvironmentProblem",
+    "FailedApproach",
+    "Item",
+    "KlError",
+    "Knowledge",
+    "Record",
+    "UsageProblem",
+    "Verdict",
+    "format_context_for_injection",
+    "open",
+]
 
 _LOG: Final = logging.getLogger(__name__)
 _LONGEST_WAIT: Final = 600
@@ -120,15 +139,18 @@ class Verdict(NamedTuple):
     """Of the content that was judged; empty: unknown."""
     reasons: tuple[str, ...]
     assessed: bool
-    """False where evidence is missing or can't be read: then nothing is proven, and nothing is refuted."""
+    """False where evidence is missing or can't be read: then nothing is proven, and nothing is
+    refuted.
+    """
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The knowledge of one repository. Immutable, and safe for threads: each call opens its own connections.
+    """The knowledge of one repository. Immutable, and safe for threads: each call opens its own
+    connections.
 
-    Methods raise UsageProblem for wrong arguments, and for settings or a policy that can't be read; never because the
-    repository, git or the store is missing, locked or damaged.
+    Methods raise UsageProblem for wrong arguments, and for settings or a policy that can't be read;
+    never because the repository, git or the store is missing, locked or damaged.
     """
 
     root: Path
@@ -146,7 +168,9 @@ class Knowledge:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.wait) or not 0 < self.wait <= _LONGEST_WAIT:
-            raise UsageProblem(f"must be more than 0 and at most {_LONGEST_WAIT} seconds.", place="wait")
+            raise UsageProblem(
+                f"must be more than 0 and at most {_LONGEST_WAIT} seconds.", place="wait"
+            )
         if self.budget:
             from kl_hooks.context.page import read_budget
 
@@ -170,24 +194,61 @@ class Knowledge:
         return not self.problem()
 
     def build_context(
-        self, task: str = "", *, budget: str = "", style: str = "text", weight: str = "default", profile: str = "",
-        max_sources: int = 0, pins: Sequence[str] = (), scope: Sequence[str] = (), filters: Sequence[str] = (),
-        queries: Sequence[str] = (), iterate: int = 1, changed: str = "", at: str = "", type: str = "",
-        phase: str = "", complexity: int = 0, actor: str = "", attempt: int = 0, turn: int = 0, threshold: str = "",
-        have: Sequence[str] = (), given: Sequence[str] = (), trace_id: str = "",
-    ) -> Context:  # fmt: skip
-        """Return the package for a task; each argument is the option of `kl context` of its name, and its default.
+        self,
+        task: str = "",
+        *,
+        budget: str = "",
+        style: str = "text",
+        weight: str = "default",
+        profile: str = "",
+        max_sources: int = 0,
+        pins: Sequence[str] = (),
+        scope: Sequence[str] = (),
+        filters: Sequence[str] = (),
+        queries: Sequence[str] = (),
+        iterate: int = 1,
+        changed: str = "",
+        at: str = "",
+        type: str = "",
+        phase: str = "",
+        complexity: int = 0,
+        actor: str = "",
+        attempt: int = 0,
+        turn: int = 0,
+        threshold: str = "",
+        have: Sequence[str] = (),
+        given: Sequence[str] = (),
+        trace_id: str = "",
+    ) -> Context:
+        """Return the package for a task; each argument is the option of `kl context` of its name,
+        and its default.
 
-        `pins`, `filters`, `queries`: of `--pin`, `--filter`, `--query`. `given`: IDs of what the reader has already.
+        `pins`, `filters`, `queries`: of `--pin`, `--filter`, `--query`. `given`: IDs of what the
+        reader has already.
         """
         from kl_hooks.context.deliver import deliver, make_request
 
         options: dict[str, Any] = {
-            "budget": budget or self.budget, "weight": weight, "profile": profile, "max_sources": max_sources,
-            "pins": [*pins], "scope": [*scope], "filters": [*filters], "queries": [*queries], "rounds": iterate,
-            "changed": changed, "at": at, "type": type, "phase": phase, "complexity": complexity, "actor": actor,
-            "attempt": attempt, "turn": turn, "threshold": threshold, "have": [*have],
-        }  # fmt: skip
+            "budget": budget or self.budget,
+            "weight": weight,
+            "profile": profile,
+            "max_sources": max_sources,
+            "pins": [*pins],
+            "scope": [*scope],
+            "filters": [*filters],
+            "queries": [*queries],
+            "rounds": iterate,
+            "changed": changed,
+            "at": at,
+            "type": type,
+            "phase": phase,
+            "complexity": complexity,
+            "actor": actor,
+            "attempt": attempt,
+            "turn": turn,
+            "threshold": threshold,
+            "have": [*have],
+        }
 
         def make(ws: Workspace) -> Context:
             made = deliver(ws, make_request(task, style, trace_id, options), given)
@@ -195,7 +256,9 @@ class Knowledge:
                 _LOG.warning("%s", made.remark)
             return _context(made.text, made.document)
 
-        return self._ask(make, lambda why: Context("", "", (), {}, {"repository": f"failed: {why}"}, {}))
+        return self._ask(
+            make, lambda why: Context("", "", (), {}, {"repository": f"failed: {why}"}, {})
+        )
 
     def verify(self) -> Verdict:
         """Return whether the files as they are now are proven, as `kl verify` does."""
@@ -206,13 +269,20 @@ class Knowledge:
             missing = [*found["unread"], *(one["message"] for one in found["lost"])]
             reasons = tuple(found["reasons"] or missing or ([] if found["proven"] else [_NO_RUN]))
             return Verdict(
-                found["proven"], found["tier"], found["run"] or "", found["tree"] or "", reasons, found["assessed"]
+                found["proven"],
+                found["tier"],
+                found["run"] or "",
+                found["tree"] or "",
+                reasons,
+                found["assessed"],
             )
 
         return self._ask(judge, lambda why: Verdict(False, "guessed", "", "", (why,), False))
 
     def search(self, query: str, kinds: Sequence[str] = (), limit: int = 10) -> list[Record]:
-        """Return the records in force that match any of the words, best first. `kinds`: names; empty: all."""
+        """Return the records in force that match any of the words, best first. `kinds`: names;
+        empty: all.
+        """
         from kl_hooks.records.query import RecordFilter
         from kl_hooks.records.retrieval import search_live
 
@@ -223,7 +293,9 @@ class Knowledge:
         return self._ask(find, lambda why: [])
 
     def retrieve(self, identifier: str) -> Record | None:
-        """Return the record of an ID, whatever its status; None where there is none, or it can't be read."""
+        """Return the record of an ID, whatever its status; None where there is none, or it can't be
+        read.
+        """
         from kl_hooks.records.query import get_record
 
         def find(ws: Workspace) -> Record | None:
@@ -237,9 +309,10 @@ class Knowledge:
     def record(self, kind: str, values: Mapping[str, Any]) -> str | None:
         """Create a record of a kind and return its ID; None where the store can't be written.
 
-        An outcome is put aside then, to be recorded with the next one, and has its ID all the same. A failure that is
-        known is counted once more, a known memory confirmed. What an agent creates waits for a person, as everywhere.
-        UsageProblem, with everything that is wrong, for values that do not fit the kind.
+        An outcome is put aside then, to be recorded with the next one, and has its ID all the same.
+        A failure that is known is counted once more, a known memory confirmed. What an agent
+        creates waits for a person, as everywhere. UsageProblem, with everything that is wrong, for
+        values that do not fit the kind.
         """
         from kl_hooks.kinds.failure import record_failure
         from kl_hooks.kinds.memory.add import add_memory
@@ -252,7 +325,10 @@ class Knowledge:
             if kind == "failure":
                 return record_failure(ws, values)[0].id
             if kind == "memory":
-                text, more = str(values.get("pattern", "")), {k: v for k, v in values.items() if k != "pattern"}
+                text, more = (
+                    str(values.get("pattern", "")),
+                    {k: v for k, v in values.items() if k != "pattern"},
+                )
                 return add_memory(ws, text, tags=more.pop("tags", ()), more=more)[0].id
             if kind == "outcome":
                 identifier, aside = record_outcome(ws, values)
@@ -268,27 +344,35 @@ class Knowledge:
     def record_claim(
         self, claim: str, support: Sequence[str] = (), about: str = "", expires: str | None = None
     ) -> str | None:
-        """Assert a claim and return its ID; None where the store can't be written. Its tier follows from `support`."""
+        """Assert a claim and return its ID; None where the store can't be written. Its tier follows
+        from `support`.
+        """
         from kl_hooks.model.actors import agent
         from kl_hooks.proof.claims import record_claim
 
         def make(ws: Workspace) -> str:
             require_initialized(ws)
             name = agent(ws.environ)
-            return record_claim(ws, claim, about, support, expires, f"agent:{name}" if name else "human").id
+            return record_claim(
+                ws, claim, about, support, expires, f"agent:{name}" if name else "human"
+            ).id
 
         return self._ask(make, lambda why: None)
 
     def load_critical_context(
         self, task: str = "", feature: str = "", command: str = "", max_items: int = 10
     ) -> CriticalContext:
-        """Return what binds every piece of work, and what fits the task; of `feature-build` also the architecture."""
+        """Return what binds every piece of work, and what fits the task; of `feature-build` also
+        the architecture.
+        """
         from kl_hooks.context.critical import CriticalRequest, critical
 
         def load(ws: Workspace) -> CriticalContext:
             require_setup(ws)
             found = critical(ws, CriticalRequest(task, feature, command), max_items)
-            sections: dict[str, Any] = {one.section.name: tuple(map(_item, one.items)) for one in found}
+            sections: dict[str, Any] = {
+                one.section.name: tuple(map(_item, one.items)) for one in found
+            }
             omitted = {part.section.name: part.omitted for part in found if part.omitted}
             return replace(CriticalContext(omitted=omitted, _sections=tuple(found)), **sections)
 
@@ -298,37 +382,48 @@ class Knowledge:
         """Return the feature of this ID or title; None where there is none."""
         found = self._in_force("feature")
         wanted = name.strip().casefold()
-        return next((one for one in found if wanted in (one.id.casefold(), one.title.casefold())), None)
+        return next(
+            (one for one in found if wanted in (one.id.casefold(), one.title.casefold())), None
+        )
 
     def load_critical_adrs(self, limit: int = 10) -> list[CriticalDecision]:
         """Return the accepted decisions, the newest first."""
         return [
             CriticalDecision(
-                id=one.id, title=one.title, decision=one.text("decision"),
+                id=one.id,
+                title=one.title,
+                decision=one.text("decision"),
                 violation_symptoms=list(one.many("violation_symptoms")),
             )
             for one in self._in_force("decision", limit=limit)
-        ]  # fmt: skip
+        ]
 
     def load_failed_approaches(self, query: str, limit: int = 5) -> list[FailedApproach]:
         """Return the failures that share words with a text, the nearest first."""
         return [
             FailedApproach(
-                approach=one.text("approach") or one.title, symptom=one.text("symptom"),
-                prevention=one.text("prevention"), related_adrs=list(one.many("related_adrs")),
+                approach=one.text("approach") or one.title,
+                symptom=one.text("symptom"),
+                prevention=one.text("prevention"),
+                related_adrs=list(one.many("related_adrs")),
             )
             for one in self._in_force("failure", query, limit)
-        ]  # fmt: skip
+        ]
 
     def load_role_context(self, role: str, context: str = "feature-build") -> str | None:
-        """Return what somebody in a role must do, must not do and asks about first, as Markdown; None without one."""
+        """Return what somebody in a role must do, must not do and asks about first, as Markdown;
+        None without one.
+        """
         from kl_hooks.kinds.gate import find_role, render_role
 
         found = find_role(self._in_force("role"), role, context)
         return render_role(found) if found else None
 
-    def capture_task_outcome(self, title: str, *, success: bool = True, **fields: Any) -> str | None:
-        """Record how a task ended and return the ID, as `record("outcome", …)`: also while the store can't be written.
+    def capture_task_outcome(
+        self, title: str, *, success: bool = True, **fields: Any
+    ) -> str | None:
+        """Record how a task ended and return the ID, as `record("outcome", …)`: also while the
+        store can't be written.
 
         `fields`: those of an outcome, such as `task_requirements`, `summary`, `lessons_learned`.
         """
@@ -336,13 +431,17 @@ class Knowledge:
         return self.record("outcome", {"title": title, "success": success, **kind, **fields})
 
     def find_similar_task_outcomes(self, requirements: str, limit: int = 5) -> list[Record]:
-        """Return the outcomes of tasks whose requirements share words with a text, the nearest first."""
+        """Return the outcomes of tasks whose requirements share words with a text, the nearest
+        first.
+        """
         from kl_hooks.kinds.task import record_queued
 
         self._ask(record_queued, lambda why: [])
         return self._in_force("outcome", requirements, limit)
 
-    def _in_force(self, kind: str, query: str | None = None, limit: int = 1_000_000) -> list[Record]:
+    def _in_force(
+        self, kind: str, query: str | None = None, limit: int = 1_000_000
+    ) -> list[Record]:
         from kl_hooks.context.critical import find_in_force
 
         words = None if query is None else query.split()
@@ -354,8 +453,11 @@ class Knowledge:
         environ = {**self.environ, "KL_LOCK_WAIT": str(self.wait)}
         if self.agent:
             environ["KL_AGENT"] = self.agent
-        # anew for each call: threads share nothing of it, and a program that runs for days sees new settings
-        return open_workspace(self.root, clock=self.clock, environ=environ, failing_sources=self._failing)
+        # anew for each call: threads share nothing of it, and a program that runs for days sees new
+        # settings
+        return open_workspace(
+            self.root, clock=self.clock, environ=environ, failing_sources=self._failing
+        )
 
     def _ask(self, call: Callable[[Workspace], T], failed: Callable[[str], T]) -> T:
         try:
@@ -366,13 +468,20 @@ class Knowledge:
 
 
 def open(
-    path: str | os.PathLike[str] = ".", *, budget: str = "", agent: str = "", wait: float = 5.0, enabled: bool = True,
-    clock: Clock | None = None, environ: Mapping[str, str] | None = None,
-) -> Knowledge:  # fmt: skip
-    """Open the knowledge of the repository that `path` lies in; creates nothing. See `Knowledge` for the arguments.
+    path: str | os.PathLike[str] = ".",
+    *,
+    budget: str = "",
+    agent: str = "",
+    wait: float = 5.0,
+    enabled: bool = True,
+    clock: Clock | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Knowledge:
+    """Open the knowledge of the repository that `path` lies in; creates nothing. See `Knowledge`
+    for the arguments.
 
-    UsageProblem for wrong arguments and for settings that can't be read. A repository that kl is not set up in gives
-    empty answers: ask `available`.
+    UsageProblem for wrong arguments and for settings that can't be read. A repository that kl is
+    not set up in gives empty answers: ask `available`.
     """
     own = dict(os.environ if environ is None else environ)
     made = Knowledge(Path(path).absolute(), budget, agent, wait, enabled, clock, own)
@@ -381,19 +490,28 @@ def open(
 
 
 def format_context_for_injection(
-    context: CriticalContext, *, include_system_context: bool = True, include_quality_gates: bool = True,
-    include_adrs: bool = True, include_failures: bool = True, max_items_per_section: int = 10,
-) -> str:  # fmt: skip
-    """Return critical context as Markdown for a prompt: a heading for each section, at most so many items below.
+    context: CriticalContext,
+    *,
+    include_system_context: bool = True,
+    include_quality_gates: bool = True,
+    include_adrs: bool = True,
+    include_failures: bool = True,
+    max_items_per_section: int = 10,
+) -> str:
+    """Return critical context as Markdown for a prompt: a heading for each section, at most so many
+    items below.
 
     As `kl context critical` prints it: stored text is quoted as data.
     """
     from kl_hooks.context.critical import render_critical
 
     sections = {
-        "system_context": include_system_context, "quality_gates": include_quality_gates,
-        "architecture_decisions": include_adrs, "relevant_adrs": include_adrs, "failure_patterns": include_failures,
-    }  # fmt: skip
+        "system_context": include_system_context,
+        "quality_gates": include_quality_gates,
+        "architecture_decisions": include_adrs,
+        "relevant_adrs": include_adrs,
+        "failure_patterns": include_failures,
+    }
     shown = [one for one in context._sections if sections.get(one.section.name, True)]
     return "".join(f"{line}\n" for line in render_critical(shown, max_items_per_section))
 
@@ -401,21 +519,34 @@ def format_context_for_injection(
 def _refuse_unknown(ws: Workspace, kinds: Sequence[str]) -> None:
     for name in kinds:
         if name not in ws.kinds:
-            raise UsageProblem(f"there is no kind {name!r}.", place="kind", hint=f"Kinds: {', '.join(ws.kinds)}.")
+            raise UsageProblem(
+                f"there is no kind {name!r}.", place="kind", hint=f"Kinds: {', '.join(ws.kinds)}."
+            )
 
 
 def _item(one: Candidate) -> Item:
     tier = one.tier.word if one.tier is not None else ""
-    return Item(one.id, one.kind, one.title, one.text, one.path, one.line, tier, one.authority, one.reasons)
+    return Item(
+        one.id, one.kind, one.title, one.text, one.path, one.line, tier, one.authority, one.reasons
+    )
 
 
 def _context(text: str, document: Mapping[str, Any]) -> Context:
     items = tuple(
         Item(
-            one["id"], one["kind"], one["title"], one["text"], one["path"], one["line"], one["tier"] or "",
-            one["authority"], tuple(one["reasons"]),
+            one["id"],
+            one["kind"],
+            one["title"],
+            one["text"],
+            one["path"],
+            one["line"],
+            one["tier"] or "",
+            one["authority"],
+            tuple(one["reasons"]),
         )
         for one in document["items"]
-    )  # fmt: skip
+    )
     omitted = {one["id"]: one["reason"] for one in document["omitted"]}
-    return Context(document["package_id"], text, items, omitted, dict(document["coverage"]), document)
+    return Context(
+        document["package_id"], text, items, omitted, dict(document["coverage"]), document
+    )

@@ -1,4 +1,6 @@
-"""Where time comes from: one small interface, so that nothing that must be repeatable asks the machine."""
+"""Where time comes from: one small interface, so that nothing that must be repeatable asks the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,17 @@ _FIRST, _LAST = -62135596800_000000, 253402300799_999999
 
 
 def iso(microseconds: int) -> str:
-    """`2026-11-21T22:58:26.123456Z`; times outside the years 1–9999 are clamped to the nearest one that has a name."""
+    """`2026-11-21T22:58:26.123456Z`; times outside the years 1–9999 are clamped to the nearest one
+    that has a name.
+    """
     when = _EPOCH + timedelta(microseconds=min(max(microseconds, _FIRST), _LAST))
     return when.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def micros(text: str) -> int:
-    """The way back: microseconds of an ISO 8601 text (a date, or a time with or without zone; UTC if it has none)."""
+    """The way back: microseconds of an ISO 8601 text (a date, or a time with or without zone; UTC
+    if it has none).
+    """
     when = datetime.fromisoformat(text.strip())
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)

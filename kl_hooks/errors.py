@@ -11,7 +11,8 @@ CLEAN, FINDINGS, USAGE_ERROR, ENVIRONMENT_ERROR, INTERNAL_ERROR, INTERRUPTED = 0
 class KlError(Exception):
     """An expected failure. `str()` gives one line: place, reason, next step.
 
-    `place` is where (a file, a file:line:column, a command); `reason` what is wrong there; `hint` the next step.
+    `place` is where (a file, a file:line:column, a command); `reason` what is wrong there; `hint`
+    the next step.
     """
 
     exit_code = INTERNAL_ERROR

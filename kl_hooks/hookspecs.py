@@ -1,7 +1,7 @@
 """Every hookspec, in one file: when it is called, with what, and who wins.
 
-A hookimpl is in the `plugin.py` of a package (built in) or in an installed package that the user's configuration
-names.
+A hookimpl is in the `plugin.py` of a package (built in) or in an installed package that the user's
+configuration names.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from kl_hooks.model.receipt import Receipt, SignedReceipt
     from kl_hooks.model.record import Record
 
-# mypy wants bodies (empty-body, below); pluggy reads a hookspec's signature and calls implementations only
+# mypy wants bodies (empty-body, below); pluggy reads a hookspec's signature and calls
+# implementations only
 hookspec = pluggy.HookspecMarker("kl")
 hookimpl = pluggy.HookimplMarker("kl")
 
 
-# named tuples, not dataclasses: those compile several methods at each import, and every command imports this module
+# named tuples, not dataclasses: those compile several methods at each import, and every command
+# imports this module
 class Schema(NamedTuple):
     """The tables of one owner in one of our databases, as numbered steps."""
 
@@ -33,13 +35,18 @@ class Schema(NamedTuple):
     database: str
     """`kl` (evidence, records, events: migrated, with a backup) or `graph` (derived: rebuilt)."""
     steps: tuple[str, ...]
-    """SQL of step 1, 2, …; statements end in `;` at a line's end. A landed step is never edited. In `kl` none is added
-    to a released schema (the previous release would refuse to write): new tables get a schema of a new name.
+    """SQL of step 1, 2, …; statements end in `;` at a line's end. A landed step is never edited. In
+    `kl` none is added to a released schema (the previous release would refuse to write): new tables
+    get a schema of a new name.
     """
     before: int = 0
-    """Steps before these that exist no more: what is derived is built anew where only these were taken."""
+    """Steps before these that exist no more: what is derived is built anew where only these were
+    taken.
+    """
     private: tuple[str, ...] = ()
-    """Tables whose rows belong to one clone: in a database that a team shares, no other clone sees them."""
+    """Tables whose rows belong to one clone: in a database that a team shares, no other clone sees
+    them.
+    """
     append_only: tuple[str, ...] = ()
     """Tables whose rows a writer of such a database adds, and only its admins change or remove."""
 
@@ -67,7 +74,9 @@ class Source(NamedTuple):
 
     name: str
     read: Callable[[FileOfEvidence], Iterable[Receipt | SignedReceipt | Problem]]
-    """What the file holds; a part that can't be read is a Problem, a file that is none at all a UsageProblem."""
+    """What the file holds; a part that can't be read is a Problem, a file that is none at all a
+    UsageProblem.
+    """
 
 
 class Scanner(NamedTuple):
@@ -78,9 +87,13 @@ class Scanner(NamedTuple):
     version: str
     """Part of the cache key: another version, another reading."""
     scan: Callable[[bytes, str, str], Mapping[str, Any]]
-    """(content, path, module) → facts: plain JSON values, see `code.scanner`. Never raises for bad source."""
+    """(content, path, module) → facts: plain JSON values, see `code.scanner`. Never raises for bad
+    source.
+    """
     imports: Callable[[bytes, str], Mapping[str, Any]] | None = None
-    """(content, path) → facts of which only `error` and `imports` count; None: there is no shorter way to these."""
+    """(content, path) → facts of which only `error` and `imports` count; None: there is no shorter
+    way to these.
+    """
 
 
 class Retriever(NamedTuple):
@@ -90,7 +103,9 @@ class Retriever(NamedTuple):
     weight: int
     """Of its list in the fusion, percent; 100 is neutral."""
     find: Callable[[Any, Task, int], Sequence[Candidate]]
-    """(workspace, task, most rows) → candidates, best first. May raise: the package then reports `failed`."""
+    """(workspace, task, most rows) → candidates, best first. May raise: the package then reports
+    `failed`.
+    """
     rows: int = 50
     """Most candidates that are asked for."""
 
@@ -108,13 +123,17 @@ class Embedder(NamedTuple):
 
     name: str
     version: str
-    """Of the model. Vectors are stored with both: another name or version, and every text is embedded again."""
+    """Of the model. Vectors are stored with both: another name or version, and every text is
+    embedded again.
+    """
     dimension: int
     """Numbers of a vector; 0: as many as the first answer has."""
     batch: int
     """Most texts of one call."""
     embed: Callable[[Sequence[str]], Any]
-    """Texts → for each a row of numbers, of any length: an array, or lists. Called lazily; loads what it needs."""
+    """Texts → for each a row of numbers, of any length: an array, or lists. Called lazily; loads
+    what it needs.
+    """
     local: bool = True
     """False: texts leave this machine, and are redacted once more before they do."""
 
@@ -149,15 +168,19 @@ class Policy(NamedTuple):
     description: str
     """What it does, in one line."""
     find_changes: Callable[[Any, Lifecycle, int], Sequence[Change]]
-    """(workspace, numbers, now in microseconds) → what it would change. Writes nothing but what reading ingests."""
+    """(workspace, numbers, now in microseconds) → what it would change. Writes nothing but what
+    reading ingests.
+    """
     apply: Callable[[Any, Sequence[Change], int], None] | None = None
-    """(workspace, changes, now). What no longer matches the change is skipped; applied twice is applied once.
-    None: nothing is applied, the report is all.
+    """(workspace, changes, now). What no longer matches the change is skipped; applied twice is
+    applied once. None: nothing is applied, the report is all.
     """
 
 
 def schema_hook(*schemas: Schema) -> Callable[[], Sequence[Schema]]:
-    """The `kl_schema` of a package whose tables are always the same: data, so that no code of it runs to name them."""
+    """The `kl_schema` of a package whose tables are always the same: data, so that no code of it
+    runs to name them.
+    """
 
     def kl_schema() -> Sequence[Schema]:
         return schemas
@@ -167,22 +190,30 @@ def schema_hook(*schemas: Schema) -> Callable[[], Sequence[Schema]]:
 
 @hookspec
 def kl_schema() -> Schema | Sequence[Schema]:  # type: ignore[empty-body]
-    """Called when a database is opened for writing. Every answer counts; steps run by their owners' names."""
+    """Called when a database is opened for writing. Every answer counts; steps run by their owners'
+    names.
+    """
 
 
 @hookspec
 def kl_kinds() -> Sequence[Kind]:  # type: ignore[empty-body]
-    """Called when records are first needed. A kind of a name that is taken is refused, with both plugins named."""
+    """Called when records are first needed. A kind of a name that is taken is refused, with both
+    plugins named.
+    """
 
 
 @hookspec
 def kl_sources() -> Sequence[Source]:  # type: ignore[empty-body]
-    """Called when evidence is imported. The first source of a name wins; a later plugin is asked first."""
+    """Called when evidence is imported. The first source of a name wins; a later plugin is asked
+    first.
+    """
 
 
 @hookspec
 def kl_scanners() -> Sequence[Scanner]:  # type: ignore[empty-body]
-    """Called before files are scanned. For each file the first scanner that knows its suffix is used."""
+    """Called before files are scanned. For each file the first scanner that knows its suffix is
+    used.
+    """
 
 
 @hookspec
@@ -195,14 +226,17 @@ def kl_retrievers() -> Sequence[Retriever]:  # type: ignore[empty-body]
 
 @hookspec
 def kl_stale() -> Sequence[Staleness]:  # type: ignore[empty-body]
-    """Called when records are shown. For each kind every answer is asked; a record is stale if one gives a reason."""
+    """Called when records are shown. For each kind every answer is asked; a record is stale if one
+    gives a reason.
+    """
 
 
 @hookspec
 def kl_citations(  # type: ignore[empty-body]
     workspace: Any, ids: Sequence[str]
 ) -> Mapping[str, tuple[Observation, str]]:
-    """Called when claims cite something. ID → what it counts as, and why it does not count (empty: it does).
+    """Called when claims cite something. ID → what it counts as, and why it does not count (empty:
+    it does).
 
     All answers are used; what was removed is absent.
     """
@@ -210,7 +244,10 @@ def kl_citations(  # type: ignore[empty-body]
 
 @hookspec
 def kl_common_events(workspace: Any) -> Iterable[CommonEvent]:  # type: ignore[empty-body]
-    """Called by `kl sync`. The events of this clone that others should know; all answers are used."""
+    """Called by `kl sync`.
+
+    The events of this clone that others should know; all answers are used.
+    """
 
 
 @hookspec
@@ -220,14 +257,20 @@ def kl_policies() -> Sequence[Policy]:  # type: ignore[empty-body]
 
 @hookspec
 def kl_redact() -> Iterable[tuple[str, Callable[[str], str]]]:  # type: ignore[empty-body]
-    """Called once per process, before anything is written. Gives (name, text → text); all are applied, ours first."""
+    """Called once per process, before anything is written. Gives (name, text → text); all are
+    applied, ours first.
+    """
 
 
 @hookspec(firstresult=True)
 def kl_embedder(workspace: Any) -> Embedder | None:
-    """Called when vectors are needed and the user's settings do not turn them off. The first embedder given is used."""
+    """Called when vectors are needed and the user's settings do not turn them off. The first
+    embedder given is used.
+    """
 
 
 @hookspec(firstresult=True)
 def kl_summarize(workspace: Any, question: str, passages: Sequence[tuple[str, str]]) -> str | None:
-    """Called with the best passages of an answer, each with its source. Without an answer the passages are quoted."""
+    """Called with the best passages of an answer, each with its source. Without an answer the
+    passages are quoted.
+    """

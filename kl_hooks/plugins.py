@@ -1,4 +1,6 @@
-"""The plugin manager: built-in plugins as dotted strings, installed ones from entry point group `kl` if named."""
+"""The plugin manager: built-in plugins as dotted strings, installed ones from entry point group
+`kl` if named.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,16 @@ BUILT_IN = (
 
 
 def manager(third_party: Sequence[str] = ()) -> pluggy.PluginManager:
-    """A plugin manager with the built-in plugins and the installed ones named (entry point group `kl`).
+    """A plugin manager with the built-in plugins and the installed ones named (entry point group
+    `kl`).
 
-    No name, no scan of the environment. UsageProblem for a name that is not installed. `KL_TRACE=1` prints each call.
+    No name, no scan of the environment. UsageProblem for a name that is not installed. `KL_TRACE=1`
+    prints each call.
     """
     made = pluggy.PluginManager("kl")
     made.add_hookspecs(hookspecs)
-    # pluggy calls the plugin that was registered last first: installed plugins are asked before ours
+    # pluggy calls the plugin that was registered last first: installed plugins are asked before
+    # ours
     for name in BUILT_IN:
         made.register(import_module(name), name=name)
     for name in third_party:

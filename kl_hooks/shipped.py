@@ -6,7 +6,9 @@ from pathlib import Path
 
 
 def shipped(name: str) -> Path:
-    """The path of `hooks/…` or `templates/…`: inside the wheel, or beside the package in a checkout."""
+    """The path of `hooks/…` or `templates/…`: inside the wheel, or beside the package in a
+    checkout.
+    """
     inside = Path(__file__).parent / "_shipped" / name
     return inside if inside.exists() else Path(__file__).parent.parent / name
 

@@ -1,7 +1,7 @@
 """The opened repository: root, settings, store, cache, clock, plugin manager, catalog of kinds.
 
-A workspace is made once, at the edge (a command, a test run), and passed to the functions of the packages above.
-Opening it creates nothing. Pure functions never take it.
+A workspace is made once, at the edge (a command, a test run), and passed to the functions of the
+packages above. Opening it creates nothing. Pure functions never take it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kl_hooks.clock import Clock, FixedClock, SystemClock
 from kl_hooks.config.settings import Settings, load_settings
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.git.repository import GitSettings, Repository, find_repository, is_tracked, read_git_settings
+from kl_hooks.git.repository import (
+    GitSettings,
+    Repository,
+    find_repository,
+    is_tracked,
+    read_git_settings,
+)
 from kl_hooks.model.problem import Problem
 from kl_hooks.store.state import State, clone_id, locate_state, state_of_server
 from kl_hooks.store.store import Store
@@ -37,10 +43,11 @@ _PAUSE: Final = 60_000_000
 
 
 class FailingSources:
-    """The retrievers that failed three times in a row: they are asked again after 60 seconds. Safe for threads.
+    """The retrievers that failed three times in a row: they are asked again after 60 seconds. Safe
+    for threads.
 
-    Shared by the workspaces of a process that answers many questions: a source that takes its whole time to fail would
-    cost each of them as much.
+    Shared by the workspaces of a process that answers many questions: a source that takes its whole
+    time to fail would cost each of them as much.
     """
 
     def __init__(self) -> None:
@@ -70,28 +77,41 @@ class Catalog(NamedTuple):
     kinds: Mapping[str, Kind]
     """Name → kind."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong in `.kl/kinds/`: such a file gives no kind, and nobody guesses what it meant."""
+    """What is wrong in `.kl/kinds/`: such a file gives no kind, and nobody guesses what it meant.
+    """
 
 
 def build_catalog(root: Path, kinds: Sequence[Kind]) -> Catalog:
-    """These kinds, in the order given (a plugin's are listed before ours), then those of the repository at `root`.
+    """These kinds, in the order given (a plugin's are listed before ours), then those of the
+    repository at `root`.
 
-    UsageProblem where two of `kinds` share a name, a plural or a prefix: what is installed does not fit together. Of
-    two files of the repository that share one neither is taken: nobody knows which was there first.
+    UsageProblem where two of `kinds` share a name, a plural or a prefix: what is installed does not
+    fit together. Of two files of the repository that share one neither is taken: nobody knows which
+    was there first.
     """
     found: dict[str, Kind] = {}
     for kind in kinds:
         other = next(iter(_conflicting(kind, found.values())), None)
         if other:
-            reason = f"the kind {kind.name!r} ({kind.prefix}) is there twice: from {other.by} and from {kind.by}."
-            raise UsageProblem(reason, place=kind.by, hint="Give one of them another name and prefix.")
+            reason = (
+                f"the kind {kind.name!r} ({kind.prefix}) is there twice: from {other.by} and from"
+                f" {kind.by}."
+            )
+            raise UsageProblem(
+                reason, place=kind.by, hint="Give one of them another name and prefix."
+            )
         found[kind.name] = kind
     described, problems = _described(root)
     for kind in described:
         others = _conflicting(kind, [*kinds, *(one for one in described if one is not kind)])
         if others:
-            reason = f"its name, plural or prefix is there already: from {', '.join(one.by for one in others)}."
-            problems.append(Problem(kind.by, 1, 1, reason, "Give one of them another name, plural and prefix."))
+            reason = (
+                "its name, plural or prefix is there already: from"
+                f" {', '.join(one.by for one in others)}."
+            )
+            problems.append(
+                Problem(kind.by, 1, 1, reason, "Give one of them another name, plural and prefix.")
+            )
         else:
             found[kind.name] = kind
     return Catalog(found, tuple(problems))
@@ -117,7 +137,9 @@ class Workspace:
     """The opened repository. Made by `open_workspace`."""
 
     root: Path
-    """Top of the working tree; without git the folder that contains `.kl/`, or the folder asked for."""
+    """Top of the working tree; without git the folder that contains `.kl/`, or the folder asked
+    for.
+    """
     repo: Repository | None
     git_settings: GitSettings | None
     settings: Settings
@@ -135,7 +157,9 @@ class Workspace:
 
     @cached_property
     def catalog(self) -> Catalog:
-        """Every kind of knowledge: ours, those of plugins, those of `.kl/kinds/`; found on first need."""
+        """Every kind of knowledge: ours, those of plugins, those of `.kl/kinds/`; found on first
+        need.
+        """
         return build_catalog(self.root, _flat(self.plugins.hook.kl_kinds()))
 
     @property
@@ -157,7 +181,9 @@ class Workspace:
 
 
 def find_kl_root(start: Path) -> Path | None:
-    """The nearest folder at or above `start` that holds a `.kl/` folder; None where there is none."""
+    """The nearest folder at or above `start` that holds a `.kl/` folder; None where there is
+    none.
+    """
     for folder in (start, *start.parents):
         if (folder / ".kl").is_dir():
             return folder
@@ -165,21 +191,27 @@ def find_kl_root(start: Path) -> Path | None:
 
 
 def open_workspace(
-    start: Path, *, clock: Clock | None = None, environ: Mapping[str, str] = os.environ,
+    start: Path,
+    *,
+    clock: Clock | None = None,
+    environ: Mapping[str, str] = os.environ,
     failing_sources: FailingSources | None = None,
-) -> Workspace:  # fmt: skip
+) -> Workspace:
     """The workspace that `start` lies in; reads git and the settings, creates nothing.
 
-    `failing_sources`: of a workspace that was opened before in this process.
-    Raises GitMissing where a repository may be there but git is not, UsageProblem for settings that can't be read,
-    EnvironmentProblem for a state directory that must not be used (git tracks it, or it is someone else's).
+    `failing_sources`: of a workspace that was opened before in this process. Raises GitMissing
+    where a repository may be there but git is not, UsageProblem for settings that can't be read,
+    EnvironmentProblem for a state directory that must not be used (git tracks it, or it is someone
+    else's).
     """
     start = start.resolve()
     repo = find_repository(start)
     root = repo.top if repo else find_kl_root(start) or start
     asked = read_git_settings(repo) if repo else None
     override = environ.get("KL_STATE") or (asked.kl.get("state") if asked else None)
-    state = locate_state(root, repo.common_dir if repo else None, repo.git_dir if repo else None, override, environ)
+    state = locate_state(
+        root, repo.common_dir if repo else None, repo.git_dir if repo else None, override, environ
+    )
     if repo and override:
         _refuse_tracked(repo, state.directory)
     read = load_settings(root, asked.kl if asked else {}, environ, state.cache)
@@ -197,13 +229,23 @@ def open_workspace(
         state = state_of_server(state, address.key)
     store = Store(state, lambda: _flat(plugins().hook.kl_schema()), environ, address)
     return Workspace(
-        root, repo, asked, read, state, store, clock or SystemClock(), environ, plugins,
+        root,
+        repo,
+        asked,
+        read,
+        state,
+        store,
+        clock or SystemClock(),
+        environ,
+        plugins,
         failing_sources or FailingSources(),
-    )  # fmt: skip
+    )
 
 
 def _team_address(state: State, asked: GitSettings | None) -> Address | None:
-    """The team's database that `kl store use` has written into git's configuration; None: there is none."""
+    """The team's database that `kl store use` has written into git's configuration; None: there is
+    none.
+    """
     url = asked.kl.get("store", "") if asked else ""
     if not asked or not url:
         return None
@@ -214,10 +256,12 @@ def _team_address(state: State, asked: GitSettings | None) -> Address | None:
 
 @contextmanager
 def workspace_at(ws: Workspace, commit: str) -> Iterator[Workspace]:
-    """A workspace of a commit (id): its files, records and history, and nothing newer; removed when the block is left.
+    """A workspace of a commit (id): its files, records and history, and nothing newer; removed when
+    the block is left.
 
-    Its time is that of the commit, unless the time of `ws` is fixed. What rests in the state directory is not there:
-    receipts and rows are not part of a commit. EnvironmentProblem where it can't be made.
+    Its time is that of the commit, unless the time of `ws` is fixed. What rests in the state
+    directory is not there: receipts and rows are not part of a commit. EnvironmentProblem where it
+    can't be made.
     """
     from tempfile import TemporaryDirectory
 
@@ -229,9 +273,14 @@ def workspace_at(ws: Workspace, commit: str) -> Iterator[Workspace]:
         try:
             check_out_at(ws.repo, commit, folder / "tree")
         except OSError as problem:
-            raise EnvironmentProblem(f"no copy of the revision can be made: {problem}.", place=place) from problem
+            raise EnvironmentProblem(
+                f"no copy of the revision can be made: {problem}.", place=place
+            ) from problem
         environ = {name: value for name, value in ws.environ.items() if name != "KL_STATE"}
-        environ |= {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_STATE_HOME": str(folder / "state")}
+        environ |= {
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "XDG_STATE_HOME": str(folder / "state"),
+        }
         time = FixedClock(commit_time(ws.repo, commit) * 1_000_000)
         clock = ws.clock if isinstance(ws.clock, FixedClock) else time
         yield open_workspace(folder / "tree", clock=clock, environ=environ)
@@ -246,10 +295,15 @@ def _add_redaction(plugins: pluggy.PluginManager) -> None:
 
 
 def _flat(answers: list[Any]) -> list[Any]:
-    """What the plugins answered, whether each gave one or several (one Schema is a sequence too)."""
+    """What the plugins answered, whether each gave one or several (one Schema is a sequence
+    too).
+    """
     from kl_hooks.hookspecs import Schema
 
-    several = (many if isinstance(many, Sequence) and not isinstance(many, Schema) else [many] for many in answers)
+    several = (
+        many if isinstance(many, Sequence) and not isinstance(many, Schema) else [many]
+        for many in answers
+    )
     return [one for some in several for one in some]
 
 
@@ -263,7 +317,9 @@ def _refuse_tracked(repo: Repository, directory: Path) -> None:
 
 
 def is_set_up(ws: Workspace) -> bool:
-    """True where kl was set up, or has recorded something: elsewhere nothing is created by looking."""
+    """True where kl was set up, or has recorded something: elsewhere nothing is created by
+    looking.
+    """
     return ws.initialized or ws.state.directory.exists()
 
 
@@ -274,17 +330,27 @@ def require_setup(ws: Workspace) -> None:
     if ws.repo is None:
         hint = "kl keeps its evidence per repository; run it inside one, or give --root."
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
-    raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
+    raise EnvironmentProblem(
+        "kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init"
+    )
 
 
 def require_initialized(ws: Workspace) -> None:
-    """EnvironmentProblem where `kl init` has not been run: nobody would know of records that are written there."""
+    """EnvironmentProblem where `kl init` has not been run: nobody would know of records that are
+    written there.
+    """
     if not ws.initialized:
-        raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
+        raise EnvironmentProblem(
+            "kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init"
+        )
 
 
 def refuse_linked_folder(root: Path) -> None:
-    """UsageProblem where `.kl` is something else than a folder of this repository: a link would lead us out."""
+    """UsageProblem where `.kl` is something else than a folder of this repository: a link would
+    lead us out.
+    """
     home = root / ".kl"
     if home.is_symlink() or (home.exists() and not home.is_dir()):
-        raise UsageProblem("is not a folder.", place=str(home), hint="Move it away, then run kl init again.")
+        raise UsageProblem(
+            "is not a folder.", place=str(home), hint="Move it away, then run kl init again."
+        )

@@ -1,8 +1,10 @@
-"""Processes of the same interpreter that tests start: with `--kl-symbols-subprocess` each records itself.
+"""Processes of the same interpreter that tests start: with `--kl-symbols-subprocess` each records
+itself.
 
-Such a process finds a `sitecustomize` in a temporary folder that the test process puts before its `PYTHONPATH`; the
-user's own one runs next. It loads this file and the tracer by path, without pytest and without the package, and writes
-what it executed when it ends. A process that left no report, or did not end by itself, leaves its test incomplete.
+Such a process finds a `sitecustomize` in a temporary folder that the test process puts before its
+`PYTHONPATH`; the user's own one runs next. It loads this file and the tracer by path, without
+pytest and without the package, and writes what it executed when it ends. A process that left no
+report, or did not end by itself, leaves its test incomplete.
 """
 
 # A Path would look functions up in `os`, which a suite may have replaced.
@@ -18,7 +20,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from os.path import basename, dirname, exists, join, realpath
 from types import CodeType
 
-# as type checkers know it: the start of a child must not wait for typing, json, tempfile and shutil (20 ms)
+# as type checkers know it: the start of a child must not wait for typing, json, tempfile and shutil
+# (20 ms)
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
@@ -92,7 +95,9 @@ class Children:
         self._environ[_NUMBER] = str(number)
 
     def stop(self) -> None:
-        """Take our variables out of the environment; what a test has put there instead stays. Read the reports."""
+        """Take our variables out of the environment; what a test has put there instead stays. Read
+        the reports.
+        """
         self._environ.pop(_NUMBER, None)
         now = self._environ.get("PYTHONPATH", "")
         if now.startswith(self._folder):
@@ -116,27 +121,40 @@ class Children:
 
     @staticmethod
     def arguments(event: Sequence[Any]) -> tuple[str, ...] | None:
-        """The arguments of a start of this very interpreter (audit event `subprocess.Popen`); None for any other."""
+        """The arguments of a start of this very interpreter (audit event `subprocess.Popen`); None
+        for any other.
+        """
         executable, argv = event[:2]
         known = (str, bytes, os.PathLike)
-        if not isinstance(argv, list | tuple) or not all(isinstance(one, known) for one in (executable, *argv)):
+        if not isinstance(argv, list | tuple) or not all(
+            isinstance(one, known) for one in (executable, *argv)
+        ):
             return None
-        return tuple(map(os.fsdecode, argv[1:])) if os.fsdecode(executable) == sys.executable else None
+        return (
+            tuple(map(os.fsdecode, argv[1:])) if os.fsdecode(executable) == sys.executable else None
+        )
 
     @staticmethod
     def why_incomplete(processes: Iterable[tuple[str, ...]], reports: Sequence[Report]) -> str:
-        """Why not all is known that these processes, and those that they started, executed; empty where it is."""
+        """Why not all is known that these processes, and those that they started, executed; empty
+        where it is.
+        """
         wanted, ended = list(processes), []
         for known in (one.known for one in reports):
             if known is None:
                 return "a process that it started did not end by itself"
-            if known["why"] or (known["child_ran"] and not known["processes"] and len(reports) == 1):
+            if known["why"] or (
+                known["child_ran"] and not known["processes"] and len(reports) == 1
+            ):
                 return f"of a process that it started: {known['why'] or 'a child process ran'}"
             wanted += map(tuple, known["processes"])
             ended.append(tuple(known["argv"]))
         for argv in wanted:
             if argv not in ended:
-                return f"it started another process ({basename(sys.executable)[:40]}), which recorded nothing"
+                return (
+                    f"it started another process ({basename(sys.executable)[:40]}), which recorded"
+                    " nothing"
+                )
             ended.remove(argv)
         return ""
 
@@ -145,7 +163,9 @@ class Children:
 
 
 def record_this_process(folder: str, top: str, version: str) -> None:
-    """Note what this process executes, and write it when it ends. Does nothing in another interpreter."""
+    """Note what this process executes, and write it when it ends. Does nothing in another
+    interpreter.
+    """
     number = os.environ.get(_NUMBER, "")
     if not number.isdecimal() or version != sys.version:
         return
@@ -164,13 +184,18 @@ def record_this_process(folder: str, top: str, version: str) -> None:
     atexit.register(_write, tracer, foreign, name, os.getpid())
 
 
-def _write(tracer: Any, foreign: _Foreign, name: str, pid: int, getpid: Callable[[], int] = os.getpid) -> None:
+def _write(
+    tracer: Any, foreign: _Foreign, name: str, pid: int, getpid: Callable[[], int] = os.getpid
+) -> None:
     """At the end; in a process that was forked, which inherits this, it does nothing."""
     if getpid() != pid:
         return
     tracer.stop()
     # of a script __main__ has no __file__ any more (CPython, pymain_run_file)
-    program = getattr(getattr(sys.modules.get("__main__"), "__spec__", None), "origin", None) or sys.argv[0]
+    program = (
+        getattr(getattr(sys.modules.get("__main__"), "__spec__", None), "origin", None)
+        or sys.argv[0]
+    )
     known = tracer.of_process(str(program))
     known |= {"why": known["why"] or foreign.why, "argv": sys.orig_argv[1:]}
     with open(f"{name}.new", "w", encoding="utf-8") as file:
@@ -193,7 +218,9 @@ class _Grandchildren(Children):
 
 
 class _Foreign:
-    """Code that is neither of the repository nor of Python: what it is made from may be a file of the repository."""
+    """Code that is neither of the repository nor of Python: what it is made from may be a file of
+    the repository.
+    """
 
     def __init__(self, top: str) -> None:
         self._top = top

@@ -1,4 +1,6 @@
-"""What is recorded before the first test: the environment, what was asked for, and what the arguments omit."""
+"""What is recorded before the first test: the environment, what was asked for, and what the
+arguments omit.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,28 @@ from kl_hooks.git.repository import Repository
 from kl_hooks.git.worktree import FileListing
 
 LOCKS = (
-    "uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "requirements.txt", "requirements-dev.txt",
-    "constraints.txt", "conda-lock.yml", "pixi.lock",
-)  # fmt: skip
+    "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "pylock.toml",
+    "Pipfile.lock",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "constraints.txt",
+    "conda-lock.yml",
+    "pixi.lock",
+)
 """Files at the root that pin the installed packages."""
 NARROWING = {
-    **{name: name for name in ("keyword", "lf", "stepwise", "deselect", "ignore", "ignore_glob", "maxfail")},
-    "markexpr": "markers", "collectonly": "collect_only", "setuponly": "setup_only", "setupplan": "setup_plan",
-}  # fmt: skip
+    **{
+        name: name
+        for name in ("keyword", "lf", "stepwise", "deselect", "ignore", "ignore_glob", "maxfail")
+    },
+    "markexpr": "markers",
+    "collectonly": "collect_only",
+    "setuponly": "setup_only",
+    "setupplan": "setup_plan",
+}
 """pytest's name of an option, and ours."""
 _HEADER = re.compile(r"(?m)^(Name|Version): *(\S.*?)\r?$")
 OVERRIDES = ("python_files", "python_classes", "python_functions", "testpaths", "norecursedirs")
@@ -36,41 +52,55 @@ NAMED = 3
 
 
 def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
-    """`{"pid", "pytest", "plugins", "local_plugins", "locks", "way", "rootdir"}`, each where there is any.
+    """`{"pid", "pytest", "plugins", "local_plugins", "locks", "way", "rootdir"}`, each where there
+    is any.
 
-    `plugins` maps an installed distribution to its version, `local_plugins` a conftest or plugin file below `root` to
-    16 digits of its digest, `locks` a lock file to the same; `way` is how the tests are run (`execution_mode`);
-    `rootdir` is pytest's, where it is not `root`. `pid`: the process in which pytest runs; where `kl run` started that
-    very process, its exit status is pytest's.
+    `plugins` maps an installed distribution to its version, `local_plugins` a conftest or plugin
+    file below `root` to 16 digits of its digest, `locks` a lock file to the same; `way` is how the
+    tests are run (`execution_mode`); `rootdir` is pytest's, where it is not `root`. `pid`: the
+    process in which pytest runs; where `kl run` started that very process, its exit status is
+    pytest's.
     """
     found: dict[str, Any] = {
         "pid": os.getpid(),
         "pytest": pytest.__version__,
-        "plugins": dict(_name_and_version(dist) for _, dist in config.pluginmanager.list_plugin_distinfo()),
+        "plugins": dict(
+            _name_and_version(dist) for _, dist in config.pluginmanager.list_plugin_distinfo()
+        ),
         "local_plugins": _local_plugins(config, root),
         "locks": {name: digest for name in LOCKS if (digest := _file_digest(root / name))},
         "way": execution_mode(config),
     }
     if (rootdir := config.rootpath.resolve()) != root:
-        found["rootdir"] = str(rootdir.relative_to(root) if rootdir.is_relative_to(root) else rootdir)
+        found["rootdir"] = str(
+            rootdir.relative_to(root) if rootdir.is_relative_to(root) else rootdir
+        )
     return {key: value for key, value in found.items() if value}
 
 
 def execution_mode(config: pytest.Config) -> dict[str, Any]:
-    """`{"distributed": workers}`, 0 for one process; where tests are shuffled also `random_order` and `seed`.
+    """`{"distributed": workers}`, 0 for one process; where tests are shuffled also `random_order`
+    and `seed`.
 
-    Read from the options of pytest-xdist, pytest-randomly and pytest-random-order, as they are in force.
+    Read from the options of pytest-xdist, pytest-randomly and pytest-random-order, as they are in
+    force.
     """
     plugins = config.pluginmanager
-    # xdist turns `-n 4` into four `popen` in `tx`; with `-n 0` or `--dist no` the tests run in this process
+    # xdist turns `-n 4` into four `popen` in `tx`; with `-n 0` or `--dist no` the tests run in this
+    # process
     workers = config.getoption("tx", None) if config.getoption("dist", "no") != "no" else None
     # `3*popen` are three
     counts = [str(spec).partition("*")[0] for spec in workers or ()]
-    found: dict[str, Any] = {"distributed": sum(int(count) if count.isdecimal() else 1 for count in counts)}
+    found: dict[str, Any] = {
+        "distributed": sum(int(count) if count.isdecimal() else 1 for count in counts)
+    }
     if plugins.hasplugin("randomly") and config.getoption("randomly_reorganize", False):
         seed = config.getoption("randomly_seed", None)
         # "default" and "last" are words for a seed not chosen yet
-        found |= {"random_order": "pytest-randomly", "seed": seed if isinstance(seed, int) else None}
+        found |= {
+            "random_order": "pytest-randomly",
+            "seed": seed if isinstance(seed, int) else None,
+        }
     elif plugins.hasplugin("random_order") and _random_order(config):
         seed = str(config.getoption("random_order_seed", "")).removeprefix("default:")
         found |= {"random_order": "pytest-random-order", "seed": seed}
@@ -78,14 +108,20 @@ def execution_mode(config: pytest.Config) -> dict[str, Any]:
 
 
 def _random_order(config: pytest.Config) -> bool:
-    """Whether pytest-random-order shuffles: asked for as such, or by a bucket or a seed (its own rule)."""
-    asked = [str(config.getoption(name, "default:")) for name in ("random_order_bucket", "random_order_seed")]
+    """Whether pytest-random-order shuffles: asked for as such, or by a bucket or a seed (its own
+    rule).
+    """
+    asked = [
+        str(config.getoption(name, "default:"))
+        for name in ("random_order_bucket", "random_order_seed")
+    ]
     enabled = bool(config.getoption("random_order_enabled", False))
     return enabled or not all(value.startswith("default:") for value in asked)
 
 
 def _name_and_version(dist: Any) -> tuple[str, str]:
-    # importlib.metadata parses the whole file, README included, with `email`: 65 ms for 47 packages, this takes 32
+    # importlib.metadata parses the whole file, README included, with `email`: 65 ms for 47
+    # packages, this takes 32
     head = (dist.read_text("METADATA") or "").partition("\n\n")[0]
     found = dict(_HEADER.findall(head))
     if len(found) == 2:
@@ -109,13 +145,17 @@ def _file_digest(path: Path) -> str | None:
         return None
 
 
-def selection_of(config: pytest.Config, repo: Repository | None, listing: FileListing) -> dict[str, Any]:
-    """`{"args", …}`: what was typed, what configuration and environment added, and the options that narrow the run.
+def selection_of(
+    config: pytest.Config, repo: Repository | None, listing: FileListing
+) -> dict[str, Any]:
+    """`{"args", …}`: what was typed, what configuration and environment added, and the options that
+    narrow the run.
 
-    Options show their value in force, so it makes no difference whether `-k` is from the command line, a file or
-    PYTEST_ADDOPTS. `left_out`: test files of the project that the arguments omit; `overridden`: `-o` for what a
-    test is; `config_file`: `-c` with a file from outside the repository; `weakened`: see there. `listing`: what git
-    listed of the repository. Plain values; secrets in them are redacted by whoever writes them down.
+    Options show their value in force, so it makes no difference whether `-k` is from the command
+    line, a file or PYTEST_ADDOPTS. `left_out`: test files of the project that the arguments omit;
+    `overridden`: `-o` for what a test is; `config_file`: `-c` with a file from outside the
+    repository; `weakened`: see there. `listing`: what git listed of the repository. Plain values;
+    secrets in them are redacted by whoever writes them down.
     """
     found: dict[str, Any] = {"args": [str(arg) for arg in config.invocation_params.args]}
     added = [str(arg) for arg in config.getini("addopts")]
@@ -126,11 +166,21 @@ def selection_of(config: pytest.Config, repo: Repository | None, listing: FileLi
     for option, ours in NARROWING.items():
         value = config.getoption(option, None)
         if value:
-            found[ours] = value if isinstance(value, bool | int | str) else [str(one) for one in value]
-    overridden = [one for one in config.getoption("override_ini", None) or () if one.partition("=")[0] in OVERRIDES]
+            found[ours] = (
+                value if isinstance(value, bool | int | str) else [str(one) for one in value]
+            )
+    overridden = [
+        one
+        for one in config.getoption("override_ini", None) or ()
+        if one.partition("=")[0] in OVERRIDES
+    ]
     if overridden:
         found["overridden"] = overridden
-    given = config.inipath.resolve() if config.inipath and config.getoption("inifilename", None) else None
+    given = (
+        config.inipath.resolve()
+        if config.inipath and config.getoption("inifilename", None)
+        else None
+    )
     if given and repo and not given.is_relative_to(repo.top.resolve()):
         found["config_file"] = str(config.inipath)
     if config.getoption("kl_impacted", None) is not None:
@@ -155,21 +205,26 @@ def weakened(config: pytest.Config) -> list[str]:
     if "--noconftest" in typed:
         found.append("--noconftest")
     found += [arg for arg in typed if arg.partition("=")[0] == "--confcutdir"]
-    # only where the content makes warnings errors is an ignored warning a check that did not count (ADR-0017)
+    # only where the content makes warnings errors is an ignored warning a check that did not count
+    # (ADR-0017)
     if any(str(line).lstrip().startswith("error") for line in config.getini("filterwarnings")):
         configured = " ".join(str(arg) for arg in config.getini("addopts"))
         ignored = [str(one) for one in config.getoption("pythonwarnings", None) or ()]
-        found += [f"-W {one}" for one in ignored if not one.startswith("error") and one not in configured]
+        found += [
+            f"-W {one}" for one in ignored if not one.startswith("error") and one not in configured
+        ]
         if "no:warnings" in " ".join(typed):
             found.append("-p no:warnings")
     return found
 
 
-def omitted_test_files(config: pytest.Config, repo: Repository | None, listing: FileListing) -> dict[str, Any] | None:
+def omitted_test_files(
+    config: pytest.Config, repo: Repository | None, listing: FileListing
+) -> dict[str, Any] | None:
     """`{"files", "first"}`; None where nothing is omitted, judged by arguments and `--ignore`.
 
-    The project's test files are those that `python_files` fits, below `testpaths` where there are any, else below the
-    folder of pytest's configuration file, else in the whole repository.
+    The project's test files are those that `python_files` fits, below `testpaths` where there are
+    any, else below the folder of pytest's configuration file, else in the whole repository.
     """
     if repo is None or not _may_omit_files(config, repo):
         return None
@@ -183,7 +238,9 @@ def omitted_test_files(config: pytest.Config, repo: Repository | None, listing: 
     missing = [
         name
         for name, path in _project_files(config, repo, listing)
-        if not _below(path, asked) or _below(path, ignored) or any(fnmatch(str(path), one) for one in globs)
+        if not _below(path, asked)
+        or _below(path, ignored)
+        or any(fnmatch(str(path), one) for one in globs)
     ]
     return {"files": len(missing), "first": missing[:NAMED]} if missing else None
 
@@ -202,7 +259,9 @@ def _may_omit_files(config: pytest.Config, repo: Repository) -> bool:
     return source is pytest.Config.ArgsSource.ARGS
 
 
-def _project_files(config: pytest.Config, repo: Repository, listing: FileListing) -> Iterator[tuple[str, Path]]:
+def _project_files(
+    config: pytest.Config, repo: Repository, listing: FileListing
+) -> Iterator[tuple[str, Path]]:
     """The project's test files: name from the repository's top, and real path."""
     top, folder = _real(repo.top), _project_folder(config, repo)
     wanted = [
@@ -214,11 +273,14 @@ def _project_files(config: pytest.Config, repo: Repository, listing: FileListing
     # a set: git lists a path in conflict once for each stage
     for name in sorted(set(listing.paths((".py",)))):
         path = top / name
-        # git lists a tracked file also after it was deleted on disk; a name that ends in `/` is another repository
+        # git lists a tracked file also after it was deleted on disk; a name that ends in `/` is
+        # another repository
         if name.endswith("/") or not _below(path, wanted or [folder]) or not path.exists():
             continue
         parts = path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ()
-        if _fits(path, patterns) and not any(fnmatch(part, one) for part in parts for one in closed):
+        if _fits(path, patterns) and not any(
+            fnmatch(part, one) for part in parts for one in closed
+        ):
             yield name, path
 
 
@@ -228,8 +290,12 @@ def _real(path: Path) -> Path:
 
 
 def _fits(path: Path, patterns: Iterable[str]) -> bool:
-    # pytest's rule for python_files: a pattern with a slash is for the path, any other one for the name
-    return any(fnmatch(str(path), f"*/{one}") if "/" in one else fnmatch(path.name, one) for one in patterns)
+    # pytest's rule for python_files: a pattern with a slash is for the path, any other one for the
+    # name
+    return any(
+        fnmatch(str(path), f"*/{one}") if "/" in one else fnmatch(path.name, one)
+        for one in patterns
+    )
 
 
 def _below(path: Path, folders: Iterable[Path]) -> bool:

@@ -1,4 +1,6 @@
-"""Failures in this run: where each was raised, and in pytest's own report what earlier runs show of it."""
+"""Failures in this run: where each was raised, and in pytest's own report what earlier runs show of
+it.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,16 @@ ATTRIBUTE = "kl_failure"
 """Of a report; xdist sends the attributes of a report that are plain values to its controller."""
 SECTION = "kl: earlier failures"
 MOST = 20
-"""Failures of a run that are looked up: after a broken import everything fails, and nobody reads on."""
+"""Failures of a run that are looked up: after a broken import everything fails, and nobody reads
+on.
+"""
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 
 
 class FrameRecorder:
-    """Notes the exception and its innermost frame in the repository; in the process that runs the tests."""
+    """Notes the exception and its innermost frame in the repository; in the process that runs the
+    tests.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = f"{root.resolve()}/"
@@ -36,7 +42,9 @@ class FrameRecorder:
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         """Adds them to the report of a failure."""
         report = yield
-        with suppress(Exception):  # the tests' own exceptions, tracebacks and `__getattr__` are looked at
+        with suppress(
+            Exception
+        ):  # the tests' own exceptions, tracebacks and `__getattr__` are looked at
             if call.excinfo is not None and report.failed:
                 setattr(report, ATTRIBUTE, self._place(call.excinfo))
         return report
@@ -55,28 +63,43 @@ class FrameRecorder:
 
 
 def failure_detail(report: pytest.TestReport | pytest.CollectReport, root: str) -> dict[str, Any]:
-    """What is recorded of a failure: `message`, `path`, `line`, and where they are known `exception` and `frame`."""
+    """What is recorded of a failure: `message`, `path`, `line`, and where they are known
+    `exception` and `frame`.
+    """
     place = getattr(report, ATTRIBUTE, None)
     known = place if isinstance(place, Mapping) else {}
-    return {key: redact(str(value)) for key, value in known.items()} | detail_of(report.longrepr, root)
+    return {key: redact(str(value)) for key, value in known.items()} | detail_of(
+        report.longrepr, root
+    )
 
 
 class FailureReport:
-    """Adds to the report of a failing test what earlier runs show of it; nothing where there are none."""
+    """Adds to the report of a failing test what earlier runs show of it; nothing where there are
+    none.
+    """
 
     def __init__(self, ws: Workspace, run: str, branch: str, name: Callable[[str], str]) -> None:
-        """`branch` is empty where the content is not that of a commit; `name` gives the ID of a test in the record."""
+        """`branch` is empty where the content is not that of a commit; `name` gives the ID of a
+        test in the record.
+        """
         self._ws, self._run, self._branch, self._name = ws, run, branch, name
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, Any, Any]:
-        """Before pytest prints the failures: it does so in a wrapper of its own, which is called after this one."""
+        """Before pytest prints the failures: it does so in a wrapper of its own, which is called
+        after this one.
+        """
         with suppress(Exception):  # advice: what can't be given must not cost the report
             self._add_sections(terminalreporter.stats)
         return (yield)
 
     def _add_sections(self, stats: Mapping[str, Any]) -> None:
-        reports = [one for word in ("failed", "error") for one in stats.get(word, ()) if hasattr(one, "when")][:MOST]
+        reports = [
+            one
+            for word in ("failed", "error")
+            for one in stats.get(word, ())
+            if hasattr(one, "when")
+        ][:MOST]
         if not reports:
             return
         # imported here: a run without failures needs nothing of it
@@ -84,7 +107,14 @@ class FailureReport:
 
         named = {self._name(one.nodeid): one for one in reports}
         failures = {
-            name: Evidence("TestResult", f"test:{name}", "failed", 0, None, failure_detail(one, f"{self._ws.root}/"))
+            name: Evidence(
+                "TestResult",
+                f"test:{name}",
+                "failed",
+                0,
+                None,
+                failure_detail(one, f"{self._ws.root}/"),
+            )
             for name, one in named.items()
         }
         found = failure_histories(self._ws, failures, self._run, self._branch)

@@ -1,4 +1,6 @@
-"""`--kl-impacted`: only the tests run without a valid result for this content; the others are deselected."""
+"""`--kl-impacted`: only the tests run without a valid result for this content; the others are
+deselected.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from typing import Any, Final
 import pytest
 
 WORKER_KEY: Final = "kl-settled"
-"""In an xdist worker's input: the tests that need not run. The workers must agree, so the controller alone looks."""
+"""In an xdist worker's input: the tests that need not run. The workers must agree, so the
+controller alone looks.
+"""
 
 
 class Selection:
@@ -49,7 +53,9 @@ class Selection:
 
     # last: what another plugin takes out is not ours to count, and what it adds must be seen
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         """Deselects the tests that need not run, and reports it to pytest."""
         # recorded names are redacted, and of a name with an address all but that counts
         from kl_hooks.proof.other_runs import lasting_name
@@ -58,7 +64,11 @@ class Selection:
         settled, root = self._find(), config.rootpath.resolve()
         if root != self._folder and root.is_relative_to(self._folder):
             self._prefix = f"{root.relative_to(self._folder).as_posix()}/"
-        out = [item for item in items if lasting_name(clean_id(f"{self._prefix}{item.nodeid}")) in settled]
+        out = [
+            item
+            for item in items
+            if lasting_name(clean_id(f"{self._prefix}{item.nodeid}")) in settled
+        ]
         if out:
             settled_items = set(out)
             items[:] = [item for item in items if item not in settled_items]
@@ -73,4 +83,7 @@ class Selection:
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str:
         """One line after the collection."""
-        return f"kl: {self._deselected} tests deselected, whose results are valid for this content: kl proof impacted"
+        return (
+            f"kl: {self._deselected} tests deselected, whose results are valid for this content: kl"
+            " proof impacted"
+        )

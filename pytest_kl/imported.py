@@ -1,12 +1,13 @@
 """Compare the modules that a run imported with the content tree that its receipt names.
 
-A suite can pass on code that is not in the tree: an editable install of another worktree, `pip install .` of an older
-state, a package that pytest itself imports. A module is *in place* if its real path is a path of the content tree.
-Every other module whose dotted name maps to a Python file of the tree is compared with that file (ADR-0016).
+A suite can pass on code that is not in the tree: an editable install of another worktree, `pip
+install .` of an older state, a package that pytest itself imports. A module is *in place* if its
+real path is a path of the content tree. Every other module whose dotted name maps to a Python file
+of the tree is compared with that file (ADR-0016).
 
-It runs in the process that runs the tests, at the end of the session: in an xdist worker the `report` is sent to the
-controller, which merges all of them in `summarize`. What it needs of `os` and `io` is bound when it is imported,
-because test suites replace these.
+It runs in the process that runs the tests, at the end of the session: in an xdist worker the
+`report` is sent to the controller, which merges all of them in `summarize`. What it needs of `os`
+and `io` is bound when it is imported, because test suites replace these.
 """
 
 # A Path would look these functions up in `os`, which a suite may have replaced.
@@ -45,12 +46,34 @@ _PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 _SOURCE_FOLDERS: Final = ("src", "lib", "python")
 """Folders of a project whose modules are distributed under their own names."""
 _NOT_SOURCE: Final = frozenset(
-    ("tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "vendor", "_vendor", "vendored",
-     "third_party", "node_modules", "templates", "fixtures", "data", "build", "dist")
-)  # fmt: skip
-"""A root in one of these is assessed only if it is on `sys.path`: its files are not what the project installs."""
+    (
+        "tests",
+        "test",
+        "testing",
+        "docs",
+        "doc",
+        "examples",
+        "example",
+        "benchmarks",
+        "vendor",
+        "_vendor",
+        "vendored",
+        "third_party",
+        "node_modules",
+        "templates",
+        "fixtures",
+        "data",
+        "build",
+        "dist",
+    )
+)
+"""A root in one of these is assessed only if it is on `sys.path`: its files are not what the
+project installs.
+"""
 _SCRIPTS: Final = frozenset(("conftest", "setup", "noxfile", "__main__", "__mp_main__"))
-"""Names that many folders and projects have: one of them elsewhere is not an installed copy of ours."""
+"""Names that many folders and projects have: one of them elsewhere is not an installed copy of
+ours.
+"""
 _STANDARD: Final = sys.stdlib_module_names
 _SORTS: Final = ("same", "compiled", "different", "absent", "unknown")
 _INSTALLED: Final = re.compile(r"/(?:site|dist)-packages/")
@@ -101,7 +124,8 @@ class Content:
     def packed(self) -> list[Any]:
         """For a worker of xdist: plain values, small (47,000 paths in about 300 kB)."""
         projects = [join(folder, _PROJECT_FILES[0]) for folder in self.projects]
-        # NUL is the one byte that no path contains; bytes, since a lone surrogate has no UTF-8 to be sent as
+        # NUL is the one byte that no path contains; bytes, since a lone surrogate has no UTF-8 to
+        # be sent as
         text = "\0".join([*sorted(self.files), *self.nested, *projects])
         return [_fsencode(self.top), zlib.compress(_fsencode(text), 1)]
 
@@ -117,11 +141,15 @@ class Content:
     @cached_property
     def packages(self) -> frozenset[str]:
         """Folders with an `__init__.py`; never the top, which some repositories have one in."""
-        return frozenset(dirname(path) for path in self.files if basename(path) == "__init__.py") - {""}
+        return frozenset(
+            dirname(path) for path in self.files if basename(path) == "__init__.py"
+        ) - {""}
 
     @cached_property
     def roots(self) -> dict[str, set[str]]:
-        """Top-level module name → folders that it could be imported from: neither a package nor inside one."""
+        """Top-level module name → folders that it could be imported from: neither a package nor
+        inside one.
+        """
         found: dict[str, set[str]] = {}
         done: set[str] = set()
         for path in self.files:
@@ -196,7 +224,9 @@ class _Projects:
             parts = []
             for name in _PROJECT_FILES:
                 try:
-                    parts.append(_read(join(self.content.top, folder, name)).decode("utf-8", "replace"))
+                    parts.append(
+                        _read(join(self.content.top, folder, name)).decode("utf-8", "replace")
+                    )
                 except OSError:
                     continue
             self._texts[folder] = "\n".join(parts)
@@ -204,8 +234,8 @@ class _Projects:
 
 
 def loaded(modules: Mapping[Any, Any]) -> Iterator[Loaded]:
-    """The modules with a file, but those of the standard library. Runs no code of a module: some load themselves when
-    an attribute is asked for.
+    """The modules with a file, but those of the standard library. Runs no code of a module: some
+    load themselves when an attribute is asked for.
     """
     # a copy: a thread that a test left behind may import something meanwhile
     for key, module in list(modules.items()):
@@ -213,13 +243,20 @@ def loaded(modules: Mapping[Any, Any]) -> Iterator[Loaded]:
             continue
         try:
             facts = object.__getattribute__(module, "__dict__")
-        except AttributeError:  # what only claims to be a module by its __class__, such as the libraries of cffi
+        except (
+            AttributeError
+        ):  # what only claims to be a module by its __class__, such as the libraries of cffi
             continue
         spec, name, file = facts.get("__spec__"), key, facts.get("__file__")
-        # the key may be another name: of `python -m pkg` it is `__main__`, and `pkg.__main__` in the spec (PEP 451)
+        # the key may be another name: of `python -m pkg` it is `__main__`, and `pkg.__main__` in
+        # the spec (PEP 451)
         if isinstance(spec, ModuleSpec):
             name, file = spec.name, spec.origin if spec.has_location else file
-        if isinstance(file, str) and name not in _SCRIPTS and name.partition(".")[0] not in _STANDARD:
+        if (
+            isinstance(file, str)
+            and name not in _SCRIPTS
+            and name.partition(".")[0] not in _STANDARD
+        ):
             yield Loaded(name, file, facts.get("__loader__"))
 
 
@@ -248,7 +285,11 @@ class _Comparison:
         if content.path_of(real) in content.files:
             self.in_place += 1
             return
-        found = [one for one in content.candidates(module.name) if self._assessed(*one, module.name, real)]
+        found = [
+            one
+            for one in content.candidates(module.name)
+            if self._assessed(*one, module.name, real)
+        ]
         package = found or self._package(module.name, real)
         if not package or (not found and content.path_of(real) and real.startswith(self._nested)):
             return
@@ -268,19 +309,26 @@ class _Comparison:
         return bool(root) and real.endswith(f"/{path}")  # the same place in another checkout
 
     def _package(self, name: str, real: str) -> list[tuple[str, str]]:
-        """(root, path) of the nearest regular package of this repository that a module without a file belongs to.
+        """(root, path) of the nearest regular package of this repository that a module without a
+        file belongs to.
 
-        Empty where its path is not that of its name: a package may look for plugins in other folders. So may an old
-        namespace package, which has an `__init__.py` in each distribution.
+        Empty where its path is not that of its name: a package may look for plugins in other
+        folders. So may an old namespace package, which has an `__init__.py` in each distribution.
         """
         tail = "/" + name.replace(".", "/")
         stem = re.sub(r"(?:/__init__)?\.[^/]*$", "", real)
         parent = name.rpartition(".")[0]
         while parent and stem.endswith(tail):
-            inits = [one for one in self._content.candidates(parent) if one[1].endswith("/__init__.py")]
+            inits = [
+                one for one in self._content.candidates(parent) if one[1].endswith("/__init__.py")
+            ]
             if inits:
                 found = [one for one in inits if self._assessed(*one, parent, real)]
-                return [one for one in found if not _LEGACY_NAMESPACE.search(_read(join(self._content.top, one[1])))]
+                return [
+                    one
+                    for one in found
+                    if not _LEGACY_NAMESPACE.search(_read(join(self._content.top, one[1])))
+                ]
             parent = parent.rpartition(".")[0]
         return []
 
@@ -307,7 +355,8 @@ class _Comparison:
 
     def _real(self, file: str) -> str:
         folder, name = dirname(file), basename(file)
-        # realpath asks for every folder on the way; with the real folder cached, one lstat a module is enough
+        # realpath asks for every folder on the way; with the real folder cached, one lstat a module
+        # is enough
         path = join(self._real_folder(folder), name)
         return realpath(path) if islink(path) else path
 
@@ -318,7 +367,9 @@ class _Comparison:
 
 
 def _size_of(file: str, loader: Any) -> tuple[int, bytes | None]:
-    """The size; with the content where that had to be read for it, because the file is in an archive."""
+    """The size; with the content where that had to be read for it, because the file is in an
+    archive.
+    """
     try:
         return _stat(file).st_size, None
     except (FileNotFoundError, NotADirectoryError):
@@ -333,8 +384,12 @@ def _read(file: str) -> bytes:
         return stream.readall()
 
 
-def report(content: Content, modules: Mapping[str, Any], search_path: Sequence[str]) -> dict[str, Any]:
-    """What is loaded in this process, against the content: plain values, lists of at most `MOST`, no surrogates."""
+def report(
+    content: Content, modules: Mapping[str, Any], search_path: Sequence[str]
+) -> dict[str, Any]:
+    """What is loaded in this process, against the content: plain values, lists of at most `MOST`,
+    no surrogates.
+    """
     found = _Comparison(content, search_path)
     for module in loaded(modules):
         found.judge(module)
@@ -350,10 +405,11 @@ def report(content: Content, modules: Mapping[str, Any], search_path: Sequence[s
 def summarize(
     content: Content, repo: Repository, reports: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The receipt's `environment.imported`, and the reasons why the run is no evidence about this content.
+    """The receipt's `environment.imported`, and the reasons why the run is no evidence about this
+    content.
 
-    Asks git (one process) only where a package of this repository has a module without a file in the tree: one that
-    git ignores is generated, one that it does not ignore should be there.
+    Asks git (one process) only where a package of this repository has a module without a file in
+    the tree: one that git ignores is generated, one that it does not ignore should be there.
     """
     rows = {key: sorted({tuple(row) for one in reports for row in one[key]}) for key in _SORTS}
     # a process names at most MOST modules of a sort, so its count may be higher than what is merged
@@ -363,14 +419,25 @@ def summarize(
     number["missing"] = number["absent"] - len(generated)
     found: dict[str, Any] = {
         # not the sum: all workers import much the same modules
-        "in_place": max((one["in_place"] for one in reports), default=0), "same": number["same"],
-        "same_first": [one[0] for one in rows["same"][:3]], "compiled": number["compiled"],
-        "different": [dict(zip(("module", "path", "file"), one, strict=True)) for one in rows["different"][:STORED]],
-        "missing": [dict(zip(("module", "path", "file"), one, strict=True)) for one in missing[:STORED]],
+        "in_place": max((one["in_place"] for one in reports), default=0),
+        "same": number["same"],
+        "same_first": [one[0] for one in rows["same"][:3]],
+        "compiled": number["compiled"],
+        "different": [
+            dict(zip(("module", "path", "file"), one, strict=True))
+            for one in rows["different"][:STORED]
+        ],
+        "missing": [
+            dict(zip(("module", "path", "file"), one, strict=True)) for one in missing[:STORED]
+        ],
         "generated": generated[:STORED],
         "not_compared": [one[0] for one in rows["unknown"][:STORED]],
-    }  # fmt: skip
-    totals = {"different": number["different"], "missing": number["missing"], "generated": len(generated)}
+    }
+    totals = {
+        "different": number["different"],
+        "missing": number["missing"],
+        "generated": len(generated),
+    }
     if cut := {key: total for key, total in totals.items() if total > len(found[key])}:
         found["total"] = cut
     return found, [
@@ -381,13 +448,20 @@ def summarize(
 
 def _generated(content: Content, repo: Repository, absent: Sequence[Sequence[str]]) -> list[str]:
     """The modules whose file git ignores. One git process."""
-    own = {row[2]: path for row in absent if (path := content.path_of(row[2])) and not _INSTALLED.search(row[2])}
+    own = {
+        row[2]: path
+        for row in absent
+        if (path := content.path_of(row[2])) and not _INSTALLED.search(row[2])
+    }
     ignored = ignored_paths(repo, {*own.values(), *(row[1] for row in absent)})
     return [row[0] for row in absent if row[1] in ignored or own.get(row[2]) in ignored]
 
 
 def _reasons(
-    content: Content, different: Sequence[Sequence[str]], missing: Sequence[Sequence[str]], number: Mapping[str, int]
+    content: Content,
+    different: Sequence[Sequence[str]],
+    missing: Sequence[Sequence[str]],
+    number: Mapping[str, int],
 ) -> Iterator[str]:
     for rows, total, what in (
         (different, number["different"], "{} was imported from {}, which differs from {}"),
@@ -431,7 +505,8 @@ def _unknown(rows: Sequence[Sequence[str]], total: int) -> Iterator[str]:
 class Observer:
     """Compares once, at the end of the session, in the process that runs the tests. Never raises.
 
-    What it asks for is bound now: a suite may put other objects in the place of `sys.modules` and `sys.path`.
+    What it asks for is bound now: a suite may put other objects in the place of `sys.modules` and
+    `sys.path`.
     """
 
     def __init__(self, content: Callable[[], Content]) -> None:

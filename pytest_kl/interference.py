@@ -1,7 +1,8 @@
-"""What hooks do to collected tests: how many they take out, marks from outside, functions that are not called.
+"""What hooks do to collected tests: how many they take out, marks from outside, functions that are
+not called.
 
-What costs time at every test is registered only where there is something to look at. An xdist worker writes
-nothing: it sends what it counted and what it imported to the controller.
+What costs time at every test is registered only where there is something to look at. An xdist
+worker writes nothing: it sends what it counted and what it imported to the controller.
 """
 
 from __future__ import annotations
@@ -33,18 +34,24 @@ PYTEST = Path(pytest.Item.reportinfo.__code__.co_filename).parent
 REPLACEABLE = ("pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_runtestloop")
 """Hooks of which one implementation decides; another one than pytest's is named."""
 CONTENT, IMPORTED = "kl_content", "kl_imported"
-"""Where the controller puts the paths of the content tree for a worker, and the worker what it imported."""
+"""Where the controller puts the paths of the content tree for a worker, and the worker what it
+imported.
+"""
 
 
 class Interference:
-    """Looks at the items of a run, after everybody had them, and at who implements the hooks that run them."""
+    """Looks at the items of a run, after everybody had them, and at who implements the hooks that
+    run them.
+    """
 
     def __init__(self) -> None:
         self._calls: Calls | None = None
         self._replaced: list[str] = []
 
     def look(self, items: Sequence[pytest.Item]) -> None:
-        """Registers what is needed to observe these items. A failure here must not affect the tests."""
+        """Registers what is needed to observe these items. A failure here must not affect the
+        tests.
+        """
         try:
             if items and not items[0].config.pluginmanager.has_plugin("kl-switches"):
                 self._look(items, items[0].config)
@@ -57,47 +64,65 @@ class Interference:
         if by := list(local_implementations(config, "pytest_pyfunc_call")):
             self._calls = Calls(by[0])
             config.pluginmanager.register(self._calls, "kl-calls")
-        self._replaced = [f"{name} in {file}" for name in REPLACEABLE for file in local_implementations(config, name)]
+        self._replaced = [
+            f"{name} in {file}"
+            for name in REPLACEABLE
+            for file in local_implementations(config, name)
+        ]
 
     def plain(self) -> dict[str, Any]:
         """`not_called` and `replaced_hooks`, each where there is any."""
         found: dict[str, Any] = {"replaced_hooks": self._replaced} if self._replaced else {}
         if self._calls is not None and self._calls.missed:
             missed = self._calls.missed
-            found["not_called"] = {"tests": len(missed), "first": missed[:NAMED], "by": self._calls.by}
+            found["not_called"] = {
+                "tests": len(missed),
+                "first": missed[:NAMED],
+                "by": self._calls.by,
+            }
         return found
 
 
 def merge_tallies(known: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The reports of workers, together: all of them collect the same, each calls tests of its own."""
+    """The reports of workers, together: all of them collect the same, each calls tests of its
+    own.
+    """
     both = {**known, **other}
     first, second = known.get("not_called"), other.get("not_called")
     if first and second:
         both["not_called"] = {
-            "tests": first["tests"] + second["tests"], "by": first["by"],
+            "tests": first["tests"] + second["tests"],
+            "by": first["by"],
             "first": [*first["first"], *second["first"]][:NAMED],
-        }  # fmt: skip
+        }
     elif first or second:
         both["not_called"] = first or second
     return both
 
 
 def has_foreign_switch(item: pytest.Item) -> bool:
-    """Whether a mark of this item switches it off that neither its function nor its parameters have."""
+    """Whether a mark of this item switches it off that neither its function nor its parameters
+    have.
+    """
     switches = [mark for mark in item.own_markers if mark.name in SWITCHES]
     if not switches:
         return False
     marks = getattr(getattr(item, "obj", None), "pytestmark", ())
-    own = [getattr(mark, "mark", mark) for mark in (marks if isinstance(marks, list | tuple) else (marks,))]
+    own = [
+        getattr(mark, "mark", mark)
+        for mark in (marks if isinstance(marks, list | tuple) else (marks,))
+    ]
     own += getattr(getattr(item, "callspec", None), "marks", ())
     # by identity: marks are equal by value, and a hook may add the very mark that another test has
     return any(not any(mark is getattr(known, "mark", known) for known in own) for mark in switches)
 
 
 class Switches:
-    """Notes in the report of a test who switched it off, if not its own file; xdist carries it to the controller.
+    """Notes in the report of a test who switched it off, if not its own file; xdist carries it to
+    the controller.
 
-    The report itself does not show it: since pytest 8.4 a skip in a fixture is given the place of the test.
+    The report itself does not show it: since pytest 8.4 a skip in a fixture is given the place of
+    the test.
     """
 
     def __init__(self, marked: set[str]) -> None:
@@ -117,7 +142,8 @@ class Switches:
 
 
 def _raised_in(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
-    """The file whose code raised the skip, if it is neither the test's nor pytest's own (a mark of the test).
+    """The file whose code raised the skip, if it is neither the test's nor pytest's own (a mark of
+    the test).
 
     Any other exception is the failure that a mark of the test expects, wherever it comes from.
     """
@@ -125,7 +151,8 @@ def _raised_in(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
         return ""
     for entry in reversed(call.excinfo.traceback):
         path = Path(entry.path)
-        # `pytest.skip()` raises inside of `_pytest/outcomes.py`: whoever called it is one frame further up
+        # `pytest.skip()` raises inside of `_pytest/outcomes.py`: whoever called it is one frame
+        # further up
         if path.name != "outcomes.py" or path.parent != PYTEST:
             # reportinfo: the file in which the function is, also where a class inherited it
             own = path.parent == PYTEST or path in (item.path, Path(item.reportinfo()[0]))
@@ -134,13 +161,21 @@ def _raised_in(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
 
 
 def outside(report: pytest.TestReport, root: str) -> str:
-    """Who switched a test off, if not its own file: a path, from `root` where it is below; empty for nobody else."""
+    """Who switched a test off, if not its own file: a path, from `root` where it is below; empty
+    for nobody else.
+    """
     by = str(getattr(report, BY, ""))
-    return "/".join(by.split("/")[-2:]) if by.startswith("/") and not by.startswith(root) else by.removeprefix(root)
+    return (
+        "/".join(by.split("/")[-2:])
+        if by.startswith("/") and not by.startswith(root)
+        else by.removeprefix(root)
+    )
 
 
 def local_implementations(config: pytest.Config, name: str) -> Iterator[str]:
-    """The files that implement a hook, as one that decides: without wrappers, pytest and installed plugins."""
+    """The files that implement a hook, as one that decides: without wrappers, pytest and installed
+    plugins.
+    """
     paths = sysconfig.get_paths()
     installed = tuple(f"{Path(paths[key]).resolve()}/" for key in ("purelib", "platlib", "stdlib"))
     own = (str(PYTEST.resolve()), str(Path(__file__).resolve().parent))
@@ -150,11 +185,16 @@ def local_implementations(config: pytest.Config, name: str) -> Iterator[str]:
             continue
         file = Path(code.co_filename).resolve()
         if not str(file).startswith(installed) and str(file.parent) not in own:
-            yield file.relative_to(config.rootpath).as_posix() if file.is_relative_to(config.rootpath) else file.name
+            yield (
+                file.relative_to(config.rootpath).as_posix()
+                if file.is_relative_to(config.rootpath)
+                else file.name
+            )
 
 
 class Calls:
-    """Notices a test that passed although its function never started: a hook that replaces the call left it out.
+    """Notices a test that passed although its function never started: a hook that replaces the call
+    left it out.
 
     A hook that runs a coroutine in a loop of its own starts it, and is no trouble.
     """
@@ -180,13 +220,15 @@ class Calls:
 
 @contextmanager
 def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether this code has started since; True where that is unknown.
+    """Yield a function that returns whether this code has started since; True where that is
+    unknown.
 
     By `sys.monitoring`, for this code alone: whatever thread or event loop runs it.
     """
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
     seen: list[CodeType] = []
-    # sys.monitoring names 0, 1, 2 and 5 for debuggers, coverage, profilers and optimizers; 3 and 4 have no owner
+    # sys.monitoring names 0, 1, 2 and 5 for debuggers, coverage, profilers and optimizers; 3 and 4
+    # have no owner
     tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), None)
     if tool is None:
         yield lambda: True
@@ -198,7 +240,8 @@ def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
         monitoring.set_local_events(tool, code, start)
         yield lambda: bool(seen)
     finally:
-        # in CPython 3.12 free_tool_id neither disables events nor unregisters callbacks (its documentation)
+        # in CPython 3.12 free_tool_id neither disables events nor unregisters callbacks (its
+        # documentation)
         monitoring.set_local_events(tool, code, 0)
         monitoring.register_callback(tool, start, None)
         monitoring.free_tool_id(tool)
@@ -206,14 +249,17 @@ def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _profiled(code: CodeType) -> Iterator[Callable[[], bool]]:
-    """The same before CPython 3.12, where no other profiler is at work; threads are looked at from their start."""
+    """The same before CPython 3.12, where no other profiler is at work; threads are looked at from
+    their start.
+    """
     seen: list[CodeType] = []
 
     def profile(frame: FrameType, event: str, value: object) -> None:
         if frame.f_code is code:
             seen.append(code)
 
-    # there is one profile function a thread: replacing that of a user's profiler would end their measurement
+    # there is one profile function a thread: replacing that of a user's profiler would end their
+    # measurement
     if sys.getprofile() is not None or threading.getprofile() is not None:
         yield lambda: True
         return
@@ -236,7 +282,9 @@ _MOST_FILES: Final = 50
 
 
 class Tally:
-    """Counts what a collection found, what was deselected, and what disappeared without being called deselected."""
+    """Counts what a collection found, what was deselected, and what disappeared without being
+    called deselected.
+    """
 
     def __init__(self) -> None:
         self.collected: int | None = None
@@ -247,7 +295,9 @@ class Tally:
         self._interference = Interference()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+    def pytest_collection_modifyitems(
+        self, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
         """Counts before anybody else has seen the items, and again after."""
         self.collected = len(items)
         names = sorted(item.nodeid for item in items)
@@ -256,9 +306,12 @@ class Tally:
             return (yield)
         finally:
             if len(items) < len(names):
-                # by what is missing, not by what was reported as deselected: a plugin may name others
+                # by what is missing, not by what was reported as deselected: a plugin may name
+                # others
                 left = {item.nodeid for item in items}
-                self._deselected_files = {name.partition("::")[0] for name in names if name not in left}
+                self._deselected_files = {
+                    name.partition("::")[0] for name in names if name not in left
+                }
             self.dropped = max(0, self.collected - len(items) - self.deselected)
             self._interference.look(items)
 
@@ -267,13 +320,20 @@ class Tally:
         self.deselected += len(items)
 
     def plain(self) -> dict[str, Any]:
-        """`{"collected", "deselected"}` as pytest counts; `dropped`, and what the repository's hooks do, if any."""
+        """`{"collected", "deselected"}` as pytest counts; `dropped`, and what the repository's
+        hooks do, if any.
+        """
         if self.collected is None:
             return {}
-        found = {"collected": self.collected, "deselected": self.deselected, **self._interference.plain()}
+        found = {
+            "collected": self.collected,
+            "deselected": self.deselected,
+            **self._interference.plain(),
+        }
         if self.deselected:
             found["collected_names"] = self._names
-            # of all other files every test ran; of very many it is no longer worth a list in each receipt
+            # of all other files every test ran; of very many it is no longer worth a list in each
+            # receipt
             if len(self._deselected_files) <= _MOST_FILES:
                 found["deselected_files"] = sorted(self._deselected_files)
         return {**found, "dropped": self.dropped} if self.dropped else found

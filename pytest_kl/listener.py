@@ -1,7 +1,8 @@
-"""From pytest's reports to lines in the spool, one per test at the moment its verdict is known. The hot path.
+"""From pytest's reports to lines in the spool, one per test at the moment its verdict is known. The
+hot path.
 
-Everything that a line needs is bound before the first test runs, so that a test suite that replaces `os`, `time`,
-`json` or `open` with its own does not reach us.
+Everything that a line needs is bound before the first test runs, so that a test suite that replaces
+`os`, `time`, `json` or `open` with its own does not reach us.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def clean_id(nodeid: str) -> str:
 
 
 def without_group(nodeid: str) -> str:
-    """The id without the `@group` that xdist's `--dist loadgroup` appends: the same test has one name everywhere."""
+    """The id without the `@group` that xdist's `--dist loadgroup` appends: the same test has one
+    name everywhere.
+    """
     at = nodeid.rfind("@")
     return nodeid[:at] if at > nodeid.rfind("]") and at > nodeid.rfind("::") else nodeid
 
@@ -51,7 +54,8 @@ def without_group(nodeid: str) -> str:
 class Journal:
     """The lines of the tests of one run.
 
-    `prefix` leads from the repository's root to pytest's; `grouped` is true where xdist appends groups to ids.
+    `prefix` leads from the repository's root to pytest's; `grouped` is true where xdist appends
+    groups to ids.
     """
 
     def __init__(self, writer: SpoolWriter, prefix: str = "", grouped: bool = False) -> None:
@@ -66,11 +70,14 @@ class Journal:
         self._announced: str | None = None
         self._quoted = ""
         self._cleaned: dict[str, tuple[str, Mapping[str, Any] | None]] = {}
-        """Names that are not the tests' own IDs → verdict and details: several tests may share one."""
+        """Names that are not the tests' own IDs → verdict and details: several tests may share one.
+        """
         self.lines = 0
 
     def expect(self, nodeids: Sequence[str]) -> None:
-        """The tests in the order in which they will run; then each line can name the test that starts next."""
+        """The tests in the order in which they will run; then each line can name the test that
+        starts next.
+        """
         self._plan = nodeids
 
     def name(self, nodeid: str) -> str:
@@ -93,11 +100,14 @@ class Journal:
         """A test starts. Writes only where no line before has named it."""
         if nodeid != self._announced:
             if not self._plan or self._plan[self._place : self._place + 1] != [nodeid]:
-                self._plan = ()  # somebody runs them in an order of their own: from now on each start is written
+                # somebody runs them in an order of their own: from now on each start is written
+                self._plan = ()
             self._announced, self._quoted = nodeid, self._quote(nodeid)
             self._line(f'["s",{self._quoted}]')
 
-    def finished(self, nodeid: str, verdict: str, seconds: float, detail: Mapping[str, Any] | None) -> None:
+    def finished(
+        self, nodeid: str, verdict: str, seconds: float, detail: Mapping[str, Any] | None
+    ) -> None:
         """The verdict of a test; a later one for the same test replaces it."""
         own, following, quoted_following = self._quoted, None, "null"
         if nodeid != self._announced:
@@ -126,11 +136,13 @@ class Journal:
 def word_of(when: str, outcome: str, marked: bool) -> str:
     """The verdict of one report; empty where it has none (a setup or teardown that passed).
 
-    `when` is setup, call, teardown or `???` (a worker crashed); `outcome` passed, failed or skipped; `marked` is true
-    where the report carries `wasxfail`. A strict xfail that passes arrives as failed, and stays that.
+    `when` is setup, call, teardown or `???` (a worker crashed); `outcome` passed, failed or
+    skipped; `marked` is true where the report carries `wasxfail`. A strict xfail that passes
+    arrives as failed, and stays that.
     """
     if outcome == "failed":
-        # as pytest's own summary counts: a fixture that fails is an error, only the call is a failure
+        # as pytest's own summary counts: a fixture that fails is an error, only the call is a
+        # failure
         return "error" if when in ("setup", "teardown") else "failed"
     if outcome == "skipped":
         return "xfailed" if marked else "skipped"
@@ -170,7 +182,9 @@ class TestState:
         return False
 
     def final(self) -> tuple[str, Mapping[str, Any] | None]:
-        """The verdict and its details; the verdict is empty for a test that never ran (`--setup-only`)."""
+        """The verdict and its details; the verdict is empty for a test that never ran
+        (`--setup-only`).
+        """
         if not self.reruns:
             return self.verdict, self.detail
         verdict = "flaky" if self.verdict == "passed" else self.verdict
@@ -180,7 +194,8 @@ class TestState:
 class Listener:
     """Folds reports to verdicts and hands each to the journal when it is final.
 
-    `root` is the folder that paths in messages are shortened by; `failed` is called with the first exception of ours.
+    `root` is the folder that paths in messages are shortened by; `failed` is called with the first
+    exception of ours.
     """
 
     def __init__(self, journal: Journal, root: str, failed: Callable[[Exception], None]) -> None:
@@ -191,7 +206,8 @@ class Listener:
         self.verdicts: dict[str, str] = {}
         """Of every test that is through."""
         self.collectors: dict[str, str] = {}
-        """Of every file or class that could not be collected (`error`) or was skipped as a whole."""
+        """Of every file or class that could not be collected (`error`) or was skipped as a whole.
+        """
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A test starts, here or in a worker."""
@@ -201,7 +217,9 @@ class Listener:
             self._failed(problem)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """One report: of setup, call, teardown, a subtest, or a crash. Called three times a test or more."""
+        """One report: of setup, call, teardown, a subtest, or a crash. Called three times a test or
+        more.
+        """
         try:
             nodeid = report.nodeid
             test = self._open.get(nodeid)
@@ -209,7 +227,8 @@ class Listener:
             if test is None:
                 test = self._open[nodeid] = TestState()
             elif test.repeat and when == "setup":
-                test.closed()  # older rerunfailures report no teardown of an attempt that is repeated
+                # older rerunfailures report no teardown of an attempt that is repeated
+                test.closed()
             facts = report.__dict__
             if report.outcome == "passed" and "wasxfail" not in facts:
                 if when == "call" and not test.verdict:
@@ -218,7 +237,8 @@ class Listener:
                 self._unusual(test, report)
             if "context" not in facts:  # the time of a subtest is in the time of its test
                 test.seconds += facts.get("duration", 0.0)
-            # `???` is how xdist reports the test that a crashed worker was running: no teardown follows
+            # `???` is how xdist reports the test that a crashed worker was running: no teardown
+            # follows
             if when == "teardown" or when == "???":
                 del self._open[nodeid]
                 self._through(nodeid, test)
@@ -245,7 +265,10 @@ class Listener:
             verdict, detail = test.final()
         if not verdict:
             return
-        if nodeid in self.verdicts and worst_outcome((before := self.verdicts[nodeid], verdict)) == before:
+        if (
+            nodeid in self.verdicts
+            and worst_outcome((before := self.verdicts[nodeid], verdict)) == before
+        ):
             return
         self.verdicts[nodeid] = verdict
         self._journal.finished(nodeid, verdict, test.seconds, detail)

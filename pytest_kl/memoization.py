@@ -1,8 +1,9 @@
 """Recognizes functions that store what they compute, so that a later test gets it without a call.
 
-By `functools`, or by themselves: `if self._value is None: self._value = …`, `if key not in CACHE: CACHE[key] = …`, a
-`global`. Bytecode is read, since a function must be known before its first call, and parsing the source costs more than
-the import does. What only collects, such as a list that a function appends to, is not recognized.
+By `functools`, or by themselves: `if self._value is None: self._value = …`, `if key not in CACHE:
+CACHE[key] = …`, a `global`. Bytecode is read, since a function must be known before its first call,
+and parsing the source costs more than the import does. What only collects, such as a list that a
+function appends to, is not recognized.
 """
 
 from __future__ import annotations
@@ -19,19 +20,37 @@ _FUNCTION: Final = 0x1
 _SUSPENDING: Final = 0x20 | 0x80 | 0x200
 _CLEARS: Final = frozenset(("cache_clear", "cache_info", "cache_parameters"))
 _MAKERS: Final = frozenset(
-    ("__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__", "__setattr__", "__setitem__")
+    (
+        "__init__",
+        "__new__",
+        "__post_init__",
+        "__init_subclass__",
+        "__set_name__",
+        "__setattr__",
+        "__setitem__",
+    )
 )
 """What these store in is new, or is what they are called for."""
 
 
 def _opcodes(*parts: str) -> frozenset[int]:
-    return frozenset(number for name, number in opmap.items() if all(part in name for part in parts))
+    return frozenset(
+        number for name, number in opmap.items() if all(part in name for part in parts)
+    )
 
 
 _PADDING, _EXTENDED = opmap.get("CACHE", 0), opmap["EXTENDED_ARG"]
-_LOAD_ATTR, _LOAD_GLOBAL, _LOAD_DEREF = opmap["LOAD_ATTR"], opmap["LOAD_GLOBAL"], opmap["LOAD_DEREF"]
+_LOAD_ATTR, _LOAD_GLOBAL, _LOAD_DEREF = (
+    opmap["LOAD_ATTR"],
+    opmap["LOAD_GLOBAL"],
+    opmap["LOAD_DEREF"],
+)
 _LOAD_METHOD = opmap.get("LOAD_METHOD", _LOAD_ATTR)  # of its own before CPython 3.12
-_STORE_ATTR, _STORE_ITEM, _STORE_GLOBAL = opmap["STORE_ATTR"], opmap["STORE_SUBSCR"], opmap["STORE_GLOBAL"]
+_STORE_ATTR, _STORE_ITEM, _STORE_GLOBAL = (
+    opmap["STORE_ATTR"],
+    opmap["STORE_SUBSCR"],
+    opmap["STORE_GLOBAL"],
+)
 _CONTAINS, _CONST = opmap["CONTAINS_OP"], opmap["LOAD_CONST"]
 _FAST: Final = _opcodes("LOAD_FAST")
 _TWO_FAST: Final = frozenset(number for name, number in opmap.items() if name.count("FAST") == 2)
@@ -40,13 +59,17 @@ _BRANCH: Final = _opcodes("JUMP", "IF")
 _LITERAL: Final = _opcodes("LOAD_CONST") | _opcodes("LOAD_SMALL_INT")
 _EMPTY: Final = frozenset(opmap[f"BUILD_{sort}"] for sort in ("LIST", "MAP", "SET", "TUPLE"))
 _ATTR_SHIFT: Final = int(sys.version_info >= (3, 12))
-"""From CPython 3.12 on the lowest bit of LOAD_ATTR's argument marks a method (documentation of dis)."""
+"""From CPython 3.12 on the lowest bit of LOAD_ATTR's argument marks a method (documentation of
+dis).
+"""
 
 
 def memoizes(code: CodeType) -> tuple[str, ...] | None:
-    """Whether a function stores what it computes and looks there first: the globals that it stores; None: it does not.
+    """Whether a function stores what it computes and looks there first: the globals that it stores;
+    None: it does not.
 
-    An attribute counts where the same one of the same argument is looked at, and gets more than a constant.
+    An attribute counts where the same one of the same argument is looked at, and gets more than a
+    constant.
     """
     if code.co_flags & (_FUNCTION | _SUSPENDING) != _FUNCTION or code.co_name in _MAKERS:
         return None
@@ -55,8 +78,14 @@ def memoizes(code: CodeType) -> tuple[str, ...] | None:
     if _STORE_GLOBAL not in operations and (not stores or _BRANCH.isdisjoint(operations)):
         return None  # most: these are searches in bytes
     steps = list(_steps(code))
-    stored = tuple(sorted({code.co_names[arg] for operation, arg in steps if operation == _STORE_GLOBAL}))
-    if stored or _stores_attribute(code, steps) or (_STORE_ITEM in operations and _stores_item(code, steps)):
+    stored = tuple(
+        sorted({code.co_names[arg] for operation, arg in steps if operation == _STORE_GLOBAL})
+    )
+    if (
+        stored
+        or _stores_attribute(code, steps)
+        or (_STORE_ITEM in operations and _stores_item(code, steps))
+    ):
         return stored
     return None
 
@@ -92,15 +121,23 @@ def _stores_attribute(code: CodeType, steps: list[tuple[int, int]]) -> bool:
         owner = _argument(code, steps[at - 1])
         if operation == _LOAD_ATTR and (owner, code.co_names[arg >> _ATTR_SHIFT]) in stored:
             # looked at for a decision, which comes soon: `is None`, a walrus, a comparison
-            if "AttributeError" in code.co_names or any(one in _BRANCH for one, _ in steps[at + 1 : at + 5]):
+            if "AttributeError" in code.co_names or any(
+                one in _BRANCH for one, _ in steps[at + 1 : at + 5]
+            ):
                 return True
-        elif operation == _CONST and type(code.co_consts[arg]) is str and (owner, code.co_consts[arg]) in stored:
+        elif (
+            operation == _CONST
+            and type(code.co_consts[arg]) is str
+            and (owner, code.co_consts[arg]) in stored
+        ):
             return True  # hasattr(), getattr()
     return False
 
 
 def _stores_item(code: CodeType, steps: list[tuple[int, int]]) -> bool:
-    """Whether a key is looked for in, and a value stored in, a container that was there before the call."""
+    """Whether a key is looked for in, and a value stored in, a container that was there before the
+    call.
+    """
     own_variables = len({*code.co_varnames, *code.co_cellvars})
     loaded: dict[tuple[int, int], int] = {}
     looked: set[tuple[int, int]] = set()
@@ -118,7 +155,9 @@ def _stores_item(code: CodeType, steps: list[tuple[int, int]]) -> bool:
     for at, (operation, arg) in enumerate(steps):
         if (one := place(at)) is not None:
             loaded[one] = loaded.get(one, 0) + 1
-        asks = operation in (_LOAD_ATTR, _LOAD_METHOD) and code.co_names[arg >> _ATTR_SHIFT] == "get"
+        asks = (
+            operation in (_LOAD_ATTR, _LOAD_METHOD) and code.co_names[arg >> _ATTR_SHIFT] == "get"
+        )
         if (operation == _CONTAINS or asks) and (one := place(at - 1)) is not None:
             looked.add(one)
     if "KeyError" in code.co_names:
@@ -127,7 +166,9 @@ def _stores_item(code: CodeType, steps: list[tuple[int, int]]) -> bool:
 
 
 def gets(code: CodeType, name: str) -> bool:
-    """Whether code that has this name may get the value behind it: not what only clears the cache."""
+    """Whether code that has this name may get the value behind it: not what only clears the
+    cache.
+    """
     if _CLEARS.isdisjoint(code.co_names):
         return True
     steps = list(_steps(code))
@@ -141,7 +182,8 @@ def gets(code: CodeType, name: str) -> bool:
 
 
 def cached_functions(namespace: Mapping[str, Any]) -> Iterator[tuple[CodeType, str]]:
-    """The functions of a module, and of its classes, whose results `functools` stores; each with the name it has there.
+    """The functions of a module, and of its classes, whose results `functools` stores; each with
+    the name it has there.
 
     Runs no code of the module: types are compared, not asked.
     """

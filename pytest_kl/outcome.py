@@ -14,17 +14,20 @@ from kl_hooks.store.redaction import redact
 MESSAGE_LENGTH = 300
 """Characters of a message that are stored."""
 LOOKED_AT = 8000
-"""Characters of it that are looked at: redaction comes before cutting, lest half a secret pass as none."""
+"""Characters of it that are looked at: redaction comes before cutting, lest half a secret pass as
+none.
+"""
 OK, FAILED, INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 0, 1, 3, 4, 5
 NAMED = 3
 """How many tests without a result are named."""
 
 
 def detail_of(longrepr: object, root: str) -> dict[str, Any]:
-    """`{"message", "path", "line"}` of what pytest calls longrepr; without path and line where it has none.
+    """`{"message", "path", "line"}` of what pytest calls longrepr; without path and line where it
+    has none.
 
-    Paths below `root` (which ends in `/`) are given from there. Never raises: the text comes from the tests, and a
-    `__repr__` of theirs that fails is theirs to fix.
+    Paths below `root` (which ends in `/`) are given from there. Never raises: the text comes from
+    the tests, and a `__repr__` of theirs that fails is theirs to fix.
     """
     try:
         crash = getattr(longrepr, "reprcrash", None)
@@ -38,7 +41,9 @@ def detail_of(longrepr: object, root: str) -> dict[str, Any]:
 
 
 def _failure_text(longrepr: object) -> str:
-    """The text of a collection error, of a fixture that was not found, or of a plain string; the end of a long one."""
+    """The text of a collection error, of a fixture that was not found, or of a plain string; the
+    end of a long one.
+    """
     text = getattr(longrepr, "longrepr", None) or getattr(longrepr, "errorstring", None) or longrepr
     lines = [line for line in str(text or "").strip().splitlines() if line.strip()]
     # pytest starts the lines of the error itself with `E`, among those of source and traceback
@@ -71,7 +76,9 @@ class Ending:
     internal_error: bool = False
     collection_errors: int = 0
     raised: str = ""
-    """What was raised after the tests, by `pytest_unconfigure`, a cleanup or on the way to the end of the process."""
+    """What was raised after the tests, by `pytest_unconfigure`, a cleanup or on the way to the end
+    of the process.
+    """
     imports: Sequence[str] = ()
     """Why what was imported is not, or may not be, the content that the run is recorded for."""
 
@@ -83,7 +90,9 @@ def outcome_counts(verdicts: Iterable[str]) -> dict[str, int]:
 
 
 def how_it_ended(ending: Ending) -> str:
-    """The first that fits: internal-error, usage-error, collection-error, interrupted, no-tests, finished."""
+    """The first that fits: internal-error, usage-error, collection-error, interrupted, no-tests,
+    finished.
+    """
     if ending.internal_error or ending.exit == INTERNAL_ERROR:
         return "internal-error"
     if ending.exit == USAGE_ERROR:
@@ -119,7 +128,10 @@ def objections(ending: Ending) -> list[str]:
         found.append("no test was selected")
     elif ending.lost:
         first = name_list(ending.lost, NAMED)
-        found.append(f"{len(ending.lost)} of {counted(ending.selected, 'selected test')} gave no result: {first}")
+        found.append(
+            f"{len(ending.lost)} of {counted(ending.selected, 'selected test')} gave no result:"
+            f" {first}"
+        )
     if not numbers["passed"] and not broken and (ending.ran or not found):
         found.append(f"no test passed cleanly ({count_phrase(numbers) or 'nothing was reported'})")
     if ending.raised:
@@ -143,11 +155,15 @@ def _exit_objections(status: int | None, broken: str) -> list[str]:
 def run_result(ending: Ending) -> dict[str, Any]:
     """`{"exit", "complete", "how", "verdict", "reasons", "counts"}`.
 
-    A pass needs every selected test reported, at least one of them passed, no failure, exit status 0 and no
-    `--collect-only`. What is neither a pass nor a failure is inconclusive. Complete means that pytest reached its own
-    end and every selected test has a verdict.
+    A pass needs every selected test reported, at least one of them passed, no failure, exit status
+    0 and no `--collect-only`. What is neither a pass nor a failure is inconclusive. Complete means
+    that pytest reached its own end and every selected test has a verdict.
     """
-    numbers, way, against = outcome_counts(ending.verdicts), how_it_ended(ending), objections(ending)
+    numbers, way, against = (
+        outcome_counts(ending.verdicts),
+        how_it_ended(ending),
+        objections(ending),
+    )
     refuted = any(numbers[word] for word in REFUTES)
     return {
         "exit": ending.exit,

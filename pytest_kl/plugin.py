@@ -1,6 +1,7 @@
 """Entry point: options, whether a run is recorded, and how pytest and its process end.
 
-Imported in every project of the environment: nothing but the standard library and pytest until a run is recorded.
+Imported in every project of the environment: nothing but the standard library and pytest until a
+run is recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ WATCHES_ONLY = ("showfixtures", "show_fixtures_per_test", "cacheshow")
 
 
 def governed(start: Path) -> Path | None:
-    """The nearest folder at or above `start` with a `.kl/` directory, not above the repository that `start` lies in.
+    """The nearest folder at or above `start` with a `.kl/` directory, not above the repository that
+    `start` lies in.
 
     A symbolic link is none of ours: it could lead anywhere.
     """
@@ -29,7 +31,8 @@ def governed(start: Path) -> Path | None:
         try:
             if marker.is_dir() and not marker.is_symlink():
                 return folder
-            # not is_dir: in a linked worktree and in a submodule `.git` is a file (gitrepository-layout)
+            # not is_dir: in a linked worktree and in a submodule `.git` is a file
+            # (gitrepository-layout)
             if (folder / ".git").exists():
                 return None
         except OSError:  # a folder that may not be looked at governs nothing
@@ -37,13 +40,17 @@ def governed(start: Path) -> Path | None:
     return None
 
 
-def folder_to_record(config: pytest.Config, option: Callable[..., Any] | None = None) -> Path | None:
-    """The folder whose record this run belongs to; None where nothing is to be recorded. `option`: see `getoption`.
+def folder_to_record(
+    config: pytest.Config, option: Callable[..., Any] | None = None
+) -> Path | None:
+    """The folder whose record this run belongs to; None where nothing is to be recorded. `option`:
+    see `getoption`.
 
-    `--no-kl` and `--kl` come first, then the ini option `kl`, then whether there is a `.kl/` directory. `--kl-strict`
-    asks for a record as `--kl` does.
+    `--no-kl` and `--kl` come first, then the ini option `kl`, then whether there is a `.kl/`
+    directory. `--kl-strict` asks for a record as `--kl` does.
     """
-    # `-p no:kl` blocks the entry point's name only: loaded as `-p pytest_kl.plugin` it must not record either
+    # `-p no:kl` blocks the entry point's name only: loaded as `-p pytest_kl.plugin` it must not
+    # record either
     option = option or config.getoption
     if config.pluginmanager.is_blocked("kl") or any(option(name, None) for name in WATCHES_ONLY):
         return None
@@ -59,8 +66,9 @@ def folder_to_record(config: pytest.Config, option: Callable[..., Any] | None = 
 
 
 AT_EXIT: list[Callable[[], None]] = []
-"""What is left to do when the process ends. Registered when this module is imported, long before a conftest can
-register something: Python calls the last registered first, so that ours comes after theirs."""
+"""What is left to do when the process ends. Registered when this module is imported, long before a
+conftest can register something: Python calls the last registered first, so that ours comes after
+theirs."""
 
 
 @atexit.register
@@ -70,8 +78,9 @@ def _at_exit() -> None:
 
 
 class EndOfPytest:
-    """Sees how pytest ended: `pytest_unconfigure` and the cleanups of `config.add_cleanup` are over when
-    `pytest_cmdline_main` returns or raises (pytest 8.2 to 9.2), and what it returns is the exit status.
+    """Sees how pytest ended: `pytest_unconfigure` and the cleanups of `config.add_cleanup` are over
+    when `pytest_cmdline_main` returns or raises (pytest 8.2 to 9.2), and what it returns is the
+    exit status.
     """
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -101,11 +110,16 @@ NAMES = ("kl", "pytest_kl.plugin")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
-    """Registers `EndOfPytest` after every conftest: of wrappers that ask to be first, the last registered is.
+    """Registers `EndOfPytest` after every conftest: of wrappers that ask to be first, the last
+    registered is.
 
-    Before the first conftest: what is imported from now on is noted, where executed symbols are recorded.
+    Before the first conftest: what is imported from now on is noted, where executed symbols are
+    recorded.
     """
-    _start_tracer(early_config, lambda name, default: getattr(early_config.known_args_namespace, name, default))
+    _start_tracer(
+        early_config,
+        lambda name, default: getattr(early_config.known_args_namespace, name, default),
+    )
     result = yield
     early_config.pluginmanager.register(EndOfPytest(), "kl-end")
     return result
@@ -120,11 +134,22 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
     config.stash[TRACER] = None
     mode = option("kl_symbols", None) or config.getini("kl_symbols")
     # xdist sets the variable in its workers, which get the options of their controller
-    controls = (option("numprocesses", None) or option("tx", None)) and "PYTEST_XDIST_WORKER" not in os.environ
-    if mode == "off" or (mode != "on" and not hasattr(sys, "monitoring")) or controls or option("collectonly", False):
+    controls = (
+        option("numprocesses", None) or option("tx", None)
+    ) and "PYTEST_XDIST_WORKER" not in os.environ
+    if (
+        mode == "off"
+        or (mode != "on" and not hasattr(sys, "monitoring"))
+        or controls
+        or option("collectonly", False)
+    ):
         return
     folder = folder_to_record(config, option)
-    top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None) if folder else None
+    top = (
+        next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+        if folder
+        else None
+    )
     if top is not None:
         from pytest_kl import memoization
         from pytest_kl.tracer import Tracer
@@ -196,7 +221,9 @@ class _SymbolHooks:
 
 
 class SecondName:
-    """A placeholder where this module would be registered twice, which pytest refuses with a traceback."""
+    """A placeholder where this module would be registered twice, which pytest refuses with a
+    traceback.
+    """
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -212,7 +239,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         dest="kl",
         help="Record this run, even where there is no .kl/ directory.",
     )
-    group.addoption("--no-kl", action="store_false", default=None, dest="kl", help="Do not record this run.")
+    group.addoption(
+        "--no-kl", action="store_false", default=None, dest="kl", help="Do not record this run."
+    )
     group.addoption(
         "--kl-strict",
         action="store_true",
@@ -227,38 +256,60 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         default=None,
         dest="kl_impacted",
         metavar="A...B",
-        help="Run only the tests without a valid result for this content, or that a change between two "
-        "commits reaches; see: kl proof impacted.",
+        help=(
+            "Run only the tests without a valid result for this content, or that a change between"
+            " two commits reaches; see: kl proof impacted."
+        ),
     )
     group.addoption(
         "--kl-symbols",
         choices=("auto", "on", "off"),
         default=None,
         dest="kl_symbols",
-        help="Record which functions each test executes: auto (Python 3.12 and newer), on (before 3.12 too, which makes"
-        " tests slow), off. Default: auto.",
+        help=(
+            "Record which functions each test executes: auto (Python 3.12 and newer), on (before"
+            " 3.12 too, which makes tests slow), off. Default: auto."
+        ),
     )
     group.addoption(
         "--kl-symbols-subprocess",
         action="store_true",
         default=None,
         dest="kl_symbols_subprocess",
-        help="Record also what processes of this interpreter execute that a test starts: PYTHONPATH names a temporary"
-        " folder while tests run.",
+        help=(
+            "Record also what processes of this interpreter execute that a test starts: PYTHONPATH"
+            " names a temporary folder while tests run."
+        ),
     )
-    parser.addini("kl_symbols_subprocess", "Record processes of this interpreter as well.", type="bool", default=False)
-    parser.addini("kl_symbols", "Record which functions each test executes: auto, on or off.", default="auto")
+    parser.addini(
+        "kl_symbols_subprocess",
+        "Record processes of this interpreter as well.",
+        type="bool",
+        default=False,
+    )
+    parser.addini(
+        "kl_symbols", "Record which functions each test executes: auto, on or off.", default="auto"
+    )
     # None is "not set": then it depends on .kl/
-    parser.addini("kl", "Record runs: true even without a .kl/ directory, false never.", type="bool", default=None)
+    parser.addini(
+        "kl",
+        "Record runs: true even without a .kl/ directory, false never.",
+        type="bool",
+        default=None,
+    )
 
 
 def select_impacted(config: pytest.Config, folder: Path | None) -> None:
-    """Registers the selection where it is asked for. pytest.UsageError for what is no range, and without a record."""
+    """Registers the selection where it is asked for. pytest.UsageError for what is no range, and
+    without a record.
+    """
     asked = config.getoption("kl_impacted", None)
     if asked is None:
         return
     if asked and "..." not in asked:
-        raise pytest.UsageError(f"--kl-impacted: {asked!r} is no A...B; put files before the option")
+        raise pytest.UsageError(
+            f"--kl-impacted: {asked!r} is no A...B; put files before the option"
+        )
     if folder is None:
         raise pytest.UsageError("--kl-impacted: no runs are recorded here; see: kl init")
     from pytest_kl.impacted import Selection
@@ -267,7 +318,9 @@ def select_impacted(config: pytest.Config, folder: Path | None) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the recorder where this run is to be recorded; in an xdist worker only something that counts."""
+    """Registers the recorder where this run is to be recorded; in an xdist worker only something
+    that counts.
+    """
 
     folder = folder_to_record(config)
     select_impacted(config, folder)
@@ -293,4 +346,6 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_kl.recorder import Recorder
 
         supervised = partial(config.stash.get, RUNNING, False)
-        config.pluginmanager.register(Recorder(config, folder, AT_EXIT, supervised, tracer), "kl-recorder")
+        config.pluginmanager.register(
+            Recorder(config, folder, AT_EXIT, supervised, tracer), "kl-recorder"
+        )

@@ -1,7 +1,8 @@
-"""One run from its start to its end: opens the record, listens, closes it. Never changes what pytest does.
+"""One run from its start to its end: opens the record, listens, closes it. Never changes what
+pytest does.
 
-Any exception of ours takes recording out of the run, is reported in one line, and leaves outcomes and exit status
-alone; only `--kl-strict` turns it into exit status 3.
+Any exception of ours takes recording out of the run, is reported in one line, and leaves outcomes
+and exit status alone; only `--kl-strict` turns it into exit status 3.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class Recording:
     workspace: Workspace
     place: WorktreeState
     prefix: str
-    """From the repository's root to pytest's, with a `/` at its end; empty where they are the same."""
+    """From the repository's root to pytest's, with a `/` at its end; empty where they are the same.
+    """
     elsewhere: str
     """Where the record is written, if not to its usual place."""
     previous: str
@@ -71,7 +73,9 @@ class Lost(OSError):
 
 
 def open_recording(config: pytest.Config, folder: Path) -> Recording:
-    """Open a record and write what is fixed before the run. Raises KlError or OSError where no place can be written."""
+    """Open a record and write what is fixed before the run. Raises KlError or OSError where no
+    place can be written.
+    """
     # a copy: tests change os.environ while it is in use
     ws = open_workspace(folder, environ=dict(os.environ))
     run, started, place = new_run_id(), ws.clock.now(), worktree_state(ws.repo)
@@ -79,7 +83,11 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     previous = unfinished_run(ws.state.spool)
     writer = open_spool(ws, run)
     more, selection = environment_of(config, ws.root), selection_of(config, ws.repo, place.listing)
-    writer.record(opening_record(run, "pytest", "pytest", place, started, ws.environ, selection=selection, more=more))
+    writer.record(
+        opening_record(
+            run, "pytest", "pytest", place, started, ws.environ, selection=selection, more=more
+        )
+    )
     writer.sync()
     rootpath = config.rootpath.resolve()
     below = rootpath != ws.root and rootpath.is_relative_to(ws.root)
@@ -96,23 +104,36 @@ def check_file(recording: Recording) -> None:
 
 
 def end_record(
-    recording: Recording, result: Mapping[str, Any], selection: Mapping[str, Any], environment: Mapping[str, Any],
+    recording: Recording,
+    result: Mapping[str, Any],
+    selection: Mapping[str, Any],
+    environment: Mapping[str, Any],
     tests: int,
-) -> dict[str, Any]:  # fmt: skip
-    """The last record. Everything before it is durable when it returns; `Lost` where that is not there any more."""
+) -> dict[str, Any]:
+    """The last record. Everything before it is durable when it returns; `Lost` where that is not
+    there any more.
+    """
     # tree_end is of tracked files alone, so untracked ones need no second hashing
     after = worktree_state(recording.workspace.repo, untracked=False)
     recording.writer.sync()
     check_file(recording)
     return {
-        "t": "end", "ended": iso(recording.workspace.clock.now()), "tree_end": after.tree,
-        "moved": after.tree != recording.place.tree, "selection": dict(selection), "environment": dict(environment),
-        "result": dict(result), "tests": tests, "evidence": 0,
-    }  # fmt: skip
+        "t": "end",
+        "ended": iso(recording.workspace.clock.now()),
+        "tree_end": after.tree,
+        "moved": after.tree != recording.place.tree,
+        "selection": dict(selection),
+        "environment": dict(environment),
+        "result": dict(result),
+        "tests": tests,
+        "evidence": 0,
+    }
 
 
 def write_end(recording: Recording, record: Mapping[str, Any]) -> None:
-    """Writes the last record, synced: from here on the run counts as ended. `Lost` where it is not there after that."""
+    """Writes the last record, synced: from here on the run counts as ended. `Lost` where it is not
+    there after that.
+    """
     recording.writer.record(record)
     recording.writer.sync()
     check_file(recording)
@@ -125,23 +146,41 @@ def _green_note(ws: Workspace) -> Path:
 
 
 def _note_green_run(recording: Recording, result: Mapping[str, Any]) -> None:
-    """Remember the content of a complete, passing run, so that the next one need not open the store for it."""
+    """Remember the content of a complete, passing run, so that the next one need not open the store
+    for it.
+    """
     place = recording.place
     if not result.get("complete") or result.get("verdict") != "passed" or not place.head:
         return
-    note: dict[str, Any] = {"run": recording.run, "head": place.head, "branch": redact(place.branch or ""),
-                            "dirty": place.dirty, "tree": place.tree_all}  # fmt: skip
+    note: dict[str, Any] = {
+        "run": recording.run,
+        "head": place.head,
+        "branch": redact(place.branch or ""),
+        "dirty": place.dirty,
+        "tree": place.tree_all,
+    }
     note |= {"changes": dict(place.differences) if len(place.differences) <= _MOST_CHANGES else {}}
-    with suppress(Exception):  # the run is recorded: that the next one has a line less is no failure of this one
+    with suppress(
+        Exception
+    ):  # the run is recorded: that the next one has a line less is no failure of this one
         write_atomic(_green_note(recording.workspace), json.dumps(note).encode(), 0o600, sync=False)
 
 
 def _edits_line(recording: Recording) -> str:
-    """What was edited since the last green run, for pytest's header; empty where there is nothing to report."""
+    """What was edited since the last green run, for pytest's header; empty where there is nothing
+    to report.
+    """
     try:
-        green, repo = json.loads(_green_note(recording.workspace).read_bytes()), recording.workspace.repo
+        green, repo = (
+            json.loads(_green_note(recording.workspace).read_bytes()),
+            recording.workspace.repo,
+        )
         # what another branch has is no edit
-        if repo is None or not recording.place.head or green["branch"] != redact(recording.place.branch or ""):
+        if (
+            repo is None
+            or not recording.place.head
+            or green["branch"] != redact(recording.place.branch or "")
+        ):
             return ""
         # the same content, committed meanwhile: git need not be asked
         if green["tree"] and green["tree"] == recording.place.tree_all:
@@ -153,7 +192,9 @@ def _edits_line(recording: Recording) -> str:
 
 
 def unfinished_run(spool: Path) -> str:
-    """The ID of the newest run in the spool, if its process has ended without an end record; else empty."""
+    """The ID of the newest run in the spool, if its process has ended without an end record; else
+    empty.
+    """
     waiting = pending_spools(spool)
     try:
         if not waiting or waiting[-1].stat().st_size > LARGEST_LOOKED_AT:
@@ -186,7 +227,8 @@ class Recorder:
         self._at_exit = at_exit
         self._supervised = supervised
         self._pid = os.getpid()
-        # bound now: a child that a test forked may run on into our hooks, and must not end this record
+        # bound now: a child that a test forked may run on into our hooks, and must not end this
+        # record
         self._getpid = os.getpid
         self._program = is_program(config)
         self._recording: Recording | None = None
@@ -260,7 +302,9 @@ class Recorder:
         """The line at the start, and what was edited since the last green run."""
         if self._recording is None or self._silent:
             return []
-        line = header_line(self._recording.place, self._recording.previous, self._recording.elsewhere)
+        line = header_line(
+            self._recording.place, self._recording.previous, self._recording.elsewhere
+        )
         return [line, *filter(None, [_edits_line(self._recording)])]
 
     # what is to be run
@@ -316,8 +360,8 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self) -> Generator[None, None, None]:
-        """Compares what was imported, while `sys.path` is still that of the tests. Notices when somebody else's hook
-        fails here: pytest then ends without having come to its end.
+        """Compares what was imported, while `sys.path` is still that of the tests. Notices when
+        somebody else's hook fails here: pytest then ends without having come to its end.
         """
         if self._getpid() == self._pid:
             self._compare()
@@ -348,7 +392,10 @@ class Recorder:
                 self._shown = result["verdict"]
                 for line in closing_lines(recording.run, result, recording.elsewhere):
                     terminalreporter.write_line(line)
-                if trouble := next(filter(None, (one.get("trouble") for one in (self._executed, *self._traces))), ""):
+                if trouble := next(
+                    filter(None, (one.get("trouble") for one in (self._executed, *self._traces))),
+                    "",
+                ):
                     terminalreporter.write_line(symbols_line(trouble))
                     self._symbols_reported = True
             except Exception as problem:
@@ -356,7 +403,9 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_unconfigure(self) -> Generator[None, None, None]:
-        """Closes the record when everybody else is through, where nobody sees how pytest itself ends."""
+        """Closes the record when everybody else is through, where nobody sees how pytest itself
+        ends.
+        """
         try:
             return (yield)
         finally:
@@ -364,7 +413,9 @@ class Recorder:
                 self._session.exitstatus = self.close(self._session.exitstatus, None)
 
     def close(self, status: Any, problem: BaseException | None) -> Any:
-        """Ends the record: pytest returns `status`, or raises `problem`. The status that it is to return."""
+        """Ends the record: pytest returns `status`, or raises `problem`. The status that it is to
+        return.
+        """
         if self._getpid() != self._pid:
             return status
         self._status, self._raised = status, problem
@@ -380,18 +431,36 @@ class Recorder:
         return status
 
     def _finish(self, recording: Recording, journal: Journal) -> None:
-        """Writes the end; where pytest is the program, only when the process ends: until then it may still fail."""
+        """Writes the end; where pytest is the program, only when the process ends: until then it
+        may still fail.
+        """
         ending = self._ending()
         result = outcome.run_result(ending)
         self._record_executed(recording, journal)
-        more = {key: some for key, some in (("imported", self._imported), ("executed", self._executed)) if some}
+        more = {
+            key: some
+            for key, some in (("imported", self._imported), ("executed", self._executed))
+            if some
+        }
         known = self._tally.plain() or self._from_workers
-        numbers = {"collected": None, "deselected": None, **known, "selected": ending.selected, "ran": ending.ran}
+        numbers = {
+            "collected": None,
+            "deselected": None,
+            **known,
+            "selected": ending.selected,
+            "ran": ending.ran,
+        }
         record = end_record(recording, result, numbers, more, journal.lines)
-        if (trouble := self._executed.get("trouble")) and not self._symbols_reported and not self._silent:
+        if (
+            (trouble := self._executed.get("trouble"))
+            and not self._symbols_reported
+            and not self._silent
+        ):
             self._print_late([symbols_line(trouble)])
         if self._program:
-            self._at_exit.append(partial(self._finish_at_exit, recording, record, ending, uncaught_exception()))
+            self._at_exit.append(
+                partial(self._finish_at_exit, recording, record, ending, uncaught_exception())
+            )
         else:
             write_end(recording, record)
             _note_green_run(recording, result)
@@ -399,7 +468,11 @@ class Recorder:
             self._correct(recording, result)
 
     def _finish_at_exit(
-        self, recording: Recording, record: dict[str, Any], ending: outcome.Ending, before: BaseException | None
+        self,
+        recording: Recording,
+        record: dict[str, Any],
+        ending: outcome.Ending,
+        before: BaseException | None,
     ) -> None:
         if self._getpid() != self._pid:
             return
@@ -407,7 +480,9 @@ class Recorder:
             problem = uncaught_exception()
             # one that was printed before, or that pytest raised, is in the result already
             if problem is not None and problem is not before and problem is not self._raised:
-                record["result"] = outcome.run_result(replace(ending, exit=1, raised=_text(problem)))
+                record["result"] = outcome.run_result(
+                    replace(ending, exit=1, raised=_text(problem))
+                )
             write_end(recording, record)
             _note_green_run(recording, record["result"])
             if record["result"]["verdict"] != outcome.run_result(ending)["verdict"]:
@@ -459,7 +534,9 @@ class Recorder:
             self._tracer = None
 
     def _record_executed(self, recording: Recording, journal: Journal) -> None:
-        """Write the executed symbols beside the record: a failure costs these alone, and is reported in one line."""
+        """Write the executed symbols beside the record: a failure costs these alone, and is
+        reported in one line.
+        """
         self._stop_tracer()
         if not self._traces or self._content is None or self._listener is None:
             return
@@ -471,23 +548,41 @@ class Recorder:
             self._executed = record_executed(
                 recording.workspace, folder, recording.run, self._traces, journal.name, names
             )
-        except Exception as problem:  # among them what a suite raises that has replaced `open` or `sys.modules`
+        except (
+            Exception
+        ) as problem:  # among them what a suite raises that has replaced `open` or `sys.modules`
             self._executed = {"trouble": _text(problem)}
 
     def _ending(self) -> outcome.Ending:
         assert self._listener is not None and self._journal is not None
         self._listener.settle()
-        tests, collectors, session = self._listener.verdicts, self._listener.collectors, self._session
+        tests, collectors, session = (
+            self._listener.verdicts,
+            self._listener.collectors,
+            self._session,
+        )
         wanted = None if self._selected is None else dict.fromkeys(self._selected)
         lost = [self._journal.name(nodeid) for nodeid in wanted or () if nodeid not in tests]
         stopped = (session.shouldfail or session.shouldstop) if session is not None and lost else ""
-        status = self._status if self._status is not None else session.exitstatus if session is not None else None
+        status = (
+            self._status
+            if self._status is not None
+            else session.exitstatus
+            if session is not None
+            else None
+        )
         # for a usage error pytest has an exit status of its own
         raised = None if isinstance(self._raised, pytest.UsageError) else self._raised
         return outcome.Ending(
-            exit=exit_status_of(raised) if raised is not None else None if status is None else int(status),
+            exit=exit_status_of(raised)
+            if raised is not None
+            else None
+            if status is None
+            else int(status),
             raised=_text(raised) if raised is not None else "",
-            imports=self._import_reasons if self._compared or self._observer is None else [NOT_COMPARED],
+            imports=self._import_reasons
+            if self._compared or self._observer is None
+            else [NOT_COMPARED],
             verdicts=[*tests.values(), *collectors.values()],
             ran=len(tests),
             selected=None if wanted is None else len(wanted),
@@ -501,7 +596,9 @@ class Recorder:
     # our own failures
 
     def _fail(self, problem: Exception) -> None:
-        """Takes recording out of this run. The record stays without an end, and so is never evidence of success."""
+        """Takes recording out of this run. The record stays without an end, and so is never
+        evidence of success.
+        """
         if not self._trouble:
             started = self._recording is not None and not isinstance(problem, Lost)
             self._trouble = failure_line(problem, started=started)
@@ -522,8 +619,8 @@ class Recorder:
 
 
 def is_program(config: pytest.Config) -> bool:
-    """Whether pytest is what this process was started for: it ends after the session. Not where a script, an IDE, a
-    test or an interactive interpreter calls `pytest.main`.
+    """Whether pytest is what this process was started for: it ends after the session. Not where a
+    script, an IDE, a test or an interactive interpreter calls `pytest.main`.
     """
     file = Path(str(getattr(sys.modules.get("__main__"), "__file__", None) or ""))
     started = file.name in ("pytest", "py.test") or file.parts[-2:] == ("pytest", "__main__.py")
@@ -549,7 +646,11 @@ def exit_status_of(problem: BaseException) -> int:
 
 def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
     """`kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)`."""
-    line = f"kl: recording for tree {place.tree[:7]}" if place.tree else "kl: recording, the tree is not known"
+    line = (
+        f"kl: recording for tree {place.tree[:7]}"
+        if place.tree
+        else "kl: recording, the tree is not known"
+    )
     if place.tree and place.dirty:
         line += f" + uncommitted changes ({counted(place.changed, 'file')})"
     if elsewhere:

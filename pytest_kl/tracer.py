@@ -1,14 +1,15 @@
 """Notes which functions of the repository each test starts, in the process that runs the tests.
 
-On Python 3.12 and newer by `sys.monitoring`: the code of the repository alone is watched, each function reports its
-first start in a test and is then silent until the next one. What runs while a module is imported belongs to that
-module, and what the set-up of a fixture of wider scope runs belongs to every test that uses it: a process does both
-once. Neither does it compute again what a function stores for later calls: what ran meanwhile is noted with that
-function. Before 3.12 a profile function does the same at a much higher price, where it is asked for.
+On Python 3.12 and newer by `sys.monitoring`: the code of the repository alone is watched, each
+function reports its first start in a test and is then silent until the next one. What runs while a
+module is imported belongs to that module, and what the set-up of a fixture of wider scope runs
+belongs to every test that uses it: a process does both once. Neither does it compute again what a
+function stores for later calls: what ran meanwhile is noted with that function. Before 3.12 a
+profile function does the same at a much higher price, where it is asked for.
 
-An exception of ours ends the recording of symbols, not the run. Nothing here is imported but the standard library: the
-processes that tests start load this file by its path. Tests replace what they like, so everything that is needed is
-bound before the first of them.
+An exception of ours ends the recording of symbols, not the run. Nothing here is imported but the
+standard library: the processes that tests start load this file by its path. Tests replace what they
+like, so everything that is needed is bound before the first of them.
 """
 
 # A Path would look functions up in `os`, which a suite may have replaced.
@@ -38,24 +39,29 @@ TRACE: Final = "kl_trace"
 MODULE: Final = "<module>"
 _KEY: Final = attrgetter("co_filename", "co_qualname", "co_firstlineno", "co_flags")
 _SUSPENDING: Final = 0x20 | 0x80 | 0x200
-"""Flags of generators, coroutines and asynchronous generators, which resume in other tests (inspect)."""
+"""Flags of generators, coroutines and asynchronous generators, which resume in other tests
+(inspect).
+"""
 _FUNCTION: Final = 0x1
 """The flag of functions: the body of a class, which names what it defines, has it not."""
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/")
 _HARMLESS: Final = frozenset(("uname", "ldconfig", "file", "lsb_release", "sysctl", "sw_vers"))
-"""Programs that the standard library's `platform`, `uuid` and `ctypes` start: none of them runs Python."""
+"""Programs that the standard library's `platform`, `uuid` and `ctypes` start: none of them runs
+Python.
+"""
 _INTERPRETERS: Final = frozenset(("_interpreters", "_xxsubinterpreters"))
 """The modules that start interpreters (PEP 734): from 3.13 on, and before."""
 _MOST_SESSION_CALLS: Final = 20_000
 _MOST_FILES: Final = 100_000
 _WATCHED_TESTS: Final = 8
 _WATCHED_CALLS: Final = 2
-"""A memoizing function is watched this often in each of so many tests: values are computed early, and each time all
-that the test has executed must be watched anew."""
+"""A memoizing function is watched this often in each of so many tests: values are computed early,
+and each time all that the test has executed must be watched anew."""
 _OWN: Final = realpath(__file__)
 _identity: Final = object.__hash__
-"""What `id()` is for: no two living objects share it, for CPython only rotates the address. But `id()` raises an
-audit event, and each event calls our hook: three for each function of each test were a twentieth of flask's suite.
+"""What `id()` is for: no two living objects share it, for CPython only rotates the address. But
+`id()` raises an audit event, and each event calls our hook: three for each function of each test
+were a twentieth of flask's suite.
 """
 
 
@@ -130,12 +136,17 @@ class Memoizing:
 
 
 class Tracer:
-    """The recording of one process. Made early: of what was imported before, all counts as run by the import."""
+    """The recording of one process. Made early: of what was imported before, all counts as run by
+    the import.
+    """
 
     def __init__(
-        self, top: str, children: Children | None = None, foreign: Callable[[CodeType], None] | None = None,
+        self,
+        top: str,
+        children: Children | None = None,
+        foreign: Callable[[CodeType], None] | None = None,
         memoization: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._top = realpath(top)
         self._child_processes, self._foreign = children, foreign
         self._memoization = memoization
@@ -148,7 +159,9 @@ class Tracer:
         """co_filename → path from the top; None: no business of ours."""
         self._numbers: dict[tuple[str, str, int, int], int] = {}
         self._known: dict[int, int] = {}
-        """Identity of a code object → its number: its own hash is computed from all of its instructions each time."""
+        """Identity of a code object → its number: its own hash is computed from all of its
+        instructions each time.
+        """
         self._codes: list[CodeType] = []
         """Those, so that no other object gets their identity."""
         self._hits: list[CodeType] = []
@@ -165,21 +178,32 @@ class Tracer:
         self._children: tuple[float, ...] = ()
         self._spawning: list[Any] = []
         self._engine: _Monitoring | _Profile | None = None
-        self._getcwd, self._pid, self._getpid, self._stat = os.getcwd, os.getpid(), os.getpid, os.stat
+        self._getcwd, self._pid, self._getpid, self._stat = (
+            os.getcwd,
+            os.getpid(),
+            os.getpid,
+            os.stat,
+        )
         self._getframe, self._loaded = sys._getframe, sys.modules
         self.trouble = ""
 
     # begin and end
 
     def start(self, slow: bool = False) -> None:
-        """Watch what is imported from now on. `slow`: by a profile function where there is no `sys.monitoring`."""
+        """Watch what is imported from now on. `slow`: by a profile function where there is no
+        `sys.monitoring`.
+        """
         if HANDLERS:  # a test that runs pytest in its own process
             self.trouble = "another run of this process is recorded"
             return
         before = self._imported_before()
-        self._engine = _Monitoring(self) if hasattr(sys, "monitoring") else _Profile(self) if slow else None
+        self._engine = (
+            _Monitoring(self) if hasattr(sys, "monitoring") else _Profile(self) if slow else None
+        )
         if self._engine is None or self._engine.trouble:
-            self.trouble = self._engine.trouble if self._engine else "Python has no sys.monitoring before 3.12"
+            self.trouble = (
+                self._engine.trouble if self._engine else "Python has no sys.monitoring before 3.12"
+            )
             self._engine = None
             return
         for code in before:
@@ -187,7 +211,9 @@ class Tracer:
         for names in self._namespaces:
             self._find_cached(names)
         self._engine.switch(session=True)
-        HANDLERS.update({"exec": self._on_exec, "open": self._on_open, "sqlite3.connect": self._on_open})
+        HANDLERS.update(
+            {"exec": self._on_exec, "open": self._on_open, "sqlite3.connect": self._on_open}
+        )
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
         HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
         HANDLERS["subprocess.Popen"] = self._on_popen
@@ -196,7 +222,9 @@ class Tracer:
             self._child_processes.start()
 
     def stop(self) -> None:
-        """Watch nothing any more; leaves no trace in the interpreter but an audit hook that does nothing."""
+        """Watch nothing any more; leaves no trace in the interpreter but an audit hook that does
+        nothing.
+        """
         HANDLERS.clear()
         engine, self._engine = self._engine, None
         if engine is not None:
@@ -220,9 +248,13 @@ class Tracer:
         return self._engine is not None
 
     def _imported_before(self) -> list[CodeType]:
-        """The code of modules of the repository that are loaded already, such as plugins that the repository has."""
+        """The code of modules of the repository that are loaded already, such as plugins that the
+        repository has.
+        """
         for module in list(sys.modules.values()):
-            try:  # some objects only claim to be a module, and some load themselves when an attribute is asked for
+            # some objects only claim to be a module, and some load themselves when an attribute is
+            # asked for
+            try:
                 names = object.__getattribute__(module, "__dict__")
                 file = names.get("__file__")
             except AttributeError:
@@ -245,7 +277,9 @@ class Tracer:
         path = None
         if filename[:1] != "<":
             real = realpath(filename if isabs(filename) else join(self._getcwd(), filename))
-            inside = real.startswith(self._top + os.sep) and not any(one in real for one in _INSTALLED)
+            inside = real.startswith(self._top + os.sep) and not any(
+                one in real for one in _INSTALLED
+            )
             if inside and real != _OWN and real.isprintable():
                 path = real[len(self._top) + 1 :]
         self._paths[filename] = path
@@ -273,7 +307,9 @@ class Tracer:
             except KeyError:
                 for code in some:
                     if _identity(code) not in known:
-                        known[_identity(code)] = self._numbers.setdefault(_KEY(code), len(self._numbers))
+                        known[_identity(code)] = self._numbers.setdefault(
+                            _KEY(code), len(self._numbers)
+                        )
                         self._codes.append(code)
                     started.append(known[_identity(code)])
 
@@ -310,8 +346,8 @@ class Tracer:
             self._engine.switch(session=not self._stack)
 
     def outside(self, code: CodeType, frame: FrameType | None) -> bool:
-        """Something started outside of every test, such as a hook: it belongs to the file that pytest called. False
-        where so much runs there that it is not looked at any more.
+        """Something started outside of every test, such as a hook: it belongs to the file that
+        pytest called. False where so much runs there that it is not looked at any more.
         """
         owner = None
         while frame is not None:
@@ -330,14 +366,19 @@ class Tracer:
         if self._engine is None:
             return
         for one in _inner(code):
-            if self._memoization is not None and (names := self._memoization.memoizes(one)) is not None:
+            if (
+                self._memoization is not None
+                and (names := self._memoization.memoizes(one)) is not None
+            ):
                 self._memoize(one, names, looks=True)
             else:
                 self._engine.watch(one)
 
     def _memoize(self, code: CodeType, names: tuple[str, ...], looks: bool = False) -> None:
         if self._engine is not None and self._path(code.co_filename):
-            self.memoizing.setdefault(_identity(code), Memoizing(code, names, looks)).names.update(names)
+            self.memoizing.setdefault(_identity(code), Memoizing(code, names, looks)).names.update(
+                names
+            )
             self._engine.watch(code)
 
     def _find_cached(self, namespace: Mapping[str, Any]) -> None:
@@ -345,8 +386,8 @@ class Tracer:
             self._memoize(one, (name,))
 
     def compute(self, code: CodeType, frame: FrameType) -> bool:
-        """A memoizing function starts: what is executed until it returns is noted with it, too. False where it is not:
-        it was watched often enough, or another thread runs it.
+        """A memoizing function starts: what is executed until it returns is noted with it, too.
+        False where it is not: it was watched often enough, or another thread runs it.
         """
         known = self.memoizing[_identity(code)]
         if not self._stack or threading.get_ident() != self._thread or self._engine is None:
@@ -368,7 +409,10 @@ class Tracer:
 
     def computed(self, code: CodeType, frame: FrameType) -> bool:
         """It returns. False where it was not watched."""
-        if not any(context.frame == _identity(frame) and context.function is code for context in self._stack):
+        if not any(
+            context.frame == _identity(frame) and context.function is code
+            for context in self._stack
+        ):
             return False
         self._flush()
         while self._stack[-1].frame and self._stack[-1].function is not code:
@@ -395,7 +439,11 @@ class Tracer:
 
     def _values(self) -> Iterator[tuple[list[int], list[int]]]:
         """(code that gets a stored value, what was executed when it was computed)."""
-        computed = [one for one in self.memoizing.values() if one.computed and _identity(one.code) in self._known]
+        computed = [
+            one
+            for one in self.memoizing.values()
+            if one.computed and _identity(one.code) in self._known
+        ]
         wanted = {name for one in computed for name in one.names}
         readers: dict[str, set[int]] = {name: set() for name in wanted}
         for code in self._codes if wanted else ():
@@ -405,7 +453,10 @@ class Tracer:
         for one in computed:
             own = self._known[_identity(one.code)]
             found = {own} if one.looks else set()
-            yield sorted(found.union(*(readers[name] for name in one.names))), sorted({own, *one.computed})
+            yield (
+                sorted(found.union(*(readers[name] for name in one.names))),
+                sorted({own, *one.computed}),
+            )
 
     # modules
 
@@ -463,7 +514,9 @@ class Tracer:
     def _on_popen(self, args: tuple[Any, ...]) -> None:
         own = None
         # what a module starts when it is imported belongs to no test; in a child all belongs to one
-        if self._child_processes is not None and (self._foreign or not any(one.code for one in self._stack)):
+        if self._child_processes is not None and (
+            self._foreign or not any(one.code for one in self._stack)
+        ):
             own = self._child_processes.arguments(args)
         if own is None or not self._stack:
             self._named_process(args)
@@ -519,7 +572,8 @@ class Tracer:
                 self._use_fixtures(context, item)
 
     def _use_fixtures(self, context: Context, item: Any) -> None:
-        # private, and the only place that names fixtures asked for by getfixturevalue; the names are public
+        # private, and the only place that names fixtures asked for by getfixturevalue; the names
+        # are public
         active = getattr(getattr(item, "_request", None), "_fixture_defs", None)
         used = list(active.values()) if isinstance(active, dict) else []
         names = set(getattr(item, "fixturenames", ()))
@@ -535,7 +589,8 @@ class Tracer:
             # a child may have reported, which is known at the end
             context.child_ran = self._child_processes is not None
             context.why = "" if context.child_ran else "a child process ran"
-        # no event is reported for a new interpreter in CPython 3.13, and what runs in one is reported there alone
+        # no event is reported for a new interpreter in CPython 3.13, and what runs in one is
+        # reported there alone
         if not _INTERPRETERS.isdisjoint(self._loaded):
             context.why = context.why or "it may have used another interpreter of this process"
         self._spawning = []
@@ -563,7 +618,12 @@ class Tracer:
             self.fail(problem)
         fixtures: dict[Context, int] = {}
         tests = [
-            [nodeid, *(one.tobytes() for one in context.started), self._indexes(context, fixtures), context.why]
+            [
+                nodeid,
+                *(one.tobytes() for one in context.started),
+                self._indexes(context, fixtures),
+                context.why,
+            ]
             for nodeid, context in self._tests.items()
         ]
         sets = []
@@ -572,37 +632,50 @@ class Tracer:
             sets.append([b"".join(one.tobytes() for one in context.started), inner, context.why])
         return {
             "codes": [[self._paths[name], *rest] for name, *rest in self._numbers],
-            "tests": tests, "fixtures": sets,
+            "tests": tests,
+            "fixtures": sets,
             "modules": {
                 path: [b"".join(one.tobytes() for one in context.started), context.why]
                 for path, context in self._modules.items()
             },
             "values": [list(one) for one in self._values()],
             "session": {path: sorted(some) for path, some in self._session.items()},
-            "stamps": self._stamps, "imports": sorted(map(list, self._imports)), "opened": list(self._own_files()),
-            "trouble": self.trouble, "recorder": RECORDER,
-        }  # fmt: skip
+            "stamps": self._stamps,
+            "imports": sorted(map(list, self._imports)),
+            "opened": list(self._own_files()),
+            "trouble": self.trouble,
+            "recorder": RECORDER,
+        }
 
     def of_process(self, main: str) -> dict[str, Any]:
-        """What a process without tests executed, as JSON: all of it belongs to the one context; `main`: its program."""
+        """What a process without tests executed, as JSON: all of it belongs to the one context;
+        `main`: its program.
+        """
         (test,) = self._tests.values()
         codes = [[self._paths[name], *rest] for name, *rest in self._numbers]
         bodies = [_KEY(one.code) for one in self._modules.values() if one.code]
         codes += [[self._paths[name], *rest] for name, *rest in bodies]
         program = self._path(main) if main else None
         return {
-            "codes": codes, "processes": test.processes,
+            "codes": codes,
+            "processes": test.processes,
             "modules": {
                 path: [number for some in one.started for number in some] if path != program else []
                 for path, one in self._modules.items()
             },
-            "stamps": self._stamps, "imports": sorted(self._imports), "opened": list(self._own_files()),
+            "stamps": self._stamps,
+            "imports": sorted(self._imports),
+            "opened": list(self._own_files()),
             "child_ran": bool(self._children) and _children() != self._children,
-            "why": self.trouble or test.why or next((one.why for one in self._modules.values() if one.why), ""),
-        }  # fmt: skip
+            "why": self.trouble
+            or test.why
+            or next((one.why for one in self._modules.values() if one.why), ""),
+        }
 
     def _take_reports(self) -> None:
-        """Give what children of this process executed to the tests and fixtures that started them."""
+        """Give what children of this process executed to the tests and fixtures that started
+        them.
+        """
         if self._child_processes is None:
             return
         by_number: dict[str, list[Report]] = {}
@@ -613,7 +686,9 @@ class Tracer:
             for report in reports:
                 if report.known is not None:
                     self._take(context, report.known)
-            context.why = context.why or self._child_processes.why_incomplete(context.processes, reports)
+            context.why = context.why or self._child_processes.why_incomplete(
+                context.processes, reports
+            )
             context.child_ran = context.child_ran and not context.processes and not reports
         for context in self._tests.values():
             if context.child_ran and not any(one.processes for one in context.fixtures):
@@ -660,13 +735,17 @@ def _inner(code: CodeType) -> Iterator[CodeType]:
 
 def _runs(context: Context, frame: FrameType | None) -> bool:
     """Whether the memoizing function of a context is one of those that called this frame."""
-    while frame is not None and (_identity(frame) != context.frame or frame.f_code is not context.function):
+    while frame is not None and (
+        _identity(frame) != context.frame or frame.f_code is not context.function
+    ):
         frame = frame.f_back
     return frame is not None
 
 
 class _Monitoring:
-    """`sys.monitoring`, for the code of the repository alone: all other code runs as if we were not there."""
+    """`sys.monitoring`, for the code of the repository alone: all other code runs as if we were not
+    there.
+    """
 
     def __init__(self, tracer: Tracer) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
@@ -677,7 +756,8 @@ class _Monitoring:
         """What does not report its starts any more."""
         self._depth = False
         self.trouble = ""
-        # 0, 1, 2 and 5 belong to debuggers, coverage, profilers and optimizers (documentation of sys.monitoring)
+        # 0, 1, 2 and 5 belong to debuggers, coverage, profilers and optimizers (documentation of
+        # sys.monitoring)
         self._tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), -1)
         if self._tool < 0:
             self.trouble = "no tool ID of sys.monitoring is free"
@@ -687,8 +767,16 @@ class _Monitoring:
         self._session: bool | None = None
         register = monitoring.register_callback
         frame = sys._getframe
-        register(self._tool, self._events.PY_RETURN, lambda code, offset, value: self._left(code, frame(1)))
-        register(self._tool, self._events.PY_UNWIND, lambda code, offset, problem: self._unwound(code, frame(1)))
+        register(
+            self._tool,
+            self._events.PY_RETURN,
+            lambda code, offset, value: self._left(code, frame(1)),
+        )
+        register(
+            self._tool,
+            self._events.PY_UNWIND,
+            lambda code, offset, problem: self._unwound(code, frame(1)),
+        )
 
     def _callbacks(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         append, disable, tracer = self._tracer._hits.append, self._api.DISABLE, self._tracer
@@ -725,15 +813,20 @@ class _Monitoring:
         if code.co_name == MODULE:
             return int(events.PY_RETURN)
         more = events.PY_RESUME if code.co_flags & _SUSPENDING else 0
-        return int(events.PY_START | more | (events.PY_RETURN if _identity(code) in self._tracer.memoizing else 0))
+        return int(
+            events.PY_START
+            | more
+            | (events.PY_RETURN if _identity(code) in self._tracer.memoizing else 0)
+        )
 
     def rearm(self) -> None:
         """Let everything report its next start again."""
         some = self._silent[:]
         # not clear(): another thread may have added something meanwhile
         del self._silent[: len(some)]
-        # restart_events() makes every function of the process be instrumented anew when it runs next, pytest's own ones
-        # too (a fifth of flask's suite), and those of another tool, such as coverage, report everything again
+        # restart_events() makes every function of the process be instrumented anew when it runs
+        # next, pytest's own ones too (a fifth of flask's suite), and those of another tool, such as
+        # coverage, report everything again
         tool, local = self._tool, self._api.set_local_events
         start, suspending = self._events.PY_START, self._events.PY_START | self._events.PY_RESUME
         memoizing = self._tracer.memoizing
@@ -754,7 +847,9 @@ class _Monitoring:
             self._api.register_callback(self._tool, event, callback)
 
     def modules(self, running: bool) -> None:
-        """Whether the body of a module runs: it may end by an exception, which only a global event shows."""
+        """Whether the body of a module runs: it may end by an exception, which only a global event
+        shows.
+        """
         if running is not self._depth:
             self._depth = running
             self._api.set_events(self._tool, self._events.PY_UNWIND if running else 0)
@@ -763,7 +858,9 @@ class _Monitoring:
         try:
             if code.co_name == MODULE:
                 self._tracer.left(code, frame.f_globals)
-            elif _identity(code) in self._tracer.memoizing and not self._tracer.computed(code, frame):
+            elif _identity(code) in self._tracer.memoizing and not self._tracer.computed(
+                code, frame
+            ):
                 return self._api.DISABLE
         except Exception as problem:
             self._tracer.fail(problem)
@@ -839,7 +936,9 @@ class _Profile:
 
 
 HANDLERS: Final[dict[str, Callable[[tuple[Any, ...]], None]]] = {}
-"""Audit event → who wants it; empty while nothing is recorded, since an audit hook can't be removed (PEP 578)."""
+"""Audit event → who wants it; empty while nothing is recorded, since an audit hook can't be removed
+(PEP 578).
+"""
 _NAMED_PROCESSES: Final = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.spawn")
 _PROCESSES: Final = ("os.fork", "os.forkpty", "os.system", "pty.spawn")
 _installed: Final[list[bool]] = []
@@ -850,12 +949,16 @@ def _install_audit_hook() -> None:
         return
     _installed.append(True)
 
-    # `open()`, `compile()` and each import are audited: one look into a dictionary is all that most of them may cost
-    def hook(event: str, args: tuple[Any, ...], handlers: dict[str, Callable[[Any], None]] = HANDLERS) -> None:
+    # `open()`, `compile()` and each import are audited: one look into a dictionary is all that most
+    # of them may cost
+    def hook(
+        event: str, args: tuple[Any, ...], handlers: dict[str, Callable[[Any], None]] = HANDLERS
+    ) -> None:
         if event in handlers:
             try:
                 handlers[event](args)
-            # whatever is raised here would be raised in the code that opens a file, or imports something
+            # whatever is raised here would be raised in the code that opens a file, or imports
+            # something
             except Exception as problem:
                 tracer = getattr(handlers.get(event), "__self__", None)
                 if isinstance(tracer, Tracer):

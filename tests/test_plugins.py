@@ -29,14 +29,20 @@ def installed(tmp_path: Path) -> Path:
     info = site / "codenames-1.0.dist-info"
     info.mkdir(parents=True)
     (site / "codenames.py").write_text(PLUGIN, encoding="utf-8")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: codenames\nVersion: 1.0\n", encoding="utf-8")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: codenames\nVersion: 1.0\n", encoding="utf-8"
+    )
     (info / "entry_points.txt").write_text("[kl]\ncodenames = codenames\n", encoding="utf-8")
     return site
 
 
 def kl(repo: Path, site: Path, *argv: str, **more: str) -> subprocess.CompletedProcess[str]:
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("KL_", "GIT_", "XDG_"))}
-    environ |= {"HOME": str(repo.parent / "home"), "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", **more}
+    environ |= {
+        "HOME": str(repo.parent / "home"),
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{site}",
+        **more,
+    }
     argv = (sys.executable, "-m", "kl_hooks", *argv)
     return subprocess.run(argv, cwd=repo, env=environ, capture_output=True, text=True, check=False)
 
@@ -64,12 +70,18 @@ def test_an_installed_plugin_that_nobody_named_is_not_imported(repo: Path, insta
     assert "bluebird flies" in tail_of(repo, installed)
 
 
-def test_a_plugin_that_the_user_named_takes_part_from_the_first_write(repo: Path, installed: Path) -> None:
+def test_a_plugin_that_the_user_named_takes_part_from_the_first_write(
+    repo: Path, installed: Path
+) -> None:
     name_it(repo.parent / "home" / ".config" / "kl" / "config.yaml")
     seen = tail_of(repo, installed)
     assert "the plugin was imported" in seen
     assert "[redacted:codename] flies" in seen
-    assert not [p for p in (repo / ".git" / "kl").rglob("*") if p.is_file() and b"bluebird" in p.read_bytes()]
+    assert not [
+        p
+        for p in (repo / ".git" / "kl").rglob("*")
+        if p.is_file() and b"bluebird" in p.read_bytes()
+    ]
 
 
 def test_a_plugin_that_only_the_repository_names_is_not_imported_and_doctor_reports_it(

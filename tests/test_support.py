@@ -34,13 +34,17 @@ def test_a_pytest_that_a_test_starts_has_its_folders_where_no_other_run_has(
     assert h11.environment(tmp_path)["PYTEST_DEBUG_TEMPROOT"] == str(inner)
 
 
-def test_nothing_else_of_the_world_around_reaches_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_else_of_the_world_around_reaches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
     done = run_pytest(repository(tmp_path / "project", {"test_where.py": WHERE}))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_whoever_runs_the_tests_is_a_person_in_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_whoever_runs_the_tests_is_a_person_in_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in WHO:
         monkeypatch.setenv(name, "1")
     isolate(monkeypatch, tmp_path / "home")
@@ -74,11 +78,16 @@ def test_nothing_of_a_command_in_this_process_outlives_it(repo: Checkout) -> Non
     repo.kl("status")  # imports what it needs
     before = state()
     assert (
-        repo.kl("run", "--", "true", env={"SOME_TOKEN": "a1B2c3D4e5", "KL_AGENT": "bot"}, cwd=repo.root).returncode == 0
+        repo.kl(
+            "run", "--", "true", env={"SOME_TOKEN": "a1B2c3D4e5", "KL_AGENT": "bot"}, cwd=repo.root
+        ).returncode
+        == 0
     )
     assert repo.kl("graph", "build").returncode == 0
     assert repo.kl("nonsense", input="x").returncode == 2
-    repo.write(".kl/kinds/runbook.yaml", "name: runbook\nprefix: RUN\npurpose: Steps.\nstatuses: [open]\n")
+    repo.write(
+        ".kl/kinds/runbook.yaml", "name: runbook\nprefix: RUN\npurpose: Steps.\nstatuses: [open]\n"
+    )
     assert repo.kl("runbook", "list").returncode == 0
     assert state() == before
     repo.git("clean", "-q", "-f", ".kl/kinds")
@@ -89,13 +98,26 @@ def state() -> list[object]:
     """What a command could leave in this process."""
     gc.collect()
     return [
-        dict(os.environ), Path.cwd(), list(sys.argv), list(sys.path), sys.stdin, sys.stdout, sys.stderr,
-        gc.get_threshold(), gc.get_freeze_count(), list(warnings.filters), tempfile.tempdir, threading.active_count(),
+        dict(os.environ),
+        Path.cwd(),
+        list(sys.argv),
+        list(sys.path),
+        sys.stdin,
+        sys.stdout,
+        sys.stderr,
+        gc.get_threshold(),
+        gc.get_freeze_count(),
+        list(warnings.filters),
+        tempfile.tempdir,
+        threading.active_count(),
         [signal.getsignal(number) for number in sorted(signal.valid_signals())],
         [(number, os.fstat(number).st_ino) for number in range(256) if is_open(number)],
-        redaction._added, redaction._hidden, dict(sync._FAILURES), [one.cache_info() for one in _caches()],
+        redaction._added,
+        redaction._hidden,
+        dict(sync._FAILURES),
+        [one.cache_info() for one in _caches()],
         repr(_containers()),
-    ]  # fmt: skip
+    ]
 
 
 def is_open(number: int) -> bool:
@@ -106,15 +128,27 @@ def is_open(number: int) -> bool:
     return True
 
 
-def test_what_tests_start_heeds_a_signal_that_this_process_was_started_to_ignore(repo: Checkout) -> None:
+def test_what_tests_start_heeds_a_signal_that_this_process_was_started_to_ignore(
+    repo: Checkout,
+) -> None:
     ask = "import signal; print(signal.getsignal(signal.SIGHUP).name)"
     line = f"from tests.support import *; {{}}subprocess.run([sys.executable, '-c', {ask!r}])"
     for call, expected in (("", "SIG_IGN\n"), ("catch_ignored_signals(); ", "SIG_DFL\n")):
-        ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-c", line.format(call)]
+        ignoring = [
+            "sh",
+            "-c",
+            'trap "" HUP; exec "$@"',
+            "sh",
+            sys.executable,
+            "-c",
+            line.format(call),
+        ]
         assert run(ignoring, HERE).stdout == expected
 
 
 def test_a_variable_that_takes_effect_at_the_start_of_a_process_needs_one(repo: Checkout) -> None:
-    with pytest.raises(AssertionError, match=re.escape("['PYTHONHASHSEED'] take effect when a process starts")):
+    with pytest.raises(
+        AssertionError, match=re.escape("['PYTHONHASHSEED'] take effect when a process starts")
+    ):
         repo.kl("status", env={"PYTHONHASHSEED": "1"})
     assert repo.kl_process("status", env={"PYTHONHASHSEED": "1"}).returncode == 0

@@ -26,9 +26,16 @@ def kind(root: Path, file: str, name: str, plural: str, prefix: str) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [("risk", "perils", "PERIL"), ("peril", "risks", "PERIL"), ("peril", "perils", "RISK"), ("risks", "xs", "PERIL")],
+    [
+        ("risk", "perils", "PERIL"),
+        ("peril", "risks", "PERIL"),
+        ("peril", "perils", "RISK"),
+        ("risks", "xs", "PERIL"),
+    ],
 )
-def test_two_files_of_one_name_take_nothing_from_each_other(tmp_path: Path, other: tuple[str, str, str]) -> None:
+def test_two_files_of_one_name_take_nothing_from_each_other(
+    tmp_path: Path, other: tuple[str, str, str]
+) -> None:
     kind(tmp_path, "risk.yaml", "risk", "risks", "RISK")
     kind(tmp_path, "aaa.yaml", *other)
     kind(tmp_path, "good.yaml", "good", "goods", "GOOD")
@@ -88,7 +95,9 @@ def test_the_root_is_gits_and_nothing_is_created(repo: Path, environ: dict[str, 
     assert not Path(environ["HOME"]).exists()
 
 
-def test_without_git_the_folder_with_a_kl_folder_is_the_root(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_without_git_the_folder_with_a_kl_folder_is_the_root(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     (tmp_path / "plain" / ".kl").mkdir(parents=True)
     (tmp_path / "plain" / "sub").mkdir()
     ws = open_workspace(tmp_path / "plain" / "sub", environ=environ)
@@ -97,16 +106,22 @@ def test_without_git_the_folder_with_a_kl_folder_is_the_root(tmp_path: Path, env
     assert ws.state.directory.is_relative_to(environ["HOME"])
 
 
-def test_worktrees_share_the_evidence_and_have_a_graph_each(repo: Path, environ: dict[str, str]) -> None:
+def test_worktrees_share_the_evidence_and_have_a_graph_each(
+    repo: Path, environ: dict[str, str]
+) -> None:
     git(repo, "commit", "-q", "--allow-empty", "-m", "one")
     git(repo, "worktree", "add", "-q", str(repo.parent / "other"))
-    here, there = (open_workspace(place, environ=environ) for place in (repo, repo.parent / "other"))
+    here, there = (
+        open_workspace(place, environ=environ) for place in (repo, repo.parent / "other")
+    )
     assert here.state.database == there.state.database
     assert here.state.graph != there.state.graph
     assert there.root == repo.parent / "other"
 
 
-def test_another_place_comes_from_the_environment_or_gits_configuration(repo: Path, environ: dict[str, str]) -> None:
+def test_another_place_comes_from_the_environment_or_gits_configuration(
+    repo: Path, environ: dict[str, str]
+) -> None:
     git(repo, "config", "kl.state", str(repo.parent / "configured"))
     assert open_workspace(repo, environ=environ).state.directory == repo.parent / "configured"
     named = environ | {"KL_STATE": str(repo.parent / "named")}

@@ -2,10 +2,11 @@
 
     python tools/files_run.py [--repo DIR] [--list] [--cold] COMMAND [ARG ...]
 
-The command runs in this process, in DIR or in a temporary repository of five Python files in two layers with kl set up.
-Before it is counted it runs once in another process, so that databases and caches are there, as they are on any day but
-the first. Two numbers are printed: files with a function that was called, and files that were imported. A module body
-that only has definitions counts as imported, not as called. Exit status: that of the command.
+The command runs in this process, in DIR or in a temporary repository of five Python files in two
+layers with kl set up. Before it is counted it runs once in another process, so that databases and
+caches are there, as they are on any day but the first. Two numbers are printed: files with a
+function that was called, and files that were imported. A module body that only has definitions
+counts as imported, not as called. Exit status: that of the command.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = f"{ROOT / 'kl_hooks'}{os.sep}"
 FILES: Final = {
-    ".kl/architecture.yaml": """version: 1
+    ".kl/architecture.yaml": (
+        """version: 1
 layers:
   - name: core
     paths: [src/shop/core/]
@@ -35,20 +37,25 @@ layers:
   - name: cli
     paths: [src/shop/cli/]
     may_depend_on: [core]
-""",
+"""
+    ),
     ".kl/config.yaml": "version: 1\n",
     "src/shop/__init__.py": '"""A shop."""\n',
     "src/shop/core/__init__.py": '"""The core."""\n',
     "src/shop/core/order.py": "def total(prices: list[int]) -> int:\n    return sum(prices)\n",
     "src/shop/cli/__init__.py": '"""The command line."""\n',
-    "src/shop/cli/main.py": "from shop.core.order import total\n\n\ndef main() -> None:\n    print(total([1, 2]))\n",
+    "src/shop/cli/main.py": (
+        "from shop.core.order import total\n\n\ndef main() -> None:\n    print(total([1, 2]))\n"
+    ),
 }
 _INHERITED: Final = ("PATH", "TMPDIR")
 """Variables that the command sees: nothing of an agent, of CI or of this machine's git settings."""
 
 
 def count(arguments: Sequence[str]) -> tuple[set[str], set[str], int]:
-    """Run a command; return the files with a called function, the files that were imported, and the exit status."""
+    """Run a command; return the files with a called function, the files that were imported, and the
+    exit status.
+    """
     called: set[str] = set()
     imported: set[str] = set()
 
@@ -57,8 +64,11 @@ def count(arguments: Sequence[str]) -> tuple[set[str], set[str], int]:
         if event == "call" and code.co_filename.startswith(PACKAGE):
             name = code.co_filename.removeprefix(PACKAGE)
             imported.add(name)
-            # Bodies of modules and classes are not optimized; a comprehension belongs to the body around it.
-            if code.co_flags & inspect.CO_OPTIMIZED and (code.co_name[0] != "<" or code.co_name == "<lambda>"):
+            # Bodies of modules and classes are not optimized; a comprehension belongs to the body
+            # around it.
+            if code.co_flags & inspect.CO_OPTIMIZED and (
+                code.co_name[0] != "<" or code.co_name == "<lambda>"
+            ):
                 called.add(name)
 
     threading.setprofile(record)
@@ -74,13 +84,21 @@ def count(arguments: Sequence[str]) -> tuple[set[str], set[str], int]:
 
 
 def make_repository(folder: Path, home: Path) -> None:
-    """Make a repository with one commit of `FILES` and kl set up; this process then sees its environment only."""
+    """Make a repository with one commit of `FILES` and kl set up; this process then sees its
+    environment only.
+    """
     home.mkdir()
     values = {name: os.environ[name] for name in _INHERITED if name in os.environ} | {
-        "HOME": str(home), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(ROOT),
-        "LC_ALL": "C.UTF-8", "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
-        "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org",
-    }  # fmt: skip
+        "HOME": str(home),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "PYTHONPATH": str(ROOT),
+        "LC_ALL": "C.UTF-8",
+        "GIT_AUTHOR_NAME": "Ada",
+        "GIT_AUTHOR_EMAIL": "ada@example.org",
+        "GIT_COMMITTER_NAME": "Ada",
+        "GIT_COMMITTER_EMAIL": "ada@example.org",
+    }
     os.environ.clear()
     os.environ.update(values)
     for name, text in FILES.items():
@@ -94,21 +112,33 @@ def make_repository(folder: Path, home: Path) -> None:
 
 def run_quietly(folder: Path, *arguments: str) -> None:
     """Run a command in another process. It may fail: the run that is counted shows how."""
-    subprocess.run([sys.executable, "-m", "kl_hooks", *arguments], cwd=folder, capture_output=True, check=False)
+    subprocess.run(
+        [sys.executable, "-m", "kl_hooks", *arguments], cwd=folder, capture_output=True, check=False
+    )
 
 
 def main() -> int:
     """Count, print, and return the exit status of the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repo", type=Path, metavar="DIR", help="run in this repository; nothing is set up in it")
-    parser.add_argument("--list", action="store_true", help="print the files too; those only imported have a minus")
-    parser.add_argument("--cold", action="store_true", help="count the first run, which builds databases and caches")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--repo", type=Path, metavar="DIR", help="run in this repository; nothing is set up in it"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="print the files too; those only imported have a minus"
+    )
+    parser.add_argument(
+        "--cold", action="store_true", help="count the first run, which builds databases and caches"
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND [ARG ...]")
     options = parser.parse_args()
     if not options.command:
         parser.error("no command to run, such as: arch check")
     sys.path.insert(0, str(ROOT))
-    with tempfile.TemporaryDirectory(prefix="kl-files-run-", ignore_cleanup_errors=True) as temporary:
+    with tempfile.TemporaryDirectory(
+        prefix="kl-files-run-", ignore_cleanup_errors=True
+    ) as temporary:
         folder = options.repo or Path(temporary, "shop")
         if options.repo is None:
             make_repository(folder, Path(temporary, "home"))
@@ -118,7 +148,10 @@ def main() -> int:
         with contextlib.chdir(folder), contextlib.redirect_stdout(output):
             called, imported, status = count(options.command)
     sys.stderr.write(output.getvalue())
-    print(f"kl {' '.join(options.command)}: code ran in {len(called)} files of kl_hooks, {len(imported)} were imported")
+    print(
+        f"kl {' '.join(options.command)}: code ran in {len(called)} files of kl_hooks,"
+        f" {len(imported)} were imported"
+    )
     if options.list:
         for name in sorted(imported):
             print(f"{' ' if name in called else '-'} {name}")

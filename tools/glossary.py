@@ -1,10 +1,12 @@
-"""Find words that the glossary replaces: in names, docstrings, comments, messages and documentation pages.
+"""Find words that the glossary replaces: in names, docstrings, comments, messages and documentation
+pages.
 
-`python tools/glossary.py [PATH ...]` prints `file:line: word -> replacement: text` for each and exits 1 if there are
-any. tests/self/test_language.py checks the whole repository with it.
+`python tools/glossary.py [PATH ...]` prints `file:line: word -> replacement: text` for each and
+exits 1 if there are any. tests/self/test_language.py checks the whole repository with it.
 
-Data that other programs read keeps its spelling: a string of one word (a key, a column), SQL, `code spans` and fenced
-code are not looked at, and `DATA_NAMES` are attributes that are written as keys of such data.
+Data that other programs read keeps its spelling: a string of one word (a key, a column), SQL, `code
+spans` and fenced code are not looked at, and `DATA_NAMES` are attributes that are written as keys
+of such data.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parents[1]
 CODE: Final = ("kl_hooks", "pytest_kl")
 TESTS: Final = ("tests", "bench", "tools")
-"""Folders in which strings are data of tests or of measurements: names, docstrings and comments are looked at."""
+"""Folders in which strings are data of tests or of measurements: names, docstrings and comments are
+looked at.
+"""
 PAGES: Final = (
     "README.md",
     "CONTRIBUTING.md",
@@ -38,9 +42,14 @@ WORDS: Final = {
     r"called so": "is named",
     r"mend(?:s|ed|ing)?": "fix",
     r"h(?:o|e)lds? (?:\w+ ){1,4}against": "check X against Y",
-    r"(?:not|longer|still|always|must|what|that|which|all|everything|exception|entry|default|rules?|limits?|it) holds?"
-    r"(?= ?(?:[.,;:!?)|]|for |of |again|everywhere|through|otherwise|together|now))": "is valid, applies, is right",
-    r"below (?:the (?:root|top|repository|folders?|class|working|current|source)|it|them)": "under, in, inherited from",
+    r"(?:not|longer|still|always|must|what|that|which|all|everything|exception|entry|default|rules?|limits?|it)"
+    r" holds?"
+    r"(?= ?(?:[.,;:!?)|]|for |of |again|everywhere|through|otherwise|together|now))": (
+        "is valid, applies, is right"
+    ),
+    r"below (?:the (?:root|top|repository|folders?|class|working|current|source)|it|them)": (
+        "under, in, inherited from"
+    ),
     r"below the floor": "below the threshold",
     r"keeper|holder of": "store",
     r"stands?|stood|standing": "is, is in, means; verification status",
@@ -51,7 +60,9 @@ WORDS: Final = {
     r"(?:taken|takes?|taking|took) in": "import, ingest",
     r"g(?:i|a)v(?:e|es|en|ing) out": "export",
     r"gone|went|came": "removed, added",
-    r"(?:files?|rows?|imports?|links?|records?|removed|that|which|it|they) go(?:es)?(?= ?[.,;:)])": "is removed",
+    r"(?:files?|rows?|imports?|links?|records?|removed|that|which|it|they) go(?:es)?(?= ?[.,;:)])": (
+        "is removed"
+    ),
     r"lets? go": "release",
     r"kept|held": "stored, cached, retained, quarantined",
     r"circles?": "cycle",
@@ -60,15 +71,23 @@ WORDS: Final = {
     r"gists?": "summary",
     r"rooms?|houses?|doors?|furniture": "package, interface, entry point, module layout",
     r"c(?:atch|atches|aught|atching) up": "sync, update",
-    r"wrong use|(?:our|own) faults?|on our account": "usage error, internal error, because of a bug in kl",
+    r"wrong use|(?:our|own) faults?|on our account": (
+        "usage error, internal error, because of a bug in kl"
+    ),
     r"to be done|is no day|who comes|to a name only|nothing proves": "see the glossary",
     r"work trees?": "working tree",
 }
 DATA_NAMES: Final = frozenset[str]()
-"""Names of attributes and parameters that are keys of files, answers or columns, and so can't be renamed."""
-_WORD: Final = re.compile(r"\b(?:" + "|".join(f"({word})" for word in WORDS) + r")\b", re.IGNORECASE)
+"""Names of attributes and parameters that are keys of files, answers or columns, and so can't be
+renamed.
+"""
+_WORD: Final = re.compile(
+    r"\b(?:" + "|".join(f"({word})" for word in WORDS) + r")\b", re.IGNORECASE
+)
 _REPLACEMENTS: Final = list(WORDS.values())
-_SQL: Final = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|WHERE|VALUES|PRAGMA|ORDER BY|GROUP BY)\b")
+_SQL: Final = re.compile(
+    r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|WHERE|VALUES|PRAGMA|ORDER BY|GROUP BY)\b"
+)
 _DATA: Final = re.compile(r"""^(?:[rR]["']|[bBfF]*(["'])[\w.:/-]*\1$)""")
 """A string of one word, or a raw one: a pattern."""
 _CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
@@ -91,7 +110,9 @@ def words_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def of_python(path: Path, source: str, strings: bool = True) -> Iterator[Found]:
-    """Yield what is found in a Python file: names that it defines, docstrings, comments, and other `strings`."""
+    """Yield what is found in a Python file: names that it defines, docstrings, comments, and other
+    `strings`.
+    """
     texts, names = _texts_and_names(source)
     for name, line in names:
         if name in DATA_NAMES:
@@ -104,7 +125,9 @@ def of_python(path: Path, source: str, strings: bool = True) -> Iterator[Found]:
             continue
         if not strings and kind != "COMMENT" and texts.get(token.start[0]) != token.end[0]:
             continue
-        if (kind == "STRING" and _DATA.match(token.string)) or (kind != "COMMENT" and _SQL.search(token.string)):
+        if (kind == "STRING" and _DATA.match(token.string)) or (
+            kind != "COMMENT" and _SQL.search(token.string)
+        ):
             continue
         for number, text in enumerate(_CODE_SPAN.sub("", token.string).splitlines()):
             for word, replacement in words_in(text):
@@ -126,7 +149,11 @@ def found_in(paths: Iterable[Path]) -> list[Found]:
     """Return all that is found in files and folders, in the order of the paths."""
     found: list[Found] = []
     for path in paths:
-        files = sorted(one for one in path.rglob("*") if one.suffix in (".py", ".md")) if path.is_dir() else [path]
+        files = (
+            sorted(one for one in path.rglob("*") if one.suffix in (".py", ".md"))
+            if path.is_dir()
+            else [path]
+        )
         for file in files:
             source = file.read_text(encoding="utf-8")
             if file.suffix == ".py":
@@ -142,14 +169,20 @@ def _is_test(file: Path) -> bool:
 
 
 def _texts_and_names(source: str) -> tuple[dict[int, int], list[tuple[str, int]]]:
-    """First line → last line of strings that are statements, and (name, line) of what is defined."""
+    """First line → last line of strings that are statements, and (name, line) of what is
+    defined.
+    """
     texts: dict[int, int] = {}
     names: list[tuple[str, int]] = []
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Expr(value=ast.Constant(value=str())):
                 texts[node.lineno] = node.end_lineno or node.lineno
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 names.append((name, node.lineno))
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 names.append((name, node.lineno))
@@ -157,7 +190,9 @@ def _texts_and_names(source: str) -> tuple[dict[int, int], list[tuple[str, int]]
 
 
 if __name__ == "__main__":
-    everything = found_in([Path(one) for one in sys.argv[1:]] or [ROOT / one for one in (*CODE, *TESTS, *PAGES)])
+    everything = found_in(
+        [Path(one) for one in sys.argv[1:]] or [ROOT / one for one in (*CODE, *TESTS, *PAGES)]
+    )
     for one in everything:
         print(f"{one.path}:{one.line}: {one.word} -> {one.replacement}: {one.text[:100]}")
     print(f"{len(everything)} words to replace")

@@ -1,4 +1,6 @@
-"""Print docs/kinds/*.md and templates/kinds/*.md from the catalog: the fields of each kind, and its form."""
+"""Print docs/kinds/*.md and templates/kinds/*.md from the catalog: the fields of each kind, and its
+form.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,20 @@ from kl_hooks.records.document import template
 from kl_hooks.records.repository import kind_folder
 
 TOP = Path(__file__).parent.parent
-ALWAYS = ("title", "status", "date", "updated", "about", "related", "tags", "authority", "source", "expires",
-          "supersedes", "superseded_by")  # fmt: skip
+ALWAYS = (
+    "title",
+    "status",
+    "date",
+    "updated",
+    "about",
+    "related",
+    "tags",
+    "authority",
+    "source",
+    "expires",
+    "supersedes",
+    "superseded_by",
+)
 """Fields that every kind has."""
 
 
@@ -30,23 +44,50 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 def _index(kinds: Sequence[Kind]) -> str:
-    rows = [(f"[{k.name}]({k.name}.md)", k.prefix, k.storage, ", ".join(k.statuses), _start(k.purpose)) for k in kinds]
-    return "\n".join([
-        "# Kinds", "", _PRINTED, "",
-        "Every kind has the same commands, files and rules; see [kinds](../kinds.md).", "",
-        *_table(("kind", "ids", "storage", "statuses", "what it is for"), rows), "",
-        f"Every record has these fields too: {', '.join(ALWAYS)}.", "",
-    ])  # fmt: skip
+    rows = [
+        (f"[{k.name}]({k.name}.md)", k.prefix, k.storage, ", ".join(k.statuses), _start(k.purpose))
+        for k in kinds
+    ]
+    return "\n".join(
+        [
+            "# Kinds",
+            "",
+            _PRINTED,
+            "",
+            "Every kind has the same commands, files and rules; see [kinds](../kinds.md).",
+            "",
+            *_table(("kind", "ids", "storage", "statuses", "what it is for"), rows),
+            "",
+            f"Every record has these fields too: {', '.join(ALWAYS)}.",
+            "",
+        ]
+    )
 
 
 def _page(kind: Kind) -> str:
-    fields = [one for one in kind.all_fields if (one.name not in ALWAYS or one in kind.fields) and not one.internal]
-    return "\n".join([
-        f"# {kind.name}", "", _PRINTED, "", _start(kind.purpose), "", *_facts(kind), "",
-        *_table(("field", "type", "meaning", "also read as"), [_row(one) for one in fields]), "",
-        *_table(("command", "does"), _commands(kind)), "",
-        f"The form: [templates/kinds/{kind.name}.md](../../templates/kinds/{kind.name}.md).", "",
-    ])  # fmt: skip
+    fields = [
+        one
+        for one in kind.all_fields
+        if (one.name not in ALWAYS or one in kind.fields) and not one.internal
+    ]
+    return "\n".join(
+        [
+            f"# {kind.name}",
+            "",
+            _PRINTED,
+            "",
+            _start(kind.purpose),
+            "",
+            *_facts(kind),
+            "",
+            *_table(("field", "type", "meaning", "also read as"), [_row(one) for one in fields]),
+            "",
+            *_table(("command", "does"), _commands(kind)),
+            "",
+            f"The form: [templates/kinds/{kind.name}.md](../../templates/kinds/{kind.name}.md).",
+            "",
+        ]
+    )
 
 
 def _facts(kind: Kind) -> Iterator[str]:
@@ -55,9 +96,14 @@ def _facts(kind: Kind) -> Iterator[str]:
     storage += f"; {', '.join(kind.filed)}: files `{kind_folder(kind)}`" if kind.filed else ""
     yield f"- Ids: `{kind.prefix}-…`, {_NUMBERING[kind.numbering]}"
     yield f"- Storage: {storage}"
-    yield f"- Statuses: {', '.join(kind.statuses)}; shown to agents unasked: {', '.join(kind.live) or 'none'}"
+    yield (
+        f"- Statuses: {', '.join(kind.statuses)}; shown to agents unasked:"
+        f" {', '.join(kind.live) or 'none'}"
+    )
     if kind.spellings:
-        yield f"- Also read as statuses: {', '.join(f'{a} → {b}' for a, b in kind.spellings.items())}"
+        yield (
+            f"- Also read as statuses: {', '.join(f'{a} → {b}' for a, b in kind.spellings.items())}"
+        )
     if kind.ttl:
         yield f"- Ends after: {', '.join(f'{days} days ({who})' for who, days in kind.ttl.items())}"
     yield f"- Budget category in a context package: {kind.budget_category.replace('_', ' ')}"
@@ -69,10 +115,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 _NUMBERING = {
-    "serial": "counted; a number that was used is never used again", "random": "random digits",
+    "serial": "counted; a number that was used is never used again",
+    "random": "random digits",
     "hash": "digits over what makes two of them the same, so that every clone gives the same id",
     "given": "given by whoever makes it, else counted",
-}  # fmt: skip
+}
 
 
 def _row(field: Field) -> Sequence[str]:

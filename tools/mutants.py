@@ -2,11 +2,11 @@
 
     python tools/mutants.py [--all] [TARGET ...]
 
-`tools/mutants.toml` names the targets (modules and the tests that must notice) and the known survivors with reasons.
-For each target pytest collects the tests once; each mutant then runs in a fork of that process, where the changed code
-is put in the place of the imported one. No file is written below the checkout. Exit status: 0; 1 where a target is
-below its percentage, or a survivor is not listed, or a listed one is killed or lost; 2 where the tests fail without
-any change.
+`tools/mutants.toml` names the targets (modules and the tests that must notice) and the known
+survivors with reasons. For each target pytest collects the tests once; each mutant then runs in a
+fork of that process, where the changed code is put in the place of the imported one. No file is
+written below the checkout. Exit status: 0; 1 where a target is below its percentage, or a survivor
+is not listed, or a listed one is killed or lost; 2 where the tests fail without any change.
 """
 
 from __future__ import annotations
@@ -40,12 +40,16 @@ LEAST: Final = 90
 SAMPLE: Final = 60
 """Mutants of a target that are tried without `--all`."""
 WALL: Final = 120
-"""Seconds after which a mutant is taken for one that hangs. CPU time is limited by what the tests need unchanged."""
+"""Seconds after which a mutant is taken for one that hangs. CPU time is limited by what the tests
+need unchanged.
+"""
 _SURVIVED, _KILLED, _BROKEN = 0, 1, 3
 
 
 class Key(NamedTuple):
-    """What a mutant is known by: no line number, so that it is the same after a change elsewhere in the file."""
+    """What a mutant is known by: no line number, so that it is the same after a change elsewhere in
+    the file.
+    """
 
     file: str
     function: str
@@ -62,7 +66,9 @@ class Mutant:
     number: int
     """Its position among the changes of the module."""
     lines: frozenset[int]
-    """Lines of which one must run for the change to matter; empty: the module's own level, it always does."""
+    """Lines of which one must run for the change to matter; empty: the module's own level, it
+    always does.
+    """
 
 
 @dataclass(frozen=True)
@@ -76,19 +82,33 @@ class Target:
     deselect: tuple[str, ...] = ()
 
 
-# Changes ------------------------------------------------------------------------------------------------------------
+# Changes
+# ------------------------------------------------------------------------------------------------------------
 
 _COMPARE: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
-    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
-    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-}  # fmt: skip
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
 _BINARY: Final[dict[type[ast.operator], type[ast.operator]]] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
-}  # fmt: skip
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.BitOr: ast.BitAnd,
+    ast.BitAnd: ast.BitOr,
+}
 _SWAPPED: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _PLAIN: Final = (ast.Name, ast.Attribute, ast.Call, ast.NamedExpr, ast.Subscript)
 """Conditions that are negated as a whole; in others an operator is changed."""
-_NO_CODE: Final = frozenset({"annotation", "returns", "decorator_list", "args:arguments", "type_params", "bases"})
+_NO_CODE: Final = frozenset(
+    {"annotation", "returns", "decorator_list", "args:arguments", "type_params", "bases"}
+)
 
 
 class Site(NamedTuple):
@@ -111,7 +131,9 @@ def _sites(node: ast.AST, function: str = "", statement: ast.stmt | None = None)
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 inside = f"{function}.{child.name}".lstrip(".")
             assert around is not None
-            yield Site(child, _putter(node, name, index, isinstance(value, list)), name, inside, around)
+            yield Site(
+                child, _putter(node, name, index, isinstance(value, list)), name, inside, around
+            )
             yield from _sites(child, inside, around)
 
 
@@ -126,17 +148,26 @@ def _putter(node: ast.AST, name: str, index: int, many: bool) -> Callable[[ast.A
 
 
 def _is_code(parent: ast.AST, name: str, child: ast.AST) -> bool:
-    """False for what has no effect on behavior (annotations, docstrings), or is no body of a function or module."""
+    """False for what has no effect on behavior (annotations, docstrings), or is no body of a
+    function or module.
+    """
     if name in _NO_CODE or f"{name}:{type(child).__name__}" in _NO_CODE:
         return False
     if isinstance(parent, ast.ClassDef) and not isinstance(child, ast.FunctionDef):
         return False
     if isinstance(parent, ast.JoinedStr):
         return isinstance(child, ast.FormattedValue)
-    if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
+    if (
+        isinstance(child, ast.If)
+        and isinstance(child.test, ast.Name)
+        and child.test.id == "TYPE_CHECKING"
+    ):
         return False
     return not (
-        (isinstance(child, ast.Import | ast.ImportFrom | ast.JoinedStr) and not isinstance(child, ast.JoinedStr))
+        (
+            isinstance(child, ast.Import | ast.ImportFrom | ast.JoinedStr)
+            and not isinstance(child, ast.JoinedStr)
+        )
         or (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
     )
 
@@ -181,7 +212,9 @@ def _is_removable(node: ast.AST) -> bool:
 
 
 def _other_value(value: object) -> object:
-    """None for what stays: texts with a blank are messages, and their wording is not what is judged here."""
+    """None for what stays: texts with a blank are messages, and their wording is not what is judged
+    here.
+    """
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
@@ -207,7 +240,9 @@ def _shown(node: ast.AST) -> str:
 
 
 def mutants(path: str, source: str, only: str = "") -> list[Mutant]:
-    """All changes of a module, in the order of its source; of one function where `only` names one."""
+    """All changes of a module, in the order of its source; of one function where `only` names
+    one.
+    """
     lines, found, seen = source.splitlines(), [], Counter[Key]()
     for number, (site, (before, after, _)) in enumerate(_all_changes(ast.parse(source))):
         line = lines[getattr(site.node, "lineno", site.statement.lineno) - 1].strip()
@@ -229,7 +264,9 @@ def _all_changes(tree: ast.Module) -> Iterator[tuple[Site, Change]]:
 def _lines(site: Site) -> frozenset[int]:
     statement, node = site.statement, site.node
     first = node if isinstance(node, ast.expr) and hasattr(statement, "body") else statement
-    return frozenset({statement.lineno, *range(first.lineno, (first.end_lineno or first.lineno) + 1)})
+    return frozenset(
+        {statement.lineno, *range(first.lineno, (first.end_lineno or first.lineno) + 1)}
+    )
 
 
 def changed(source: str, number: int) -> ast.Module:
@@ -240,14 +277,16 @@ def changed(source: str, number: int) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-# Putting a change in place ------------------------------------------------------------------------------------------
+# Putting a change in place
+# ------------------------------------------------------------------------------------------
 
 
 def install(module: types.ModuleType, tree: ast.Module, function: str) -> None:
-    """Give an imported module the changed code: others that imported its functions have the same objects.
+    """Give an imported module the changed code: others that imported its functions have the same
+    objects.
 
-    A function gets the code and defaults of the changed one. A variable of the module is replaced wherever a module
-    has it under its name.
+    A function gets the code and defaults of the changed one. A variable of the module is replaced
+    wherever a module has it under its name.
     """
     new = dict(vars(module))
     exec(compile(tree, str(module.__file__), "exec", dont_inherit=True), new)
@@ -257,7 +296,11 @@ def install(module: types.ModuleType, tree: ast.Module, function: str) -> None:
         return
     old = dict(vars(module))
     for name, value in new.items():
-        if name not in old or name.startswith("__") or isinstance(value, type | types.FunctionType | types.ModuleType):
+        if (
+            name not in old
+            or name.startswith("__")
+            or isinstance(value, type | types.FunctionType | types.ModuleType)
+        ):
             continue
         for other in list(sys.modules.values()):
             if getattr(other, "__dict__", {}).get(name) is old[name]:
@@ -276,7 +319,8 @@ def _function(names: dict[str, Any], path: str) -> Any:
     raise TypeError(f"{path} is no function")
 
 
-# Running ------------------------------------------------------------------------------------------------------------
+# Running
+# ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -302,7 +346,9 @@ class Result:
 
 
 class Runner:
-    """The pytest plugin that, once the tests are collected, runs them on one mutant after the other."""
+    """The pytest plugin that, once the tests are collected, runs them on one mutant after the
+    other.
+    """
 
     def __init__(self, target: Target, number: int, jobs: int, folder: Path) -> None:
         self.result, self.jobs, self.folder = Result(target.name), jobs, folder
@@ -341,21 +387,29 @@ class Runner:
         return True
 
     def choose(self) -> list[Mutant]:
-        """The mutants to try: a sample that does not depend on the position of a line or on other files."""
+        """The mutants to try: a sample that does not depend on the position of a line or on other
+        files.
+        """
         found: list[Mutant] = []
         for one in self.target.modules:
             path, _, only = one.partition("::")
             self.sources[path] = Path(path).read_text("utf-8")
             found += mutants(path, self.sources[path], only)
         self.result.of, self.result.known = len(found), frozenset(one.key for one in found)
-        drawn = sorted(found, key=lambda one: hashlib.sha256(repr(tuple(one.key)).encode()).digest())
+        drawn = sorted(
+            found, key=lambda one: hashlib.sha256(repr(tuple(one.key)).encode()).digest()
+        )
         some = {one.key for one in drawn[: self.number]}
         return [one for one in found if one.key in some]
 
     def order(self, mutant: Mutant, items: Sequence[Any]) -> list[Any]:
-        """The tests that reach the change, the fastest first, then the others; none where no test reaches it."""
+        """The tests that reach the change, the fastest first, then the others; none where no test
+        reaches it.
+        """
         wanted = {(mutant.key.file, line) for line in mutant.lines}
-        reaching = [at for at, (_, lines) in enumerate(self.reached) if not wanted or wanted & lines]
+        reaching = [
+            at for at, (_, lines) in enumerate(self.reached) if not wanted or wanted & lines
+        ]
         reaching.sort(key=lambda at: self.reached[at][0])
         rest = [at for at in range(len(items)) if at not in set(reaching)]
         return [items[at] for at in (*reaching, *rest)] if reaching else []
@@ -379,7 +433,9 @@ class Runner:
         self.reached, self.cpu = seen, int(cpu * 2) + 3
         return True
 
-    def start(self, session: Any, order: Sequence[Any], mutant: Mutant, module: types.ModuleType) -> int:
+    def start(
+        self, session: Any, order: Sequence[Any], mutant: Mutant, module: types.ModuleType
+    ) -> int:
         if pid := os.fork():
             return pid
         with _exit_at_the_end():
@@ -388,10 +444,16 @@ class Runner:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(WALL)
             try:
-                install(module, changed(self.sources[mutant.key.file], mutant.number), mutant.key.function)
+                install(
+                    module,
+                    changed(self.sources[mutant.key.file], mutant.number),
+                    mutant.key.function,
+                )
             except Exception:
                 traceback.print_exc()
-                os._exit(_BROKEN if mutant.key.function else _KILLED)  # a changed module need not even be importable
+                os._exit(
+                    _BROKEN if mutant.key.function else _KILLED
+                )  # a changed module need not even be importable
             _run(session, order)
         raise AssertionError
 
@@ -402,7 +464,10 @@ class Runner:
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _BROKEN:
             self.result.error = f"a change could not be put in place: {mutant.key}"
         self.result.killed.append(mutant.key)
-        self.result.timeouts += os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM)
+        self.result.timeouts += os.WIFSIGNALED(status) and os.WTERMSIG(status) in (
+            signal.SIGXCPU,
+            signal.SIGALRM,
+        )
 
 
 class _exit_at_the_end:
@@ -431,8 +496,12 @@ def _run(session: Any, items: Sequence[Any]) -> None:
             raise AssertionError
 
 
-def _reached_lines(session: Any, files: frozenset[str]) -> list[tuple[float, frozenset[tuple[str, int]]]]:
-    """For each test (its CPU seconds, the lines of these files that it runs); ends after one that fails."""
+def _reached_lines(
+    session: Any, files: frozenset[str]
+) -> list[tuple[float, frozenset[tuple[str, int]]]]:
+    """For each test (its CPU seconds, the lines of these files that it runs); ends after one that
+    fails.
+    """
     names = {str(Path(path).resolve()): path for path in files}
     lines: set[tuple[str, int]] = set()
     monitoring, tool = sys.monitoring, sys.monitoring.COVERAGE_ID
@@ -440,7 +509,9 @@ def _reached_lines(session: Any, files: frozenset[str]) -> list[tuple[float, fro
     def on_line(code: types.CodeType, line: int) -> object:
         if path := names.get(code.co_filename):
             lines.add((path, line))
-        return monitoring.DISABLE  # this line, until `restart_events`: so that it costs next to nothing
+        return (
+            monitoring.DISABLE
+        )  # this line, until `restart_events`: so that it costs next to nothing
 
     monitoring.use_tool_id(tool, "mutants")
     monitoring.register_callback(tool, monitoring.events.LINE, on_line)
@@ -474,7 +545,11 @@ def try_target(target: Target, number: int, jobs: int) -> Result:
             os.dup2(out.fileno(), 2)
             answer.write_bytes(pickle.dumps(_collect_and_run(target, number, jobs, folder)))
     os.waitpid(pid, 0)
-    result = pickle.loads(answer.read_bytes()) if answer.exists() else Result(target.name, error="pytest ended early")
+    result = (
+        pickle.loads(answer.read_bytes())
+        if answer.exists()
+        else Result(target.name, error="pytest ended early")
+    )
     if result.error:
         result.error += "\n" + log.read_text("utf-8", "replace")[-3000:]
     shutil.rmtree(folder, ignore_errors=True)
@@ -489,17 +564,29 @@ def _collect_and_run(target: Target, number: int, jobs: int, folder: Path) -> Re
     import pytest
     from hypothesis import Phase, settings
 
-    # The same examples each time, none of earlier runs, and no search for a smaller one: a failure is enough.
+    # The same examples each time, none of earlier runs, and no search for a smaller one: a failure
+    # is enough.
     phases = (Phase.explicit, Phase.generate)
-    settings.register_profile("mutants", deadline=None, max_examples=25, derandomize=True, database=None, phases=phases)
+    settings.register_profile(
+        "mutants", deadline=None, max_examples=25, derandomize=True, database=None, phases=phases
+    )
     runner = Runner(target, number, jobs, folder)
-    options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--hypothesis-profile=mutants"]
+    options = [
+        "-q",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "_hypothesis_pytestplugin",
+        "--hypothesis-profile=mutants",
+    ]
     skipped = [f"--deselect={one}" for one in target.deselect]
     pytest.main([*options, *skipped, *target.tests], plugins=[runner])
     return runner.result
 
 
-# The answer ---------------------------------------------------------------------------------------------------------
+# The answer
+# ---------------------------------------------------------------------------------------------------------
 
 
 def read_config(path: Path) -> tuple[list[Target], dict[Key, str]]:
@@ -509,7 +596,9 @@ def read_config(path: Path) -> tuple[list[Target], dict[Key, str]]:
         Target(name, tuple(one["modules"]), tuple(one["tests"]), tuple(one.get("deselect", ())))
         for name, one in data["target"].items()
     ]
-    known = {Key(*(one[name] for name in Key._fields)): one["reason"] for one in data.get("survivor", ())}
+    known = {
+        Key(*(one[name] for name in Key._fields)): one["reason"] for one in data.get("survivor", ())
+    }
     return targets, known
 
 
@@ -529,7 +618,12 @@ def report(result: Result, listed: Iterable[Key]) -> bool:
     new = [(key, remark) for key, remark in result.survived if key not in mine]
     for key, remark in new:
         print(f"\n[[survivor]]{'  # ' + remark if remark else ''}")
-        print("\n".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in key._asdict().items()))
+        print(
+            "\n".join(
+                f"{name} = {json.dumps(value, ensure_ascii=False)}"
+                for name, value in key._asdict().items()
+            )
+        )
         print('reason = ""')
     dead = mine.intersection(result.killed)
     for key in sorted(dead):
@@ -542,8 +636,12 @@ def report(result: Result, listed: Iterable[Key]) -> bool:
 def main(args: Sequence[str]) -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="those of the configuration; all by default")
-    parser.add_argument("--all", action="store_true", help=f"all mutants, not a sample of {SAMPLE} for each target")
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="those of the configuration; all by default"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help=f"all mutants, not a sample of {SAMPLE} for each target"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
     parser.add_argument("--config", type=Path, default=Path("tools/mutants.toml"))
     given = parser.parse_args(args)
@@ -561,7 +659,10 @@ def main(args: Sequence[str]) -> int:
         errors |= bool(result.error)
         for key in mine if not result.error else ():
             if key not in result.known:
-                print(f"listed as a survivor, but there is no such mutant: {key.file}: {key.function}: {key.change}")
+                print(
+                    f"listed as a survivor, but there is no such mutant: {key.file}:"
+                    f" {key.function}: {key.change}"
+                )
                 good = False
     return 2 if errors else 0 if good else 1
 

@@ -1,6 +1,6 @@
-"""Prints the pages that are made from the program and its tests: docs/commands/*.md, docs/kinds/*.md, the forms in
-templates/kinds/, docs/hookspecs.md, docs/requirements.md, the modules of docs/architecture.md, the tables of
-SECURITY.md. `make docs` runs it.
+"""Prints the pages that are made from the program and its tests: docs/commands/*.md,
+docs/kinds/*.md, the forms in templates/kinds/, docs/hookspecs.md, docs/requirements.md, the modules
+of docs/architecture.md, the tables of SECURITY.md. `make docs` runs it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ MODULES = re.compile(r"(?s)(<!-- modules:[^>]*-->\n).*?(<!-- end of modules -->)
 def pages() -> Iterator[tuple[Path, str]]:
     """Every printed page: its path and its text."""
     names = kl.context_settings["help_option_names"]
-    root = click.Context(kl, info_name="kl", terminal_width=WIDTH, max_content_width=WIDTH, help_option_names=names)
+    root = click.Context(
+        kl, info_name="kl", terminal_width=WIDTH, max_content_width=WIDTH, help_option_names=names
+    )
     yield DOCS / "commands" / "README.md", _index()
     for name in COMMANDS:
         command = kl.get_command(root, name)
@@ -46,16 +48,25 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 def _index() -> str:
     rows = "\n".join(f"| [`kl {name}`]({name}.md) | {line} |" for name, line in COMMANDS.items())
-    return f"# Commands\n\nPrinted from the program by `make docs`.\n\n| command | does |\n|---|---|\n{rows}\n"
+    return (
+        "# Commands\n\nPrinted from the program by `make docs`.\n\n| command | does"
+        f" |\n|---|---|\n{rows}\n"
+    )
 
 
 def _page(command: click.Command, name: str, parent: click.Context) -> str:
-    return f"# kl {name}\n\nPrinted from the program by `make docs`.\n\n" + "\n".join(_sections(command, name, parent))
+    return f"# kl {name}\n\nPrinted from the program by `make docs`.\n\n" + "\n".join(
+        _sections(command, name, parent)
+    )
 
 
 def _sections(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH)
-    command._help_option = None  # click 8.2 keeps the first one made: in a test's process, that of another parent
+    context = click.Context(
+        command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH
+    )
+    command._help_option = (
+        None  # click 8.2 keeps the first one made: in a test's process, that of another parent
+    )
     text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
     yield f"```console\n$ {context.command_path} --help\n{text}\n```\n"
     if isinstance(command, click.Group):
@@ -74,7 +85,10 @@ def _security() -> str:
     from tests.proof.tricks import rows
 
     table = ["| trick | detected | what kl reports |", "|---|---|---|"]
-    table += [f"| {name} | {'yes' if detected else '**no**'} | {answer} |" for name, detected, answer in rows()]
+    table += [
+        f"| {name} | {'yes' if detected else '**no**'} | {answer} |"
+        for name, detected, answer in rows()
+    ]
     from tests.evidence.origins import rows as origins
 
     known = ["| a receipt | proves | does not prove | counts |", "|---|---|---|---|"]
@@ -87,33 +101,52 @@ def _security() -> str:
 def architecture() -> str:
     """docs/architecture.md with today's modules, package by package."""
     lines = []
-    for package in sorted({path.parent for top in ("kl_hooks", "pytest_kl") for path in (ROOT / top).rglob("*.py")}):
+    for package in sorted(
+        {path.parent for top in ("kl_hooks", "pytest_kl") for path in (ROOT / top).rglob("*.py")}
+    ):
         modules = sorted(path for path in package.glob("*.py") if path.stem != "__init__")
         if modules and "_shipped" not in package.parts:
             name = package.relative_to(ROOT).as_posix()
             lines += ["", f"### {name}", "", f"{_summary(package / '__init__.py')}", ""]
-            lines += [f"- [`{path.stem}`](../{name}/{path.name}): {_summary(path)}" for path in modules]
+            lines += [
+                f"- [`{path.stem}`](../{name}/{path.name}): {_summary(path)}" for path in modules
+            ]
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    return MODULES.sub(lambda found: f"{found[1]}{chr(10).join(lines)}{chr(10)}{chr(10)}{found[2]}", text)
+    return MODULES.sub(
+        lambda found: f"{found[1]}{chr(10).join(lines)}{chr(10)}{chr(10)}{found[2]}", text
+    )
 
 
 def _summary(path: Path) -> str:
     """The first sentence of a module's docstring."""
-    doc = " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0].split())
+    doc = " ".join(
+        (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+        .split("\n\n")[0]
+        .split()
+    )
     return re.split(r"(?<=[.!?]) (?=[A-Z`])", doc)[0]
 
 
 def _hookspecs() -> str:
     parts = [
         "# Hookspecs\n",
-        "Printed from `kl_hooks/hookspecs.py` by `make docs`. A plugin is an installed package with an entry point in",
-        "group `kl`, named by your own configuration (`plugins:` in `~/.config/kl/config.yaml`), never by that of",
+        (
+            "Printed from `kl_hooks/hookspecs.py` by `make docs`. A plugin is an installed package"
+            " with an entry point in"
+        ),
+        (
+            "group `kl`, named by your own configuration (`plugins:` in"
+            " `~/.config/kl/config.yaml`), never by that of"
+        ),
         "a repository. `KL_TRACE=1` prints every call.\n",
     ]
     for name, function in vars(hookspecs).items():
         if name.startswith("kl_"):
             signature = str(inspect.signature(function)).replace("'", "")
-            parts.append(f"## {name}\n\n```python\ndef {name}{signature}\n```\n\n{inspect.getdoc(function)}\n")
+            parts.append(
+                f"## {name}\n\n```python\ndef"
+                f" {name}{signature}\n```\n\n{inspect.getdoc(function)}\n"
+            )
     return "\n".join(parts)
 
 
@@ -122,7 +155,9 @@ def main() -> int:
     printed = dict(pages())
     for old in set((DOCS / "commands").glob("*.md")) - set(printed):
         old.unlink()
-    printed[DOCS / "architecture.md"] = architecture()  # not in `pages`: a reworded docstring need not print it again
+    printed[DOCS / "architecture.md"] = (
+        architecture()
+    )  # not in `pages`: a reworded docstring need not print it again
     for path, text in printed.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Prints docs/requirements.md: every requirement, its status, and the tests that carry its number (`requirement`).
+"""Prints docs/requirements.md: every requirement, its status, and the tests that carry its number
+(`requirement`).
 
 The tests are read, not run.
 """
@@ -17,8 +18,12 @@ TITLES = Path(__file__).with_name("requirement_titles.txt")
 PAGE = ROOT / "docs" / "requirements.md"
 NUMBER = re.compile(r"[A-Z][1-9][0-9]*")
 STATUSES = ("works", "partly", "not yet")
-FROM_OUTSIDE = frozenset({"kl", "kl_process", "pytest", "runpytest", "runpytest_subprocess", "call", "deliver"})
-"""Calls that use the program as its users do: a command, a test run, an agent tool, a context package."""
+FROM_OUTSIDE = frozenset(
+    {"kl", "kl_process", "pytest", "runpytest", "runpytest_subprocess", "call", "deliver"}
+)
+"""Calls that use the program as its users do: a command, a test run, an agent tool, a context
+package.
+"""
 ALWAYS_OUTSIDE = ("tests/precommit/", "tests/whole/", "tests/test_api.py")
 """Folders whose tests only start programs, and the tests of the Python API."""
 OPENING = """# Requirements
@@ -72,7 +77,11 @@ def status(requirement: Requirement, tests: list[Marked]) -> str:
         return requirement.remark
     if not tests:
         return "not yet"
-    return "works" if any(test.outside for test in tests) else "partly: only inner functions are tested"
+    return (
+        "works"
+        if any(test.outside for test in tests)
+        else "partly: only inner functions are tested"
+    )
 
 
 @cache
@@ -84,33 +93,47 @@ def marked(root: Path = ROOT) -> list[Marked]:
         where, outside = path.relative_to(root).as_posix(), _names_from_outside(tree)
         always = where.startswith(ALWAYS_OUTSIDE)
         found += [
-            Marked(number, where, name, line, always or (name in outside if name else bool(outside)))
+            Marked(
+                number, where, name, line, always or (name in outside if name else bool(outside))
+            )
             for name, line, number in _numbers(tree)
         ]
     return found
 
 
 def _names_from_outside(tree: ast.Module) -> set[str]:
-    """The functions and fixtures of a file that call one of `FROM_OUTSIDE`, by themselves or through each other."""
+    """The functions and fixtures of a file that call one of `FROM_OUTSIDE`, by themselves or
+    through each other.
+    """
     uses: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             called = {
-                one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "")
+                (
+                    one.func.attr
+                    if isinstance(one.func, ast.Attribute)
+                    else getattr(one.func, "id", "")
+                )
                 for one in ast.walk(node)
                 if isinstance(one, ast.Call)
             }
-            fixtures = {arg.arg for arg in node.args.args} if isinstance(node, ast.FunctionDef) else set()
+            fixtures = (
+                {arg.arg for arg in node.args.args} if isinstance(node, ast.FunctionDef) else set()
+            )
             uses[node.name] = called | fixtures
     found: set[str] = set()
-    while more := {name for name, used in uses.items() if name not in found and used & (FROM_OUTSIDE | found)}:
+    while more := {
+        name for name, used in uses.items() if name not in found and used & (FROM_OUTSIDE | found)
+    }:
         found |= more
     return found
 
 
 def _numbers(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
     for node in tree.body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets
+        ):
             yield from (("", node.lineno, number) for number in _of(node.value))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -123,7 +146,11 @@ def _of(mark: ast.expr) -> Iterator[str]:
     if isinstance(mark, ast.List | ast.Tuple):
         for one in mark.elts:
             yield from _of(one)
-    if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute) and mark.func.attr == "requirement":
+    if (
+        isinstance(mark, ast.Call)
+        and isinstance(mark.func, ast.Attribute)
+        and mark.func.attr == "requirement"
+    ):
         yield from (str(arg.value) for arg in mark.args if isinstance(arg, ast.Constant))
 
 
@@ -141,12 +168,16 @@ def text() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _summary(sections: dict[str, dict[str, Requirement]], carried: dict[str, list[Marked]]) -> Iterator[str]:
+def _summary(
+    sections: dict[str, dict[str, Requirement]], carried: dict[str, list[Marked]]
+) -> Iterator[str]:
     """How many numbers of each system have which status."""
     yield f"| system | {' | '.join(STATUSES)} |"
     yield "|---|" + "---|" * len(STATUSES)
     for heading, rows in sections.items():
-        words = [status(row, carried.get(number, [])).partition(":")[0] for number, row in rows.items()]
+        words = [
+            status(row, carried.get(number, [])).partition(":")[0] for number, row in rows.items()
+        ]
         yield f"| {heading} | " + " | ".join(str(words.count(word)) for word in STATUSES) + " |"
     yield ""
 

@@ -1,8 +1,9 @@
-"""`kl arch fix`: violating imports that can be removed or moved without changing what the program does.
+"""`kl arch fix`: violating imports that can be removed or moved without changing what the program
+does.
 
-An edit is made only where the file itself does not need the import (`code.rewrite.import_use`) and where nothing
-else in the repository can notice: no file takes the name from there, and no module that would no longer be imported
-does anything but define. Everything else is left, with the reason.
+An edit is made only where the file itself does not need the import (`code.rewrite.import_use`) and
+where nothing else in the repository can notice: no file takes the name from there, and no module
+that would no longer be imported does anything but define. Everything else is left, with the reason.
 """
 
 from __future__ import annotations
@@ -52,11 +53,15 @@ _AT_ONCE: Final = ("import", "star import")
 """Methods of imports that run when the module is imported."""
 _READS_ANNOTATIONS = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
 _ImportEdge = tuple[str, str]  # (importing file, imported file)
-_ENFORCED: Final = "only annotations use it, and the manifest enforces imports for type checkers too"
+_ENFORCED: Final = (
+    "only annotations use it, and the manifest enforces imports for type checkers too"
+)
 
 
 class _Repository:
-    """The repository around the imports that may be removed. Reads sources as they are asked for, each once."""
+    """The repository around the imports that may be removed. Reads sources as they are asked for,
+    each once.
+    """
 
     def __init__(self, survey: Survey) -> None:
         self._survey, self._file = survey, paths_by_module(survey.modules)
@@ -78,7 +83,9 @@ class _Repository:
                     self._whole[link.path] = file
 
     def imported_file(self, path: str, row: Sequence[Any]) -> str:
-        """The file that an import of a file leads to; empty where what it imports has no source here."""
+        """The file that an import of a file leads to; empty where what it imports has no source
+        here.
+        """
         return self._file.get(self._survey.target(path, row), "")
 
     def taken_elsewhere(self, path: str, name: str) -> str:
@@ -88,7 +95,9 @@ class _Repository:
             # `*`: a star import takes a name without writing it
             if other == path or (name.encode() not in content and b"*" not in content):
                 continue
-            line = self._import_line(other, module, name) or self._use_line(other, plain_name(module), name)
+            line = self._import_line(other, module, name) or self._use_line(
+                other, plain_name(module), name
+            )
             if line:
                 return f"{other}:{line} may import {name} from here"
         return ""
@@ -104,16 +113,21 @@ class _Repository:
         return 0
 
     def _use_line(self, path: str, module: str, name: str) -> int:
-        """The line where a file may use `name` of a module (its dotted name); 0 where it surely does not.
+        """The line where a file may use `name` of a module (its dotted name); 0 where it surely
+        does not.
 
-        It may where it reaches the module, by imports or because it has the name of the module in it, and has the name
-        as an attribute, a keyword or in a string.
+        It may where it reaches the module, by imports or because it has the name of the module in
+        it, and has the name as an attribute, a keyword or in a string.
         """
         content, last = self._contents[path], module.rpartition(".")[2]
         if not path.endswith(".py"):
-            found = _line(content, rb"\b%s[.:]%s\b" % (re.escape(last.encode()), re.escape(name.encode())))
+            found = _line(
+                content, rb"\b%s[.:]%s\b" % (re.escape(last.encode()), re.escape(name.encode()))
+            )
             importing = rb"^[ \t>.]*(?:from|import)\b[^\n]*\b%s\b" % re.escape(last.encode())
-            return found or (_line(content, any_of([name]).pattern) if _line(content, importing) else 0)
+            return found or (
+                _line(content, any_of([name]).pattern) if _line(content, importing) else 0
+            )
         if path not in self._reached_by(module) and not any_of([last]).search(content):
             return 0
         if path not in self._uses:
@@ -127,23 +141,35 @@ class _Repository:
         """The files that import a module or a package above it, and those that import them."""
         if module not in self._reaching:
             above = (module.split(".")[: count + 1] for count in range(module.count(".") + 1))
-            starts = [path for name in above for path, _ in self._survey.known().called(".".join(name))]
+            starts = [
+                path for name in above for path, _ in self._survey.known().called(".".join(name))
+            ]
             self._reaching[module] = _closure(starts, self._importers)
         return self._reaching[module]
 
     def unsafe(self, removed: Collection[_ImportEdge]) -> dict[_ImportEdge, str]:
-        """Return those of these imports without which the program may run differently, each with the reason."""
+        """Return those of these imports without which the program may run differently, each with
+        the reason.
+        """
         graph, ordered = dict[str, list[str]](), dict[str, list[str]]()
         for path, targets in self._direct.items():
             ends = {path, *(to for to in targets if (path, to) not in removed)}
-            graph[path] = sorted((ends | {above for end in ends for above in self._above(end)}) - {path})
+            graph[path] = sorted(
+                (ends | {above for end in ends for above in self._above(end)}) - {path}
+            )
             # a package always comes before what is in it
             parents = set(self._above(path))
             ordered[path] = [to for to in graph[path] if to not in parents]
         cycles = [set(one) for one in components(sorted(ordered), ordered) if len(one) > 1]
-        return {edge: reason for edge in sorted(removed) if (reason := self._unsafe(edge, graph, cycles))}
+        return {
+            edge: reason
+            for edge in sorted(removed)
+            if (reason := self._unsafe(edge, graph, cycles))
+        }
 
-    def _unsafe(self, edge: _ImportEdge, graph: Mapping[str, list[str]], cycles: list[set[str]]) -> str:
+    def _unsafe(
+        self, edge: _ImportEdge, graph: Mapping[str, list[str]], cycles: list[set[str]]
+    ) -> str:
         path, target = edge
         reached = _closure([target], graph)
         for cycle in cycles:
@@ -152,11 +178,17 @@ class _Repository:
                 return f"{some} import each other, and this import may decide which comes first"
         taking = min(reached & self._whole.keys(), default="")
         if taking:
-            return f"{taking} takes everything of {self._whole[taking]}, and what that is depends on earlier imports"
+            return (
+                f"{taking} takes everything of {self._whole[taking]}, and what that is depends on"
+                " earlier imports"
+            )
         for file in sorted(reached - _closure([path], graph)):
             line, what = self._side_effect(file)
             if what:
-                return f"importing {file} does more than define (line {line}: {what}), and it might no longer happen"
+                return (
+                    f"importing {file} does more than define (line {line}: {what}), and it might no"
+                    " longer happen"
+                )
         return self._submodule(path, target)
 
     def _submodule(self, path: str, target: str) -> str:
@@ -169,7 +201,10 @@ class _Repository:
             if other.endswith(".py") and not direct and last.encode() in content:
                 line = self._use_line(other, package, last)
                 if line:
-                    return f"{other}:{line} may use {package.rpartition('.')[2]}.{last} because it is imported here"
+                    return (
+                        f"{other}:{line} may use {package.rpartition('.')[2]}.{last} because it is"
+                        " imported here"
+                    )
         return ""
 
     def evaluator(self, path: str) -> str:
@@ -179,20 +214,30 @@ class _Repository:
             if found and other != path and other.endswith(".py") and is_product(other):
                 line = content.count(b"\n", 0, found.start()) + 1
                 return f"{other}:{line} looks at annotations at run time ({found[1].decode()})"
-        # a package passes on what its __init__ imports: who imports that may be the one who evaluates
-        passing = {one: users for one, users in self._importers.items() if one == path or one.endswith("/__init__.py")}
+        # a package passes on what its __init__ imports: who imports that may be the one who
+        # evaluates
+        passing = {
+            one: users
+            for one, users in self._importers.items()
+            if one == path or one.endswith("/__init__.py")
+        }
         for user in sorted(_closure([path], passing) - {path}):
             tops = (row[0].partition(".")[0] for row in self._survey.rows(user) if not row[2])
             library = next((top for top in tops if top in LIBRARIES), "")
             if library and is_product(user):
-                return f"{user} imports it and {library}, which may evaluate its annotations at run time"
+                return (
+                    f"{user} imports it and {library}, which may evaluate its annotations at run"
+                    " time"
+                )
         return ""
 
     @cached_property
     def _contents(self) -> Mapping[str, bytes]:
         content = self._survey.content
         # their examples may be run as doctests
-        pages = content.read(files.worktree_files(content.repo, (".md", ".rst", ".txt"), content.look))
+        pages = content.read(
+            files.worktree_files(content.repo, (".md", ".rst", ".txt"), content.look)
+        )
         shown = {entry.path: text for entry, text in pages if b"import" in text}
         return {**self._survey.read(sorted(entry.path for entry in content.entries)), **shown}
 
@@ -204,12 +249,15 @@ class _Repository:
 
     def _side_effect(self, path: str) -> tuple[int, str]:
         if path not in self._effects:
-            # CPython parses no source with a NUL in it: a file that can't be had counts as one that can't be read
+            # CPython parses no source with a NUL in it: a file that can't be had counts as one that
+            # can't be read
             tree = parsed(self._contents.get(path, b"\0"))
             rows = [row for row in self._survey.rows(path) if self.imported_file(path, row)]
             inside = {name for row in rows for name in bound_names(row)}
             try:
-                self._effects[path] = first_side_effect(tree, inside) if tree else (0, "it can't be read")
+                self._effects[path] = (
+                    first_side_effect(tree, inside) if tree else (0, "it can't be read")
+                )
             except RecursionError:
                 self._effects[path] = 0, "it is nested too deeply"
         return self._effects[path]
@@ -232,7 +280,10 @@ def _closure(starts: Iterable[str], graph: Mapping[str, Iterable[str]]) -> set[s
 
 
 def on_disk(top: Path, path: str, stored: bytes) -> bytes:
-    """Return the bytes of a file on disk, which must be the text that was judged. Raises Unfixable."""
+    """Return the bytes of a file on disk, which must be the text that was judged.
+
+    Raises Unfixable.
+    """
     content = _read(top, path)
     # with core.autocrlf git stores LF where the file on disk has CRLF
     if content.replace(b"\r\n", b"\n") != stored.replace(b"\r\n", b"\n"):
@@ -243,8 +294,8 @@ def on_disk(top: Path, path: str, stored: bytes) -> bytes:
 def replace_files(top: Path, path: str, before: bytes, after: bytes, aside: Path) -> None:
     """Replace a file whose content is still `before`. Raises Unfixable.
 
-    `aside`: git's own folder, where the new text is made: what a killed writer leaves there is in nobody's way. Where
-    that is another file system, the new text is made beside the file.
+    `aside`: git's own folder, where the new text is made: what a killed writer leaves there is in
+    nobody's way. Where that is another file system, the new text is made beside the file.
     """
     # once more: the file may have been saved while others were judged
     if _read(top, path) != before:
@@ -297,14 +348,20 @@ class _Plan:
         self._settle()
 
     def _kinds(self, violation: Violation) -> Iterator[str]:
-        """What the imports behind a violation are needed for. Raises Unfixable where one of them has to stay."""
+        """What the imports behind a violation are needed for. Raises Unfixable where one of them
+        has to stay.
+        """
         path, around = violation.path, self._around
         on_line = [row for row in self._survey.rows(path) if row[3] == violation.line]
         meant = (violation.method, violation.imported)
-        rows = [row for row in on_line if (row[4], plain_name(self._survey.target(path, row))) == meant]
+        rows = [
+            row for row in on_line if (row[4], plain_name(self._survey.target(path, row))) == meant
+        ]
         if not rows:
             if is_through(violation.method):
-                raise Unfixable(f"it leads through {violation.method.removeprefix(THROUGH_METHOD)}, in no layer")
+                raise Unfixable(
+                    f"it leads through {violation.method.removeprefix(THROUGH_METHOD)}, in no layer"
+                )
             raise Unfixable("it is a chain of imports, each of them allowed")
         source = self._survey.source(path)
         if source is None:
@@ -312,7 +369,11 @@ class _Plan:
         for row in rows:
             wanted = need(source, row)
             enforced = wanted.kind == NOTED and self._manifest.type_checking_imports != "ignore"
-            reason = wanted.reason or (_ENFORCED if enforced else "") or around.taken_elsewhere(path, wanted.name)
+            reason = (
+                wanted.reason
+                or (_ENFORCED if enforced else "")
+                or around.taken_elsewhere(path, wanted.name)
+            )
             reason = reason or (around.evaluator(path) if wanted.kind == NOTED else "")
             self._edges[violation] = (path, around.imported_file(path, row))
             if reason or not self._edges[violation][1]:
@@ -322,7 +383,9 @@ class _Plan:
             raise Unfixable("other imports share its line")
 
     def _settle(self) -> None:
-        """Leave those imports whose absence could be noticed; repeated, since each one that stays can keep others."""
+        """Leave those imports whose absence could be noticed; repeated, since each one that stays
+        can keep others.
+        """
         while True:
             lines = {(one.path, one.line) for one in self.going}
             staying = {
@@ -332,7 +395,9 @@ class _Plan:
                 if (path, row[3]) not in lines and row[4] in _AT_ONCE
             }
             unsafe = self._around.unsafe({self._edges[one] for one in self.going} - staying)
-            self._leave({one: unsafe[self._edges[one]] for one in self.going if self._edges[one] in unsafe})
+            self._leave(
+                {one: unsafe[self._edges[one]] for one in self.going if self._edges[one] in unsafe}
+            )
             if not unsafe:
                 return
 
@@ -344,7 +409,8 @@ class _Plan:
     def edit(self, write: bool) -> list[_Change]:
         """Return the changed files, written if `write`. What can't be edited is left."""
         repo, refused = self._survey.content.repo, {"": ""}
-        # nothing is written before every file is edited: an import that can't be edited may need others to stay
+        # nothing is written before every file is edited: an import that can't be edited may need
+        # others to stay
         while refused:
             changes, refused = list[_Change](), dict[str, str]()
             for path in sorted({violation.path for violation in self.going}):
@@ -352,7 +418,9 @@ class _Plan:
                 drops = [line for line, method in lines.items() if method == "dropped"]
                 try:
                     before = on_disk(repo.top, path, self._survey.read([path]).get(path, b"\0"))
-                    changes.append(_Change(path, before, rewrite(before, lines.keys() - drops, drops)))
+                    changes.append(
+                        _Change(path, before, rewrite(before, lines.keys() - drops, drops))
+                    )
                 except Unfixable as problem:
                     refused[path] = str(problem)
             self._leave({one: refused[one.path] for one in self.going if one.path in refused})
@@ -375,7 +443,10 @@ class _Change:
 
     def diff(self) -> Iterator[str]:
         """A unified diff, without line endings (which never change)."""
-        old, new = ([line.decode("utf-8", "replace") for line in lines_of(one)] for one in (self.before, self.after))
+        old, new = (
+            [line.decode("utf-8", "replace") for line in lines_of(one)]
+            for one in (self.before, self.after)
+        )
         for line in difflib.unified_diff(old, new, f"a/{self.path}", f"b/{self.path}", lineterm=""):
             yield safe_text(line)
 
@@ -405,21 +476,38 @@ class FixResult:
         """The lines to print; `written`: this was no dry run."""
         lines = [line for change in self.changes for line in change.diff()]
         lines += [""] if lines else []
-        lines += [_row(f"{'' if written else 'would be '}{manner}", one) for one, manner in self.fixed]
+        lines += [
+            _row(f"{'' if written else 'would be '}{manner}", one) for one, manner in self.fixed
+        ]
         for one, reason in self.left:
             lines += [_row("not fixed", one), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
         lines += [one_line(str(problem), 400) for problem in self.unread]
         lines += [""] if lines else []
-        more = f" ({self.accepted} accepted in baseline; fix them too: kl arch fix --accepted)" if self.accepted else ""
+        more = (
+            f" ({self.accepted} accepted in baseline; fix them too: kl arch fix --accepted)"
+            if self.accepted
+            else ""
+        )
         return [*lines, self._summary(written) + more]
 
     def _summary(self, written: bool) -> str:
         fixed, left = len(self.fixed), len(self.left)
         if not fixed:
-            return f"nothing to fix, {left} left: see kl arch check" if left else "clean: nothing to fix"
+            return (
+                f"nothing to fix, {left} left: see kl arch check"
+                if left
+                else "clean: nothing to fix"
+            )
         done = "fixed" if written else "could be fixed"
-        more = (": see kl arch check" if left else "") if written else ". Nothing was written: kl arch fix does"
-        return f"{counted(fixed, 'violation')} {done} in {counted(len(self.changes), 'file')}, {left} left{more}"
+        more = (
+            (": see kl arch check" if left else "")
+            if written
+            else ". Nothing was written: kl arch fix does"
+        )
+        return (
+            f"{counted(fixed, 'violation')} {done} in {counted(len(self.changes), 'file')}, {left}"
+            f" left{more}"
+        )
 
     def to_dict(self, *, written: bool) -> dict[str, Any]:
         """Return the result as `--format json` prints it."""
@@ -427,7 +515,9 @@ class FixResult:
             "schema": "kl.arch.fix/2",
             "written": written,
             "accepted": self.accepted,
-            "files": [{"path": change.path, "diff": list(change.diff())} for change in self.changes],
+            "files": [
+                {"path": change.path, "diff": list(change.diff())} for change in self.changes
+            ],
             "fixed": [{**violation_to_dict(one), "manner": manner} for one, manner in self.fixed],
             "left": [{**violation_to_dict(one), "reason": reason} for one, reason in self.left],
             "problems": problems_to_list(self.unread),
@@ -439,14 +529,20 @@ _COLUMN: Final = 34
 
 def _row(manner: str, one: Violation) -> str:
     place = safe_text(f"{one.path}:{one.line}")
-    return f"  {place:<{_COLUMN}} {manner}: {one_line(one.statement, 100)}  ({one.source_layer} -> {one.target_layer})"
+    return (
+        f"  {place:<{_COLUMN}} {manner}: {one_line(one.statement, 100)}  ({one.source_layer} ->"
+        f" {one.target_layer})"
+    )
 
 
-def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: bool = False) -> FixResult:
+def fix_violations(
+    ws: Workspace, paths: Sequence[str], write: bool, accepted: bool = False
+) -> FixResult:
     """Fix the violations on disk in these files and folders (none: all).
 
-    What an exception of the manifest or the baseline accepts is left alone; `accepted`: the latter is fixed too.
-    `paths` are from the repository's root. Raises ManifestProblems, UsageProblem (no such file), EnvironmentProblem.
+    What an exception of the manifest or the baseline accepts is left alone; `accepted`: the latter
+    is fixed too. `paths` are from the repository's root. Raises ManifestProblems, UsageProblem (no
+    such file), EnvironmentProblem.
     """
     seen = load_content(ws, WORKTREE)
     if seen.manifest is None:
@@ -454,7 +550,8 @@ def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: b
     manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
     survey = survey_imports(ws, seen)
     asked = _asked(paths, survey.modules)
-    # of the whole repository: the baseline counts imports and pairs renames, so it is never matched with a part
+    # of the whole repository: the baseline counts imports and pairs renames, so it is never matched
+    # with a part
     verdict = judge(manifest, survey, utc_day(ws), WORKTREE, ())
     if seen.baseline is not None and not accepted:
         verdict, _ = apply_baseline(verdict, seen.baseline, survey.modules)
@@ -466,7 +563,9 @@ def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: b
         tuple(changes),
         tuple((one, plan.going[one]) for one in found if one in plan.going),
         tuple((one, plan.left[one]) for one in found if one in plan.left),
-        tuple(problem for problem in survey.unread if problem.path in asked and governed(problem.path)),
+        tuple(
+            problem for problem in survey.unread if problem.path in asked and governed(problem.path)
+        ),
         survey.notes,
         sum(one.path in asked for one in verdict.accepted),
     )
@@ -479,7 +578,11 @@ def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:
         some = {file for file in modules if path in ("", ".") or covers(path, file)}
         if not some:
             near = difflib.get_close_matches(path, sorted(modules), 1)
-            hint = f"Did you mean {near[0]}?" if near else "Give Python files of this repository, or folders."
+            hint = (
+                f"Did you mean {near[0]}?"
+                if near
+                else "Give Python files of this repository, or folders."
+            )
             raise UsageProblem("no Python file of this repository is there.", place=path, hint=hint)
         found |= some
     return found

@@ -1,13 +1,14 @@
-"""`.kl/baseline.json`, the accepted violations; and what commits allow that the baseline and rules before did not.
+"""`.kl/baseline.json`, the accepted violations; and what commits allow that the baseline and rules
+before did not.
 
-An import matches the entry of its fingerprint, as often as the entry counts. What is left on both sides may be
-the same import after a rename: an entry whose module was removed matches a new module that differs in nothing
-else, where only one such pair is possible. So moved lines and renamed files change no verdict, and no entry ever
-accepts more than it states.
+An import matches the entry of its fingerprint, as often as the entry counts. What is left on both
+sides may be the same import after a rename: an entry whose module was removed matches a new module
+that differs in nothing else, where only one such pair is possible. So moved lines and renamed files
+change no verdict, and no entry ever accepts more than it states.
 
-Rules are compared by what they do to the files there are now, so that a renamed layer or a moved folder is no finding:
-an import is loosened if the old rules forbid it and the new ones do not. Namespaces, which may have no files, are
-compared by name.
+Rules are compared by what they do to the files there are now, so that a renamed layer or a moved
+folder is no finding: an import is loosened if the old rules forbid it and the new ones do not.
+Namespaces, which may have no files, are compared by name.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.arch.content import MAX_BASELINE_BYTES, WORKTREE, Content, load_content, require_repository, utc_day
+from kl_hooks.arch.content import (
+    MAX_BASELINE_BYTES,
+    WORKTREE,
+    Content,
+    load_content,
+    require_repository,
+    utc_day,
+)
 from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.layers import ManifestProblems, layer_lookup, namespace_lookup
@@ -58,11 +66,20 @@ class BaselineEntry:
         return fingerprint(self.source_layer, self.target_layer, self.importer, self.imported)
 
     def __str__(self) -> str:
-        return f"{self.source_layer} -> {self.target_layer}: {self.importer} imports {self.imported}"
+        return (
+            f"{self.source_layer} -> {self.target_layer}: {self.importer} imports {self.imported}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """An entry as the file and `--format json` have it."""
-        values = (self.source_layer, self.target_layer, self.importer, self.imported, self.count, self.fingerprint)
+        values = (
+            self.source_layer,
+            self.target_layer,
+            self.importer,
+            self.imported,
+            self.count,
+            self.fingerprint,
+        )
         return dict(zip(_KEYS, values, strict=True))
 
 
@@ -80,12 +97,16 @@ def baseline_bytes(entries: Iterable[BaselineEntry]) -> bytes:
     return f'{{\n  "schema": "{_SCHEMA}",\n  "violations": {inside}\n}}\n'.encode("ascii")
 
 
-# git's conflict markers are seven signs by default (gitattributes(5), conflict-marker-size); `|` with diff3
+# git's conflict markers are seven signs by default (gitattributes(5), conflict-marker-size); `|`
+# with diff3
 _MARKER: Final = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: .*|\r?)")
 _LIST: Final = re.compile(r'"violations"\s*:\s*\[')
 _BETWEEN: Final = re.compile(r"[\s,]*")
 _MOST_PROBLEMS: Final = 100
-_AGAIN: Final = "Take it from git (git checkout -- .kl/baseline.json), or delete it and run: kl arch baseline write"
+_AGAIN: Final = (
+    "Take it from git (git checkout -- .kl/baseline.json), or delete it and run: kl arch baseline"
+    " write"
+)
 _FIX: Final = "Fix this line, or take the file from git: git checkout -- .kl/baseline.json"
 
 
@@ -94,7 +115,9 @@ class BaselineProblems(Problems):
 
 
 def read_baseline(path_name: str, data: bytes) -> tuple[BaselineEntry, ...]:
-    """The entries in `data`. Raises BaselineProblems with everything that is wrong: a bad baseline never passes."""
+    """The entries in `data`. Raises BaselineProblems with everything that is wrong: a bad baseline
+    never passes.
+    """
     text, problems = _decoded(path_name, data)
     if not problems:
         try:
@@ -102,7 +125,8 @@ def read_baseline(path_name: str, data: bytes) -> tuple[BaselineEntry, ...]:
         except json.JSONDecodeError as error:
             message = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}."
             problems = [Problem(path_name, error.lineno, error.colno, message, _AGAIN)]
-        # CPython's int() refuses more than 4,300 digits with a ValueError, deep nesting ends in a RecursionError
+        # CPython's int() refuses more than 4,300 digits with a ValueError, deep nesting ends in a
+        # RecursionError
         except (ValueError, RecursionError) as error:
             problems = [Problem(path_name, 0, 0, f"can't be read: {str(error)[:200]}.", _AGAIN)]
     if problems:
@@ -117,14 +141,34 @@ def read_baseline(path_name: str, data: bytes) -> tuple[BaselineEntry, ...]:
 def _decoded(path_name: str, data: bytes) -> tuple[str, list[Problem]]:
     """The text; or why there is none to parse."""
     if len(data) > MAX_BASELINE_BYTES:
-        return "", [Problem(path_name, 0, 0, f"is too large; at most {MAX_BASELINE_BYTES} bytes are read.", _AGAIN)]
+        return "", [
+            Problem(
+                path_name,
+                0,
+                0,
+                f"is too large; at most {MAX_BASELINE_BYTES} bytes are read.",
+                _AGAIN,
+            )
+        ]
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return "", [Problem(path_name, data[: error.start].count(b"\n") + 1, 1, "this byte is not UTF-8.", _AGAIN)]
+        return "", [
+            Problem(
+                path_name,
+                data[: error.start].count(b"\n") + 1,
+                1,
+                "this byte is not UTF-8.",
+                _AGAIN,
+            )
+        ]
     hint = "Keep every entry of both sides, take the markers out, then run: kl arch baseline prune"
     lines = enumerate(text.split("\n"), 1)
-    marks = [Problem(path_name, n, 1, "this is a merge conflict.", hint) for n, x in lines if _MARKER.fullmatch(x)]
+    marks = [
+        Problem(path_name, n, 1, "this is a merge conflict.", hint)
+        for n, x in lines
+        if _MARKER.fullmatch(x)
+    ]
     return text, marks[:_MOST_PROBLEMS]
 
 
@@ -136,7 +180,9 @@ class _Keys(dict[str, Any]):
         super().__init__(pairs)
         self.twice: list[str] = []
         if len(self) < len(pairs):
-            self.twice = sorted(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+            self.twice = sorted(
+                key for key, number in Counter(key for key, _ in pairs).items() if number > 1
+            )
 
 
 class _Reader:
@@ -155,7 +201,9 @@ class _Reader:
         if value.get("schema") != _SCHEMA:
             shown = json.dumps(value.get("schema"))[:60]
             self._report(
-                1, f'"schema" is {shown}, not "{_SCHEMA}".', "Was it written by a newer kl? Upgrade, or write it anew."
+                1,
+                f'"schema" is {shown}, not "{_SCHEMA}".',
+                "Was it written by a newer kl? Upgrade, or write it anew.",
             )
         self._keys(1, value, ("schema", "violations"))
         rows = value.get("violations")
@@ -170,8 +218,15 @@ class _Reader:
                 continue
             same = BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)
             if same in first:
-                here = f"{one.importer} -> {one.imported} is listed twice (first at line {self._line(first[same])})."
-                self._report(self._line(number), here, "Keep one of them, with the lower count that is right.")
+                here = (
+                    f"{one.importer} -> {one.imported} is listed twice (first at line"
+                    f" {self._line(first[same])})."
+                )
+                self._report(
+                    self._line(number),
+                    here,
+                    "Keep one of them, with the lower count that is right.",
+                )
             first.setdefault(same, number)
             found.append(one)
         return tuple(sorted(found))
@@ -247,7 +302,8 @@ class _Match:
     """In the order they were given; of more than an entry accepts, the last ones."""
     accepted: tuple[Violation, ...]
     needed: tuple[BaselineEntry, ...]
-    """The entries as far as a violation matches them: without unused ones, with no higher counts."""
+    """The entries as far as a violation matches them: without unused ones, with no higher counts.
+    """
     renamed: tuple[tuple[BaselineEntry, BaselineEntry], ...] = ()
     """An entry, and what it would be called today."""
 
@@ -261,10 +317,14 @@ class _Match:
 def match_baseline(
     entries: Sequence[BaselineEntry], violations: Sequence[Violation], modules: Collection[str]
 ) -> _Match:
-    """Match `violations` with the entries of a baseline; `modules` are the dotted names that exist today."""
+    """Match `violations` with the entries of a baseline; `modules` are the dotted names that exist
+    today.
+    """
     groups: dict[BaselineEntry, list[int]] = defaultdict(list)
     for number, one in enumerate(violations):
-        groups[BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)].append(number)
+        groups[
+            BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)
+        ].append(number)
     counts = {_key(entry): entry.count for entry in entries}
     used: dict[BaselineEntry, int] = {}
     taken: set[int] = set()
@@ -288,11 +348,15 @@ def match_baseline(
         tuple(one for number, one in enumerate(violations) if number not in taken),
         tuple(one for number, one in enumerate(violations) if number in taken),
         tuple(sorted(needed.values())),
-        tuple(sorted((needed[key], replace(group, count=needed[key].count)) for key, group in renamed)),
+        tuple(
+            sorted((needed[key], replace(group, count=needed[key].count)) for key, group in renamed)
+        ),
     )
 
 
-def added_entries(before: Iterable[BaselineEntry], after: Iterable[BaselineEntry]) -> tuple[BaselineEntry, ...]:
+def added_entries(
+    before: Iterable[BaselineEntry], after: Iterable[BaselineEntry]
+) -> tuple[BaselineEntry, ...]:
     """What `after` accepts and `before` does not, with the difference in counts."""
     known = {_key(one): one.count for one in before}
     grown = ((one, one.count - known.get(_key(one), 0)) for one in after)
@@ -301,8 +365,14 @@ def added_entries(before: Iterable[BaselineEntry], after: Iterable[BaselineEntry
 
 _Name = Callable[[BaselineEntry], str]
 _Rest = Callable[[BaselineEntry], tuple[str, str, str]]
-_IMPORTER: tuple[_Name, _Rest] = (lambda x: x.importer, lambda x: (x.source_layer, x.target_layer, x.imported))
-_IMPORTED: tuple[_Name, _Rest] = (lambda x: x.imported, lambda x: (x.source_layer, x.target_layer, x.importer))
+_IMPORTER: tuple[_Name, _Rest] = (
+    lambda x: x.importer,
+    lambda x: (x.source_layer, x.target_layer, x.imported),
+)
+_IMPORTED: tuple[_Name, _Rest] = (
+    lambda x: x.imported,
+    lambda x: (x.source_layer, x.target_layer, x.importer),
+)
 
 
 def _key(entry: BaselineEntry) -> BaselineEntry:
@@ -312,20 +382,30 @@ def _key(entry: BaselineEntry) -> BaselineEntry:
 def _pairs(
     free: Iterable[BaselineEntry], loose: Iterable[BaselineEntry], name: _Name, rest: _Rest
 ) -> list[tuple[BaselineEntry, BaselineEntry]]:
-    """Pairs that differ in one name only, none of which could be another: the last part of that name decides first."""
+    """Pairs that differ in one name only, none of which could be another: the last part of that
+    name decides first.
+    """
     made: list[tuple[BaselineEntry, BaselineEntry]] = []
     sides = [list(free), list(loose)]
-    keys: list[Callable[[BaselineEntry], object]] = [lambda x: (rest(x), name(x).rpartition(".")[2]), rest]
+    keys: list[Callable[[BaselineEntry], object]] = [
+        lambda x: (rest(x), name(x).rpartition(".")[2]),
+        rest,
+    ]
     for key in keys:
         alone = [_alone(side, key) for side in sides]
-        found = [(alone[0][same], alone[1][same]) for same in sorted(alone[0].keys() & alone[1].keys(), key=repr)]
+        found = [
+            (alone[0][same], alone[1][same])
+            for same in sorted(alone[0].keys() & alone[1].keys(), key=repr)
+        ]
         made += found
         paired = {one for pair in found for one in pair}
         sides = [[one for one in side if one not in paired] for side in sides]
     return made
 
 
-def _alone(side: Iterable[BaselineEntry], key: Callable[[BaselineEntry], object]) -> dict[object, BaselineEntry]:
+def _alone(
+    side: Iterable[BaselineEntry], key: Callable[[BaselineEntry], object]
+) -> dict[object, BaselineEntry]:
     """Key → the entry that has it, for keys that only one has."""
     found: dict[object, list[BaselineEntry]] = defaultdict(list)
     for one in side:
@@ -333,35 +413,45 @@ def _alone(side: Iterable[BaselineEntry], key: Callable[[BaselineEntry], object]
     return {same: many[0] for same, many in found.items() if len(many) == 1}
 
 
-def apply_baseline(verdict: Verdict, baseline: bytes, modules: Mapping[str, str]) -> tuple[Verdict, _Match]:
+def apply_baseline(
+    verdict: Verdict, baseline: bytes, modules: Mapping[str, str]
+) -> tuple[Verdict, _Match]:
     """Return the verdict without what the baseline accepts.
 
     `modules`: path → dotted name. Raises BaselineProblems.
     """
     entries = read_baseline(BASELINE, baseline)
-    found = match_baseline(entries, verdict.violations, {plain_name(name) for name in modules.values()})
+    found = match_baseline(
+        entries, verdict.violations, {plain_name(name) for name in modules.values()}
+    )
     return replace(verdict, violations=found.new, accepted=found.accepted, baseline=BASELINE), found
 
 
 def shrink_baseline(ws: Workspace, verdict: Verdict, found: _Match, seen: Content) -> str:
-    """Remove what is fixed from the file, and rename modules in it, after a clean check of the working tree.
+    """Remove what is fixed from the file, and rename modules in it, after a clean check of the
+    working tree.
 
-    Return what was done, in one line, or nothing. Only a person's own check does it: no CI job, no git hook, and no
-    check that could not judge every file.
+    Return what was done, in one line, or nothing. Only a person's own check does it: no CI job, no
+    git hook, and no check that could not judge every file.
     """
     # unjudged: the imports of a file that can't be read would look fixed
     if verdict.source != WORKTREE or seen.baseline is None or not verdict.clean or verdict.unjudged:
         return ""
     fixed = _total(read_baseline(BASELINE, seen.baseline)) - _total(found.needed)
-    # pre-commit (it sets PRE_COMMIT=1) fails a hook that modifies files; a CI job leaves its checkout as it is
+    # pre-commit (it sets PRE_COMMIT=1) fails a hook that modifies files; a CI job leaves its
+    # checkout as it is
     if not (fixed or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
         return ""
-    done = [f"{fixed} fixed"] * bool(fixed) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)
+    done = [f"{fixed} fixed"] * bool(fixed) + [f"{len(found.renamed)} renamed"] * bool(
+        found.renamed
+    )
     try:
         written = _write(ws, found.today, seen.baseline)
     except EnvironmentProblem as problem:
         return f"{problem.place}: {', '.join(done)}, but it {problem.reason}"
-    return f"{BASELINE}: {', '.join(done)}, {_total(found.today)} left. Commit it." if written else ""
+    return (
+        f"{BASELINE}: {', '.join(done)}, {_total(found.today)} left. Commit it." if written else ""
+    )
 
 
 def _total(entries: Iterable[BaselineEntry]) -> int:
@@ -370,20 +460,24 @@ def _total(entries: Iterable[BaselineEntry]) -> int:
 
 
 def _write(ws: Workspace, entries: Iterable[BaselineEntry], before: bytes | None) -> bool:
-    """Write the file, whole or not at all. False, and nothing is written, if it is not `before` any more.
+    """Write the file, whole or not at all. False, and nothing is written, if it is not `before` any
+    more.
 
     EnvironmentProblem where it can't be written.
     """
     top = require_repository(ws).top
     try:
         with folder_lock((top / BASELINE).parent):
-            # compared under the lock: of two kl at once the second must not undo what the first has written
+            # compared under the lock: of two kl at once the second must not undo what the first has
+            # written
             if read_small(top / BASELINE, within=top, most=MAX_BASELINE_BYTES) != before:
                 return False
             write_atomic(top / BASELINE, baseline_bytes(entries), within=top)
     except (OSError, ValueError) as error:
         hint = "Is .kl a folder that you may write to?"
-        raise EnvironmentProblem(f"can't be written: {error}.", place=BASELINE, hint=hint) from error
+        raise EnvironmentProblem(
+            f"can't be written: {error}.", place=BASELINE, hint=hint
+        ) from error
     return True
 
 
@@ -416,26 +510,42 @@ class BaselineComparison:
 
 
 def compare_baseline(ws: Workspace) -> BaselineComparison:
-    """Compare the working tree with its baseline. UsageProblem for no manifest, ManifestProblems, BaselineProblems."""
+    """Compare the working tree with its baseline. UsageProblem for no manifest, ManifestProblems,
+    BaselineProblems.
+    """
     seen = load_content(ws)
     if seen.manifest is None:
-        raise UsageProblem("is not there, so nothing is forbidden.", place=MANIFEST, hint="Create one with: kl init")
+        raise UsageProblem(
+            "is not there, so nothing is forbidden.",
+            place=MANIFEST,
+            hint="Create one with: kl init",
+        )
     manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
     entries = read_baseline(BASELINE, seen.baseline) if seen.baseline is not None else ()
     found = survey_imports(ws, seen)
     verdict = judge(manifest, found, utc_day(ws), WORKTREE, ())
     modules = {plain_name(name) for name in found.modules.values()}
-    return BaselineComparison(verdict, entries, match_baseline(entries, verdict.violations, modules), seen.baseline)
+    return BaselineComparison(
+        verdict, entries, match_baseline(entries, verdict.violations, modules), seen.baseline
+    )
 
 
-def replace_baseline(ws: Workspace, seen: BaselineComparison, entries: tuple[BaselineEntry, ...]) -> None:
-    """Make `entries` the baseline. Refuses where a governed file could not be judged, or the file has changed."""
+def replace_baseline(
+    ws: Workspace, seen: BaselineComparison, entries: tuple[BaselineEntry, ...]
+) -> None:
+    """Make `entries` the baseline. Refuses where a governed file could not be judged, or the file
+    has changed.
+    """
     if seen.verdict.unjudged:
         first = seen.verdict.problems[0]
         hint = "Fix it first: a baseline must know every file."
-        raise UsageProblem(first.message, place=f"{first.path}:{first.line}:{first.column}", hint=hint)
+        raise UsageProblem(
+            first.message, place=f"{first.path}:{first.line}:{first.column}", hint=hint
+        )
     if not _write(ws, entries, seen.before):
-        raise EnvironmentProblem("changed while it was looked at.", place=BASELINE, hint="Run this again.")
+        raise EnvironmentProblem(
+            "changed while it was looked at.", place=BASELINE, hint="Run this again."
+        )
 
 
 _HINT: Final = "Review this change of the rules by itself."
@@ -444,25 +554,46 @@ _MOST: Final = 5
 
 
 def loosened_rules(
-    before: Rules, after: Rules, manifest: Manifest | None, modules: Mapping[str, str], found: Sequence[Violation]
+    before: Rules,
+    after: Rules,
+    manifest: Manifest | None,
+    modules: Mapping[str, str],
+    found: Sequence[Violation],
 ) -> tuple[Problem, ...]:
     """How the rules `after` allow more than those `before`, each with its place in the new rules.
 
-    `manifest`: that of `after`, read; None where there is none. `found`: today's violations under it, accepted ones
-    too. UsageProblem where the rules before can't be read: nothing can be compared with them.
+    `manifest`: that of `after`, read; None where there is none. `found`: today's violations under
+    it, accepted ones too. UsageProblem where the rules before can't be read: nothing can be
+    compared with them.
     """
     if before.manifest is None or before.same(after):
         return ()
     if manifest is None:
-        return (Problem(MANIFEST, 0, 0, f"removed since {before.name}: nothing is forbidden any more.", _HINT),)
+        return (
+            Problem(
+                MANIFEST,
+                0,
+                0,
+                f"removed since {before.name}: nothing is forbidden any more.",
+                _HINT,
+            ),
+        )
     try:
         old = load_manifest(None, MANIFEST, before.manifest)
         entries = _entries(before.baseline)
     except (ManifestProblems, BaselineProblems) as problem:
         message = f"can't be compared with the rules of {before.name}, which are invalid: {problem}"
-        raise UsageProblem(message, place=MANIFEST, hint="Compare with another revision.") from problem
-    weaker = [*_layers(old, manifest, modules), *_options(old, manifest), *_exceptions(old, manifest)]
-    problems = [Problem(MANIFEST, line, 1 if line else 0, f"{text}.", _HINT) for line, text in weaker]
+        raise UsageProblem(
+            message, place=MANIFEST, hint="Compare with another revision."
+        ) from problem
+    weaker = [
+        *_layers(old, manifest, modules),
+        *_options(old, manifest),
+        *_exceptions(old, manifest),
+    ]
+    problems = [
+        Problem(MANIFEST, line, 1 if line else 0, f"{text}.", _HINT) for line, text in weaker
+    ]
     more = list(_accepted(entries, _entries(after.baseline), found, modules))
     problems += [Problem(BASELINE, 0, 0, f"{text}.", _HINT) for text in more]
     since = f"loosened since {before.name}"
@@ -481,14 +612,24 @@ def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterato
     reported = set[tuple[str, str]]()
     for was, now in sorts:
         for other, current in sorts:
-            if not _forbids(olds, was, other) or _forbids(news, now, current) or (was, other) in reported:
+            if (
+                not _forbids(olds, was, other)
+                or _forbids(news, now, current)
+                or (was, other) in reported
+            ):
                 continue
             reported.add((was, other))
             line = news[now].line if now else 0
-            names = (was, other) if (was, other) == (now, current) else (f"files of {was}", f"files of {other}")
+            names = (
+                (was, other)
+                if (was, other) == (now, current)
+                else (f"files of {was}", f"files of {other}")
+            )
             yield line, f"{names[0]} may now import {names[1]}{_why(now, current)}"
     for name in olds.keys() & news.keys():
-        known = (olds.keys() & set(news[name].may_depend_on)) - set(olds[name].may_depend_on) - {name}
+        known = (
+            (olds.keys() & set(news[name].may_depend_on)) - set(olds[name].may_depend_on) - {name}
+        )
         for other in sorted(known - {other for was, other in reported if was == name}):
             reported.add((name, other))
             yield news[name].line, f"{name} may now import {other}"
@@ -503,12 +644,14 @@ def _namespaces(
 ) -> Iterator[tuple[int, str]]:
     """The namespaces that some layer was forbidden to import and is not any more.
 
-    No file represents a package from outside, so these are compared by name. `sorts`: old and new layer of the files;
-    `reported`: pairs of old layers that are already reported.
+    No file represents a package from outside, so these are compared by name. `sorts`: old and new
+    layer of the files; `reported`: pairs of old layers that are already reported.
     """
     olds, news = ({layer.name: layer for layer in one.layers} for one in (old, new))
     before, after = namespace_lookup(old.layers), namespace_lookup(new.layers)
-    for namespace in sorted({name for layer in (*old.layers, *new.layers) for name in layer.namespaces}):
+    for namespace in sorted(
+        {name for layer in (*old.layers, *new.layers) for name in layer.namespaces}
+    ):
         was, now = before(namespace), after(namespace)
         sources = sorted(
             {
@@ -520,9 +663,13 @@ def _namespaces(
         )
         if sources:
             names = ", ".join(
-                dict.fromkeys(name if name == current else f"files of {name}" for name, current in sources)
+                dict.fromkeys(
+                    name if name == current else f"files of {name}" for name, current in sources
+                )
             )
-            where = f"the namespace is now in {now.name}" if now else "the namespace is now in no layer"
+            where = (
+                f"the namespace is now in {now.name}" if now else "the namespace is now in no layer"
+            )
             yield now.line if now else 0, f"{names} may now import {namespace}: {where}"
 
 
@@ -531,7 +678,9 @@ def _name(layer: Layer | None) -> str:
 
 
 def _forbids(layers: Mapping[str, Layer], source: str, target: str) -> bool:
-    return bool(source and target and source != target and target not in layers[source].may_depend_on)
+    return bool(
+        source and target and source != target and target not in layers[source].may_depend_on
+    )
 
 
 def _why(now: str, current: str) -> str:
@@ -565,7 +714,9 @@ def _terms(contract: object) -> str:
 
     def plain(value: object) -> object:
         if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items() if key not in ("line", "decision")}
+            return {
+                key: plain(item) for key, item in value.items() if key not in ("line", "decision")
+            }
         return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
     return str(plain(asdict(contract)))  # type: ignore[call-overload]
@@ -575,9 +726,14 @@ def _exceptions(old: Manifest, new: Manifest) -> Iterator[tuple[int, str]]:
     ends: dict[tuple[str, str], str] = {}
     for one in old.exceptions:
         # days sort as text, and this one comes after all: an exception without an end
-        ends[one.source, one.target] = max(ends.get((one.source, one.target), ""), one.until or "9999-99-99")
+        ends[one.source, one.target] = max(
+            ends.get((one.source, one.target), ""), one.until or "9999-99-99"
+        )
     for one in new.exceptions:
-        before, until = ends.get((one.source, one.target)), f" until {one.until}" if one.until else ""
+        before, until = (
+            ends.get((one.source, one.target)),
+            f" until {one.until}" if one.until else "",
+        )
         if before is None:
             yield one.line, f"{one.source} is excepted from the rules for {one.target}{until}"
         elif (one.until or "9999-99-99") > before:
@@ -585,10 +741,16 @@ def _exceptions(old: Manifest, new: Manifest) -> Iterator[tuple[int, str]]:
 
 
 def _accepted(
-    old: Sequence[BaselineEntry], new: Sequence[BaselineEntry], found: Sequence[Violation], modules: Mapping[str, str]
+    old: Sequence[BaselineEntry],
+    new: Sequence[BaselineEntry],
+    found: Sequence[Violation],
+    modules: Mapping[str, str],
 ) -> Iterator[str]:
-    """The entries that the new baseline has in addition; an entry under the new name of a module is none."""
-    # the same matching as in a check: else a rename that a check accepts would block as a looser rule
+    """The entries that the new baseline has in addition; an entry under the new name of a module is
+    none.
+    """
+    # the same matching as in a check: else a rename that a check accepts would block as a looser
+    # rule
     today = match_baseline(old, found, {plain_name(name) for name in modules.values()}).renamed
     names = {replace(before, count=1): replace(after, count=1) for before, after in today}
     renamed = [replace(names.get(replace(one, count=1), one), count=one.count) for one in old]

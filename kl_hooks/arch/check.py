@@ -1,11 +1,21 @@
-"""One check from end to end: reads the content, judges it, records evidence. The verdict itself needs no database."""
+"""One check from end to end: reads the content, judges it, records evidence. The verdict itself
+needs no database.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kl_hooks.arch.content import STAGED, WORKTREE, Content, Rules, load_content, require_repository, utc_day
+from kl_hooks.arch.content import (
+    STAGED,
+    WORKTREE,
+    Content,
+    Rules,
+    load_content,
+    require_repository,
+    utc_day,
+)
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.manifest import load_manifest
@@ -28,15 +38,19 @@ class CheckOptions:
     trust: str = ""
     """The revision whose rules are trusted: allowing more than they do blocks."""
     manifest: str = ""
-    """Path of another manifest than the content's own: no baseline is used, and nothing is recorded."""
+    """Path of another manifest than the content's own: no baseline is used, and nothing is
+    recorded.
+    """
 
 
 def run_check(
     ws: Workspace, source: str = WORKTREE, options: CheckOptions | None = None
 ) -> tuple[Verdict | None, list[str]]:
-    """The verdict on `worktree`, `staged` or a revision, None where that content has no manifest; and remarks.
+    """The verdict on `worktree`, `staged` or a revision, None where that content has no manifest;
+    and remarks.
 
-    Raises ManifestProblems, BaselineProblems, UsageProblem (no such revision), EnvironmentProblem (git).
+    Raises ManifestProblems, BaselineProblems, UsageProblem (no such revision), EnvironmentProblem
+    (git).
     """
     options = options or CheckOptions()
     seen, path_name = load_content(ws, source), options.manifest or MANIFEST
@@ -45,27 +59,41 @@ def run_check(
     if seen.manifest is None:
         nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=options.trust)
         removed = replace(nothing, loosened=_loosened(ws, nothing, None, seen, options))
-        return (None, [f"warning: {one}" for one in removed.loosened]) if removed.clean else (removed, [])
+        return (
+            (None, [f"warning: {one}" for one in removed.loosened])
+            if removed.clean
+            else (removed, [])
+        )
     manifest = load_manifest(ws.state.cache, path_name, seen.manifest)
     found = survey_imports(ws, seen)
-    # with a baseline most violations are accepted ones: suggestions wait until the new ones are known
+    # with a baseline most violations are accepted ones: suggestions wait until the new ones are
+    # known
     verdict = judge(manifest, found, utc_day(ws), source, None if seen.baseline is None else ())
     # a gate that only reports would have nobody to read it, and a commit pays for no database
-    if manifest.runtime_imports == "forbid" or (manifest.runtime_imports == "report" and source == WORKTREE):
+    if manifest.runtime_imports == "forbid" or (
+        manifest.runtime_imports == "report" and source == WORKTREE
+    ):
         from kl_hooks.arch.runtime_imports import with_runtime_imports
 
         verdict = with_runtime_imports(ws, verdict, found, utc_day(ws))
     if manifest.contracts:  # import-linter and grimp start only where they are asked for
         from kl_hooks.arch.contracts import check_contracts
 
-        verdict = verdict.with_contracts(check_contracts(ws.state.cache, seen, found.modules, manifest))
-    # before the baseline is applied: the rules of both contents are compared with the accepted violations too
-    verdict = replace(verdict, loosened=_loosened(ws, verdict, found, seen, options), trusted=options.trust)
+        verdict = verdict.with_contracts(
+            check_contracts(ws.state.cache, seen, found.modules, manifest)
+        )
+    # before the baseline is applied: the rules of both contents are compared with the accepted
+    # violations too
+    verdict = replace(
+        verdict, loosened=_loosened(ws, verdict, found, seen, options), trusted=options.trust
+    )
     verdict, shrunk = _with_baseline(ws, verdict, found)
     if verdict.violations:
         from kl_hooks.arch.content import decision_titles
 
-        verdict = replace(verdict, titles=decision_titles(seen, {one.decision for one in verdict.violations}))
+        verdict = replace(
+            verdict, titles=decision_titles(seen, {one.decision for one in verdict.violations})
+        )
     if options.manifest:
         return verdict, list(found.notes)
     run = new_run_id()
@@ -76,14 +104,18 @@ def run_check(
 def _loosened(
     ws: Workspace, verdict: Verdict, found: Survey | None, seen: Content, options: CheckOptions
 ) -> tuple[Problem, ...]:
-    """Return how the rules allow more than those they are compared with. `found`: None without a manifest."""
+    """Return how the rules allow more than those they are compared with. `found`: None without a
+    manifest.
+    """
     repo = require_repository(ws)
     if options.manifest:
         return ()
     if options.trust:
         before: Rules | None = _trusted_rules(repo, seen.source, options.trust)
     else:
-        before = _rules_at(repo, options.since, options.since[:12]) if options.since else seen.before
+        before = (
+            _rules_at(repo, options.since, options.since[:12]) if options.since else seen.before
+        )
     after = Rules("", seen.manifest, seen.baseline)
     if before is None or before.manifest is None or before.same(after):
         return ()
@@ -91,7 +123,9 @@ def _loosened(
 
     modules = found.modules if found else {}
     try:
-        return loosened_rules(before, after, verdict.manifest if found else None, modules, verdict.violations)
+        return loosened_rules(
+            before, after, verdict.manifest if found else None, modules, verdict.violations
+        )
     except UsageProblem:
         if options.trust:
             raise
@@ -99,7 +133,9 @@ def _loosened(
 
 
 def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verdict, list[str]]:
-    """Return the verdict without what the baseline accepts, and what was removed from the baseline."""
+    """Return the verdict without what the baseline accepts, and what was removed from the
+    baseline.
+    """
     if found.content.baseline is None:
         return verdict, []
     from kl_hooks.arch.baseline import apply_baseline, shrink_baseline
@@ -139,17 +175,23 @@ def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[st
         "layers": len(verdict.manifest.layers),
         "unassigned": len(verdict.unassigned),
         "source": verdict.source,
-        "found": [f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}" for v in verdict.violations[:20]],
+        "found": [
+            f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}"
+            for v in verdict.violations[:20]
+        ],
     }
     try:
-        trouble = record_check(ws, "arch", "clean" if verdict.clean else "failed", detail, seen.place(), run)
+        trouble = record_check(
+            ws, "arch", "clean" if verdict.clean else "failed", detail, seen.place(), run
+        )
     except (KlError, OSError) as problem:
         trouble = f"not recorded: {problem}"
     return [trouble] if trouble else []
 
 
 def _manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
-    """Another file as the manifest: from disk for the working tree, else as the content has it. UsageProblem for none.
+    """Another file as the manifest: from disk for the working tree, else as the content has it.
+    UsageProblem for none.
 
     `path`: from the repository's root, or absolute for a file outside it.
     """
@@ -160,7 +202,11 @@ def _manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
         # gitrevisions(7): `:path` is the path in the index
         (found,) = read_blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
     if found is None:
-        raise UsageProblem("no such file.", place=path, hint="Give --manifest a file of the content that is checked.")
+        raise UsageProblem(
+            "no such file.",
+            place=path,
+            hint="Give --manifest a file of the content that is checked.",
+        )
     return found
 
 
@@ -171,14 +217,18 @@ def _rules_at(repo: Repository, rev: str, name: str) -> Rules:
 
 
 def _trusted_rules(repo: Repository, source: str, ref: str) -> Rules:
-    """The rules of the commit where the judged content and a trusted revision parted. UsageProblem for no revision."""
+    """The rules of the commit where the judged content and a trusted revision parted. UsageProblem
+    for no revision.
+    """
     trusted = resolve_commit(repo, ref)
     judged = resolve_commit(repo, "HEAD" if source in (WORKTREE, STAGED) else source)
     # what the trusted branch changed since then is not the work of the judged commits
     return _rules_at(repo, merge_base(repo, trusted, judged), ref)
 
 
-def _with_suggestions(found: Iterable[Violation], again: Iterable[Violation]) -> tuple[Violation, ...]:
+def _with_suggestions(
+    found: Iterable[Violation], again: Iterable[Violation]
+) -> tuple[Violation, ...]:
     """`found`, each as another, closer look has it."""
     better = {(one.path, one.line, one.fingerprint): one for one in again}
     return tuple(better.get((one.path, one.line, one.fingerprint), one) for one in found)

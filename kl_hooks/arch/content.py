@@ -1,4 +1,6 @@
-"""The content that is checked, working tree, index or revision: its files, rules, and the decisions behind these."""
+"""The content that is checked, working tree, index or revision: its files, rules, and the decisions
+behind these.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class Rules:
     """Manifest and baseline of one content, unread."""
 
     name: str
-    """What messages call the content: a revision as it was given, or the first digits of a commit."""
+    """What messages call the content: a revision as it was given, or the first digits of a commit.
+    """
     manifest: bytes | None
     baseline: bytes | None
 
@@ -60,21 +63,31 @@ class Content:
     look: WorktreeScan | None = None
     """What git reports about the working tree; None for other contents."""
     before: Rules | None = None
-    """The rules of the commit before (HEAD for what is staged); None for the working tree, which is no commit yet."""
+    """The rules of the commit before (HEAD for what is staged); None for the working tree, which is
+    no commit yet.
+    """
 
     def read(self, wanted: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
         """Yield the contents of these files, without those that can't be read."""
-        return files.read_files(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
+        return files.read_files(
+            self.repo, wanted, "worktree" if self.source == WORKTREE else "objects"
+        )
 
     def place(self) -> worktree.WorktreeState:
-        """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
+        """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the
+        branch.
+        """
         if self.source == WORKTREE:
             found = worktree.snapshot(self.repo, scan=self.look)
-            return worktree.WorktreeState(found.tree_all or found.tree, None, found.head, found.branch)
+            return worktree.WorktreeState(
+                found.tree_all or found.tree, None, found.head, found.branch
+            )
         if self.source == STAGED:
             found = worktree.staged_tree(self.repo)
             return worktree.WorktreeState(found.tree, None, found.head, found.branch)
-        return worktree.WorktreeState(worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo)[:2])
+        return worktree.WorktreeState(
+            worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo)[:2]
+        )
 
 
 def require_repository(ws: Workspace) -> Repository:
@@ -88,8 +101,8 @@ def require_repository(ws: Workspace) -> Repository:
 def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
     """The content called `worktree`, `staged`, or by a revision.
 
-    UsageProblem if there is no such revision, or if its manifest is behind a symbolic link: git stores only where the
-    link leads, and a gate that finds no rules would open.
+    UsageProblem if there is no such revision, or if its manifest is behind a symbolic link: git
+    stores only where the link leads, and a gate that finds no rules would open.
     """
     repo, before = require_repository(ws), None
     if source == WORKTREE:
@@ -99,32 +112,60 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         baseline = read_small(repo.top / BASELINE, within=repo.top, most=MAX_BASELINE_BYTES)
     else:
         look, wanted = None, (*_CODE_SUFFIXES, MANIFEST, BASELINE)
-        found = files.staged_files(repo, wanted) if source == STAGED else files.files_at(repo, source, wanted)
+        found = (
+            files.staged_files(repo, wanted)
+            if source == STAGED
+            else files.files_at(repo, source, wanted)
+        )
         rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
         parent = "HEAD" if source == STAGED else f"{source}^"
         older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
         # the rules before along with today's: one `git cat-file --batch` for both
-        *now, old_manifest, old_baseline = read_blobs(repo, [*(entry.blob for entry in rules), *older])
+        *now, old_manifest, old_baseline = read_blobs(
+            repo, [*(entry.blob for entry in rules), *older]
+        )
         texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
         manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
-        before = Rules(parent if source == STAGED else f"{source[:12]}^", old_manifest, old_baseline)
+        before = Rules(
+            parent if source == STAGED else f"{source[:12]}^", old_manifest, old_baseline
+        )
         for path, text in texts.items():
             if text is None:
-                raise EnvironmentProblem("git can't give its content.", place=path, hint="See: git fsck")
+                raise EnvironmentProblem(
+                    "git can't give its content.", place=path, hint="See: git fsck"
+                )
         # asked only where no manifest was found: it is one more look into git
-        linked = [] if manifest is not None else files.symbolic_links(repo, "" if source == STAGED else source, _WAY)
+        linked = (
+            []
+            if manifest is not None
+            else files.symbolic_links(repo, "" if source == STAGED else source, _WAY)
+        )
         if linked:
-            message = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
-            raise UsageProblem(message, place=linked[0], hint="Commit the file itself in its place.")
+            message = (
+                f"a link in {'what is staged' if source == STAGED else source}, so its rules can't"
+                " be read there."
+            )
+            raise UsageProblem(
+                message, place=linked[0], hint="Commit the file itself in its place."
+            )
     code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
     return Content(repo, source, tuple(code), manifest, baseline, look, before)
 
 
 def fork_point(repo: Repository, commit: str) -> str:
-    """Where a commit of a branch that the remote does not have parted from its default branch; empty if unknown."""
-    # exit codes that are answers: `rev-parse -q --verify` and `merge-base` exit 1 for none, 128 for an unknown commit
-    default = git_in(repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)).split()
-    bases = git_in(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split() if default else []
+    """Where a commit of a branch that the remote does not have parted from its default branch;
+    empty if unknown.
+    """
+    # exit codes that are answers: `rev-parse -q --verify` and `merge-base` exit 1 for none, 128 for
+    # an unknown commit
+    default = git_in(
+        repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)
+    ).split()
+    bases = (
+        git_in(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split()
+        if default
+        else []
+    )
     return bases[0].decode("ascii") if bases else ""
 
 
@@ -134,16 +175,22 @@ def manifest_on_disk(ws: Workspace) -> bool:
 
 
 def pushed_commits(environ: Mapping[str, str], lines: Sequence[str]) -> dict[str, str]:
-    """The commits that a pre-push git hook is about → what the remote has of their branch, empty where unknown.
+    """The commits that a pre-push git hook is about → what the remote has of their branch, empty
+    where unknown.
 
-    From pre-commit's environment, or git's own lines on stdin: `<local ref> <local sha> <remote ref> <remote sha>`; a
-    deleted branch has no commit. Neither: HEAD.
+    From pre-commit's environment, or git's own lines on stdin: `<local ref> <local sha> <remote
+    ref> <remote sha>`; a deleted branch has no commit. Neither: HEAD.
     """
     if environ.get("PRE_COMMIT_TO_REF"):
         return {environ["PRE_COMMIT_TO_REF"]: environ.get("PRE_COMMIT_FROM_REF", "")}
     words = [line.split() for line in lines if line.strip()]
-    # githooks(5), pre-push: an object name of zeros only is a ref that does not exist, here or on the remote
-    commits = {word[1]: word[3].strip("0") and word[3] for word in words if len(word) == 4 and word[1].strip("0")}
+    # githooks(5), pre-push: an object name of zeros only is a ref that does not exist, here or on
+    # the remote
+    commits = {
+        word[1]: word[3].strip("0") and word[3]
+        for word in words
+        if len(word) == 4 and word[1].strip("0")
+    }
     return commits if words else {"HEAD": ""}
 
 
@@ -166,21 +213,28 @@ class ChangedRange:
 
 
 def changed_range(ws: Workspace, text: str) -> ChangedRange:
-    """The range in `text`: `A...B` since the two parted, `A..B` between them, `A` since it parted, to the working tree.
+    """The range in `text`: `A...B` since the two parted, `A..B` between them, `A` since it parted,
+    to the working tree.
 
     An omitted side is HEAD. UsageProblem for what is no commit.
     """
     repo = require_repository(ws)
     found = _RANGE.fullmatch(text)
     if found is None:
-        source, before = WORKTREE, merge_base(repo, resolve_commit(repo, text), resolve_commit(repo, "HEAD"))
+        source, before = (
+            WORKTREE,
+            merge_base(repo, resolve_commit(repo, text), resolve_commit(repo, "HEAD")),
+        )
         now = files.worktree_files(repo, _JUDGED_SUFFIXES)
     else:
         first, source = (resolve_commit(repo, rev or "HEAD") for rev in (found[1], found[3]))
         before = first if found[2] == ".." else merge_base(repo, first, source)
         now = files.files_at(repo, source, _JUDGED_SUFFIXES)
     return ChangedRange(
-        text, source, before, frozenset(_differing(files.files_at(repo, before, _JUDGED_SUFFIXES), now))
+        text,
+        source,
+        before,
+        frozenset(_differing(files.files_at(repo, before, _JUDGED_SUFFIXES), now)),
     )
 
 
@@ -200,7 +254,9 @@ _HEADING: Final = re.compile(r"#[ \t]+(.+?)[ \t]*#*")
 
 
 def decision_titles(seen: Content, wanted: Collection[str]) -> dict[str, str]:
-    """Record id → title, for those of `wanted` whose records are there and have one. Never a reason to fail."""
+    """Record id → title, for those of `wanted` whose records are there and have one. Never a reason
+    to fail.
+    """
     ids = {one for one in wanted if RECORD_ID.fullmatch(one)}
     if not ids:
         return {}
@@ -211,7 +267,9 @@ def decision_titles(seen: Content, wanted: Collection[str]) -> dict[str, str]:
 
 
 def title_of(text: str) -> str:
-    """The title in the front matter of a record, else its first heading; empty where it has neither."""
+    """The title in the front matter of a record, else its first heading; empty where it has
+    neither.
+    """
     lines = text.lstrip("\ufeff").splitlines()
     front = lines[1 : lines.index("---", 1)] if lines[:1] == ["---"] and "---" in lines[1:] else []
     for line in front:
@@ -229,7 +287,9 @@ def _unquoted(text: str) -> str:
 
 
 def record_id(path: str) -> str:
-    """`ADR-0004` of `.kl/knowledge/decisions/ADR-0004-domain.md`; empty for a file that is no record's."""
+    """`ADR-0004` of `.kl/knowledge/decisions/ADR-0004-domain.md`; empty for a file that is no
+    record's.
+    """
     name = path.rpartition("/")[2]
     found = RECORD_ID.match(name)
     return found[0] if found and name.endswith(".md") and name[found.end()] in "-." else ""

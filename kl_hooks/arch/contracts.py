@@ -1,4 +1,6 @@
-"""Contracts of import-linter: checked by import-linter itself, in a process of its own, on a copy of the source."""
+"""Contracts of import-linter: checked by import-linter itself, in a process of its own, on a copy
+of the source.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def export_name(entries: Sequence[FileEntry]) -> str:
     return digest("export/1", sorted([one.path, one.blob] for one in entries))[:32]
 
 
-def export_files(cache: Path, content: Content, entries: Sequence[FileEntry]) -> tuple[Path, list[str]]:
+def export_files(
+    cache: Path, content: Content, entries: Sequence[FileEntry]
+) -> tuple[Path, list[str]]:
     """The folder with these files in it, and the paths of those whose content can't be had.
 
     EnvironmentProblem where it can't be written.
@@ -53,16 +57,21 @@ def export_files(cache: Path, content: Content, entries: Sequence[FileEntry]) ->
         _tidy(home, place)
         exported = json.loads((place / _LIST).read_bytes())
     except (OSError, ValueError) as error:
-        raise EnvironmentProblem(f"can't write a copy of the source: {error}.", place=str(home)) from error
+        raise EnvironmentProblem(
+            f"can't write a copy of the source: {error}.", place=str(home)
+        ) from error
     return place / _TREE, [one.path for one in entries if one.path not in exported]
 
 
 def _write(home: Path, place: Path, content: Content, entries: Sequence[FileEntry]) -> None:
     """Make the export in a folder of its own and rename it; of two that do so at once one wins."""
-    # in `home`, because rename(2) does not cross file systems (EXDEV), and /tmp is often another one
+    # in `home`, because rename(2) does not cross file systems (EXDEV), and /tmp is often another
+    # one
     made = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     try:
-        written = _fill(made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)])
+        written = _fill(
+            made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)]
+        )
         # last: an export without its list does not count
         (made / _LIST).write_text(json.dumps(written), encoding="utf-8")
         # rename(2) replaces no folder that has files in it, so an export in use is never exchanged
@@ -105,7 +114,8 @@ def _older(home: Path) -> tuple[Path, dict[str, str]]:
 
 def _linked(source: Path, target: Path) -> bool:
     try:
-        # fails without harm where a file system has no hard links, or too many of one file (EMLINK): then it is written
+        # fails without harm where a file system has no hard links, or too many of one file
+        # (EMLINK): then it is written
         os.link(source, target, follow_symlinks=False)
     except OSError:
         return False
@@ -113,7 +123,9 @@ def _linked(source: Path, target: Path) -> bool:
 
 
 def _harmless(path: str) -> bool:
-    """False for a path that leads elsewhere; git refuses to make such a tree, but not to list one."""
+    """False for a path that leads elsewhere; git refuses to make such a tree, but not to list
+    one.
+    """
     return not path.startswith("/") and ".." not in PurePosixPath(path).parts and "\0" not in path
 
 
@@ -142,17 +154,24 @@ def parse_answer(
     files = _paths_by_module(paths, folders)
     wrong: list[Problem] = []
     breaches: list[Breach] = []
-    problems = [Problem(path, 0, 0, "can't be read, so contracts are judged without it.") for path in answer["lost"]]
+    problems = [
+        Problem(path, 0, 0, "can't be read, so contracts are judged without it.")
+        for path in answer["lost"]
+    ]
     warnings: list[Problem] = []
     for contract, result in zip(manifest.contracts, answer["contracts"], strict=True):
         wrong += _refused(manifest.path, contract, result)
         problems += _stopping(result, paths)
         breaches += _breaches(manifest.path, contract, result, files)
-        warnings += [Problem(manifest.path, contract.line, 1, f'contract "{contract.name}": {text}')
-                     for text in result.get("warnings", ())]  # fmt: skip
+        warnings += [
+            Problem(manifest.path, contract.line, 1, f'contract "{contract.name}": {text}')
+            for text in result.get("warnings", ())
+        ]
     if wrong:
         raise ManifestProblems(wrong)
-    return ContractResult(tuple(breaches), tuple(sorted(set(problems))), tuple(warnings), len(paths))
+    return ContractResult(
+        tuple(breaches), tuple(sorted(set(problems))), tuple(warnings), len(paths)
+    )
 
 
 def _stopping(result: Mapping[str, Any], paths: Sequence[str]) -> Iterator[Problem]:
@@ -165,7 +184,12 @@ def _stopping(result: Mapping[str, Any], paths: Sequence[str]) -> Iterator[Probl
         reason = str(result["unread"])
         # the longest: `a.py` is in every message about `lib/a.py`
         path = max((path for path in paths if path in reason), key=len, default="contracts")
-        yield Problem(path, 0, 0, f"can't be read by import-linter, so contracts can't be judged: {_sentence(reason)}")
+        yield Problem(
+            path,
+            0,
+            0,
+            f"can't be read by import-linter, so contracts can't be judged: {_sentence(reason)}",
+        )
 
 
 def _refused(path_name: str, contract: Contract, result: Mapping[str, Any]) -> Iterator[Problem]:
@@ -174,8 +198,14 @@ def _refused(path_name: str, contract: Contract, result: Mapping[str, Any]) -> I
         message = f'contract "{contract.name}": "{key}": {_sentence(reason)}'
         yield Problem(path_name, lines.get(key, contract.line), 1, message)
     for reason in str(result.get("failed", "")).splitlines():
-        hint = "Take it out, or set unmatched_ignore_imports_alerting." if reason.startswith("No matches") else ""
-        yield Problem(path_name, contract.line, 1, f'contract "{contract.name}": {_sentence(reason)}', hint)
+        hint = (
+            "Take it out, or set unmatched_ignore_imports_alerting."
+            if reason.startswith("No matches")
+            else ""
+        )
+        yield Problem(
+            path_name, contract.line, 1, f'contract "{contract.name}": {_sentence(reason)}', hint
+        )
 
 
 def _sentence(text: str) -> str:
@@ -186,15 +216,28 @@ def _breaches(
     path_name: str, contract: Contract, result: Mapping[str, Any], files: Mapping[str, str]
 ) -> Iterator[Breach]:
     rule = f"{path_name}:{contract.line}"
-    guidance = next((str(x.value) for x in contract.options if x.key == "broken_contract_guidance"), "")
+    guidance = next(
+        (str(x.value) for x in contract.options if x.key == "broken_contract_guidance"), ""
+    )
     for importer, imported, chain, also in result.get("broken", ()):
         steps, others = (tuple(_step(one, files) for one in many) for many in (chain, also))
         yield Breach(
-            contract.name, contract.type, importer, imported, steps, others, rule, contract.decision, "", guidance
+            contract.name,
+            contract.type,
+            importer,
+            imported,
+            steps,
+            others,
+            rule,
+            contract.decision,
+            "",
+            guidance,
         )
     for module in result.get("undeclared", ()):
         reason = f"{module} is not listed as a layer, and the contract is exhaustive"
-        yield Breach(contract.name, contract.type, "", "", (), (), rule, contract.decision, reason, guidance)
+        yield Breach(
+            contract.name, contract.type, "", "", (), (), rule, contract.decision, reason, guidance
+        )
 
 
 def _step(row: Sequence[Any], files: Mapping[str, str]) -> Step:
@@ -203,7 +246,9 @@ def _step(row: Sequence[Any], files: Mapping[str, str]) -> Step:
 
 
 def _paths_by_module(paths: Sequence[str], folders: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Module → file, by where its package lies; the `__init__.py` of a package before a module of the same name."""
+    """Module → file, by where its package lies; the `__init__.py` of a package before a module of
+    the same name.
+    """
     found: dict[str, str] = {}
     places = [(folder + "/", package) for package, many in folders.items() for folder in many]
     for path in sorted(paths, key=lambda path: path.endswith("/__init__.py")):
@@ -227,11 +272,19 @@ del sys.path[0]
 from kl_hooks.arch.contracts_process import main
 main()
 """
-"""Our own package from where it lies, everything else from what is installed; `-I` keeps out the rest."""
+"""Our own package from where it lies, everything else from what is installed; `-I` keeps out the
+rest.
+"""
 _MODULES: Final = (
-    "source_modules", "forbidden_modules", "containers", "layers", "modules", "protected_modules", "allowed_importers",
+    "source_modules",
+    "forbidden_modules",
+    "containers",
+    "layers",
+    "modules",
+    "protected_modules",
+    "allowed_importers",
     "ancestors",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,42 +295,68 @@ class _Plan:
     folders: dict[str, list[str]]
 
 
-def check_contracts(cache: Path, content: Content, modules: Mapping[str, str], manifest: Manifest) -> ContractResult:
+def check_contracts(
+    cache: Path, content: Content, modules: Mapping[str, str], manifest: Manifest
+) -> ContractResult:
     """Check the manifest's contracts by import-linter. `modules`: path → dotted name of every file.
 
-    ManifestProblems for contracts that import-linter can't check as they are written (exit 2), EnvironmentProblem where
-    it does not run at all.
+    ManifestProblems for contracts that import-linter can't check as they are written (exit 2),
+    EnvironmentProblem where it does not run at all.
     """
     plans = [_Plan(one, _folders(manifest.path, one, modules)) for one in manifest.contracts]
     folders = {name: places for plan in plans for name, places in plan.folders.items()}
     below = tuple(folder + "/" for places in folders.values() for folder in places)
-    entries = [one for one in content.entries if one.path.endswith(".py") and one.path.startswith(below)]
+    entries = [
+        one for one in content.entries if one.path.endswith(".py") and one.path.startswith(below)
+    ]
     entries = [one for one in entries if one.path.isascii() or _is_text(one.path)]
-    # the versions are part of the cache's key: another import-linter or grimp may judge the same files differently
-    request = {"export": export_name(entries), "versions": _versions(), "contracts": [_asked(plan) for plan in plans]}
+    # the versions are part of the cache's key: another import-linter or grimp may judge the same
+    # files differently
+    request = {
+        "export": export_name(entries),
+        "versions": _versions(),
+        "contracts": [_asked(plan) for plan in plans],
+    }
 
     def run() -> Any:
         tree, lost = export_files(cache, content, entries)
         return {"contracts": _relative(_child(tree, request), str(tree) + "/"), "lost": lost}
 
-    whole = all(entry.blob != UNREADABLE_BLOB for entry in entries)  # else the name of the export is not unique
-    answer = load_compiled(cache if whole else None, json.dumps(request, sort_keys=True).encode(), _KIND, run)
+    whole = all(
+        entry.blob != UNREADABLE_BLOB for entry in entries
+    )  # else the name of the export is not unique
+    answer = load_compiled(
+        cache if whole else None, json.dumps(request, sort_keys=True).encode(), _KIND, run
+    )
     return parse_answer(manifest, answer, [one.path for one in entries], folders)
 
 
-def _folders(path_name: str, contract: Contract, modules: Mapping[str, str]) -> dict[str, list[str]]:
+def _folders(
+    path_name: str, contract: Contract, modules: Mapping[str, str]
+) -> dict[str, list[str]]:
     """Package → its folders; ManifestProblems for a package that is not there, or there twice."""
     named = [word for one in contract.options if one.key in _MODULES for word in _words(one.value)]
     known = _checked_packages(modules, named)
-    found = {package: package_folders(package, modules) for package in contract.root_packages or known}
+    found = {
+        package: package_folders(package, modules) for package in contract.root_packages or known
+    }
     problems = []
     for package, folders in found.items():
         if not folders:
             message = f'contract "{contract.name}": "{package}" is no package of this repository.'
-            problems.append(Problem(path_name, contract.line, 1, message, f"Packages: {', '.join(known) or 'none'}."))
+            problems.append(
+                Problem(
+                    path_name, contract.line, 1, message, f"Packages: {', '.join(known) or 'none'}."
+                )
+            )
         elif len(folders) > 1 and all(f"{folder}/__init__.py" in modules for folder in folders):
-            message = f'contract "{contract.name}": "{package}" is several packages: {", ".join(folders)}.'
-            problems.append(Problem(path_name, contract.line, 1, message, "Give another in root_packages."))
+            message = (
+                f'contract "{contract.name}": "{package}" is several packages:'
+                f" {', '.join(folders)}."
+            )
+            problems.append(
+                Problem(path_name, contract.line, 1, message, "Give another in root_packages.")
+            )
     if not found:
         message = f'contract "{contract.name}": there is no package in this repository.'
         problems.append(Problem(path_name, contract.line, 1, message, "Name it in root_packages."))
@@ -287,7 +366,9 @@ def _folders(path_name: str, contract: Contract, modules: Mapping[str, str]) -> 
 
 
 def _is_text(path: str) -> bool:
-    """False for a name that is not UTF-8: no import can name it, and grimp ends its process on it."""
+    """False for a name that is not UTF-8: no import can name it, and grimp ends its process on
+    it.
+    """
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -306,7 +387,9 @@ def _asked(plan: _Plan) -> dict[str, Any]:
     return {
         "name": one.name,
         "type": one.type,
-        "options": {x.key: x.value if isinstance(x.value, str) else list(x.value) for x in one.options},
+        "options": {
+            x.key: x.value if isinstance(x.value, str) else list(x.value) for x in one.options
+        },
         "folders": plan.folders,
         "externals": one.include_external_packages,
         "without_type_checking": one.exclude_type_checking_imports,
@@ -324,13 +407,20 @@ def _versions() -> list[str]:
 
 def _absent(reason: str) -> EnvironmentProblem:
     hint = "Install kl-hooks with what it depends on."
-    return EnvironmentProblem(f"contracts need import-linter: {reason}.", place=sys.executable, hint=hint)
+    return EnvironmentProblem(
+        f"contracts need import-linter: {reason}.", place=sys.executable, hint=hint
+    )
 
 
 def _child(tree: Path, request: dict[str, Any]) -> Any:
     """The child's answer to the request, on the files in `tree`."""
     asked = [
-        {**one, "folders": {name: [str(tree / x) for x in places] for name, places in one["folders"].items()}}
+        {
+            **one,
+            "folders": {
+                name: [str(tree / x) for x in places] for name, places in one["folders"].items()
+            },
+        }
         for one in request["contracts"]
     ]
     home = str(Path(__file__).resolve().parents[2])
@@ -339,12 +429,17 @@ def _child(tree: Path, request: dict[str, Any]) -> Any:
             [sys.executable, "-I", "-c", _START, home],
             input=json.dumps({"contracts": asked}).encode(),
             # an empty environment and no folder of the checkout (ADR-0010)
-            cwd=tree.parent, env={"LC_ALL": "C.UTF-8", "NO_COLOR": "1"}, capture_output=True, timeout=TIMEOUT,
+            cwd=tree.parent,
+            env={"LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
+            capture_output=True,
+            timeout=TIMEOUT,
             check=False,
-        )  # fmt: skip
+        )
     except subprocess.TimeoutExpired as late:
         hint = "Name fewer packages in root_packages of the contracts."
-        raise EnvironmentProblem(f"import-linter did not finish within {TIMEOUT:.0f} s.", hint=hint) from late
+        raise EnvironmentProblem(
+            f"import-linter did not finish within {TIMEOUT:.0f} s.", hint=hint
+        ) from late
     except OSError as error:
         raise EnvironmentProblem(f"can't start: {error}.", place=sys.executable) from error
     try:
@@ -355,7 +450,8 @@ def _child(tree: Path, request: dict[str, Any]) -> Any:
     last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]
     if "ModuleNotFoundError" in last or "ImportError" in last:
         raise _absent(last)
-    # subprocess: minus the number of the signal that ended the child; it had no time for a message of its own
+    # subprocess: minus the number of the signal that ended the child; it had no time for a message
+    # of its own
     if done.returncode < 0:
         last, hint = (
             "no message",
@@ -363,7 +459,9 @@ def _child(tree: Path, request: dict[str, Any]) -> Any:
         )
     else:
         hint = "Run lint-imports to see whether it reports more."
-    raise EnvironmentProblem(f"import-linter ended with {done.returncode}: {last[:300]}.", place="contracts", hint=hint)
+    raise EnvironmentProblem(
+        f"import-linter ended with {done.returncode}: {last[:300]}.", place="contracts", hint=hint
+    )
 
 
 def _relative(answer: Any, tree: str) -> Any:
@@ -378,7 +476,9 @@ def _relative(answer: Any, tree: str) -> Any:
 
 
 def _checked_packages(modules: Mapping[str, str], named: Iterable[str] = ()) -> list[str]:
-    """The top-level packages of the product, and those others that contracts name by one of their modules."""
+    """The top-level packages of the product, and those others that contracts name by one of their
+    modules.
+    """
     tops = {plain_name(dotted).partition(".")[0] for dotted in modules.values()}
     wanted = {*product_packages(modules), *({name.partition(".")[0] for name in named} & tops)}
     return [top for top in sorted(wanted) if top and len(_proper(top, modules)) == 1]

@@ -1,6 +1,8 @@
-"""Run contracts by import-linter itself; the inside of a limited child process that has no way into the checkout.
+"""Run contracts by import-linter itself; the inside of a limited child process that has no way into
+the checkout.
 
-It is given packages by their folders and reads their files as text. Request and answer are JSON, see `main`.
+It is given packages by their folders and reads their files as text. Request and answer are JSON,
+see `main`.
 """
 
 from __future__ import annotations
@@ -15,19 +17,23 @@ MEMORY: Final = 4 * 1024**3
 CPU: Final = 300
 """Seconds."""
 _CLASSES: Final = {
-    "forbidden": "ForbiddenContract", "layers": "LayersContract", "independence": "IndependenceContract",
-    "protected": "ProtectedContract", "acyclic_siblings": "AcyclicSiblingsContract",
-}  # fmt: skip
+    "forbidden": "ForbiddenContract",
+    "layers": "LayersContract",
+    "independence": "IndependenceContract",
+    "protected": "ProtectedContract",
+    "acyclic_siblings": "AcyclicSiblingsContract",
+}
 
 
 def main() -> None:
     """Request on stdin, answer on stdout.
 
-    Request: `{"contracts": [{"name", "type", "options", "folders", "externals", "without_type_checking"}]}`.
-    Answer: a list, for each contract `{"broken", "undeclared", "warnings"}`, or `{"options": {key: reason}}`
-    for options that are wrong, `{"failed": reason}` for a contract that can't be checked,
-    `{"unparsed": [path, line]}` or `{"unread": reason}` for a file that stops it.
-    A broken one is `[importer, imported, chain, also]`, a step of a chain `[importer, imported, [line, …]]`.
+    Request: `{"contracts": [{"name", "type", "options", "folders", "externals",
+    "without_type_checking"}]}`. Answer: a list, for each contract `{"broken", "undeclared",
+    "warnings"}`, or `{"options": {key: reason}}` for options that are wrong, `{"failed": reason}`
+    for a contract that can't be checked, `{"unparsed": [path, line]}` or `{"unread": reason}` for a
+    file that stops it. A broken one is `[importer, imported, chain, also]`, a step of a chain
+    `[importer, imported, [line, …]]`.
     """
     # before any other import: grimp and what is read from stdin are bound by the limits too
     _limit()
@@ -36,7 +42,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     from importlinter import configuration
 
-    # a contract's check asks import-linter's settings for a timer, and its import alone does not set them up
+    # a contract's check asks import-linter's settings for a timer, and its import alone does not
+    # set them up
     configuration.configure()
     graphs: dict[str, Any] = {}
     with answer:
@@ -47,9 +54,14 @@ def _limit() -> None:
     import resource
 
     # no core file: it could be as large as the memory
-    for what, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU), (resource.RLIMIT_CORE, 0)):
+    for what, most in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CPU, CPU),
+        (resource.RLIMIT_CORE, 0),
+    ):
         _, hard = resource.getrlimit(what)
-        # setrlimit(2): without privileges a hard limit can only be lowered, so a stricter one of the caller stays
+        # setrlimit(2): without privileges a hard limit can only be lowered, so a stricter one of
+        # the caller stays
         if hard == resource.RLIM_INFINITY or hard > most:
             resource.setrlimit(what, (most, most))
 
@@ -68,7 +80,12 @@ def _judge(contract: dict[str, Any], graphs: dict[str, Any]) -> dict[str, Any]:
     except InvalidContractOptions as wrong:
         return {"options": {key: str(reason) for key, reason in wrong.errors.items()}}
     except ImportError:
-        return {"failed": f"this version of import-linter has no contracts of type {contract['type']}; upgrade it"}
+        return {
+            "failed": (
+                f"this version of import-linter has no contracts of type {contract['type']};"
+                " upgrade it"
+            )
+        }
     except (ValueError, MissingImport) as wrong:
         return {"failed": str(wrong)}
     except Exception as wrong:  # grimp's own
@@ -91,7 +108,9 @@ def _contract(contract: dict[str, Any]) -> Any:
 
 
 def _graph(contract: dict[str, Any], graphs: dict[str, Any]) -> Any:
-    """A graph of one's own for each contract, as checking may change it; an answer where the source can't be read."""
+    """A graph of one's own for each contract, as checking may change it; an answer where the source
+    can't be read.
+    """
     from copy import deepcopy
 
     how = [contract[key] for key in ("folders", "externals", "without_type_checking")]
@@ -120,13 +139,19 @@ def _answer(check: Any, sort: str, graph: Any) -> dict[str, Any]:
             rows += [_row(one["importer"], one["imported"], route) for route in one["routes"]]
     elif sort == "protected":
         for one in metadata["illegal_imports"]:
-            rows += [[link["importer"], one.top_level_module, [_step(link)], []] for link in one.illegal_links]
+            rows += [
+                [link["importer"], one.top_level_module, [_step(link)], []]
+                for link in one.illegal_links
+            ]
     elif sort == "acyclic_siblings":
         for package, pairs in metadata["cycle_breakers_by_package"].items():
             rows += [[package, package, [_details(graph, *pair)], []] for pair in pairs]
     else:
         for one in metadata["invalid_chains"]:
-            rows += [_row(one["downstream_module"], one["upstream_module"], route) for route in one["chains"]]
+            rows += [
+                _row(one["downstream_module"], one["upstream_module"], route)
+                for route in one["chains"]
+            ]
     undeclared = sorted(metadata.get("undeclared_modules", ()))
     if not check.kept and not rows and not undeclared:
         raise ValueError("import-linter calls it broken without a place")
@@ -137,7 +162,12 @@ def _row(importer: str, imported: str, route: Any) -> list[Any]:
     """A chain; import-linter lists alternative first and last steps with some."""
     if isinstance(route, dict):
         also = [*route["extra_firsts"], *route["extra_lasts"]]
-        return [importer, imported, [_step(link) for link in route["chain"]], [_step(link) for link in also]]
+        return [
+            importer,
+            imported,
+            [_step(link) for link in route["chain"]],
+            [_step(link) for link in also],
+        ]
     return [importer, imported, [_step(link) for link in route], []]
 
 

@@ -1,4 +1,6 @@
-"""Check an edit before it is made: does an import that it adds cross a layer? Nothing is recorded or changed."""
+"""Check an edit before it is made: does an import that it adds cross a layer? Nothing is recorded
+or changed.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +47,11 @@ _BARE_NAME: Final = re.compile(r"\s*[\w.]+(\s+as\s+\w+)?\s*,?\s*(#.*)?")
 
 
 def _has_the_same_imports(edit: Edit) -> bool:
-    """Return True where the changed lines alone show that no import is added: most edits need no parser.
+    """Return True where the changed lines alone show that no import is added: most edits need no
+    parser.
 
-    No word `import`, no line that could be a name among others in brackets, and nothing that could turn text into code.
+    No word `import`, no line that could be a name among others in brackets, and nothing that could
+    turn text into code.
     """
     old, new = edit.before.split("\n"), edit.after.split("\n")
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
@@ -67,11 +71,15 @@ def _imports(source: str) -> Iterator[tuple[tuple[int, str, str], int]]:
         if isinstance(node, ast.Import):
             yield from (((0, one.name, ""), node.lineno) for one in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from (((node.level, node.module or "", one.name), node.lineno) for one in node.names)
+            yield from (
+                ((node.level, node.module or "", one.name), node.lineno) for one in node.names
+            )
 
 
 def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the statements of a block and of those in it: an expression holds no import, and is most of a tree."""
+    """Yield the statements of a block and of those in it: an expression holds no import, and is
+    most of a tree.
+    """
     for node in body:
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):
@@ -81,7 +89,8 @@ def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def new_violations(ws: Workspace, edits: Sequence[Edit]) -> tuple[list[Violation], dict[str, str]]:
-    """Return the violations that the imports added by these edits would be, and the titles of their decisions.
+    """Return the violations that the imports added by these edits would be, and the titles of their
+    decisions.
 
     What an exception or the baseline accepts is none. Raises as `run_check`.
     """
@@ -117,9 +126,15 @@ def new_violations(ws: Workspace, edits: Sequence[Edit]) -> tuple[list[Violation
         # by its blob: the index of imports is cached by content
         entries[path] = FileEntry(path, object_id(ws.repo.object_format, b"blob", text), "100644")
     content = Edited(
-        seen.repo, seen.source, tuple(entries[path] for path in sorted(entries)), seen.manifest, seen.baseline,
-        seen.look, seen.before, texts,
-    )  # fmt: skip
+        seen.repo,
+        seen.source,
+        tuple(entries[path] for path in sorted(entries)),
+        seen.manifest,
+        seen.baseline,
+        seen.look,
+        seen.before,
+        texts,
+    )
     manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
     found = survey_imports(ws, content)
     places = {(path, line) for path, some in lines.items() for line in some}

@@ -36,35 +36,55 @@ _DAYS: Final = re.compile(r"([1-9][0-9]{0,3})d")
 
 
 def last_day(until: str, ws: Workspace) -> str:
-    """`30d` or a day as `YYYY-MM-DD`. UsageProblem for anything else, and for a day that is over."""
+    """`30d` or a day as `YYYY-MM-DD`.
+
+    UsageProblem for anything else, and for a day that is over.
+    """
     place, today = "kl arch allow --until", utc_day(ws)
     if days := _DAYS.fullmatch(until):
         return utc_day(ws, int(days[1]))
     try:
-        # the pattern too: since Python 3.11 fromisoformat() reads `20260131` and `2026-W05-6` as well
-        found = date.fromisoformat(until).isoformat() if re.fullmatch(r"\d{4}-\d\d-\d\d", until, re.ASCII) else ""
+        # the pattern too: since Python 3.11 fromisoformat() reads `20260131` and `2026-W05-6` as
+        # well
+        found = (
+            date.fromisoformat(until).isoformat()
+            if re.fullmatch(r"\d{4}-\d\d-\d\d", until, re.ASCII)
+            else ""
+        )
     except ValueError:
         found = ""
     if not found:
-        raise UsageProblem(f"invalid date {until!r}.", place=place, hint="Write 30d, or YYYY-MM-DD.")
+        raise UsageProblem(
+            f"invalid date {until!r}.", place=place, hint="Write 30d, or YYYY-MM-DD."
+        )
     # days as YYYY-MM-DD sort as text
     if found < today:
-        raise UsageProblem(f"{found} is over (today is {today}, UTC).", place=place, hint="Give a day to come.")
+        raise UsageProblem(
+            f"{found} is over (today is {today}, UTC).", place=place, hint="Give a day to come."
+        )
     return found
 
 
 def refuse_unknown(
     manifest: Manifest, crossing: Sequence[Edge], modules: Collection[str], source: str, target: str
 ) -> None:
-    """UsageProblem unless both are layers or modules of `crossing` or `modules`, and not the same."""
+    """UsageProblem unless both are layers or modules of `crossing` or `modules`, and not the
+    same.
+    """
     layers = {layer.name for layer in manifest.layers}
-    known = layers | set(modules) | {end for edge in crossing for end in (edge.importer, edge.imported)}
+    known = (
+        layers | set(modules) | {end for edge in crossing for end in (edge.importer, edge.imported)}
+    )
     for name in (source, target):
         if name not in known:
             hint = suggest_spelling(name, known) or f"Layers: {', '.join(sorted(layers))}."
-            raise UsageProblem(f'"{name}" is neither a layer nor a module here.', place="kl arch allow", hint=hint)
+            raise UsageProblem(
+                f'"{name}" is neither a layer nor a module here.', place="kl arch allow", hint=hint
+            )
     if source == target:
-        raise UsageProblem("FROM and TO are the same.", place="kl arch allow", hint="A layer may import itself.")
+        raise UsageProblem(
+            "FROM and TO are the same.", place="kl arch allow", hint="A layer may import itself."
+        )
 
 
 def refuse_again(manifest: Manifest, source: str, target: str, until: str) -> None:
@@ -72,7 +92,10 @@ def refuse_again(manifest: Manifest, source: str, target: str, until: str) -> No
     for one in manifest.exceptions:
         if (one.source, one.target) == (source, target) and (not one.until or one.until >= until):
             place = f"{manifest.path}:{one.line}"
-            message = f"this is allowed already{f' until {one.until}' if one.until else ', without an end'}."
+            message = (
+                "this is allowed"
+                f" already{f' until {one.until}' if one.until else ', without an end'}."
+            )
             raise UsageProblem(message, place=place, hint="Nothing was written.")
 
 
@@ -83,28 +106,38 @@ def refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target
     hint = "Name the two ends of one that is. See: kl arch check"
     if manifest.indirect == "forbid":
         hint = "An exception excuses no chain: take one import out of the chain. See: kl arch check"
-    message = f"no import that is forbidden leads from {source} to {target}: nothing would be excused."
+    message = (
+        f"no import that is forbidden leads from {source} to {target}: nothing would be excused."
+    )
     raise UsageProblem(message, place="kl arch allow", hint=hint)
 
 
 def decision_id(decision: str, known: Collection[str]) -> str:
     """Return the ID as it was given. UsageProblem for what is none; `known` ones are suggested."""
     if not RECORD_ID.fullmatch(decision):
-        hint = suggest_spelling(decision, known) or "Write it like ADR-0004, or leave it out: then a record is written."
-        raise UsageProblem(f"{decision!r} is no id of a decision.", place="kl arch allow --decision", hint=hint)
+        hint = (
+            suggest_spelling(decision, known)
+            or "Write it like ADR-0004, or leave it out: then a record is written."
+        )
+        raise UsageProblem(
+            f"{decision!r} is no id of a decision.", place="kl arch allow --decision", hint=hint
+        )
     return decision
 
 
-# the line breaks of YAML 1.1 (section 5.4); an editor's `\n` alone would miss where PyYAML starts a new line
+# the line breaks of YAML 1.1 (section 5.4); an editor's `\n` alone would miss where PyYAML starts a
+# new line
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _NOTHING: Final = re.compile("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
 _KEY: Final = "exceptions"
 
 
 def insert_exception(path_name: str, data: bytes, one: Allowance) -> tuple[bytes, int] | None:
-    """The text with the exception in it, and its line; None where no place was found that gives exactly that.
+    """The text with the exception in it, and its line; None where no place was found that gives
+    exactly that.
 
-    The result reads as `data` does, and one exception more. Raises ManifestProblems for a manifest that is invalid.
+    The result reads as `data` does, and one exception more. Raises ManifestProblems for a manifest
+    that is invalid.
     """
     before = _facts(read_manifest(path_name, data))
     mark = len(data) - len(data.removeprefix(b"\xef\xbb\xbf"))
@@ -139,7 +172,9 @@ def _added(before: Any, after: Manifest, one: Allowance) -> int:
     facts = _facts(after)
     wanted = {key: value for key, value in asdict(one).items() if not key.endswith("line")}
     for number, found in enumerate(facts["exceptions"]):
-        rest = facts | {"exceptions": facts["exceptions"][:number] + facts["exceptions"][number + 1 :]}
+        rest = facts | {
+            "exceptions": facts["exceptions"][:number] + facts["exceptions"][number + 1 :]
+        }
         if found == wanted and rest == before:
             return after.exceptions[number].line
     return 0
@@ -180,7 +215,11 @@ def _candidates(text: str, entry: str) -> Iterator[tuple[int, str]]:
         line = f"{indent}  {entry}{'' if found.empty else ','}"
         nothing = _NOTHING.match(text, found.start + 1)
         after = _BREAK.match(text, nothing.end()) if nothing else None
-        yield (after.end(), line + newline) if after else (found.start + 1, f"{newline}{line}{newline}{indent}  ")
+        yield (
+            (after.end(), line + newline)
+            if after
+            else (found.start + 1, f"{newline}{line}{newline}{indent}  ")
+        )
     elif found.kind == "block":
         dash = text[_line_start(text, found.start) : found.start]
         yield _whole_line(text, found.last, f"{dash}- {entry}", newline)
@@ -251,41 +290,69 @@ class AddedException:
 
 
 def add_exception(
-    ws: Workspace, source: str, target: str, until: str, reason: str, decision: str = "", *, accept: bool = False
+    ws: Workspace,
+    source: str,
+    target: str,
+    until: str,
+    reason: str,
+    decision: str = "",
+    *,
+    accept: bool = False,
 ) -> AddedException:
-    """Add an exception from `source` to `target` (modules or layers), and its decision where none is named.
+    """Add an exception from `source` to `target` (modules or layers), and its decision where none
+    is named.
 
-    `until`: `30d` or `YYYY-MM-DD`. UsageProblem for what can't be, ManifestProblems, EnvironmentProblem; then nothing
-    was written.
+    `until`: `30d` or `YYYY-MM-DD`. UsageProblem for what can't be, ManifestProblems,
+    EnvironmentProblem; then nothing was written.
     """
     top = require_repository(ws).top
     seen = load_content(ws)
     if seen.manifest is None:
-        raise UsageProblem("is not there, so nothing is forbidden.", place=MANIFEST, hint="Create one with: kl init")
+        raise UsageProblem(
+            "is not there, so nothing is forbidden.",
+            place=MANIFEST,
+            hint="Create one with: kl init",
+        )
     manifest = read_manifest(MANIFEST, seen.manifest)
     last = last_day(until, ws)
     # it goes into a file that is committed
     why = redact(reason).strip()
     if not any(letter.isalpha() for letter in why):
         what = "--reason has no word in it." if why else "--reason is empty."
-        raise UsageProblem(what, place="kl arch allow", hint="Give the reason, for whoever reads it later.")
+        raise UsageProblem(
+            what, place="kl arch allow", hint="Give the reason, for whoever reads it later."
+        )
     found = survey_imports(ws, seen)
     crossing = list(edges(manifest, found.links_under(manifest), found.modules))
-    refuse_unknown(manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target)
+    refuse_unknown(
+        manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target
+    )
     refuse_again(manifest, source, target, last)
-    fitting = [edge for edge in crossing if not edge.allowed and is_excepted(Allowance(source, target), edge)]
+    fitting = [
+        edge
+        for edge in crossing
+        if not edge.allowed and is_excepted(Allowance(source, target), edge)
+    ]
     refuse_idle(manifest, fitting, source, target)
     known = _records(top)
     # one more than the highest number ever used (requirement A22), not the first free one
-    name = decision_id(decision, known) if decision else next_decision_id(known | _named(manifest) | _ever(ws))
+    name = (
+        decision_id(decision, known)
+        if decision
+        else next_decision_id(known | _named(manifest) | _ever(ws))
+    )
     wanted = Allowance(source, target, last, name)
     made = insert_exception(MANIFEST, seen.manifest, wanted)
     if made is None:
         entry = f"{{from: {source}, to: {target}, until: {last}}}"
-        raise UsageProblem("no place was found for the exception.", place=MANIFEST, hint=f"Add it by hand: {entry}")
+        raise UsageProblem(
+            "no place was found for the exception.", place=MANIFEST, hint=f"Add it by hand: {entry}"
+        )
     record = "" if decision else DECISIONS + decision_file_name(name, source, target)
     files = {path: text for path, text in found.modules.items() if plain_name(text) == source}
-    text = decision_text(name, wanted, why, utc_day(ws), manifest, fitting, sorted(files), accepted=accept)
+    text = decision_text(
+        name, wanted, why, utc_day(ws), manifest, fitting, sorted(files), accepted=accept
+    )
     _write(top, seen.manifest, made[0], record, text)
     remarks = []
     if decision and decision not in known:
@@ -295,12 +362,16 @@ def add_exception(
 
 
 def _named(manifest: Manifest) -> set[str]:
-    """The records that the manifest itself names, wherever they are stored: their numbers are used."""
+    """The records that the manifest itself names, wherever they are stored: their numbers are
+    used.
+    """
     return {one.decision for one in manifest.layers} | {one.decision for one in manifest.exceptions}
 
 
 def _ever(ws: Workspace) -> set[str]:
-    """The id of the highest number that a decision ever had here: files, git's history and branches count."""
+    """The id of the highest number that a decision ever had here: files, git's history and branches
+    count.
+    """
     numbers = used_numbers(ws, ws.kinds["decision"])
     return {f"ADR-{max(numbers):04}"} if numbers else set()
 
@@ -311,20 +382,29 @@ def _records(top: Path) -> set[str]:
 
 
 def _write(top: Path, before: bytes, after: bytes, record: str, text: str) -> None:
-    """The record, then the manifest; neither, if one of them can't be written. No other `kl` writes meanwhile."""
+    """The record, then the manifest; neither, if one of them can't be written. No other `kl` writes
+    meanwhile.
+    """
     path = top / MANIFEST
     try:
         with folder_lock(path.parent):
             _compared_and_written(top, path, before, after, record, text)
     except OSError as error:
-        raise EnvironmentProblem(f"can't be written: {error}.", place=MANIFEST, hint="Nothing was changed.") from error
+        raise EnvironmentProblem(
+            f"can't be written: {error}.", place=MANIFEST, hint="Nothing was changed."
+        ) from error
 
 
-def _compared_and_written(top: Path, path: Path, before: bytes, after: bytes, record: str, text: str) -> None:
+def _compared_and_written(
+    top: Path, path: Path, before: bytes, after: bytes, record: str, text: str
+) -> None:
     state = path.lstat()
     if not stat.S_ISREG(state.st_mode) or read_small(path, within=top) != before:
-        raise EnvironmentProblem("is a link, or changed under way.", place=MANIFEST, hint="Run this again.")
-    # the manifest names the record, so it is written last: a crash leaves a record without a rule, never the reverse
+        raise EnvironmentProblem(
+            "is a link, or changed under way.", place=MANIFEST, hint="Run this again."
+        )
+    # the manifest names the record, so it is written last: a crash leaves a record without a rule,
+    # never the reverse
     if record:
         _folders(top, Path(record).parent)
         if os.path.lexists(top / record):
@@ -343,7 +423,9 @@ def _folders(top: Path, folder: Path) -> None:
     """Make the folders of a record, none of them through a link."""
     for place in [*reversed(folder.parents), folder][1:]:
         if (top / place).is_symlink():
-            raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")
+            raise EnvironmentProblem(
+                "is a link.", place=str(place), hint="Put the folder itself here."
+            )
         # one by one, not parents=True: that would follow a link on the way
         (top / place).mkdir(exist_ok=True)
 
@@ -355,7 +437,9 @@ _MAX_LISTED: Final = 10
 
 def next_decision_id(known: Collection[str]) -> str:
     """The first free id after all known ones: `ADR-0007`."""
-    numbers = [int(one.removeprefix("ADR-")) for one in known if re.fullmatch(r"ADR-[0-9]{4,9}", one)]
+    numbers = [
+        int(one.removeprefix("ADR-")) for one in known if re.fullmatch(r"ADR-[0-9]{4,9}", one)
+    ]
     return f"ADR-{max(numbers, default=0) + 1:04}"
 
 
@@ -378,8 +462,9 @@ def decision_text(
 ) -> str:
     """The record: what is allowed, why, and what it costs.
 
-    `fitting`: the imports of today that it excuses; `files`: those of the module that may import, none for a layer.
-    `accepted`: somebody asked for it to be; else it is proposed, like every other decision.
+    `fitting`: the imports of today that it excuses; `files`: those of the module that may import,
+    none for a layer. `accepted`: somebody asked for it to be; else it is proposed, like every other
+    decision.
     """
     paths = [path for layer in manifest.layers if layer.name == one.source for path in layer.paths]
     title = one_line(f"{one.source} may import {one.target} until {one.until}", 160)
@@ -387,7 +472,10 @@ def decision_text(
     context = [_context(manifest, edge) for edge in fitting[:_MAX_LISTED]]
     if len(fitting) > _MAX_LISTED:
         context.append(f"- and {len(fitting) - _MAX_LISTED} more")
-    listed = "\n".join(context) or f"- nothing of {one.source} imports {one.target} against the rules today"
+    listed = (
+        "\n".join(context)
+        or f"- nothing of {one.source} imports {one.target} against the rules today"
+    )
     return f"""\
 ---
 id: {name}
@@ -424,14 +512,17 @@ def _context(manifest: Manifest, edge: Edge) -> str:
     rule = f"{manifest.path}, {edge.source.name} -> {edge.target.name}"
     behind = f", {edge.source.decision}" if edge.source.decision else ""
     return (
-        f"- `{_code(place)}`: {one_line(edge.importer)} imports {one_line(edge.imported)} ({one_line(rule + behind)})"
+        f"- `{_code(place)}`: {one_line(edge.importer)} imports {one_line(edge.imported)}"
+        f" ({one_line(rule + behind)})"
     )
 
 
 def _paragraphs(reason: str) -> str:
     """A person's text, such that no line of it can end the front matter or start a section."""
     lines = [line.strip() for line in safe_text(reason).split("\n")]
-    return "\n".join(f"\\{line}" if line.startswith(("#", "---", "===", "```")) else line for line in lines)
+    return "\n".join(
+        f"\\{line}" if line.startswith(("#", "---", "===", "```")) else line for line in lines
+    )
 
 
 def _code(text: str) -> str:

@@ -24,7 +24,9 @@ from kl_hooks.model.text import counted, one_line, safe_text
 from kl_hooks.workspace import Workspace
 
 CheckedContent = tuple[str, Verdict | None]
-"""What was looked at (`worktree`, `staged`, a revision), and what was found; None: it has no manifest."""
+"""What was looked at (`worktree`, `staged`, a revision), and what was found; None: it has no
+manifest.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class _Rule:
 _UNJUDGED: Final = _Rule(
     "arch/not-judged",
     "A governed file could not be judged",
-    "Every file of a layer must parse and, where the manifest is exhaustive, every file must belong to a layer: "
-    "what can't be judged must not pass.",
+    "Every file of a layer must parse and, where the manifest is exhaustive, every file must belong"
+    " to a layer: what can't be judged must not pass.",
 )
 _INVALID: Final = _Rule(
     "arch/invalid-rules",
@@ -53,10 +55,12 @@ _INVALID: Final = _Rule(
 _LOOSENED: Final = _Rule(
     "arch/loosened",
     "The rules were loosened",
-    "The commits that are checked also change the manifest or the baseline so that more is allowed than before. "
-    "Review that change by itself; with --trust-ref REV the check fails.",
+    "The commits that are checked also change the manifest or the baseline so that more is allowed"
+    " than before. Review that change by itself; with --trust-ref REV the check fails.",
 )
-_FIX: Final = "Fix the import, or allow it for a while: kl arch allow FROM TO --until 30d --reason TEXT"
+_FIX: Final = (
+    "Fix the import, or allow it for a while: kl arch allow FROM TO --until 30d --reason TEXT"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +120,19 @@ def _rule(one: Violation, verdict: Verdict) -> _Rule:
         + (_FIX if _excusable(one, verdict) else "Fix one import of the chain.")
     )
     title = f"{one.source_layer} must not import {one.target_layer}"
-    return _Rule(f"layers/{one.source_layer}/{one.target_layer}", one_line(title), one_line(text, 1000))
+    return _Rule(
+        f"layers/{one.source_layer}/{one.target_layer}", one_line(title), one_line(text, 1000)
+    )
 
 
 def _excusable(one: Violation, verdict: Verdict) -> bool:
     """True where an import leads directly from layer to layer: an exception excuses no chain."""
     pair = (one.source_layer, one.target_layer)
     found = (*verdict.violations, *verdict.accepted)
-    return any((each.source_layer, each.target_layer) == pair and each.method != INDIRECT_METHOD for each in found)
+    return any(
+        (each.source_layer, each.target_layer) == pair and each.method != INDIRECT_METHOD
+        for each in found
+    )
 
 
 def _finding(one: Violation, rule: _Rule, accepted: bool) -> Finding:
@@ -133,18 +142,33 @@ def _finding(one: Violation, rule: _Rule, accepted: bool) -> Finding:
     message = f"{one.statement}{how}: {rule.title} ({rests}).{hint}"
     weak = one.method == "type-checking import"
     return Finding(
-        rule, one.path, one.line, 0, one_line(message, 1000), one.fingerprint, accepted=accepted, weak=weak
-    )  # fmt: skip
+        rule,
+        one.path,
+        one.line,
+        0,
+        one_line(message, 1000),
+        one.fingerprint,
+        accepted=accepted,
+        weak=weak,
+    )
 
 
 def _breach(one: Breach, verdict: Verdict) -> Finding:
-    """A broken contract, at the first import of the chain; where there is none, at the contract itself."""
+    """A broken contract, at the first import of the chain; where there is none, at the contract
+    itself.
+    """
     behind = _decided(one.decision, verdict)
     text = f"A contract of import-linter ({one.type}). It is defined at {one.rule}" + (
         f", decided in {behind}." if behind else "."
     )
-    rule = _Rule(f"contract/{one.contract}", one_line(f"contract broken: {one.contract}"), one_line(text, 1000))
-    way = " -> ".join([step.importer for step in one.chain[:1]] + [step.imported for step in one.chain])
+    rule = _Rule(
+        f"contract/{one.contract}",
+        one_line(f"contract broken: {one.contract}"),
+        one_line(text, 1000),
+    )
+    way = " -> ".join(
+        [step.importer for step in one.chain[:1]] + [step.imported for step in one.chain]
+    )
     path, _, line = one.rule.rpartition(":")
     if one.chain and one.chain[0].path:
         path, line = one.chain[0].path, str(one.chain[0].lines[0] if one.chain[0].lines else 0)
@@ -154,7 +178,9 @@ def _breach(one: Breach, verdict: Verdict) -> Finding:
 
 def _problem(one: Problem, rule: _Rule) -> Finding:
     mark = digest("problem/1", [one.path, one.message])[:16]
-    return Finding(rule, one.path, one.line, one.column, one_line(f"{one.message} {one.hint}", 1000), mark)
+    return Finding(
+        rule, one.path, one.line, one.column, one_line(f"{one.message} {one.hint}", 1000), mark
+    )
 
 
 def _numbered(found: Iterable[Finding]) -> list[Finding]:
@@ -173,7 +199,8 @@ def _merged_findings(found: Sequence[CheckedContent]) -> list[Finding]:
     merged: dict[tuple[str, int, str], Finding] = {}
     for _, verdict in found:
         for one in findings(verdict) if verdict else ():
-            # no line in the key: of two pushed commits each may have the same import on another line
+            # no line in the key: of two pushed commits each may have the same import on another
+            # line
             merged.setdefault((one.fingerprint, one.number, one.path), one)
     return list(merged.values())
 
@@ -189,30 +216,47 @@ def _shown_path(path: str) -> str:
 
 
 MAX_ANNOTATIONS: Final = 9
-"""GitHub shows ten annotations of a step and drops the others silently: nine, and how many there are."""
+"""GitHub shows ten annotations of a step and drops the others silently: nine, and how many there
+are.
+"""
 
 
 def github(found: Sequence[CheckedContent]) -> list[str]:
-    """The commands, worst first, none for what the baseline accepts; files in no layer are one notice."""
+    """The commands, worst first, none for what the baseline accepts; files in no layer are one
+    notice.
+    """
     new = _worst_first([one for one in _merged_findings(found) if not one.accepted])
     lines = [_command(one) for one in new[:MAX_ANNOTATIONS]]
     if len(new) > MAX_ANNOTATIONS:
         files = counted(len({one.path for one in new}), "file")
-        message = f"{len(new)} findings in {files}; {MAX_ANNOTATIONS} are shown here. All of them: kl arch check"
+        message = (
+            f"{len(new)} findings in {files}; {MAX_ANNOTATIONS} are shown here. All of them: kl"
+            " arch check"
+        )
         lines.append(f"::error title=kl arch check::{_data(message)}")
     if outside := len(_unassigned_files(found)):
-        message = f"{outside} file{'s' * (outside > 1)} in no layer. List them: kl arch check --list-unassigned"
+        message = (
+            f"{outside} file{'s' * (outside > 1)} in no layer. List them: kl arch check"
+            " --list-unassigned"
+        )
         lines.append(f"::notice file={MANIFEST},line=1,title=kl arch check::{_data(message)}")
     return lines
 
 
 def _worst_first(found: list[Finding]) -> list[Finding]:
-    """What could not be judged, then every broken rule once before any twice; what runs before what is only typed."""
+    """What could not be judged, then every broken rule once before any twice; what runs before what
+    is only typed.
+    """
     seen: Counter[str] = Counter()
     ranked = []
     for one in sorted(found, key=lambda x: (x.weak, x.path, x.line)):
         seen[one.rule.id] += 1
-        rank = (one.level == "warning", not one.rule.id.startswith("arch/"), seen[one.rule.id], one.weak)
+        rank = (
+            one.level == "warning",
+            not one.rule.id.startswith("arch/"),
+            seen[one.rule.id],
+            one.weak,
+        )
         ranked.append(((*rank, one.path, one.line), one))
     return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
 
@@ -220,7 +264,10 @@ def _worst_first(found: list[Finding]) -> list[Finding]:
 def _command(one: Finding) -> str:
     place = f"file={_property(_shown_path(one.path))},line={max(one.line, 1)}"
     column = f",col={one.column}" if one.column else ""
-    return f"::{one.level} {place}{column},title={_property(one_line(one.rule.title))}::{_data(one.message)}"
+    return (
+        f"::{one.level}"
+        f" {place}{column},title={_property(one_line(one.rule.title))}::{_data(one.message)}"
+    )
 
 
 def _data(text: str) -> str:
@@ -233,16 +280,23 @@ def _property(text: str) -> str:
 
 
 def gitlab(found: Sequence[CheckedContent]) -> list[dict[str, Any]]:
-    """A list of degradations; what the baseline accepts is of severity `info`. Empty where there is no manifest."""
+    """A list of degradations; what the baseline accepts is of severity `info`. Empty where there is
+    no manifest.
+    """
     rows = [_row(one) for one in _merged_findings(found)]
     outside = len(_unassigned_files(found))
     return rows + ([_unassigned(outside)] if outside else [])
 
 
 def _unassigned(number: int) -> dict[str, Any]:
-    """One row for all files in no layer, under a fingerprint that does not change with their number."""
+    """One row for all files in no layer, under a fingerprint that does not change with their
+    number.
+    """
     return {
-        "description": f"{number} file{'s' * (number > 1)} in no layer. List them: kl arch check --list-unassigned",
+        "description": (
+            f"{number} file{'s' * (number > 1)} in no layer. List them: kl arch check"
+            " --list-unassigned"
+        ),
         "check_name": "arch/unassigned",
         "fingerprint": digest("unassigned/1", [MANIFEST])[:16],
         "severity": "info",
@@ -261,19 +315,26 @@ def _row(one: Finding) -> dict[str, Any]:
 
 
 def _unique(one: Finding) -> str:
-    """GitLab keeps one finding of a fingerprint: further ones get their own, still without a line number."""
+    """GitLab keeps one finding of a fingerprint: further ones get their own, still without a line
+    number.
+    """
     same = one.number == 1
     return one.fingerprint if same else digest("occurrence/1", [one.fingerprint, one.number])[:16]
 
 
 _ROOT: Final = "%SRCROOT%"
-_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SCHEMA: Final = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 
 
 def sarif(found: Sequence[CheckedContent], version: str) -> dict[str, Any]:
-    """A log with a run for each content looked at; `version` is ours. An empty run where there is no manifest."""
+    """A log with a run for each content looked at; `version` is ours. An empty run where there is
+    no manifest.
+    """
     alone = len(found) == 1
-    # up to its last slash the ID is GitHub's category, by which it separates the analyses of one commit
+    # up to its last slash the ID is GitHub's category, by which it separates the analyses of one
+    # commit
     runs = [_run(one, version, "kl/arch/" if alone else f"kl/arch/{one[0]}/") for one in found]
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
 
@@ -301,7 +362,9 @@ def _run(checked: CheckedContent, version: str, category: str) -> dict[str, Any]
     return {
         "tool": {"driver": driver},
         "automationDetails": {"id": category},
-        "originalUriBaseIds": {_ROOT: {"description": {"text": "The top folder of the repository."}}},
+        "originalUriBaseIds": {
+            _ROOT: {"description": {"text": "The top folder of the repository."}}
+        },
         "invocations": [{"executionSuccessful": not (verdict and verdict.invalid)}],
         "columnKind": "unicodeCodePoints",
         "properties": {
@@ -314,12 +377,19 @@ def _run(checked: CheckedContent, version: str, category: str) -> dict[str, Any]
 
 
 def _result(one: Finding, rule: int) -> dict[str, Any]:
-    uri = quote(os.fsencode(one.path), safe="/")  # undecodable bytes are surrogates in a path (PEP 383)
+    uri = quote(
+        os.fsencode(one.path), safe="/"
+    )  # undecodable bytes are surrogates in a path (PEP 383)
     place: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
     if one.line:
-        place["region"] = {"startLine": one.line} | ({"startColumn": one.column} if one.column else {})
+        place["region"] = {"startLine": one.line} | (
+            {"startColumn": one.column} if one.column else {}
+        )
     # GitHub's code scanning compares the first one only, to match the alerts of two uploads
-    marks = {"primaryLocationLineHash": f"{one.fingerprint}:{one.number}", "klFinding/v1": one.fingerprint}
+    marks = {
+        "primaryLocationLineHash": f"{one.fingerprint}:{one.number}",
+        "klFinding/v1": one.fingerprint,
+    }
     result = {
         "ruleId": one.rule.id,
         "ruleIndex": rule,
@@ -344,18 +414,26 @@ _MOST_PLACES: Final = 2
 def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
     """The lines of the diagram; of several contents, everything that was found in any of them.
 
-    `flows` count all imports between layers, forbidden ones too. Without a manifest: a diagram with nothing in it.
+    `flows` count all imports between layers, forbidden ones too. Without a manifest: a diagram with
+    nothing in it.
     """
     verdicts = [verdict for _, verdict in found if verdict]
     if not verdicts:
         return ["flowchart TD", "    %% no .kl/architecture.yaml"]
-    names = list(dict.fromkeys(layer.name for verdict in verdicts for layer in reversed(verdict.manifest.layers)))
+    names = list(
+        dict.fromkeys(
+            layer.name for verdict in verdicts for layer in reversed(verdict.manifest.layers)
+        )
+    )
     # numbered: a layer may be named `end`, a word that breaks a flowchart of Mermaid
     ids = {name: f"l{number}" for number, name in enumerate(names)}
     new = _by_pair(one for verdict in verdicts for one in verdict.violations)
     accepted = _by_pair(one for verdict in verdicts for one in verdict.accepted)
     allowed = {
-        (layer.name, to) for verdict in verdicts for layer in verdict.manifest.layers for to in layer.may_depend_on
+        (layer.name, to)
+        for verdict in verdicts
+        for layer in verdict.manifest.layers
+        for to in layer.may_depend_on
     }
     lines = ["flowchart TD", *(f'    {ids[name]}["{label(name)}"]' for name in names)]
     styles: list[str] = []
@@ -365,7 +443,9 @@ def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
         lines.append(f'    {source} {"-.->" if colour else "-->"}|"{label(text)}"| {target}')
         styles.append(colour)
 
-    for pair in sorted({*flows, *new, *accepted}, key=lambda pair: [names.index(name) for name in pair]):
+    for pair in sorted(
+        {*flows, *new, *accepted}, key=lambda pair: [names.index(name) for name in pair]
+    ):
         count = flows.get(pair, 0)
         left = count - len(new[pair]) - len(accepted[pair])
         if pair in allowed and count:
@@ -382,12 +462,20 @@ def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
     remarks = [*invalid, *(one for verdict in verdicts for one in verdict.loosened)]
     lines += [f"    %% {one_line(str(one), 200)}" for one in remarks]
     outside = len(_unassigned_files(found))
-    return [*lines, *([f"    %% {outside} file{'s' * (outside > 1)} in no layer"] if outside else [])]
+    return [
+        *lines,
+        *([f"    %% {outside} file{'s' * (outside > 1)} in no layer"] if outside else []),
+    ]
 
 
 def label(text: str) -> str:
-    """Text inside the quotes of a label: whatever Mermaid or HTML could take for a sign of its own as its number."""
-    return "".join(sign if sign.isalnum() or sign in " _-." else f"#{ord(sign)};" for sign in one_line(text, 80))
+    """Text inside the quotes of a label: whatever Mermaid or HTML could take for a sign of its own
+    as its number.
+    """
+    return "".join(
+        sign if sign.isalnum() or sign in " _-." else f"#{ord(sign)};"
+        for sign in one_line(text, 80)
+    )
 
 
 def _places(found: Sequence[Violation]) -> str:
@@ -418,13 +506,16 @@ def _numbers(styles: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _layer_flows(ws: Workspace, found: Sequence[CheckedContent]) -> dict[tuple[str, str], int]:
-    """(layer, layer) → number of imports, allowed or not; of several contents the most that any has."""
+    """(layer, layer) → number of imports, allowed or not; of several contents the most that any
+    has.
+    """
     most: Counter[tuple[str, str]] = Counter()
     for source, verdict in found:
         if verdict is not None:
             seen = survey_imports(ws, load_content(ws, source))
             crossing = edges(verdict.manifest, seen.links_under(verdict.manifest), seen.modules)
-            # `|` of two Counters is the larger of each count; `+` would count an import once for each content
+            # `|` of two Counters is the larger of each count; `+` would count an import once for
+            # each content
             most |= Counter((edge.source.name, edge.target.name) for edge in crossing)
     return dict(most)
 
@@ -432,8 +523,11 @@ def _layer_flows(ws: Workspace, found: Sequence[CheckedContent]) -> dict[tuple[s
 _FORMATS: Final = ("json", "sarif", "github", "gitlab", "mermaid")
 
 
-def render_document(ws: Workspace, shape: str, found: Sequence[CheckedContent], lists: bool = False) -> str:
-    """The whole output in one of `_FORMATS`, a newline at its end (empty where there is nothing to report).
+def render_document(
+    ws: Workspace, shape: str, found: Sequence[CheckedContent], lists: bool = False
+) -> str:
+    """The whole output in one of `_FORMATS`, a newline at its end (empty where there is nothing to
+    report).
 
     `lists`: JSON names the files in no layer.
     """
@@ -449,14 +543,25 @@ def render_document(ws: Workspace, shape: str, found: Sequence[CheckedContent], 
     for value, (_, verdict) in zip(values, found, strict=True) if lists else ():
         value["unassigned_files"] = list(verdict.unassigned) if verdict else []
     clean = all(value["clean"] for value in values)
-    return _json(values[0] if len(values) == 1 else {"schema": SCHEMA, "clean": clean, "checks": values})
+    return _json(
+        values[0] if len(values) == 1 else {"schema": SCHEMA, "clean": clean, "checks": values}
+    )
 
 
 def _plain(source: str, verdict: Any) -> dict[str, Any]:
     if verdict is not None:
         return verdict_to_dict(verdict)
-    empty: dict[str, Any] = {key: [] for key in ("violations", "accepted", "contracts", "problems", "warnings")}
-    none: dict[str, Any] = {"manifest": None, "baseline": None, "decisions": {}, "files": 0, "layers": 0, "unjudged": 0}
+    empty: dict[str, Any] = {
+        key: [] for key in ("violations", "accepted", "contracts", "problems", "warnings")
+    }
+    none: dict[str, Any] = {
+        "manifest": None,
+        "baseline": None,
+        "decisions": {},
+        "files": 0,
+        "layers": 0,
+        "unjudged": 0,
+    }
     none |= {"unassigned": 0, "trusted": None, "invalid": False, "loosened": []}
     return {"schema": SCHEMA, "clean": True, "source": source, **none, **empty}
 

@@ -1,8 +1,9 @@
 """The gate of commits and pushes: the layer check as git hooks run it, without the command line.
 
-`kl_hooks.__main__` asks it for every `kl arch check`. It takes only what our git hooks and pre-commit hooks ask for;
-any other argument or setting, and every error, is left to the click command, which has the messages and exit codes.
-Without click and the command line a commit costs 26 ms of CPU less (171 for 197, five files, CPython 3.13).
+`kl_hooks.__main__` asks it for every `kl arch check`. It takes only what our git hooks and
+pre-commit hooks ask for; any other argument or setting, and every error, is left to the click
+command, which has the messages and exit codes. Without click and the command line a commit costs 26
+ms of CPU less (171 for 197, five files, CPython 3.13).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _CLICK_VARIABLES: Final = ("KL_ARCH_", "KL_ROOT", "_KL_COMPLETE")
 
 
 def main(argv: Sequence[str]) -> int | None:
-    """Check what is staged or pushed, print the verdict and return the exit code; None leaves it to the command.
+    """Check what is staged or pushed, print the verdict and return the exit code; None leaves it to
+    the command.
 
     `argv`: behind `kl arch check`. Nothing is printed or read from stdin before None.
     """
@@ -39,12 +41,20 @@ def main(argv: Sequence[str]) -> int | None:
         return None
 
 
-def _check(pushed: bool, quiet: bool, environ: Mapping[str, str]) -> tuple[int, list[str], list[str]] | None:
+def _check(
+    pushed: bool, quiet: bool, environ: Mapping[str, str]
+) -> tuple[int, list[str], list[str]] | None:
     """Return the exit code, the lines for stderr and those for stdout."""
     if pushed and not environ.get("PRE_COMMIT_TO_REF"):
         return None  # the commits are on stdin, which can be read only once
     from kl_hooks.arch.check import CheckOptions, run_check
-    from kl_hooks.arch.content import STAGED, fork_point, manifest_on_disk, pushed_commits, require_repository
+    from kl_hooks.arch.content import (
+        STAGED,
+        fork_point,
+        manifest_on_disk,
+        pushed_commits,
+        require_repository,
+    )
     from kl_hooks.arch.report import output_lines
     from kl_hooks.model.text import brief
     from kl_hooks.workspace import open_workspace
@@ -55,14 +65,19 @@ def _check(pushed: bool, quiet: bool, environ: Mapping[str, str]) -> tuple[int, 
     repo, started = require_repository(ws), time.perf_counter()
     sources = {STAGED: ""}
     if pushed:
-        sources = {rev: since or fork_point(repo, rev) for rev, since in pushed_commits(environ, ()).items()}
+        sources = {
+            rev: since or fork_point(repo, rev)
+            for rev, since in pushed_commits(environ, ()).items()
+        }
     found, remarks = [], list[str]()
     for source, since in sources.items():
         verdict, notes = run_check(ws, source, CheckOptions(since))
         shown = verdict.warnings if verdict and not (quiet and verdict.clean) else ()
         remarks += [*notes, *(f"warning: {one}" for one in shown)]
         found.append((source, verdict))
-    lines = output_lines(found, time.perf_counter() - started, quiet=quiet, on_disk=manifest_on_disk(ws))
+    lines = output_lines(
+        found, time.perf_counter() - started, quiet=quiet, on_disk=manifest_on_disk(ws)
+    )
     clean = all(verdict is None or verdict.clean for _, verdict in found)
     return 0 if clean else 1, [f"kl: {brief(one).replace(chr(10), ' ')}" for one in remarks], lines
 
@@ -70,13 +85,16 @@ def _check(pushed: bool, quiet: bool, environ: Mapping[str, str]) -> tuple[int, 
 def _print(remarks: Sequence[str], lines: Sequence[str]) -> bool:
     """Print to stderr and stdout; False where nobody reads stdout any more."""
     for stream, some in ((sys.stderr, remarks), (sys.stdout, lines)):
-        # a path that is not UTF-8 has lone surrogates (PEP 383), which strict encoding refuses to print
+        # a path that is not UTF-8 has lone surrogates (PEP 383), which strict encoding refuses to
+        # print
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
         try:
             stream.write("".join(f"{line}\n" for line in some))
             stream.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the interpreter can flush at its end
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), 1
+            )  # so that the interpreter can flush at its end
             return False
     return True

@@ -1,12 +1,14 @@
 """The imports of one content of the repository: modules, links, and files that could not be read.
 
-The index of the last check is cached (ADR-0008): of thousands of files only those that changed are read again. It
-is valid for another content as long as the same files are there under the same names.
+The index of the last check is cached (ADR-0008): of thousands of files only those that changed are
+read again. It is valid for another content as long as the same files are there under the same
+names.
 
-Imports that reach a layer through files in no layer are followed, so that such a file does not hide where an
-import leads: `core` imports `shop.facade`, which no layer owns and which imports `shop.web.page`; for the rules
-`core` imports `shop.web.page`. Followed is what the import can mean: `from shop import Page` leads to where
-`shop/__init__.py` gets `Page` from, not to everything else that it imports.
+Imports that reach a layer through files in no layer are followed, so that such a file does not hide
+where an import leads: `core` imports `shop.facade`, which no layer owns and which imports
+`shop.web.page`; for the rules `core` imports `shop.web.page`. Followed is what the import can mean:
+`from shop import Page` leads to where `shop/__init__.py` gets `Page` from, not to everything else
+that it imports.
 """
 
 from __future__ import annotations
@@ -30,7 +32,14 @@ from kl_hooks.arch.layers import (
     layer_lookup,
     namespace_lookup,
 )
-from kl_hooks.code.modules import ModuleIndex, QueriedNames, file_links, imported_names, module_names, plain_name
+from kl_hooks.code.modules import (
+    ModuleIndex,
+    QueriedNames,
+    file_links,
+    imported_names,
+    module_names,
+    plain_name,
+)
 from kl_hooks.code.scanner.parser import unavailable_facts
 from kl_hooks.code.scanner.python import read_imports, scanners_of
 from kl_hooks.config.compile_cache import read_entry, write_entry
@@ -65,20 +74,30 @@ class ImportIndex:
     asks: dict[str, list[str]]
     """Path → those of these names that it imports."""
     links: dict[str, list[Any]]
-    """Path → [target, line, method, confidence, target, …] of its imports of modules of the repository."""
+    """Path → [target, line, method, confidence, target, …] of its imports of modules of the
+    repository.
+    """
 
     def into(self, names: Collection[str]) -> Iterator[Link]:
-        """Yield the imports of the modules of these names (see `plain_name`), in no particular order."""
-        called = {target for flat in self.links.values() for target in flat[0::4]} if names else set()
+        """Yield the imports of the modules of these names (see `plain_name`), in no particular
+        order.
+        """
+        called = (
+            {target for flat in self.links.values() for target in flat[0::4]} if names else set()
+        )
         wanted = {target for target in called if plain_name(target) in names}
         for path, flat in self.links.items() if wanted else ():
             if not wanted.isdisjoint(flat[0::4]):
-                yield from (link for link in self.of(path) if link.target.partition(":")[2] in wanted)
+                yield from (
+                    link for link in self.of(path) if link.target.partition(":")[2] in wanted
+                )
 
     def of(self, path: str) -> Iterator[Link]:
         """The imports of a file, in its order."""
         source, flat = f"namespace:{self.modules[path]}", self.links[path]
-        for target, line, method, confidence in zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True):
+        for target, line, method, confidence in zip(
+            flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True
+        ):
             yield Link(source, "imports", f"namespace:{target}", path, line, method, confidence)
 
     def to_list(self) -> list[Any]:
@@ -95,7 +114,11 @@ def cache_key(root: Path, versions: Iterable[str]) -> str:
 def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
     """Return the cached index; None where there is none, or where it is not whole."""
     found = read_entry(cache_dir, _INDEX_KIND, key)
-    if not isinstance(found, list) or len(found) != 6 or not all(isinstance(one, dict) for one in found):
+    if (
+        not isinstance(found, list)
+        or len(found) != 6
+        or not all(isinstance(one, dict) for one in found)
+    ):
         return None
     index = ImportIndex(*found)
     return index if _is_whole(index) else None
@@ -109,7 +132,8 @@ def _is_whole(index: ImportIndex) -> bool:
         python == index.modules.keys() == index.links.keys()
         and python >= index.errors.keys() | index.asks.keys()
         and all(set(map(type, some.values())) <= {str} for some in texts)
-        # `type() is`, here and below: JSON's `true` passes isinstance(…, int), as bool is a subclass of int
+        # `type() is`, here and below: JSON's `true` passes isinstance(…, int), as bool is a
+        # subclass of int
         and all(type(count) is int and count >= 0 for count in index.asked.values())
         and all(_are_names(names, index.asked) for names in index.asks.values())
         and _are_links(index.links.values())
@@ -125,7 +149,9 @@ def _are_links(some: Iterable[Any]) -> bool:
     if not set(map(type, some)) <= {list} or any(len(flat) % 4 for flat in some):
         return False
     sorts = list(map(type, chain.from_iterable(some)))
-    return set(sorts[0::4]) | set(sorts[2::4]) <= {str} and set(sorts[1::4]) | set(sorts[3::4]) <= {int}
+    return set(sorts[0::4]) | set(sorts[2::4]) <= {str} and set(sorts[1::4]) | set(sorts[3::4]) <= {
+        int
+    }
 
 
 def save_index(cache_dir: Path, key: str, index: ImportIndex) -> None:
@@ -148,7 +174,9 @@ def changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[Fi
 
 
 def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _FactsByPath) -> bool:
-    """Add the facts of changed files; False (the index is useless then) where modules may have other names now."""
+    """Add the facts of changed files; False (the index is useless then) where modules may have
+    other names now.
+    """
     before = {name for name, count in index.asked.items() if count}
     for path, one in facts.items():
         mine = imported_names([one])
@@ -157,7 +185,8 @@ def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
         index.asks[path] = [name for name in index.asked if name in mine]
         for name in index.asks[path]:
             index.asked[name] += 1
-    # such a name decides about the dotted names of modules, so links of unchanged files may differ too (ADR-0008)
+    # such a name decides about the dotted names of modules, so links of unchanged files may differ
+    # too (ADR-0008)
     if before != {name for name, count in index.asked.items() if count}:
         return False
     known, files = ModuleIndex(index.modules), paths_by_module(index.modules)
@@ -174,7 +203,10 @@ def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportInde
     """From the facts of all Python files among the entries."""
     asked = QueriedNames(imported_names(facts.values()))
     modules = module_names([entry.path for entry in entries], asked)
-    asks = {path: [name for name in imported_names([one]) if name in asked.answers] for path, one in facts.items()}
+    asks = {
+        path: [name for name in imported_names([one]) if name in asked.answers]
+        for path, one in facts.items()
+    }
     counts = Counter(name for names in asks.values() for name in names)
     known, files = ModuleIndex(modules), paths_by_module(modules)
     return ImportIndex(
@@ -192,7 +224,9 @@ def paths_by_module(modules: Mapping[str, str]) -> dict[str, str]:
     return {dotted: path for path, dotted in modules.items()}
 
 
-def _links(path: str, facts: Mapping[str, Any], known: ModuleIndex, files: Mapping[str, str]) -> list[Any]:
+def _links(
+    path: str, facts: Mapping[str, Any], known: ModuleIndex, files: Mapping[str, str]
+) -> list[Any]:
     flat: list[Any] = []
     for link in file_links(path, facts["imports"], known):
         target = link.target.partition(":")[2]
@@ -218,18 +252,36 @@ def cached_imports(
     """
     memory = read_entry(cache_dir, _RECENT_KIND, key) if cache_dir else None
     memory = memory if isinstance(memory, dict) else {}
-    known = {entry.path: facts for entry in entries if (facts := _facts(memory.get(entry.path), entry.blob))}
-    fresh = read([entry for entry in entries if entry.path not in known]) if len(known) < len(entries) else {}
+    known = {
+        entry.path: facts
+        for entry in entries
+        if (facts := _facts(memory.get(entry.path), entry.blob))
+    }
+    fresh = (
+        read([entry for entry in entries if entry.path not in known])
+        if len(known) < len(entries)
+        else {}
+    )
     found = {**known, **fresh}
     if cache_dir and fresh:
-        rows = {e.path: [e.blob, found[e.path]["error"], found[e.path]["imports"]] for e in entries if e.path in found}
+        rows = {
+            e.path: [e.blob, found[e.path]["error"], found[e.path]["imports"]]
+            for e in entries
+            if e.path in found
+        }
         write_entry(cache_dir, _RECENT_KIND, key, rows)
     return found
 
 
 def _facts(one: Any, blob: str) -> _FileFacts | None:
     """The cached facts of a file; None for another content, or where they are not whole."""
-    if type(one) is not list or len(one) != 3 or one[0] != blob or type(one[1]) is not str or type(one[2]) is not list:
+    if (
+        type(one) is not list
+        or len(one) != 3
+        or one[0] != blob
+        or type(one[1]) is not str
+        or type(one[2]) is not list
+    ):
         return None
     whole = all(type(row) is list and tuple(map(type, row)) == _ROW for row in one[2])
     return {"error": one[1], "imports": one[2]} if whole else None
@@ -243,9 +295,11 @@ class _LazyFacts(Mapping[str, dict[str, Any]]):
     """Path → facts, of all entries."""
 
     def __init__(
-        self, known: Mapping[str, dict[str, Any]], entries: Mapping[str, FileEntry],
+        self,
+        known: Mapping[str, dict[str, Any]],
+        entries: Mapping[str, FileEntry],
         read: Callable[[Sequence[FileEntry]], dict[str, Any]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._known, self._entries, self._read = dict(known), entries, read
         self._asked = 0
 
@@ -253,7 +307,11 @@ class _LazyFacts(Mapping[str, dict[str, Any]]):
         if path not in self._known:
             entry = self._entries[path]
             self._asked += 1
-            some = [entry] if self._asked <= _FEW else [e for p, e in self._entries.items() if p not in self._known]
+            some = (
+                [entry]
+                if self._asked <= _FEW
+                else [e for p, e in self._entries.items() if p not in self._known]
+            )
             self._known.update(self._read(some))
         return self._known[path]
 
@@ -265,9 +323,13 @@ class _LazyFacts(Mapping[str, dict[str, Any]]):
         return len(self._entries)
 
 
-_DEFINED: Final = re.compile(rb"^(?:async def|def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]+)?=", re.MULTILINE)
+_DEFINED: Final = re.compile(
+    rb"^(?:async def|def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]+)?=", re.MULTILINE
+)
 _Step = tuple[str, str]
-"""(file, name taken from it; `*`: everything; empty: nothing but the module, by a file of the same package)"""
+"""(file, name taken from it; `*`: everything; empty: nothing but the module, by a file of the same
+package)
+"""
 
 
 def _imports_through(
@@ -276,11 +338,13 @@ def _imports_through(
     is_wanted: Callable[[Layer, Layer], bool],
     manifest: Manifest,
 ) -> list[Link]:
-    """Return an import for each statement in a layer that reaches another layer through files in no layer.
+    """Return an import for each statement in a layer that reaches another layer through files in no
+    layer.
 
-    `manifest`: whether imports for type checkers count, and which names belong to layers. `layers`: path → layer of
-    every Python file. `is_wanted(source, target)`: whether such an import is asked for. Of several modules of one
-    layer that a statement reaches, the nearest is named, then the first by name.
+    `manifest`: whether imports for type checkers count, and which names belong to layers. `layers`:
+    path → layer of every Python file. `is_wanted(source, target)`: whether such an import is asked
+    for. Of several modules of one layer that a statement reaches, the nearest is named, then the
+    first by name.
     """
     if None not in layers.values():
         return []
@@ -288,7 +352,9 @@ def _imports_through(
 
 
 class _Follower:
-    """Follow imports from layer to layer through the files between; each file's own imports are read once."""
+    """Follow imports from layer to layer through the files between; each file's own imports are
+    read once.
+    """
 
     def __init__(
         self,
@@ -310,8 +376,12 @@ class _Follower:
         for path, source in sorted(self._layers.items()):
             if source is None:
                 continue
-            # most files import none of these, and making Links of all imports would cost more than the check
-            if all(self._file_between(target) is None for target in self._survey.index.links[path][0::4]):
+            # most files import none of these, and making Links of all imports would cost more than
+            # the check
+            if all(
+                self._file_between(target) is None
+                for target in self._survey.index.links[path][0::4]
+            ):
                 continue
             for link in self._survey.index.of(path):
                 typed = self._ignores_types and link.method == TYPE_CHECKING_METHOD
@@ -325,14 +395,20 @@ class _Follower:
     def _file_between(self, dotted: str) -> str | None:
         if dotted not in self._file:
             file = file_of(dotted, self._files)
-            owned = file is None or self._layers[file] is not None or self._layer_of_name(plain_name(dotted))
+            owned = (
+                file is None
+                or self._layers[file] is not None
+                or self._layer_of_name(plain_name(dotted))
+            )
             self._file[dotted] = None if owned else file
         return self._file[dotted]
 
     def _from(self, link: Link, source: Layer) -> Iterator[Link]:
         file = self._between(link)
         by_name = {layer.name: layer for layer in self._layers.values() if layer is not None}
-        wanted = {name for name in self._reach(file or "") if self._is_wanted(source, by_name[name])}
+        wanted = {
+            name for name in self._reach(file or "") if self._is_wanted(source, by_name[name])
+        }
         if not wanted:
             return  # cheap: names are looked at only where it matters
         nearest: dict[str, tuple[int, str, tuple[str, ...]]] = {}
@@ -342,7 +418,15 @@ class _Follower:
         for name in sorted(nearest.keys() & wanted):
             _, target, places = nearest[name]
             method = THROUGH_METHOD + " -> ".join(places)
-            yield Link(link.source, "imports", f"namespace:{target}", link.path, link.line, method, link.confidence)
+            yield Link(
+                link.source,
+                "imports",
+                f"namespace:{target}",
+                link.path,
+                link.line,
+                method,
+                link.confidence,
+            )
 
     def _reach(self, start: str) -> frozenset[str]:
         """The layers that a file in no layer reaches at all, whatever is taken from it."""
@@ -367,7 +451,11 @@ class _Follower:
 
     def _taken(self, link: Link, file: str) -> set[_Step]:
         """The names that the statement behind an import imports from the file."""
-        rows = [row for row in self._survey.rows(link.path) if row[3] == link.line and row[4] == link.method]
+        rows = [
+            row
+            for row in self._survey.rows(link.path)
+            if row[3] == link.line and row[4] == link.method
+        ]
         return {step for row in rows for step in self._steps(link.path, row) if step[0] == file}
 
     def _steps(self, path: str, row: Sequence[Any]) -> Iterator[_Step]:
@@ -381,7 +469,9 @@ class _Follower:
                 yield between, ("" if inside else "*") if whole else str(row[1])
 
     def _layers_of(self, start: _Step) -> dict[str, tuple[int, str, tuple[str, ...]]]:
-        """Layer → (number of steps, module, places) of the nearest module of it that is reached, by breadth first."""
+        """Layer → (number of steps, module, places) of the nearest module of it that is reached, by
+        breadth first.
+        """
         if start in self._found:
             return self._found[start]
         found: dict[str, tuple[int, str, tuple[str, ...]]] = {}
@@ -407,8 +497,8 @@ class _Follower:
     def _rows_behind(self, file: str, name: str) -> Iterable[Sequence[Any]]:
         """The imports of a file that may be behind a name taken from it.
 
-        A package by itself (`import shop` in a file of `shop`, or a name that `shop/__init__.py` defines) leads
-        nowhere: that file runs with every import of the package anyway.
+        A package by itself (`import shop` in a file of `shop`, or a name that `shop/__init__.py`
+        defines) leads nowhere: that file runs with every import of the package anyway.
         """
         rows = [row for row in self._survey.rows(file) if row[4] != TYPE_CHECKING_METHOD]
         binding = [row for row in rows if name in bound_names(row)]
@@ -418,7 +508,8 @@ class _Follower:
             return rows
         if not name or name in self._defined(file):
             return []
-        # the rest of a statement over several lines is not stored: a name given with `as` there is not known
+        # the rest of a statement over several lines is not stored: a name given with `as` there is
+        # not known
         return [row for row in rows if row[1] == "*"] or rows
 
     def _defined(self, file: str) -> set[str]:
@@ -427,7 +518,9 @@ class _Follower:
 
 
 def bound_names(row: Sequence[Any]) -> set[str]:
-    """The names that an import may bind: the one given with `as`, and its own where it is written without."""
+    """The names that an import may bind: the one given with `as`, and its own where it is written
+    without.
+    """
     imported, statement = re.escape(str(row[1] or row[0])), str(row[5]).partition("import")[2]
     renamed = set(re.findall(rf"\b{imported}\s+as\s+(\w+)", statement))
     plain = not renamed or re.search(rf"\b{imported}\b(?!\s+as\b)", statement)
@@ -435,14 +528,24 @@ def bound_names(row: Sequence[Any]) -> set[str]:
 
 
 class _Where(dict[str, str | None]):
-    """Dotted name → name of the layer that it belongs to, by a namespace or by its file; None: to none."""
+    """Dotted name → name of the layer that it belongs to, by a namespace or by its file; None: to
+    none.
+    """
 
-    def __init__(self, modules: Mapping[str, str], layers: Mapping[str, Layer | None], manifest: Manifest) -> None:
-        self._files, self._layers, self._named = paths_by_module(modules), layers, namespace_lookup(manifest.layers)
+    def __init__(
+        self, modules: Mapping[str, str], layers: Mapping[str, Layer | None], manifest: Manifest
+    ) -> None:
+        self._files, self._layers, self._named = (
+            paths_by_module(modules),
+            layers,
+            namespace_lookup(manifest.layers),
+        )
 
     def __missing__(self, dotted: str) -> str | None:
         file = file_of(dotted, self._files)
-        layer = self._named(plain_name(dotted)) or (self._layers[file] if file is not None else None)
+        layer = self._named(plain_name(dotted)) or (
+            self._layers[file] if file is not None else None
+        )
         name = self[dotted] = layer.name if layer else None
         return name
 
@@ -480,20 +583,27 @@ class Survey:
 
     def target(self, path: str, row: Sequence[Any]) -> str:
         """The module that an import of a file leads to; empty for itself, or out of its package."""
-        return next((split_id(link.target)[1] for link in file_links(path, [row], self.known())), "")
+        return next(
+            (split_id(link.target)[1] for link in file_links(path, [row], self.known())), ""
+        )
 
     def links_under(self, manifest: Manifest) -> tuple[Link, ...]:
-        """`links`, and those that only a manifest makes: into its namespaces, and forbidden ones through no layer."""
+        """`links`, and those that only a manifest makes: into its namespaces, and forbidden ones
+        through no layer.
+        """
         layer_of = layer_lookup(manifest.layers)
         layers = {path: layer_of(path) for path in self.modules}
         return (*self.links, *self._outside(manifest, layers), *self._through(manifest, layers))
 
     def forbidden(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
-        """Those of `links_under` that lead from one layer into another that it may not depend on: mostly none.
+        """Those of `links_under` that lead from one layer into another that it may not depend on:
+        mostly none.
 
         `layers`: path → layer of every Python file.
         """
-        direct = self._leading(manifest, layers, lambda source: (None, source.name, *source.may_depend_on))
+        direct = self._leading(
+            manifest, layers, lambda source: (None, source.name, *source.may_depend_on)
+        )
         return (*direct, *self._outside(manifest, layers), *self._through(manifest, layers))
 
     def crossing(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
@@ -501,7 +611,9 @@ class Survey:
         return self._leading(manifest, layers, lambda source: (None, source.name))
 
     def _through(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> list[Link]:
-        """The forbidden imports that lead through files in no layer; with `indirect: forbid` those are chains."""
+        """The forbidden imports that lead through files in no layer; with `indirect: forbid` those
+        are chains.
+        """
         if manifest.indirect == "forbid" or manifest.unassigned_imports == "ignore":
             return []
 
@@ -511,8 +623,11 @@ class Survey:
         return self.through(layers, is_wanted, manifest)
 
     def through(
-        self, layers: Mapping[str, Layer | None], is_wanted: Callable[[Layer, Layer], bool], manifest: Manifest
-    ) -> list[Link]:  # fmt: skip
+        self,
+        layers: Mapping[str, Layer | None],
+        is_wanted: Callable[[Layer, Layer], bool],
+        manifest: Manifest,
+    ) -> list[Link]:
         """Return the imports through files in no layer, see `_imports_through`."""
         return _imports_through(self, layers, is_wanted, manifest)
 
@@ -535,8 +650,14 @@ class Survey:
         layers: Mapping[str, Layer | None],
         passed_over: Callable[[Layer], Iterable[str | None]],
     ) -> tuple[Link, ...]:
-        """The links into a layer that is not among those `passed_over` for the layer they come from."""
-        where, found, known = _Where(self.modules, layers, manifest), list[Link](), dict[str, frozenset[str | None]]()
+        """The links into a layer that is not among those `passed_over` for the layer they come
+        from.
+        """
+        where, found, known = (
+            _Where(self.modules, layers, manifest),
+            list[Link](),
+            dict[str, frozenset[str | None]](),
+        )
         for path, flat in self.index.links.items():
             source = layers[path]
             if source is None:
@@ -554,7 +675,9 @@ class Survey:
         return next((str(row[5]) for row in self._rows(link)), "")
 
     def kind(self, link: Link) -> str:
-        """What the import is needed for in its file: `unused`, `annotations` or `needed` (see `import_use`)."""
+        """What the import is needed for in its file: `unused`, `annotations` or `needed` (see
+        `import_use`).
+        """
         from kl_hooks.code.import_edits import NEEDED, NOTED, UNUSED, mention
 
         if is_through(link.method):
@@ -591,7 +714,9 @@ class Survey:
         return behind.get(link.target, [])
 
     def _lines(self, path: str) -> dict[int, list[Sequence[Any]]]:
-        """Line → the imports of a file on it; grouped once, since a file may have thousands of violations."""
+        """Line → the imports of a file on it; grouped once, since a file may have thousands of
+        violations.
+        """
         key = ("lines", path)
         if key not in self._memory:
             found: dict[int, list[Sequence[Any]]] = {}
@@ -602,7 +727,9 @@ class Survey:
         return lines
 
     def source(self, path: str) -> Source | None:
-        """The parsed file; None where it can't be read or parsed. For files with violations: each is remembered."""
+        """The parsed file; None where it can't be read or parsed. For files with violations: each
+        is remembered.
+        """
         from kl_hooks.code.import_edits import Source, parsed
 
         key = ("source", path)
@@ -626,9 +753,13 @@ class Survey:
 
 
 def survey_imports(ws: Workspace, content: Content) -> Survey:
-    """Read the imports of `content`. Database and cache only make it faster: their failure is a note, or nothing."""
+    """Read the imports of `content`. Database and cache only make it faster: their failure is a
+    note, or nothing.
+    """
     scanners, notes = scanners_of(ws), list[str]()
-    store = ws.store if ws.initialized else None  # a look at a repository without .kl/ leaves nothing
+    store = (
+        ws.store if ws.initialized else None
+    )  # a look at a repository without .kl/ leaves nothing
     cache = ws.state.cache if ws.initialized else None
     key = cache_key(ws.root, [scanner.version for scanner in scanners])
 
@@ -638,10 +769,14 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
         return facts_of(store, entries, content.read, scanners, symbols=False, warn=notes.append)
 
     def look(entries: Sequence[FileEntry]) -> dict[str, Any]:
-        """What is asked for first: the imports alone, where that is sooner than asking the store."""
+        """What is asked for first: the imports alone, where that is sooner than asking the
+        store.
+        """
         if len(entries) > MAX_REREAD:
             return read(entries)
-        found = cached_imports(cache, key, entries, lambda some: read_imports(some, content.read, scanners))
+        found = cached_imports(
+            cache, key, entries, lambda some: read_imports(some, content.read, scanners)
+        )
         return {entry.path: found.get(entry.path) or unavailable_facts() for entry in entries}
 
     python = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
@@ -652,7 +787,8 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
     if index is None or anew:
         facts = read(list(python.values()))
         index = build_index(content.entries, facts)
-    # an ordinary check writes nothing: a few changed files are in the cache of imports already (ADR-0008, ADR-0012)
+    # an ordinary check writes nothing: a few changed files are in the cache of imports already
+    # (ADR-0008, ADR-0012)
     if cache and (anew or len(fresh or ()) > MAX_REREAD):
         save_index(cache, key, index)
     unread = sorted(_unread(path, error) for path, error in index.errors.items())

@@ -53,14 +53,22 @@ class ImportedConfig:
 
     def manifest_text(self) -> str:
         """The text of `.kl/architecture.yaml`; reading it back gives what was found."""
-        lines = [f"# From {_comment(self.origin)} by kl arch import. Review it, then see: kl arch check"]
+        lines = [
+            f"# From {_comment(self.origin)} by kl arch import. Review it, then see: kl arch check"
+        ]
         lines += [f"# Not translated: {_comment(line)}" for line in self.left]
         lines += ["version: 1", ""]
         if self.layers:
             lines.append("layers:")
             for layer in self.layers:
-                lines += [*_origin_comment(self, layer.name), f"  - name: {yaml_quoted(layer.name)}"]
-                lines += [*_option_lines("paths", layer.paths), *_option_lines("may_depend_on", layer.may_depend_on)]
+                lines += [
+                    *_origin_comment(self, layer.name),
+                    f"  - name: {yaml_quoted(layer.name)}",
+                ]
+                lines += [
+                    *_option_lines("paths", layer.paths),
+                    *_option_lines("may_depend_on", layer.may_depend_on),
+                ]
             lines += [
                 "",
                 f"type_checking_imports: {self.type_checking_imports}",
@@ -71,10 +79,13 @@ class ImportedConfig:
         if self.exceptions:
             lines.append("exceptions:")
             lines += [
-                f"  - {{from: {yaml_quoted(one.source)}, to: {yaml_quoted(one.target)}}}" for one in self.exceptions
+                f"  - {{from: {yaml_quoted(one.source)}, to: {yaml_quoted(one.target)}}}"
+                for one in self.exceptions
             ]
         if self.contracts:
-            lines += ["", "contracts:  # run by import-linter itself"] if self.layers else ["contracts:"]
+            lines += (
+                ["", "contracts:  # run by import-linter itself"] if self.layers else ["contracts:"]
+            )
             for contract in self.contracts:
                 lines += [*_origin_comment(self, contract.name), *_contract_lines(contract)]
         if not self.layers and not self.contracts:
@@ -96,10 +107,20 @@ def _contract_lines(contract: Contract) -> Iterable[str]:
 def _option_lines(key: str, value: str | tuple[str, ...]) -> list[str]:
     """A key with a text or a list: on one line where it fits, else one word a line."""
     if isinstance(value, str):
-        plain = value.lower() if value in ("True", "False") else value if value.isdecimal() else yaml_quoted(value)
+        plain = (
+            value.lower()
+            if value in ("True", "False")
+            else value
+            if value.isdecimal()
+            else yaml_quoted(value)
+        )
         return [f"    {key}: {plain}"]
     line = f"    {key}: [" + ", ".join(yaml_quoted(word) for word in value) + "]"
-    return [line] if len(line) <= _WIDTH else [f"    {key}:", *(f"      - {yaml_quoted(word)}" for word in value)]
+    return (
+        [line]
+        if len(line) <= _WIDTH
+        else [f"    {key}:", *(f"      - {yaml_quoted(word)}" for word in value)]
+    )
 
 
 def _origin_comment(found: ImportedConfig, name: str) -> list[str]:
@@ -112,9 +133,22 @@ def _comment(line: str) -> str:
 
 ROOT: Final = "<root>"
 _READ: Final = (
-    "source_roots", "modules", "layers", "layers_explicit_depends_on", "root_module", "ignore_type_checking_imports",
-)  # fmt: skip
-_SILENT: Final = ("exact", "cache", "rules", "external", "disable_logging", "respect_gitignore", "use_regex_matching")
+    "source_roots",
+    "modules",
+    "layers",
+    "layers_explicit_depends_on",
+    "root_module",
+    "ignore_type_checking_imports",
+)
+_SILENT: Final = (
+    "exact",
+    "cache",
+    "rules",
+    "external",
+    "disable_logging",
+    "respect_gitignore",
+    "use_regex_matching",
+)
 """What changes nothing about imports between modules."""
 
 
@@ -132,11 +166,15 @@ class _Module:
 
 
 def read_tach(path_name: str, text: bytes, files: Sequence[str]) -> ImportedConfig:
-    """The modules as layers. `files`: the Python files of the repository. Problems for a file that is no TOML."""
+    """The modules as layers. `files`: the Python files of the repository. Problems for a file that
+    is no TOML.
+    """
     try:
         config = tomllib.loads(text.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Problems([Problem(path_name, 0, 0, f"can't be read: {' '.join(str(error).split())}.")]) from error
+        raise Problems(
+            [Problem(path_name, 0, 0, f"can't be read: {' '.join(str(error).split())}.")]
+        ) from error
     left: list[str] = _not_ours(config)
     base = path_name.rpartition("/")[0]
     roots = [_folder(f"{base}/{root}") for root in _texts(config.get("source_roots", ["."]))]
@@ -152,12 +190,25 @@ def read_tach(path_name: str, text: bytes, files: Sequence[str]) -> ImportedConf
                     left.append(f'the module "{name}": it has no files here')
     _root(config, modules, roots)
     explicit = bool(config.get("layers_explicit_depends_on"))
-    order = [str(one.get("name", "")) if isinstance(one, dict) else str(one) for one in config.get("layers", [])]
+    order = [
+        str(one.get("name", "")) if isinstance(one, dict) else str(one)
+        for one in config.get("layers", [])
+    ]
     made = tuple(_layer(one, modules, order, explicit) for one in modules.values())
-    comments = {layer.name: f'{path_name}: module "{name}"' for layer, name in zip(made, modules, strict=True)}
+    comments = {
+        layer.name: f'{path_name}: module "{name}"'
+        for layer, name in zip(made, modules, strict=True)
+    }
     mode = "enforce" if config.get("ignore_type_checking_imports") is False else "ignore"
-    return ImportedConfig(path_name, made, (), mode, comments=comments, unassigned_imports="ignore",
-                    left=tuple(dict.fromkeys(left)))  # fmt: skip
+    return ImportedConfig(
+        path_name,
+        made,
+        (),
+        mode,
+        comments=comments,
+        unassigned_imports="ignore",
+        left=tuple(dict.fromkeys(left)),
+    )
 
 
 def _not_ours(config: Mapping[str, Any]) -> list[str]:
@@ -174,7 +225,9 @@ def _not_ours(config: Mapping[str, Any]) -> list[str]:
     return left
 
 
-def _module(name: str, paths: tuple[str, ...], entry: Mapping[str, Any], left: list[str]) -> _Module:
+def _module(
+    name: str, paths: tuple[str, ...], entry: Mapping[str, Any], left: list[str]
+) -> _Module:
     for key in ("visibility", "depends_on_external", "cannot_depend_on_external", "strict"):
         if entry.get(key) not in (None, False, ["*"]):
             left.append(f'"{key}" of the module "{name}"')
@@ -194,12 +247,18 @@ def _root(config: Mapping[str, Any], modules: dict[str, _Module], roots: Sequenc
     if config.get("root_module", "ignore") == "ignore":
         modules.pop(ROOT, None)
     elif ROOT not in modules:
-        modules[ROOT] = _Module(ROOT, tuple(root or "./" for root in roots), (), (), "", False, False)
+        modules[ROOT] = _Module(
+            ROOT, tuple(root or "./" for root in roots), (), (), "", False, False
+        )
 
 
-def _layer(one: _Module, modules: Mapping[str, _Module], order: Sequence[str], explicit: bool) -> Layer:
+def _layer(
+    one: _Module, modules: Mapping[str, _Module], order: Sequence[str], explicit: bool
+) -> Layer:
     allowed = tuple(
-        _name(other) for name, other in modules.items() if name != one.name and _may(one, other, order, explicit)
+        _name(other)
+        for name, other in modules.items()
+        if name != one.name and _may(one, other, order, explicit)
     )
     return Layer(_name(one), one.paths, allowed, 0)
 
@@ -247,7 +306,9 @@ def _expanded(pattern: str, roots: Sequence[str], files: Sequence[str]) -> list[
             if file.startswith(root) and file.endswith(".py"):
                 parts = file[len(root) : -len(".py")].split("/")
                 names.update(".".join(parts[:n]) for n in range(1, len(parts) + 1))
-    return sorted(name for name in names if _matches(pattern, name) and not name.endswith("__init__"))
+    return sorted(
+        name for name in names if _matches(pattern, name) and not name.endswith("__init__")
+    )
 
 
 def _paths(name: str, roots: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
@@ -274,22 +335,35 @@ def _texts(values: Any) -> list[str]:
 
 
 _SECTION: Final = "importlinter"
-_KNOWN: Final = ("root_package", "root_packages", "include_external_packages", "exclude_type_checking_imports")
+_KNOWN: Final = (
+    "root_package",
+    "root_packages",
+    "include_external_packages",
+    "exclude_type_checking_imports",
+)
 _SHOWN_ONLY: Final = ("show_timings",)
 """Options that change no verdict."""
 
 
 def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
-    """Every contract in its own words; None where the file has none of import-linter's. Problems for a broken file.
+    """Every contract in its own words; None where the file has none of import-linter's. Problems
+    for a broken file.
 
     All contracts stay contracts here; which may become layers is another question (`layered`).
     """
     try:
         decoded = text.decode("utf-8")
         read = _toml(decoded) if path_name.endswith(".toml") else _ini(decoded)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, configparser.Error, RecursionError) as error:
+    except (
+        UnicodeDecodeError,
+        tomllib.TOMLDecodeError,
+        configparser.Error,
+        RecursionError,
+    ) as error:
         message = f"can't be read: {' '.join(str(error).split())}."
-        raise Problems([Problem(path_name, getattr(error, "lineno", 0) or 0, 0, message)]) from error
+        raise Problems(
+            [Problem(path_name, getattr(error, "lineno", 0) or 0, 0, message)]
+        ) from error
     if read is None:
         return None
     session, contracts = read
@@ -298,7 +372,9 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
         if CUSTOM_TYPE in session
         else []
     )
-    left += [f'the option "{key}"' for key in session if key not in (*_KNOWN, *_SHOWN_ONLY, CUSTOM_TYPE)]
+    left += [
+        f'the option "{key}"' for key in session if key not in (*_KNOWN, *_SHOWN_ONLY, CUSTOM_TYPE)
+    ]
     roots = _words(session.get("root_packages") or session.get("root_package") or [])
     made: list[Contract] = []
     comments: dict[str, str] = {}
@@ -307,9 +383,13 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
         if contract is not None:
             externals, checking = (_true(session.get(key)) for key in _KNOWN[2:])
             made.append(
-                replace(contract, root_packages=roots, include_external_packages=externals,
-                        exclude_type_checking_imports=checking)
-            )  # fmt: skip
+                replace(
+                    contract,
+                    root_packages=roots,
+                    include_external_packages=externals,
+                    exclude_type_checking_imports=checking,
+                )
+            )
             comments[contract.name] = f"{path_name}: contract {raw.get('id') or number}"
     # import-linter looks at imports under TYPE_CHECKING by default; our default is the opposite
     mode = "ignore" if _true(session.get(_KNOWN[3])) else "enforce"
@@ -322,7 +402,9 @@ def _toml(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
     if not isinstance(session, dict) or not session:
         return None
     contracts = session.pop("contracts", [])
-    return session, [one for one in contracts if isinstance(one, dict)] if isinstance(contracts, list) else []
+    return session, [one for one in contracts if isinstance(one, dict)] if isinstance(
+        contracts, list
+    ) else []
 
 
 def _ini(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
@@ -340,19 +422,28 @@ def _ini(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
 
 
 def _values(section: Mapping[str, str]) -> dict[str, Any]:
-    return {key: value.strip().split("\n") if "\n" in value else value for key, value in section.items()}
+    return {
+        key: value.strip().split("\n") if "\n" in value else value for key, value in section.items()
+    }
 
 
-def _contract(raw: Mapping[str, Any], number: int, taken: set[str], left: list[str]) -> Contract | None:
+def _contract(
+    raw: Mapping[str, Any], number: int, taken: set[str], left: list[str]
+) -> Contract | None:
     """One contract, None for a custom type; what can't be translated goes to `left`."""
-    name, sort = str(raw.get("name") or raw.get("id") or f"contract {number}"), str(raw.get("type", ""))
+    name, sort = (
+        str(raw.get("name") or raw.get("id") or f"contract {number}"),
+        str(raw.get("type", "")),
+    )
     if sort not in CONTRACT_TYPES:
         left.append(f'contract "{name}": "{sort}" is not a built-in type of import-linter')
         return None
     fields = CONTRACT_TYPES[sort]
     unknown = [key for key in raw if key not in ("id", "name", "type", *fields)]
     left += [f'contract "{name}": import-linter has no option "{key}" there' for key in unknown]
-    options = tuple(Option(key, _option(value, fields[key]), 0) for key, value in raw.items() if key in fields)
+    options = tuple(
+        Option(key, _option(value, fields[key]), 0) for key, value in raw.items() if key in fields
+    )
     unique, more = name, 2
     while unique in taken:
         unique, more = f"{name} ({more})", more + 1
@@ -394,17 +485,26 @@ def with_layers(
         return None, reason
     containers = options.get("containers", ())
     rows = [_row(row) for row in _list(options.get("layers", ()))]
-    if any("*" in word for _, words in rows for word in words) or any("*" in word for word in containers):
+    if any("*" in word for _, words in rows for word in words) or any(
+        "*" in word for word in containers
+    ):
         return None, "it has wildcards"
     layers = _layers(rows, _list(containers), modules)
     if layers is None:
         return None, "a layer has no files here"
-    outside = sorted(path for path in modules if not any(covers(p, path) for layer in layers for p in layer.paths))
+    outside = sorted(
+        path
+        for path in modules
+        if not any(covers(p, path) for layer in layers for p in layer.paths)
+    )
     reason = _reason(rows, contract, outside, modules)
     if reason:
         return None, reason
     rest = tuple(one for one in found.contracts if one is not contract)
-    comments = {**found.comments, **{layer.name: found.comments.get(contract.name, "") for layer in layers}}
+    comments = {
+        **found.comments,
+        **{layer.name: found.comments.get(contract.name, "") for layer in layers},
+    }
     return replace(
         found,
         layers=tuple(layers),
@@ -437,9 +537,18 @@ def _row(row: str) -> _LayerRow:
     return mark, tuple(word.strip().strip("()").strip() for word in words)
 
 
-def _reason(rows: Sequence[_LayerRow], contract: Contract, outside: Sequence[str], modules: Mapping[str, str]) -> str:
-    """Why layers would allow more, or something else; empty: they mean the same. `outside`: files in no layer."""
-    folders = tuple(folder + "/" for root in contract.root_packages for folder in package_folders(root, modules))
+def _reason(
+    rows: Sequence[_LayerRow],
+    contract: Contract,
+    outside: Sequence[str],
+    modules: Mapping[str, str],
+) -> str:
+    """Why layers would allow more, or something else; empty: they mean the same. `outside`: files
+    in no layer.
+    """
+    folders = tuple(
+        folder + "/" for root in contract.root_packages for folder in package_folders(root, modules)
+    )
     inside = [path for path in outside if path.startswith(folders)]
     if inside:
         names = ", ".join(inside[:2]) + (", ..." if len(inside) > 2 else "")
@@ -450,11 +559,19 @@ def _reason(rows: Sequence[_LayerRow], contract: Contract, outside: Sequence[str
         return "" if same else "modules that are added later could be in no layer"
     if options.get("exhaustive") != "True" or options.get("exhaustive_ignores"):
         return "modules that are added later could be in no layer"
-    return "it is exhaustive for its package, layers here are for the whole repository" if outside else ""
+    return (
+        "it is exhaustive for its package, layers here are for the whole repository"
+        if outside
+        else ""
+    )
 
 
-def _layers(rows: Sequence[_LayerRow], containers: Sequence[str], modules: Mapping[str, str]) -> list[Layer] | None:
-    """Our layers from the bottom up; None where a module of a row has no files or two have one name."""
+def _layers(
+    rows: Sequence[_LayerRow], containers: Sequence[str], modules: Mapping[str, str]
+) -> list[Layer] | None:
+    """Our layers from the bottom up; None where a module of a row has no files or two have one
+    name.
+    """
     made: list[Layer] = []
     # import-linter lists the highest layer first, our manifest the lowest
     for mark, words in reversed(rows):
@@ -465,7 +582,8 @@ def _layers(rows: Sequence[_LayerRow], containers: Sequence[str], modules: Mappi
             paths = tuple(path for name in names for path in _module_paths(name, modules))
             if not paths:
                 return None
-            # siblings with `:` may import each other, those with `|` may not (import-linter's layers contract)
+            # siblings with `:` may import each other, those with `|` may not (import-linter's
+            # layers contract)
             beside = tuple(other for other in words if other != word) if mark == ":" else ()
             same.append(Layer(word, paths, below + beside, 0))
         made += same
@@ -474,7 +592,11 @@ def _layers(rows: Sequence[_LayerRow], containers: Sequence[str], modules: Mappi
 
 def _module_paths(name: str, modules: Mapping[str, str]) -> list[str]:
     """The folders (with `/`) of a package, or the file of a module, by its dotted name."""
-    files = [path for path, dotted in modules.items() if dotted == name and not path.endswith("/__init__.py")]
+    files = [
+        path
+        for path, dotted in modules.items()
+        if dotted == name and not path.endswith("/__init__.py")
+    ]
     return [folder + "/" for folder in package_folders(name, modules)] + sorted(files)
 
 
@@ -503,12 +625,15 @@ def _holds(name: str, text: bytes) -> bool:
 
 
 def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
-    """The set-up in the file `name` (from the root; None: the first there is). UsageProblem where there is none."""
+    """The set-up in the file `name` (from the root; None: the first there is). UsageProblem where
+    there is none.
+    """
     chosen = name or find_config(ws)
     if chosen is None:
         hint = "Name the file, or propose layers with: kl init"
         raise UsageProblem(
-            f"no set-up of import-linter or tach here (looked for {', '.join(CONFIG_FILES)}).", hint=hint
+            f"no set-up of import-linter or tach here (looked for {', '.join(CONFIG_FILES)}).",
+            hint=hint,
         )
     text = read_small(ws.root / chosen, within=ws.root)
     if text is None:
@@ -518,7 +643,11 @@ def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
         return read_tach(chosen, text, sorted(seen.modules))
     found = read_importlinter(chosen, text)
     if found is None:
-        raise UsageProblem("holds no set-up of import-linter.", place=chosen, hint="It has [importlinter] sections.")
+        raise UsageProblem(
+            "holds no set-up of import-linter.",
+            place=chosen,
+            hint="It has [importlinter] sections.",
+        )
     return _layered(ws, seen, _here(found, seen))
 
 
@@ -535,7 +664,9 @@ def _here(found: ImportedConfig, seen: Survey) -> ImportedConfig:
 
 
 def _layered(ws: Workspace, seen: Survey, found: ImportedConfig) -> ImportedConfig:
-    """Turn the first contract that can become layers into layers; comment the others with the reason."""
+    """Turn the first contract that can become layers into layers; comment the others with the
+    reason.
+    """
     comments = dict(found.comments)
     for contract in [one for one in found.contracts if one.type == "layers"]:
         made, reason = with_layers(found, contract, seen.modules)
@@ -547,7 +678,10 @@ def _layered(ws: Workspace, seen: Survey, found: ImportedConfig) -> ImportedConf
             comments[contract.name] += f"; stays a contract: {reason}"
         else:
             found = made
-    return replace(found, comments={**comments, **{k: v for k, v in found.comments.items() if k not in comments}})
+    return replace(
+        found,
+        comments={**comments, **{k: v for k, v in found.comments.items() if k not in comments}},
+    )
 
 
 def _same(ws: Workspace, seen: Survey, contract: Contract, made: ImportedConfig) -> bool:

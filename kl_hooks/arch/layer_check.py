@@ -1,4 +1,6 @@
-"""The layer check: which imports a manifest forbids. Pure: the same manifest, links and day give the same verdict."""
+"""The layer check: which imports a manifest forbids. Pure: the same manifest, links and day give
+the same verdict.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Verdict:
     violations: tuple[Violation, ...]
     """What blocks: with a baseline, only what it does not accept."""
     problems: tuple[Problem, ...]
-    """What keeps a governed file from being judged: it does not parse, or belongs to no layer (`exhaustive`)."""
+    """What keeps a governed file from being judged: it does not parse, or belongs to no layer
+    (`exhaustive`).
+    """
     warnings: tuple[Problem, ...]
     files: int
     """Files that were judged."""
@@ -52,17 +56,23 @@ class Verdict:
     baseline: str = ""
     """Path of the baseline that was applied; empty where there was none."""
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Record id → title, of the decisions behind the rules that were broken, where those records are known."""
+    """Record id → title, of the decisions behind the rules that were broken, where those records
+    are known.
+    """
     contracts: tuple[Breach, ...] = ()
     """How contracts of import-linter are broken."""
     unassigned: tuple[str, ...] = ()
     """The Python files that belong to no layer, by path; empty where the manifest has no layers."""
     loosened: tuple[Problem, ...] = ()
-    """How the judged commits allow more than the rules before them: each with its place in the new rules."""
+    """How the judged commits allow more than the rules before them: each with its place in the new
+    rules.
+    """
     trusted: str = ""
     """The revision whose rules are trusted: loosened rules block then."""
     invalid: bool = False
-    """True where the rules themselves can't be used: `problems` has the reasons, and nothing was judged."""
+    """True where the rules themselves can't be used: `problems` has the reasons, and nothing was
+    judged.
+    """
     stopping: frozenset[str] = frozenset()
     """The files (of `problems`) that keep contracts from being judged at all."""
 
@@ -79,8 +89,12 @@ class Verdict:
     def with_contracts(self, judged: ContractResult) -> Verdict:
         """Return the verdict with the result of the contracts."""
         known = {problem.path for problem in self.problems}
-        stopping = {problem.path: problem for problem in judged.problems if problem.path not in known}
-        better = {one.path: one for one in self.warnings if one.path in stopping}  # our own reason and place
+        stopping = {
+            problem.path: problem for problem in judged.problems if problem.path not in known
+        }
+        better = {
+            one.path: one for one in self.warnings if one.path in stopping
+        }  # our own reason and place
         return replace(
             self,
             contracts=judged.breaches,
@@ -94,9 +108,9 @@ class Verdict:
     def in_files(self, paths: Collection[str]) -> tuple[Verdict, int]:
         """Return the verdict on these files, and how many findings in others it omits.
 
-        A contract's chain stays where one of its steps is in one of the files; so does what stops contracts from being
-        judged. Nothing is omitted where the manifest or the baseline is among the files: a changed rule forbids
-        everywhere.
+        A contract's chain stays where one of its steps is in one of the files; so does what stops
+        contracts from being judged. Nothing is omitted where the manifest or the baseline is among
+        the files: a changed rule forbids everywhere.
         """
         if not {MANIFEST, BASELINE}.isdisjoint(paths):
             return self, 0
@@ -104,12 +118,17 @@ class Verdict:
         return narrowed, self._blocking() - narrowed._blocking()
 
     def in_folder(self, folder: str) -> Verdict:
-        """Return the verdict on a folder (from the repository's root, `/` at its end; empty: everything)."""
+        """Return the verdict on a folder (from the repository's root, `/` at its end; empty:
+        everything).
+        """
 
         def inside(path: str) -> bool:
             return path.startswith(folder) or path in (MANIFEST, BASELINE)
 
-        return replace(self._narrowed(inside), unassigned=tuple(path for path in self.unassigned if inside(path)))
+        return replace(
+            self._narrowed(inside),
+            unassigned=tuple(path for path in self.unassigned if inside(path)),
+        )
 
     def _narrowed(self, inside: Callable[[str], bool]) -> Verdict:
         return replace(
@@ -121,7 +140,9 @@ class Verdict:
                 for one in self.contracts
                 if not one.chain or any(inside(step.path) for step in (*one.chain, *one.also))
             ),
-            problems=tuple(one for one in self.problems if inside(one.path) or one.path in self.stopping),
+            problems=tuple(
+                one for one in self.problems if inside(one.path) or one.path in self.stopping
+            ),
         )
 
     def _blocking(self) -> int:
@@ -134,12 +155,16 @@ _ImportedFile = tuple[str, Link]
 """(file that is imported, the import)"""
 
 
-def forbidden_chains(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str]) -> list[Violation]:
-    """The shortest chain for every pair of layers whose first may not depend on the second but reaches it.
+def forbidden_chains(
+    manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str]
+) -> list[Violation]:
+    """The shortest chain for every pair of layers whose first may not depend on the second but
+    reaches it.
 
-    `modules`: path → dotted name of every source file. A chain has two imports or more, and none of them is forbidden
-    itself: those are violations of their own, or excepted, and then no chain goes through them. Modules of no layer
-    may be in it. Of chains that are equally short the first by the order of files is reported.
+    `modules`: path → dotted name of every source file. A chain has two imports or more, and none of
+    them is forbidden itself: those are violations of their own, or excepted, and then no chain goes
+    through them. Modules of no layer may be in it. Of chains that are equally short the first by
+    the order of files is reported.
     """
     links = tuple(links)
     steps = _steps(manifest, links, modules)
@@ -153,8 +178,12 @@ def forbidden_chains(manifest: Manifest, links: Iterable[Link], modules: Mapping
     return sorted(found, key=lambda one: (one.path, one.line, one.target_layer))
 
 
-def _steps(manifest: Manifest, links: Sequence[Link], modules: Mapping[str, str]) -> dict[str, list[_ImportedFile]]:
-    """File → the files that it imports, without the imports that are forbidden; the first line of each."""
+def _steps(
+    manifest: Manifest, links: Sequence[Link], modules: Mapping[str, str]
+) -> dict[str, list[_ImportedFile]]:
+    """File → the files that it imports, without the imports that are forbidden; the first line of
+    each.
+    """
     forbidden = {edge.link for edge in edges(manifest, links, modules) if not edge.allowed}
     files = {dotted: path for path, dotted in modules.items()}
     first: dict[tuple[str, str], Link] = {}
@@ -170,7 +199,10 @@ def _steps(manifest: Manifest, links: Sequence[Link], modules: Mapping[str, str]
 
 
 def _reached(
-    starts: Sequence[str], steps: Mapping[str, list[_ImportedFile]], layers: Mapping[str, Layer], source: Layer
+    starts: Sequence[str],
+    steps: Mapping[str, list[_ImportedFile]],
+    layers: Mapping[str, Layer],
+    source: Layer,
 ) -> dict[str, list[Link]]:
     """Forbidden layer → the shortest chain from any of the files to it, by breadth first."""
     reached_by: dict[str, Link | None] = dict.fromkeys(starts)
@@ -198,9 +230,16 @@ def _back(link: Link, reached_by: Mapping[str, Link | None]) -> list[Link]:
 
 
 def _chain_violation(
-    manifest: Manifest, source: Layer, target: str, chain: Sequence[Link], modules: Mapping[str, str]
+    manifest: Manifest,
+    source: Layer,
+    target: str,
+    chain: Sequence[Link],
+    modules: Mapping[str, str],
 ) -> Violation:
-    names = [plain_name(modules[chain[0].path]), *(plain_name(split_id(link.target)[1]) for link in chain)]
+    names = [
+        plain_name(modules[chain[0].path]),
+        *(plain_name(split_id(link.target)[1]) for link in chain),
+    ]
     steps = [f"{name} ({link.path}:{link.line})" for name, link in zip(names, chain, strict=False)]
     return Violation(
         path=chain[0].path,
@@ -233,12 +272,12 @@ def violations(
 ) -> list[Violation]:
     """The imports that the manifest forbids, in the order of file and line.
 
-    `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
-    is). An exception applies through its last day; an import under an expired one is a violation, and its
-    suggestion names it.
-    `closely`: the places (path, line) whose suggestion is worth reading their files for; None: all.
-    `whole`: gives all links between layers (with `indirect`, all), where `links` are only those that may be
-    forbidden; suggestions are found among them.
+    `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired
+    exceptions (empty: none is). An exception applies through its last day; an import under an
+    expired one is a violation, and its suggestion names it. `closely`: the places (path, line)
+    whose suggestion is worth reading their files for; None: all. `whole`: gives all links between
+    layers (with `indirect`, all), where `links` are only those that may be forbidden; suggestions
+    are found among them.
     """
     links = tuple(links)
     forbidden = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
@@ -246,7 +285,9 @@ def violations(
     if forbidden:  # a clean check imports nothing that only suggestions need
         from kl_hooks.arch.suggestions import Suggestions
 
-        ways = Suggestions(manifest, sight.index if sight else None, lambda: whole() if whole else links, modules)
+        ways = Suggestions(
+            manifest, sight.index if sight else None, lambda: whole() if whole else links, modules
+        )
     for edge in forbidden:
         matching = [one for one in manifest.exceptions if is_excepted(one, edge)]
         if any(not is_expired(one, today) for one in matching):
@@ -331,12 +372,17 @@ def manifest_warnings(
             and not layer.namespaces
             and not any(covers(path, file) for path in layer.paths for file in modules)
         ):
-            # a warning, no error: on a branch without the folder nothing is wrong with the commit (ADR-0011)
+            # a warning, no error: on a branch without the folder nothing is wrong with the commit
+            # (ADR-0011)
             message = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
             found.append(Problem(manifest.path, 0, 0, message, _closest(layer, modules)))
     if manifest.language and manifest.language.lower() not in _PYTHON:
         message = f'language "{manifest.language}" is not supported: only Python files are checked.'
-        found.append(Problem(manifest.path, manifest.language_line, 1, message, "Remove it, or write Python."))
+        found.append(
+            Problem(
+                manifest.path, manifest.language_line, 1, message, "Remove it, or write Python."
+            )
+        )
     found += cycle_warnings(manifest)
     crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
     for one in manifest.exceptions:
@@ -347,15 +393,27 @@ def manifest_warnings(
 
 
 def cycle_warnings(manifest: Manifest) -> list[Problem]:
-    """Layers that may depend on each other: allowed, and worth a word, because then there is no order to keep."""
+    """Layers that may depend on each other: allowed, and worth a word, because then there is no
+    order to keep.
+    """
     layers = {layer.name: layer for layer in manifest.layers}
     found = []
-    for members in components(list(layers), {name: layer.may_depend_on for name, layer in layers.items()}):
+    for members in components(
+        list(layers), {name: layer.may_depend_on for name, layer in layers.items()}
+    ):
         if len(members) > 1:
             names = sorted(members, key=list(layers).index)
             message = f"layers {', '.join(names[:-1])} and {names[-1]} may depend on each other."
             line = layers[names[0]].line
-            found.append(Problem(manifest.path, line, 1, message, "Take one direction out, or make them one layer."))
+            found.append(
+                Problem(
+                    manifest.path,
+                    line,
+                    1,
+                    message,
+                    "Take one direction out, or make them one layer.",
+                )
+            )
     return found
 
 
@@ -369,7 +427,11 @@ def _closest(layer: Layer, modules: Mapping[str, str]) -> str:
 
 
 def judge(
-    manifest: Manifest, found: Survey, today: str, source: str, closely: Collection[tuple[str, int]] | None = None
+    manifest: Manifest,
+    found: Survey,
+    today: str,
+    source: str,
+    closely: Collection[tuple[str, int]] | None = None,
 ) -> Verdict:
     """Check the surveyed imports against a manifest. `closely`: as for `violations`."""
     layer_of = layer_lookup(manifest.layers)

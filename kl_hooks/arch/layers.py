@@ -17,11 +17,17 @@ _WHOLE_REPOSITORY = "./"
 
 def covers(path: str, file: str) -> bool:
     """True if the path of a layer is this file or a folder above it."""
-    return path == _WHOLE_REPOSITORY or file == path or file.startswith(path if path.endswith("/") else path + "/")
+    return (
+        path == _WHOLE_REPOSITORY
+        or file == path
+        or file.startswith(path if path.endswith("/") else path + "/")
+    )
 
 
 def namespace_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
-    """A function from a dotted name to the layer whose `namespaces` cover it; the longest wins, None: no layer's."""
+    """A function from a dotted name to the layer whose `namespaces` cover it; the longest wins,
+    None: no layer's.
+    """
     by_name = {name: layer for layer in layers for name in layer.namespaces}
 
     def of(dotted: str) -> Layer | None:
@@ -33,8 +39,12 @@ def namespace_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
 
 
 def layer_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
-    """A function from a file to its layer. The longest path that covers the file wins; None: no layer's."""
-    by_path: dict[str, Layer | None] = {path.rstrip("/"): layer for layer in layers for path in layer.paths}
+    """A function from a file to its layer. The longest path that covers the file wins; None: no
+    layer's.
+    """
+    by_path: dict[str, Layer | None] = {
+        path.rstrip("/"): layer for layer in layers for path in layer.paths
+    }
     # the top always has an entry, so that the climb below ends there
     by_path[""] = by_path.pop(".", None)
 
@@ -52,7 +62,9 @@ def layer_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
 
 TYPE_CHECKING_METHOD = "type-checking import"
 THROUGH_METHOD: Final = "import through "
-"""How the `method` of such an import begins; the import statements in between follow, as `path:line`."""
+"""How the `method` of such an import begins; the import statements in between follow, as
+`path:line`.
+"""
 
 
 class ManifestProblems(Problems):
@@ -83,10 +95,14 @@ class EdgeFinder:
         """`modules`: path → dotted name of every source file."""
         self._ignoring = manifest.type_checking_imports == "ignore"
         self._files = {dotted: path for path, dotted in modules.items()}
-        self._layer_of, self._layer_of_name = layer_lookup(manifest.layers), namespace_lookup(manifest.layers)
+        self._layer_of, self._layer_of_name = (
+            layer_lookup(manifest.layers),
+            namespace_lookup(manifest.layers),
+        )
 
     def edges(self, links: Iterable[Link]) -> Iterator[Edge]:
-        """The imports between different layers, in the order of file and line; each (line, target) once.
+        """The imports between different layers, in the order of file and line; each (line, target)
+        once.
 
         Omits imports for type checking where the manifest ignores them.
         """
@@ -99,11 +115,15 @@ class EdgeFinder:
             dotted = split_id(link.target)[1]
             file = file_of(dotted, self._files)
             source = self._layer_of(link.path)
-            target = self._layer_of_name(plain_name(dotted)) or (self._layer_of(file) if file else None)
+            target = self._layer_of_name(plain_name(dotted)) or (
+                self._layer_of(file) if file else None
+            )
             key = (link.path, link.line, link.target)
             if source and target and source.name != target.name and key not in seen:
                 seen.add(key)
-                importer, imported = (plain_name(split_id(end)[1]) for end in (link.source, link.target))
+                importer, imported = (
+                    plain_name(split_id(end)[1]) for end in (link.source, link.target)
+                )
                 yield Edge(link, importer, imported, source, target)
 
 
@@ -113,7 +133,9 @@ def edges(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str])
 
 
 def file_of(dotted: str, files: Mapping[str, str]) -> str | None:
-    """The file of a module; for a name that has none (a compiled module, a name inside) that of its package."""
+    """The file of a module; for a name that has none (a compiled module, a name inside) that of its
+    package.
+    """
     while dotted:
         if dotted in files:
             return files[dotted]

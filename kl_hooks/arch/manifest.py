@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from kl_hooks.model.contract import Contract
 
 
-# part of the entry's name in the cache: a new number where the form below changes, or old entries would be read
+# part of the entry's name in the cache: a new number where the form below changes, or old entries
+# would be read
 _KIND = "manifest-6"
 
 
 def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manifest:
-    """The manifest in `text`, from its compiled form where there is one. Raises ManifestProblems."""
+    """The manifest in `text`, from its compiled form where there is one.
+
+    Raises ManifestProblems.
+    """
 
     def compile() -> dict[str, Any]:
         from kl_hooks.arch.manifest_parser import read_manifest
@@ -44,22 +48,36 @@ def manifest_to_dict(manifest: Manifest) -> dict[str, Any]:
         "unassigned_imports": manifest.unassigned_imports,
         "runtime_imports": manifest.runtime_imports,
         "language": [manifest.language, manifest.language_line],
-        "exceptions": [[x.source, x.target, x.until, x.decision, x.line] for x in manifest.exceptions],
+        "exceptions": [
+            [x.source, x.target, x.until, x.decision, x.line] for x in manifest.exceptions
+        ],
         "contracts": [_contract_plain(one) for one in manifest.contracts],
     }
 
 
 def manifest_from_dict(path_name: str, value: Any) -> Manifest:
-    """The way back. KeyError, TypeError or ValueError for anything else than `manifest_to_dict` gives."""
+    """The way back. KeyError, TypeError or ValueError for anything else than `manifest_to_dict`
+    gives.
+    """
     layers = [
-        Layer(_text(name), _texts(paths), _texts(allowed), _number(line), _text(decision), _texts(namespaces))
+        Layer(
+            _text(name),
+            _texts(paths),
+            _texts(allowed),
+            _number(line),
+            _text(decision),
+            _texts(namespaces),
+        )
         for name, paths, allowed, line, decision, namespaces in value["layers"]
     ]
     exceptions = [
         Allowance(_text(source), _text(target), _text(until), _text(decision), _number(line))
         for source, target, until, decision, line in value["exceptions"]
     ]
-    if value["type_checking_imports"] not in ("ignore", "enforce") or type(value["exhaustive"]) is not bool:
+    if (
+        value["type_checking_imports"] not in ("ignore", "enforce")
+        or type(value["exhaustive"]) is not bool
+    ):
         raise ValueError("not a compiled manifest")
     mode, exhaustive = value["type_checking_imports"], value["exhaustive"]
     contracts = tuple(_contract(one) for one in value["contracts"])
@@ -77,8 +95,14 @@ def manifest_from_dict(path_name: str, value: Any) -> Manifest:
 
 
 def _contract_plain(one: Contract) -> list[Any]:
-    options = [[x.key, x.value if isinstance(x.value, str) else list(x.value), x.line] for x in one.options]
-    session = [list(one.root_packages), one.include_external_packages, one.exclude_type_checking_imports]
+    options = [
+        [x.key, x.value if isinstance(x.value, str) else list(x.value), x.line] for x in one.options
+    ]
+    session = [
+        list(one.root_packages),
+        one.include_external_packages,
+        one.exclude_type_checking_imports,
+    ]
     return [one.name, one.type, options, one.line, one.decision, *session]
 
 

@@ -1,7 +1,7 @@
 """Parser of `.kl/architecture.yaml`: layers, options, exceptions and contracts of import-linter.
 
-Everything that is wrong is reported at once, each with its line. Checks read the compiled form (`arch.manifest`),
-so that a commit does not pay for YAML.
+Everything that is wrong is reported at once, each with its line. Checks read the compiled form
+(`arch.manifest`), so that a commit does not pay for YAML.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from datetime import date
 from typing import Final
 
 from kl_hooks.arch.layers import _WHOLE_REPOSITORY, ManifestProblems
-from kl_hooks.config.yaml import ListNode, MapNode, Node, NodeReader, TextNode, load_yaml, snake_case
+from kl_hooks.config.yaml import (
+    ListNode,
+    MapNode,
+    Node,
+    NodeReader,
+    TextNode,
+    load_yaml,
+    snake_case,
+)
 from kl_hooks.model.contract import Contract, Option
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
 from kl_hooks.model.problem import Problem
@@ -53,7 +61,9 @@ def _layers(reader: NodeReader, node: Node, *, needed: bool = True) -> tuple[Lay
     return tuple(made)
 
 
-def _layer(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> tuple[TextNode, dict[str, _Entry]] | None:
+def _layer(
+    reader: NodeReader, item: Node, names: dict[str, TextNode]
+) -> tuple[TextNode, dict[str, _Entry]] | None:
     """Name and keys of one layer, with everything checked that does not need the other layers."""
     own = _text_node(item, "name")
     title = own.value if own else ""
@@ -86,7 +96,10 @@ def _checked_name(
         reader.report(name, f'layer "{name.value}" is defined twice (first at line {first}).')
         return None
     if name.value == _LOWER or re.search(r"[\s,]", name.value) or not name.value.isprintable():
-        reader.report(name, f'"{name.value}" can\'t be the name of a layer (no spaces, no commas, not "{_LOWER}").')
+        reader.report(
+            name,
+            f'"{name.value}" can\'t be the name of a layer (no spaces, no commas, not "{_LOWER}").',
+        )
     # an invalid name as well: else layers that depend on it would be reported too
     names[name.value] = name
     return name
@@ -127,7 +140,9 @@ def _namespaces(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
     return [(name, text) for name, text in named if name]
 
 
-def _refuse_shared_namespaces(reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]) -> None:
+def _refuse_shared_namespaces(
+    reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]
+) -> None:
     owners: dict[str, str] = {}
     for layer, found in raw:
         if "namespaces" in found:
@@ -136,11 +151,16 @@ def _refuse_shared_namespaces(reader: NodeReader, raw: list[tuple[TextNode, dict
             if not _NAMESPACE.fullmatch(name):
                 hint = "Write a dotted name, such as shop.web."
                 reader.report(
-                    text, f'"{text.value}" in "namespaces" of layer "{layer.value}" is no name of a module.', hint
+                    text,
+                    f'"{text.value}" in "namespaces" of layer "{layer.value}" is no name of a'
+                    " module.",
+                    hint,
                 )
             elif owners.setdefault(name, layer.value) != layer.value:
                 both = f'layers "{owners[name]}" and "{layer.value}" both own the namespace {name}.'
-                reader.report(text, both, "Give it to one of them; a longer name wins over a shorter one.")
+                reader.report(
+                    text, both, "Give it to one of them; a longer name wins over a shorter one."
+                )
 
 
 def _refuse_shared_paths(reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]) -> None:
@@ -152,12 +172,18 @@ def _refuse_shared_paths(reader: NodeReader, raw: list[tuple[TextNode, dict[str,
                 reader.report(text, f'layer "{name.value}" names {path} twice.', "Take one out.")
             elif owned in owners:
                 both = f'layers "{owners[owned]}" and "{name.value}" both own {path}.'
-                reader.report(text, both, "Give it to one of them; a longer path wins over a shorter one.")
+                reader.report(
+                    text, both, "Give it to one of them; a longer path wins over a shorter one."
+                )
             owners.setdefault(owned, name.value)
 
 
 def _allowed(
-    reader: NodeReader, name: TextNode, found: dict[str, _Entry], names: dict[str, TextNode], below: tuple[str, ...]
+    reader: NodeReader,
+    name: TextNode,
+    found: dict[str, _Entry],
+    names: dict[str, TextNode],
+    below: tuple[str, ...],
 ) -> tuple[tuple[str, ...], int]:
     """The layers that `name` may depend on, and the line of that rule."""
     if "may_depend_on" not in found:
@@ -179,13 +205,17 @@ def _allowed(
     return tuple(dict.fromkeys(allowed)), key.line
 
 
-def _refuse_text(reader: NodeReader, title: str, node: TextNode, names: dict[str, TextNode]) -> None:
+def _refuse_text(
+    reader: NodeReader, title: str, node: TextNode, names: dict[str, TextNode]
+) -> None:
     hint = (
         f"Write [{node.value}]."
         if node.value in names
         else suggest_spelling(node.value, (_LOWER,)) or "Write [] for none."
     )
-    reader.report(node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {_LOWER}.', hint)
+    reader.report(
+        node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {_LOWER}.', hint
+    )
 
 
 def _choice(reader: NodeReader, found: dict[str, _Entry], key: str, options: Sequence[str]) -> str:
@@ -205,16 +235,33 @@ _IGNORES: Final = {
 }
 CONTRACT_TYPES: Final[Table[str, Table[str, str]]] = {
     "forbidden": {
-        "source_modules": "list!", "forbidden_modules": "list!", "allow_indirect_imports": "bool",
-        "as_packages": "bool", **_IGNORES,
+        "source_modules": "list!",
+        "forbidden_modules": "list!",
+        "allow_indirect_imports": "bool",
+        "as_packages": "bool",
+        **_IGNORES,
     },
     "layers": {
-        "layers": "list!", "containers": "list", "exhaustive": "bool", "exhaustive_ignores": "list", **_IGNORES,
+        "layers": "list!",
+        "containers": "list",
+        "exhaustive": "bool",
+        "exhaustive_ignores": "list",
+        **_IGNORES,
     },
     "independence": {"modules": "list!", **_IGNORES},
-    "protected": {"protected_modules": "list!", "allowed_importers": "list!", "as_packages": "bool", **_IGNORES},
-    "acyclic_siblings": {"ancestors": "list!", "depth": "number", "skip_descendants": "list", **_IGNORES},
-}  # fmt: skip
+    "protected": {
+        "protected_modules": "list!",
+        "allowed_importers": "list!",
+        "as_packages": "bool",
+        **_IGNORES,
+    },
+    "acyclic_siblings": {
+        "ancestors": "list!",
+        "depth": "number",
+        "skip_descendants": "list",
+        **_IGNORES,
+    },
+}
 """Type → its options and what they hold; `!` marks those that it needs."""
 _OWN: Final = ("name", "type", "id", "decision")
 _SESSION: Final = ("root_packages", "include_external_packages", "exclude_type_checking_imports")
@@ -222,7 +269,8 @@ _SESSION: Final = ("root_packages", "include_external_packages", "exclude_type_c
 CUSTOM_TYPE: Final = "contract_types"
 _ALERTS: Final = ("error", "warn", "none")
 _REFUSED: Final = (
-    '"contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here.'
+    '"contract_types" is not allowed: such contracts are code of the checkout, and none of it is'
+    " run here."
 )
 _BUILT_IN: Final = f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others."
 
@@ -256,14 +304,22 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
     fields = _fields(reader, item, sort, where)
     known = (
         # for a wrong type the options of all types are known, so that only the type is reported
-        (*_OWN, *fields, *_SESSION) if fields else (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
+        (*_OWN, *fields, *_SESSION)
+        if fields
+        else (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
     )
     found = reader.keys(without_types(reader, item), known, where)
     name = _name(reader, item, found, names)
-    options = [_option(reader, found[key], key, sort_, where) for key, sort_ in fields.items() if key in found]
+    options = [
+        _option(reader, found[key], key, sort_, where)
+        for key, sort_ in fields.items()
+        if key in found
+    ]
     for key, sort_ in fields.items():
         if sort_.endswith("!") and key not in found:
-            reader.report(title or item, f'contract "{title.value if title else ""}" has no "{key}".')
+            reader.report(
+                title or item, f'contract "{title.value if title else ""}" has no "{key}".'
+            )
     roots, externals, checking = (_session(reader, found, key, where) for key in _SESSION)
     decision = _optional_text(reader, found, "decision", where)
     line = title.line if title else item.line
@@ -274,11 +330,17 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
 
 def _text_node(item: Node, wanted: str) -> TextNode | None:
     """The text of a key, for messages; None where there is none."""
-    found = (value for key, value in getattr(item, "entries", ()) if snake_case(key.value) == wanted)
-    return next((value for value in found if isinstance(value, TextNode) and value.value.strip()), None)
+    found = (
+        value for key, value in getattr(item, "entries", ()) if snake_case(key.value) == wanted
+    )
+    return next(
+        (value for value in found if isinstance(value, TextNode) and value.value.strip()), None
+    )
 
 
-def _fields(reader: NodeReader, item: MapNode, sort: TextNode | None, where: str) -> Table[str, str]:
+def _fields(
+    reader: NodeReader, item: MapNode, sort: TextNode | None, where: str
+) -> Table[str, str]:
     """The options of the contract's type; a wrong type is reported and has none."""
     if sort is None:
         reader.report(item, f'"type" is missing{where}.', f"One of: {', '.join(CONTRACT_TYPES)}.")
@@ -290,14 +352,18 @@ def _fields(reader: NodeReader, item: MapNode, sort: TextNode | None, where: str
     return CONTRACT_TYPES[sort.value]
 
 
-def _name(reader: NodeReader, item: Node, found: dict[str, _Entry], names: dict[str, TextNode]) -> str:
+def _name(
+    reader: NodeReader, item: Node, found: dict[str, _Entry], names: dict[str, TextNode]
+) -> str:
     if "name" not in found:
         reader.report(item, 'a contract without "name".')
         return ""
     node = found["name"][1]
     name = reader.text(node, '"name" of a contract')
     if name in names:
-        reader.report(node, f'contract "{name}" is defined twice (first at line {names[name].line}).')
+        reader.report(
+            node, f'contract "{name}" is defined twice (first at line {names[name].line}).'
+        )
     if name and isinstance(node, TextNode):
         names.setdefault(name, node)
     return name
@@ -321,7 +387,9 @@ def _option(reader: NodeReader, pair: _Entry, key: str, sort: str, where: str) -
 
 
 def _session(reader: NodeReader, found: dict[str, _Entry], key: str, where: str) -> list[str]:
-    """The value of a key that import-linter takes for all contracts; a boolean is empty for false."""
+    """The value of a key that import-linter takes for all contracts; a boolean is empty for
+    false.
+    """
     if key not in found:
         return []
     what = f'"{key}"{where}'
@@ -338,21 +406,31 @@ def _words(reader: NodeReader, node: Node, what: str) -> list[str]:
 
 
 _KEYS: Final = (
-    "version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts", "indirect", "language",
-    "unassigned_imports", "runtime_imports",
-)  # fmt: skip
+    "version",
+    "layers",
+    "type_checking_imports",
+    "exhaustive",
+    "exceptions",
+    "contracts",
+    "indirect",
+    "language",
+    "unassigned_imports",
+    "runtime_imports",
+)
 _EXCEPTION_KEYS: Final = ("from", "to", "until", "decision")
 
 
 def read_manifest(path_name: str, text: bytes) -> Manifest:
     """The manifest in `text`. `path_name` is what messages and violations call it.
 
-    Layers are listed from the bottom up: `below` means all layers listed before. Raises ManifestProblems with
-    everything that is wrong.
+    Layers are listed from the bottom up: `below` means all layers listed before. Raises
+    ManifestProblems with everything that is wrong.
     """
     root, problems = load_yaml(path_name, text)
     if root is None:
-        raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", _WRITE_NEW.capitalize())])
+        raise ManifestProblems(
+            problems or [Problem(path_name, 0, 0, "is empty.", _WRITE_NEW.capitalize())]
+        )
     # a copy: the reader adds what it finds to the same list
     refused = tuple(problems)
     reader = NodeReader(path_name, problems)
@@ -365,7 +443,9 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
         reader.report(root, 'the key "layers" is missing.', f"Add it, or {_WRITE_NEW}")
     layers = _layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
     mode = _choice(reader, found, "type_checking_imports", ("ignore", "enforce"))
-    exhaustive = "exhaustive" in found and reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
+    exhaustive = "exhaustive" in found and reader.boolean(
+        found["exhaustive"][1], '"exhaustive"', False
+    )
     unassigned = _choice(reader, found, "unassigned_imports", ("follow", "ignore"))
     runtime = _choice(reader, found, "runtime_imports", ("report", "forbid", "ignore"))
     indirect = _choice(reader, found, "indirect", ("ignore", "forbid"))
@@ -375,21 +455,31 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     if problems:
         raise ManifestProblems(_without_echo(refused, problems))
     last = (unassigned, runtime)
-    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, *last)
+    return Manifest(
+        path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, *last
+    )
 
 
 def _is_misspelt(root: MapNode) -> bool:
-    """True where an unknown key was reported with the hint `layers`: then that is not missing as well."""
+    """True where an unknown key was reported with the hint `layers`: then that is not missing as
+    well.
+    """
     words = [snake_case(key.value) for key, _ in root.entries]
     return any(
-        word not in _KEYS and suggest_spelling(word, _KEYS) == suggest_spelling("layers", _KEYS) for word in words
+        word not in _KEYS and suggest_spelling(word, _KEYS) == suggest_spelling("layers", _KEYS)
+        for word in words
     )
 
 
 def _without_echo(refused: Sequence[Problem], problems: Sequence[Problem]) -> list[Problem]:
-    """Where YAML itself was refused (an alias, a merge key), what else is wrong at that place follows from it."""
+    """Where YAML itself was refused (an alias, a merge key), what else is wrong at that place
+    follows from it.
+    """
     places = {(one.line, one.column) for one in refused}
-    return [*refused, *(one for one in problems[len(refused) :] if (one.line, one.column) not in places)]
+    return [
+        *refused,
+        *(one for one in problems[len(refused) :] if (one.line, one.column) not in places),
+    ]
 
 
 def _exceptions(reader: NodeReader, node: Node) -> tuple[Allowance, ...]:
@@ -399,12 +489,20 @@ def _exceptions(reader: NodeReader, node: Node) -> tuple[Allowance, ...]:
         missing = [key for key in ("from", "to") if key not in found]
         if missing:
             if found:
-                reader.report(item, f'an exception without "{missing[0]}".', "It needs from and to: modules or layers.")
+                reader.report(
+                    item,
+                    f'an exception without "{missing[0]}".',
+                    "It needs from and to: modules or layers.",
+                )
             continue
-        source, target = (_optional_text(reader, found, key, " of an exception") for key in ("from", "to"))
+        source, target = (
+            _optional_text(reader, found, key, " of an exception") for key in ("from", "to")
+        )
         until = _optional_text(reader, found, "until", " of an exception")
         if until and not _is_day(until):
-            reader.report(found["until"][1], f'"until" is "{until}", not a day.', "Write it as YYYY-MM-DD.")
+            reader.report(
+                found["until"][1], f'"until" is "{until}", not a day.', "Write it as YYYY-MM-DD."
+            )
         decision = _optional_text(reader, found, "decision", " of an exception")
         made.append(Allowance(source, target, until, decision, item.line))
     return tuple(made)
@@ -421,9 +519,11 @@ def _is_day(text: str) -> bool:
 
 
 def _clean_path(text: str) -> tuple[str, str]:
-    """A path of the manifest in its one spelling, and a complaint (empty: fine), such as `is absolute`.
+    """A path of the manifest in its one spelling, and a complaint (empty: fine), such as `is
+    absolute`.
 
-    A folder keeps or gets no special mark here: `src/a` covers the file `src/a` and everything in the folder.
+    A folder keeps or gets no special mark here: `src/a` covers the file `src/a` and everything in
+    the folder.
     """
     # git lists paths with / on every system, and on POSIX a backslash is a part of a name
     if "\\" in text:

@@ -1,4 +1,6 @@
-"""`kl arch show` and `kl arch explain`: the layers as they are, and why a file or module is judged as it is."""
+"""`kl arch show` and `kl arch explain`: the layers as they are, and why a file or module is judged
+as it is.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ class Overview:
     layers: tuple[tuple[str, tuple[str, ...], int], ...]
     """Name, paths, number of files."""
     arrows: tuple[Arrow, ...]
-    """In the order of the layers they start from and lead to, without those neither used nor allowed."""
+    """In the order of the layers they start from and lead to, without those neither used nor
+    allowed.
+    """
     verdict: Verdict
 
     def picture(self, box: bool) -> list[str]:
@@ -62,7 +66,9 @@ class Overview:
         lines = [_rule(signs.top, width)]
         for place, (name, _, files) in enumerate(self.layers):
             lines += [_rule(signs.middle, width)] if place else []
-            beside = _beside([one for one in self.arrows if one.source == name], files, signs, WIDTH - width - 8)
+            beside = _beside(
+                [one for one in self.arrows if one.source == name], files, signs, WIDTH - width - 8
+            )
             for number, text in enumerate(beside):
                 title = _name(name, signs) if number == 0 else ""
                 lines.append(f"  {signs.side} {title:<{width}} {signs.side} {text}".rstrip())
@@ -83,13 +89,16 @@ class CheckedWorktree:
     def explanation(self, what: str, paths: list[str]) -> dict[str, Any]:
         """The explanation of a layer, module or file as plain data (`kl.arch.explain/1`).
 
-        `paths`: how `what` may be read as a path from the repository's root. UsageProblem where it is none of these.
+        `paths`: how `what` may be read as a path from the repository's root. UsageProblem where it
+        is none of these.
         """
         modules = self.survey.modules
         layer = next((one for one in self.manifest.layers if one.name == what), None)
         named = [path for path, module in modules.items() if what in (module, plain_name(module))]
         inits = [f"{path.rstrip('/')}/__init__.py" for path in paths if path]
-        files = [path for path in (*paths, *inits) if path in modules] or ([] if layer else sorted(named))
+        files = [path for path in (*paths, *inits) if path in modules] or (
+            [] if layer else sorted(named)
+        )
         if files:
             return {
                 "schema": EXPLAIN_SCHEMA,
@@ -100,17 +109,36 @@ class CheckedWorktree:
         if layer is not None:
             return {"schema": EXPLAIN_SCHEMA, "kind": "layer", **_layer(self, layer)}
         top = self.survey.content.repo.top
-        if any(path.rstrip("/") and not path.endswith(".py") and (top / path).is_file() for path in paths):
+        if any(
+            path.rstrip("/") and not path.endswith(".py") and (top / path).is_file()
+            for path in paths
+        ):
             hint = "Files that kl reads are called *.py."
-            raise UsageProblem(f'"{what}" is there, but not judged.', place="kl arch explain", hint=hint)
-        known = [*(one.name for one in self.manifest.layers), *map(plain_name, modules.values()), *modules]
-        near = get_close_matches(what, known, 1) or get_close_matches(paths[0] if paths else what, known, 1)
-        hint = f'Did you mean "{near[0]}"?' if near else "Give a Python file, a module or a layer. See: kl arch show"
-        raise UsageProblem(f'no such file, module or layer: "{what}".', place="kl arch explain", hint=hint)
+            raise UsageProblem(
+                f'"{what}" is there, but not judged.', place="kl arch explain", hint=hint
+            )
+        known = [
+            *(one.name for one in self.manifest.layers),
+            *map(plain_name, modules.values()),
+            *modules,
+        ]
+        near = get_close_matches(what, known, 1) or get_close_matches(
+            paths[0] if paths else what, known, 1
+        )
+        hint = (
+            f'Did you mean "{near[0]}"?'
+            if near
+            else "Give a Python file, a module or a layer. See: kl arch show"
+        )
+        raise UsageProblem(
+            f'no such file, module or layer: "{what}".', place="kl arch explain", hint=hint
+        )
 
 
 def check_worktree(ws: Workspace) -> tuple[CheckedWorktree | None, tuple[str, ...]]:
-    """Check the working tree (None without a manifest), and return remarks. Writes nothing. Raises as `run_check`."""
+    """Check the working tree (None without a manifest), and return remarks. Writes nothing. Raises
+    as `run_check`.
+    """
     seen = load_content(ws, WORKTREE)
     if seen.manifest is None:
         return None, ()
@@ -123,7 +151,9 @@ def check_worktree(ws: Workspace) -> tuple[CheckedWorktree | None, tuple[str, ..
 
 
 def load_overview(ws: Workspace) -> tuple[Overview | None, tuple[str, ...]]:
-    """Return the working tree's layers (None without a manifest), and remarks. Raises as `run_check`."""
+    """Return the working tree's layers (None without a manifest), and remarks. Raises as
+    `run_check`.
+    """
     seen, notes = check_worktree(ws)
     if seen is None:
         return None, notes
@@ -132,15 +162,26 @@ def load_overview(ws: Workspace) -> tuple[Overview | None, tuple[str, ...]]:
     ), notes
 
 
-def build_overview(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str], verdict: Verdict) -> Overview:
+def build_overview(
+    manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str], verdict: Verdict
+) -> Overview:
     """The layers and arrows of what a verdict was made on."""
     layer_of = layer_lookup(manifest.layers)
     files = Counter(layer.name for path in modules if (layer := layer_of(path)) is not None)
-    imports = Counter((edge.source.name, edge.target.name) for edge in edges(manifest, links, modules))
+    imports = Counter(
+        (edge.source.name, edge.target.name) for edge in edges(manifest, links, modules)
+    )
     order = [layer.name for layer in reversed(manifest.layers)]
-    allowed = {(layer.name, name) for layer in manifest.layers for name in layer.may_depend_on if name != layer.name}
+    allowed = {
+        (layer.name, name)
+        for layer in manifest.layers
+        for name in layer.may_depend_on
+        if name != layer.name
+    }
     pairs = (
-        allowed | set(imports) | {(v.source_layer, v.target_layer) for v in (*verdict.violations, *verdict.accepted)}
+        allowed
+        | set(imports)
+        | {(v.source_layer, v.target_layer) for v in (*verdict.violations, *verdict.accepted)}
     )
     arrows = []
     for pair in sorted(pairs, key=lambda pair: (order.index(pair[0]), order.index(pair[1]))):
@@ -149,7 +190,9 @@ def build_overview(manifest: Manifest, links: Iterable[Link], modules: Mapping[s
             for some in (verdict.violations, verdict.accepted)
         )
         arrows.append(Arrow(*pair, pair in allowed, imports[pair], new, accepted))
-    layers = tuple((layer.name, layer.paths, files[layer.name]) for layer in reversed(manifest.layers))
+    layers = tuple(
+        (layer.name, layer.paths, files[layer.name]) for layer in reversed(manifest.layers)
+    )
     return Overview(layers, tuple(arrows), verdict)
 
 
@@ -161,7 +204,10 @@ def overview_to_dict(seen: Overview | None) -> dict[str, Any]:
         "schema": _OVERVIEW_SCHEMA,
         "manifest": seen.verdict.manifest.path,
         "unassigned": len(seen.verdict.unassigned),
-        "layers": [{"name": name, "paths": list(paths), "files": files} for name, paths, files in seen.layers],
+        "layers": [
+            {"name": name, "paths": list(paths), "files": files}
+            for name, paths, files in seen.layers
+        ],
         "arrows": [
             {
                 "from": one.source,
@@ -203,11 +249,16 @@ _ASCII: Final = Signs("+-+", "+-+", "+-+", "|", "-->", "..>", "-x>", "-e>", "...
 
 
 def line_color(line: str) -> dict[str, int]:
-    """From which character on a line of the picture is red (a violation) or yellow (accepted, excepted).
+    """From which character on a line of the picture is red (a violation) or yellow (accepted,
+    excepted).
 
     No information is in the color alone.
     """
-    signs = [sign for some in (_BOX, _ASCII) for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")]
+    signs = [
+        sign
+        for some in (_BOX, _ASCII)
+        for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")
+    ]
     start = max(line.rfind(sign) for sign in signs) + 1
     if start == 0 or line.startswith("  legend"):
         return {}
@@ -230,7 +281,9 @@ def _name(name: str, signs: Signs) -> str:
 
 def _beside(arrows: Sequence[Arrow], files: int, signs: Signs, width: int) -> list[str]:
     """The text to the right of one layer."""
-    used = [f"{_name(one.target, signs)} {one.imports}" for one in arrows if one.allowed and one.imports]
+    used = [
+        f"{_name(one.target, signs)} {one.imports}" for one in arrows if one.allowed and one.imports
+    ]
     unused = [_name(one.target, signs) for one in arrows if one.allowed and not one.imports]
     lines = [*_wrapped(signs.used, used, width), *_wrapped(signs.unused, unused, width)]
     for one in arrows:
@@ -272,7 +325,11 @@ def _legend(arrows: Iterable[Arrow], signs: Signs) -> list[str]:
     """The meaning of the signs that are in this picture."""
     arrows = list(arrows)
     meant = [
-        (signs.used, "allowed, with the number of imports", any(one.allowed and one.imports for one in arrows)),
+        (
+            signs.used,
+            "allowed, with the number of imports",
+            any(one.allowed and one.imports for one in arrows),
+        ),
         (signs.unused, "allowed, unused", any(one.allowed and not one.imports for one in arrows)),
         (signs.broken, "violation", any(one.new or one.accepted for one in arrows)),
         (signs.excepted, "excepted", any(one.excepted for one in arrows)),
@@ -299,7 +356,11 @@ def _table(seen: Overview, signs: Signs, width: int) -> list[str]:
 def _allowed(one: Arrow) -> str:
     if one.allowed:
         return "yes"
-    counts = ((len(one.new), "new"), (len(one.accepted), "in the baseline"), (one.excepted, "excepted"))
+    counts = (
+        (len(one.new), "new"),
+        (len(one.accepted), "in the baseline"),
+        (one.excepted, "excepted"),
+    )
     return "no: " + ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
@@ -347,7 +408,9 @@ def _file(seen: CheckedWorktree, path: str) -> dict[str, Any]:
 
 
 def _across(seen: CheckedWorktree) -> Iterator[tuple[Edge, dict[str, Any]]]:
-    """Every import across layers with what is decided about it; those for type checkers only as well."""
+    """Every import across layers with what is decided about it; those for type checkers only as
+    well.
+    """
     everything = replace(seen.manifest, type_checking_imports="enforce")
     accepted = {(one.path, one.line, one.imported) for one in seen.verdict.accepted}
     for edge in edges(everything, seen.survey.links_under(everything), seen.survey.modules):
@@ -361,7 +424,9 @@ def _across(seen: CheckedWorktree) -> Iterator[tuple[Edge, dict[str, Any]]]:
                 "from": edge.source.name,
                 "to": edge.target.name,
                 "method": edge.link.method,
-                "decided": _decided(seen, edge, (edge.link.path, edge.link.line, edge.imported) in accepted),
+                "decided": _decided(
+                    seen, edge, (edge.link.path, edge.link.line, edge.imported) in accepted
+                ),
             },
         )
 
@@ -394,13 +459,19 @@ def _layer(seen: CheckedWorktree, layer: Layer) -> dict[str, Any]:
         "files": sum(counts.values()),
         "line": f"{seen.manifest.path}:{layer.line}",
         "decision": layer.decision,
-        "may_depend_on": [{"layer": to, "imports": imports.get((layer.name, to), 0)} for to in layer.may_depend_on],
+        "may_depend_on": [
+            {"layer": to, "imports": imports.get((layer.name, to), 0)} for to in layer.may_depend_on
+        ],
         "used_by": [
             {"layer": one.source, "imports": one.imports, "allowed": one.allowed}
             for one in whole.arrows
             if one.target == layer.name and one.imports
         ],
-        "broken": [row for edge, row in _across(seen) if edge.source.name == layer.name and _counts_as_broken(row)],
+        "broken": [
+            row
+            for edge, row in _across(seen)
+            if edge.source.name == layer.name and _counts_as_broken(row)
+        ],
     }
 
 
@@ -415,7 +486,8 @@ def _counts(modules: Mapping[str, str], layer: Layer, layer_of: Any) -> dict[str
         if layer_of(file) is layer:
             # `./` has two signs, but covers everything: no path is shorter
             path = max(
-                (own for own in layer.paths if covers(own, file)), key=lambda own: len(own) if own != "./" else 0
+                (own for own in layer.paths if covers(own, file)),
+                key=lambda own: len(own) if own != "./" else 0,
             )
             found[path] += 1
     return found

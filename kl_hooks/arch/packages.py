@@ -1,4 +1,7 @@
-"""The packages of a repository, the folders they are in, and the parts a person would name. Pure."""
+"""The packages of a repository, the folders they are in, and the parts a person would name.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,34 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.model.text import safe_text
 
 _NON_PRODUCT_NAMES: Final = frozenset(
-    ("tests", "test", "testing", "doc", "docs", "example", "examples", "bench", "benchmark", "benchmarks", "script",
-     "scripts", "tools", "tasks", "noxfile", "setup", "conftest", "build", "dist", "venv", "env", "site", "stubs",
-     "node_modules", "typings")
-)  # fmt: skip
+    (
+        "tests",
+        "test",
+        "testing",
+        "doc",
+        "docs",
+        "example",
+        "examples",
+        "bench",
+        "benchmark",
+        "benchmarks",
+        "script",
+        "scripts",
+        "tools",
+        "tasks",
+        "noxfile",
+        "setup",
+        "conftest",
+        "build",
+        "dist",
+        "venv",
+        "env",
+        "site",
+        "stubs",
+        "node_modules",
+        "typings",
+    )
+)
 """Top-level names that are not the product."""
 
 
@@ -24,23 +51,34 @@ def is_product(path: str) -> bool:
 
 
 def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return top-level package → its files, for the product only; single modules where there is no package.
+    """Return top-level package → its files, for the product only; single modules where there is no
+    package.
 
     `modules`: path → dotted name.
     """
     found: dict[str, list[str]] = defaultdict(list)
     for path, dotted in sorted(modules.items()):
         top = plain_name(dotted).partition(".")[0]
-        aside = top in _NON_PRODUCT_NAMES or path.split("/")[0] in _NON_PRODUCT_NAMES or top.startswith(("test_", "."))
+        aside = (
+            top in _NON_PRODUCT_NAMES
+            or path.split("/")[0] in _NON_PRODUCT_NAMES
+            or top.startswith(("test_", "."))
+        )
         # a path that can't be printed can't be the path of a layer, see `_clean_path` of the parser
         if dotted and not aside and safe_text(path) == path:
             found[top].append(path)
-    real = {top: files for top, files in found.items() if len(files) > 1 or files[0].endswith("/__init__.py")}
+    real = {
+        top: files
+        for top, files in found.items()
+        if len(files) > 1 or files[0].endswith("/__init__.py")
+    }
     return real or dict(found)
 
 
 def _folder(files: list[str]) -> str:
-    """The deepest folder (with its `/`) that holds all files; empty for the top of the repository."""
+    """The deepest folder (with its `/`) that holds all files; empty for the top of the
+    repository.
+    """
     shared = files[0].split("/")[:-1]
     for path in files[1:]:
         folders = path.split("/")[:-1]
@@ -50,10 +88,12 @@ def _folder(files: list[str]) -> str:
 
 
 def package_folders(package: str, modules: Mapping[str, str]) -> list[str]:
-    """The folders (from the repository's top, without `/` at the end) that hold a package's modules, sorted.
+    """The folders (from the repository's top, without `/` at the end) that hold a package's
+    modules, sorted.
 
-    `modules`: path → dotted name. One folder for a package with `__init__.py`, several for a namespace package whose
-    parts lie apart, none where there is no such package, and all of them where several have one `__init__.py` each.
+    `modules`: path → dotted name. One folder for a package with `__init__.py`, several for a
+    namespace package whose parts lie apart, none where there is no such package, and all of them
+    where several have one `__init__.py` each.
     """
     found = set()
     proper = set()

@@ -1,10 +1,12 @@
 """Propose layers from today's imports, such that a first check by them is green. Pure.
 
-Where parts import each other there are two ways. The usual one keeps every part a layer of its own, puts them in the
-order that the fewest imports contradict, and leaves those to the baseline. The exact one makes one layer of parts that
-import each other, and lets each layer depend on what it uses today and on nothing else.
+Where parts import each other there are two ways. The usual one keeps every part a layer of its own,
+puts them in the order that the fewest imports contradict, and leaves those to the baseline. The
+exact one makes one layer of parts that import each other, and lets each layer depend on what it
+uses today and on nothing else.
 
-Writes a proposal as the text of `.kl/architecture.yaml`, with a comment wherever it is unsure. Pure.
+Writes a proposal as the text of `.kl/architecture.yaml`, with a comment wherever it is unsure.
+Pure.
 """
 
 from __future__ import annotations
@@ -25,10 +27,14 @@ from kl_hooks.model.text import counted
 
 _MANY_LAYERS = 12
 _FOLDERS: Final = 4
-"""Folders that are enough of a structure: loose modules that import each other may share a layer then."""
+"""Folders that are enough of a structure: loose modules that import each other may share a layer
+then.
+"""
 _IMPORT: Final = 2
 _LAZY: Final = 1
-"""Weight of an import in a function: written there, it often is the one that goes against the order."""
+"""Weight of an import in a function: written there, it often is the one that goes against the
+order.
+"""
 
 Through = Callable[[Sequence[Layer]], Iterable[Link]]
 """Layers → the imports that reach one of them through files in none, see `arch.import_survey`."""
@@ -51,7 +57,9 @@ class Proposal:
         before: list[str] = []
         blocks = []
         for layer in self.layers:
-            comments = "".join(f"  # {_comment(line)}\n" for line in self.doubts.get(layer.name, ()))
+            comments = "".join(
+                f"  # {_comment(line)}\n" for line in self.doubts.get(layer.name, ())
+            )
             blocks.append(comments + _layer(layer, before))
             before.append(layer.name)
         left = "".join(f"# In no layer: {_comment(line)}\n" for line in self.unassigned)
@@ -74,28 +82,41 @@ class _Part:
             return "-".join(sorted(group.name for group in self.groups))
         if self.loose:
             return f"level-{self.level}"
-        first = min(self.groups, key=lambda group: (not group.folder, group.name.startswith("_"), group.name))
+        first = min(
+            self.groups,
+            key=lambda group: (not group.folder, group.name.startswith("_"), group.name),
+        )
         return f"{first.name}-and-{len(self.groups) - 1}-more"
 
 
 def propose(
-    links: Iterable[Link], modules: Mapping[str, str], through: Through | None = None, *, exact: bool = False
+    links: Iterable[Link],
+    modules: Mapping[str, str],
+    through: Through | None = None,
+    *,
+    exact: bool = False,
 ) -> Proposal:
     """Layers for the packages among `modules` (path → dotted name), from the imports in `links`.
 
     `exact`: parts that import each other become one layer, and nothing of today is forbidden.
     """
     sight = _Sight(list(links), modules, through)
-    made = module_groups(modules) if exact else module_groups(_product_modules(modules, sight.links))
+    made = (
+        module_groups(modules) if exact else module_groups(_product_modules(modules, sight.links))
+    )
     found = sight.crossing(made)
     loops = [loop for loop in _loops(made, found) if len(loop) > 1]
     roots = [group for group in made if group.root and any(group.name in loop for loop in loops)]
     if roots:
-        # a package's own __init__ that everybody imports and that imports everybody would make one lump of it all
+        # a package's own __init__ that everybody imports and that imports everybody would make one
+        # lump of it all
         made = [group for group in made if group not in roots]
         found = sight.crossing(made)
-    unassigned = tuple(f"{group.paths[0]}: it imports parts of the package that import it" for group in roots)
-    # in five of six frameworks one layer had 10 to 28 parts: its first check was clean, and so was any other (ADR-0020)
+    unassigned = tuple(
+        f"{group.paths[0]}: it imports parts of the package that import it" for group in roots
+    )
+    # in five of six frameworks one layer had 10 to 28 parts: its first check was clean, and so was
+    # any other (ADR-0020)
     if not exact and any(len(loop) > 1 for loop in _loops(made, found)):
         return _ordered(made, found, sight, unassigned)
     by_name = {group.name: group for group in made}
@@ -124,11 +145,16 @@ class _Sight:
         return list(edges(Manifest("", tuple(layers)), (*self.links, *more), self.modules))
 
 
-# -- layers in the order that the fewest imports contradict -----------------------------------------------------------
+# -- layers in the order that the fewest imports contradict
+# -----------------------------------------------------------
 
 
-def _ordered(made: Sequence[_Group], found: Sequence[Edge], sight: _Sight, unassigned: tuple[str, ...]) -> Proposal:
-    """Every folder a layer; loose modules joined with their neighbors in the order; each may depend on all below."""
+def _ordered(
+    made: Sequence[_Group], found: Sequence[Edge], sight: _Sight, unassigned: tuple[str, ...]
+) -> Proposal:
+    """Every folder a layer; loose modules joined with their neighbors in the order; each may depend
+    on all below.
+    """
     tests = _nested_tests(sight.modules, [path for group in made for path in group.paths])
     counted = [edge for edge in found if not edge.link.path.startswith(tests)] if tests else found
     weights = _weights(counted)
@@ -151,16 +177,19 @@ def _weights(found: Iterable[Edge]) -> dict[tuple[str, str], int]:
     weights: dict[tuple[str, str], int] = defaultdict(int)
     for edge in found:
         if edge.link.method != TYPE_CHECKING_METHOD:
-            weights[edge.source.name, edge.target.name] += _LAZY if edge.link.method == "lazy import" else _IMPORT
+            weights[edge.source.name, edge.target.name] += (
+                _LAZY if edge.link.method == "lazy import" else _IMPORT
+            )
     return weights
 
 
 def _joined(order: Sequence[_Group], weights: Mapping[tuple[str, str], int]) -> list[list[_Group]]:
     """The groups in order, loose modules of one package joined where the order allows it.
 
-    A loose module moves down past everything that it neither imports nor is imported by, to the lowest loose modules
-    that it can join: that contradicts no import which the order does not contradict already. Where there are hardly
-    any folders, it joins none that it has to do with: the modules are the structure.
+    A loose module moves down past everything that it neither imports nor is imported by, to the
+    lowest loose modules that it can join: that contradicts no import which the order does not
+    contradict already. Where there are hardly any folders, it joins none that it has to do with:
+    the modules are the structure.
     """
     flat = sum(group.folder for group in order) < _FOLDERS
     parts: list[list[_Group]] = []
@@ -180,7 +209,9 @@ def _place(
     best = None
     for place in range(len(parts) - 1, -1, -1):
         part = parts[place]
-        related = any((group.name, one.name) in weights or (one.name, group.name) in weights for one in part)
+        related = any(
+            (group.name, one.name) in weights or (one.name, group.name) in weights for one in part
+        )
         if not part[0].folder and part[0].package == group.package and not (flat and related):
             best = place
         if related:
@@ -189,7 +220,9 @@ def _place(
 
 
 def _named(parts: Sequence[list[_Group]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Name and paths of each part: a folder's own name, a single module's, or the package's folder for several."""
+    """Name and paths of each part: a folder's own name, a single module's, or the package's folder
+    for several.
+    """
     taken: set[str] = {"below", *(part[0].name for part in parts if len(part) == 1)}
     counts: dict[str, int] = defaultdict(int)
     for part in parts:
@@ -200,7 +233,11 @@ def _named(parts: Sequence[list[_Group]]) -> list[tuple[str, tuple[str, ...]]]:
         if len(part) > 1:
             # from the bottom up: shop-1, shop-2 …; plain shop where there is one
             package, number = part[0].package or "modules", 1
-            name = package if counts[part[0].package] == 1 and package not in taken else f"{package}-{number}"
+            name = (
+                package
+                if counts[part[0].package] == 1 and package not in taken
+                else f"{package}-{number}"
+            )
             while name in taken:
                 number += 1
                 name = f"{package}-{number}"
@@ -228,7 +265,8 @@ def _objections(layers: Sequence[Layer], against: Sequence[Edge]) -> dict[str, t
     return found
 
 
-# -- layers that forbid nothing of today ------------------------------------------------------------------------------
+# -- layers that forbid nothing of today
+# ------------------------------------------------------------------------------
 
 
 def _uses(found: Iterable[Edge]) -> dict[str, list[str]]:
@@ -263,7 +301,9 @@ def _set_levels(parts: Sequence[_Part], found: Iterable[Edge]) -> None:
 
 
 def _merge_loose(parts: Iterable[_Part]) -> list[_Part]:
-    """Join the loose modules of one package and level: nothing on one level imports anything else on it."""
+    """Join the loose modules of one package and level: nothing on one level imports anything else
+    on it.
+    """
     merged: list[_Part] = []
     loose: dict[tuple[str, int], _Part] = {}
     for part in parts:
@@ -286,7 +326,9 @@ def _finish(parts: Sequence[_Part], found: Sequence[Edge], unassigned: tuple[str
     layers, doubts = [], {}
     for place, part in enumerate(parts):
         paths = tuple(sorted(path for group in part.groups for path in group.paths))
-        layers.append(Layer(names[place], paths, tuple(names[target] for target in uses.get(place, ())), 0))
+        layers.append(
+            Layer(names[place], paths, tuple(names[target] for target in uses.get(place, ())), 0)
+        )
         reasons = _doubts(part, found)
         if reasons:
             doubts[names[place]] = reasons
@@ -306,7 +348,9 @@ def _doubts(part: _Part, found: Iterable[Edge]) -> tuple[str, ...]:
         return ("loose modules on one level; put together only to keep the list short",)
     reasons = ["these import each other, so they are one layer until that is fixed:"]
     for (source, target), edge in sorted(first.items())[:6]:
-        reasons.append(f"  {source} -> {target}: {edge.link.path}:{edge.link.line} imports {edge.imported}")
+        reasons.append(
+            f"  {source} -> {target}: {edge.link.path}:{edge.link.line} imports {edge.imported}"
+        )
     if len(first) > 6:
         reasons.append(f"  and {len(first) - 6} more")
     return tuple(reasons)
@@ -333,26 +377,48 @@ _AGAINST = """\
 
 def _against(number: int) -> str:
     if number == 1:
-        return _AGAINST.format(imports="1 import", contradict="contradicts", accepted="it is accepted")
-    return _AGAINST.format(imports=f"{number} imports", contradict="contradict", accepted="they are accepted")
+        return _AGAINST.format(
+            imports="1 import", contradict="contradicts", accepted="it is accepted"
+        )
+    return _AGAINST.format(
+        imports=f"{number} imports", contradict="contradict", accepted="they are accepted"
+    )
 
 
 def _layer(layer: Layer, before: list[str]) -> str:
     everything = bool(before) and set(layer.may_depend_on) == set(before)
     allowed = " below" if everything else _list(layer.may_depend_on)
-    return f"  - name: {yaml_quoted(layer.name)}\n    paths:{_list(layer.paths)}\n    may_depend_on:{allowed}\n"
+    return (
+        f"  - name: {yaml_quoted(layer.name)}\n    paths:{_list(layer.paths)}\n   "
+        f" may_depend_on:{allowed}\n"
+    )
 
 
 def _list(words: tuple[str, ...]) -> str:
     """On one line where it fits, else one word a line."""
     line = " [" + ", ".join(yaml_quoted(word) for word in words) + "]"
-    return line if len(line) <= 90 else "\n" + "\n".join(f"      - {yaml_quoted(word)}" for word in words)
+    return (
+        line
+        if len(line) <= 90
+        else "\n" + "\n".join(f"      - {yaml_quoted(word)}" for word in words)
+    )
 
 
 def yaml_quoted(word: str) -> str:
     """The word as YAML text: plain where that is safe, else in double quotes with escapes."""
-    # words that YAML 1.1 reads as a boolean or null; PyYAML reads `y` and `n` as text, other parsers may not
-    if _PLAIN.fullmatch(word) and word.lower() not in ("true", "false", "yes", "no", "on", "off", "null", "y", "n"):
+    # words that YAML 1.1 reads as a boolean or null; PyYAML reads `y` and `n` as text, other
+    # parsers may not
+    if _PLAIN.fullmatch(word) and word.lower() not in (
+        "true",
+        "false",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "null",
+        "y",
+        "n",
+    ):
         return word
     return '"' + "".join(_sign(sign) for sign in word) + '"'
 
@@ -395,32 +461,46 @@ class _Group:
 
 
 def _product_modules(modules: Mapping[str, str], links: Iterable[Link]) -> dict[str, str]:
-    """The modules without test trees, scripts, and what lies in another package's folder without being part of it.
+    """The modules without test trees, scripts, and what lies in another package's folder without
+    being part of it.
 
     A script lies in a folder without any `__init__.py` whose files nobody imports, beside packages.
     """
     tests = _test_trees(modules)
     remaining = (
-        {path: dotted for path, dotted in modules.items() if not path.startswith(tests)} if tests else dict(modules)
+        {path: dotted for path, dotted in modules.items() if not path.startswith(tests)}
+        if tests
+        else dict(modules)
     )
     tops = product_packages(remaining)
-    proper = {top: _folder(files) for top, files in tops.items() if any(f.endswith("/__init__.py") for f in files)}
+    proper = {
+        top: _folder(files)
+        for top, files in tops.items()
+        if any(f.endswith("/__init__.py") for f in files)
+    }
     inner = (link for link in links if link.path in remaining)
     imported = {plain_name(link.target.partition(":")[2]).partition(".")[0] for link in inner}
     for top, files in tops.items():
         folder = _folder(files)
-        inside = any(other != top and folder != home and folder.startswith(home) for other, home in proper.items())
+        inside = any(
+            other != top and folder != home and folder.startswith(home)
+            for other, home in proper.items()
+        )
         if inside or (proper and top not in proper and top not in imported):
             remaining = {path: dotted for path, dotted in remaining.items() if path not in files}
     return remaining
 
 
 def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
-    """The topmost folders that hold tests: named `tests` (or `test`, with tests in it), or full of test files."""
+    """The topmost folders that hold tests: named `tests` (or `test`, with tests in it), or full of
+    test files.
+    """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for path in modules:
         folders, name = path.split("/")[:-1], path.rpartition("/")[2]
-        first = folders.index("tests") if "tests" in folders else 0  # the folders above it need not hold tests
+        first = (
+            folders.index("tests") if "tests" in folders else 0
+        )  # the folders above it need not hold tests
         for depth in range(first, len(folders)):
             some = counts["/".join(folders[: depth + 1]) + "/"]
             some[0] += name != "__init__.py"
@@ -438,7 +518,9 @@ def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
 def _nested_tests(modules: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
     """The test trees that lie in one of these folders."""
     folders = tuple(path for path in paths if path.endswith("/"))
-    return tuple(tree for tree in _test_trees(modules) if tree.startswith(folders) and tree not in folders)
+    return tuple(
+        tree for tree in _test_trees(modules) if tree.startswith(folders) and tree not in folders
+    )
 
 
 def module_groups(modules: Mapping[str, str]) -> list[_Group]:
@@ -450,7 +532,8 @@ def module_groups(modules: Mapping[str, str]) -> list[_Group]:
         whole = len(files) == 1 or len(tops) >= _MANY_PACKAGES
         parts = {_folder(files) or files[0]: files} if whole else _split(files)
         for path, members in parts.items():
-            # a namespace package may share its folder with another: then the files themselves are the paths of the part
+            # a namespace package may share its folder with another: then the files themselves are
+            # the paths of the part
             paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
             taken.update(paths)
             root = path.endswith("/__init__.py") and len(parts) > 1
@@ -459,7 +542,9 @@ def module_groups(modules: Mapping[str, str]) -> list[_Group]:
 
 
 def _split(files: list[str]) -> dict[str, list[str]]:
-    """Path of a part → its files: one part per folder or module right under the folder that all files share."""
+    """Path of a part → its files: one part per folder or module right under the folder that all
+    files share.
+    """
     base = _folder(files)
     parts: dict[str, list[str]] = defaultdict(list)
     for path in files:
@@ -474,7 +559,9 @@ def _name(path: str, top: str) -> str:
 
 
 def _unique(made: list[_Group]) -> list[_Group]:
-    """Names that two parts share get their package in front, and a number where that is not enough."""
+    """Names that two parts share get their package in front, and a number where that is not
+    enough.
+    """
     counts: dict[str, int] = defaultdict(int)
     for group in made:
         counts[group.name] += 1

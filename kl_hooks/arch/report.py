@@ -1,4 +1,6 @@
-"""A verdict as text for people and as JSON for programs. Pure; only ASCII is added to what was found."""
+"""A verdict as text for people and as JSON for programs. Pure; only ASCII is added to what was
+found.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def _contract_lines(breaches: Sequence[Breach]) -> list[str]:
     for (name, rule), found in groupby(breaches, key=lambda one: (one.contract, one.rule)):
         many = list(found)
         decision = f"  ({one_line(many[0].decision, 40)})" if many[0].decision else ""
-        lines.append(f"  contract broken: {one_line(name, 100)} ({many[0].type})    {rule}{decision}")
+        lines.append(
+            f"  contract broken: {one_line(name, 100)} ({many[0].type})    {rule}{decision}"
+        )
         for one in many:
             lines += _breach(one)
         if many[0].guidance:
@@ -51,7 +55,10 @@ def _line(step: Step, lead: str) -> str:
     """`    src/a.py:3, 9     a -> b`."""
     numbers = ", ".join(str(line) for line in step.lines) or "?"
     place = one_line(f"{step.path or step.importer}:{numbers}", 100)
-    return f"    {place:<{_COLUMN}} {lead}{one_line(step.importer, 100)} -> {one_line(step.imported, 100)}"
+    return (
+        f"    {place:<{_COLUMN}} {lead}{one_line(step.importer, 100)} ->"
+        f" {one_line(step.imported, 100)}"
+    )
 
 
 def _about(one: Breach) -> str:
@@ -62,13 +69,31 @@ def _about(one: Breach) -> str:
 
 def _breach_to_dict(one: Breach) -> dict[str, Any]:
     """A breach as plain data, its fingerprint with it."""
-    keys = ("contract", "type", "importer", "imported", "rule", "decision", "message", "guidance", "fingerprint")
-    steps = {"chain": [_plain(step) for step in one.chain], "also": [_plain(step) for step in one.also]}
+    keys = (
+        "contract",
+        "type",
+        "importer",
+        "imported",
+        "rule",
+        "decision",
+        "message",
+        "guidance",
+        "fingerprint",
+    )
+    steps = {
+        "chain": [_plain(step) for step in one.chain],
+        "also": [_plain(step) for step in one.also],
+    }
     return {key: getattr(one, key) for key in keys} | steps
 
 
 def _plain(step: Step) -> dict[str, Any]:
-    return {"importer": step.importer, "imported": step.imported, "path": step.path, "lines": list(step.lines)}
+    return {
+        "importer": step.importer,
+        "imported": step.imported,
+        "path": step.path,
+        "lines": list(step.lines),
+    }
 
 
 _MOST_STATEMENT: Final = 100
@@ -79,12 +104,17 @@ _SHOWN_ANYWAY: Final = ("", "import", INDIRECT_METHOD)
 
 
 def output_lines(
-    found: Iterable[tuple[str, Verdict | None]], seconds: float, *, quiet: bool, on_disk: bool, lists: bool = False
+    found: Iterable[tuple[str, Verdict | None]],
+    seconds: float,
+    *,
+    quiet: bool,
+    on_disk: bool,
+    lists: bool = False,
 ) -> list[str]:
     """Return what `kl arch check` prints about several contents, safe for a terminal.
 
-    `found`: source and verdict, None for a content without a manifest. `on_disk`: whether the working tree has one.
-    `lists`: whether files in no layer are listed.
+    `found`: source and verdict, None for a content without a manifest. `on_disk`: whether the
+    working tree has one. `lists`: whether files in no layer are listed.
     """
     lines: list[str] = []
     for source, verdict in found:
@@ -95,14 +125,20 @@ def output_lines(
             lines += verdict_lines(verdict, seconds)
         elif on_disk:
             where = "what is staged" if source == "staged" else source
-            lines.append(f"{_NO_MANIFEST} {where} - nothing to enforce. The one on disk is not in git there.")
+            lines.append(
+                f"{_NO_MANIFEST} {where} - nothing to enforce. The one on disk is not in git there."
+            )
         else:
-            lines.append(f"{_NO_MANIFEST} this repository - nothing to enforce. Create one with: kl init")
+            lines.append(
+                f"{_NO_MANIFEST} this repository - nothing to enforce. Create one with: kl init"
+            )
     return [safe_text(line) for line in lines]
 
 
 def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
-    """The lines to print: each violation with its fix, then what could not be judged, then the totals."""
+    """The lines to print: each violation with its fix, then what could not be judged, then the
+    totals.
+    """
     lines = []
     for violation in verdict.violations:
         lines += [*violation_lines(violation, verdict.titles), ""]
@@ -112,7 +148,10 @@ def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
     if verdict.unjudged:
         rest = counted(verdict.unjudged, "file")
         lines.append(f"{rest} could not be read; the other {verdict.files} were checked.")
-    lines += [one_line(f"{'error' if verdict.trusted else 'warning'}: {one}", 400) for one in verdict.loosened]
+    lines += [
+        one_line(f"{'error' if verdict.trusted else 'warning'}: {one}", 400)
+        for one in verdict.loosened
+    ]
     if verdict.problems or (verdict.loosened and lines):
         lines.append("")
     if verdict.violations:
@@ -129,13 +168,17 @@ def _headline(verdict: Verdict) -> str:
 
 
 def violation_lines(one: Violation, titles: Mapping[str, str]) -> list[str]:
-    """Place and rule, the statement with carets under what is imported, the suggested fix, and the ID."""
+    """Place and rule, the statement with carets under what is imported, the suggested fix, and the
+    ID.
+    """
     # cut first, so that the carets fit the statement as it is printed
     statement = one_line(one.statement, _MOST_STATEMENT)
     named = _module_name(first_file_between(one.method)) if is_through(one.method) else one.imported
     start, end = _caret_span(statement, named)
     how = "" if one.method in _SHOWN_ANYWAY else f"  ({one.method})"
-    rule = f"layer rule, {one.rule}" + (f", {_decision(one.decision, titles)}" if one.decision else "")
+    rule = f"layer rule, {one.rule}" + (
+        f", {_decision(one.decision, titles)}" if one.decision else ""
+    )
     lines = [
         f"{one.path}:{one.line}: {one.source_layer} must not import {one.target_layer} ({rule})",
         f"    {statement}",
@@ -181,26 +224,42 @@ def _hints(verdict: Verdict) -> list[str]:
     """What to do about violations that can't be fixed now."""
     first = next((one for one in verdict.violations if one.method != INDIRECT_METHOD), None)
     hints = []
-    if verdict.manifest.path != MANIFEST:  # neither the baseline nor exceptions belong to another manifest
+    if (
+        verdict.manifest.path != MANIFEST
+    ):  # neither the baseline nor exceptions belong to another manifest
         return []
     if not verdict.baseline:
-        hints.append("hint: to accept today's violations and block only new ones: kl arch baseline write")
+        hints.append(
+            "hint: to accept today's violations and block only new ones: kl arch baseline write"
+        )
     if first is not None:  # no exception excuses a chain
         ends = f"{quote(first.importer)} {quote(first.imported)}"
-        hints.append(f'hint: to allow one import for a while: kl arch allow {ends} --until 30d --reason "..."')
+        hints.append(
+            f"hint: to allow one import for a while: kl arch allow {ends} --until 30d --reason"
+            ' "..."'
+        )
     return [_safe(hint) for hint in hints]
 
 
 def _closing(verdict: Verdict, seconds: float | None) -> str:
     """`checked 42 files, 4 layers in 0.11 s from the staged content; 3 files in no layer`."""
     spent = "" if seconds is None else f" in {seconds:.2f} s"
-    where = {"staged": "the staged content", "worktree": "the working tree"}.get(verdict.source, verdict.source)
-    accepted = f" ({len(verdict.accepted)} accepted in baseline)" if verdict.clean and verdict.accepted else ""
+    where = {"staged": "the staged content", "worktree": "the working tree"}.get(
+        verdict.source, verdict.source
+    )
+    accepted = (
+        f" ({len(verdict.accepted)} accepted in baseline)"
+        if verdict.clean and verdict.accepted
+        else ""
+    )
     checked = f"{counted(verdict.files, 'file')}, {counted(len(verdict.manifest.layers), 'layer')}"
     if verdict.manifest.contracts:
         checked += f", {counted(len(verdict.manifest.contracts), 'contract')}"
     outside = f"; {unassigned_count(verdict)} (--list-unassigned)" if verdict.unassigned else ""
-    return f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from {where}{accepted}{outside}"
+    return (
+        f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from"
+        f" {where}{accepted}{outside}"
+    )
 
 
 def unassigned_count(verdict: Verdict) -> str:
@@ -210,14 +269,28 @@ def unassigned_count(verdict: Verdict) -> str:
 
 def problems_to_list(found: Iterable[Problem]) -> list[dict[str, Any]]:
     """Problems as plain data."""
-    return [{"path": p.path, "line": p.line, "column": p.column, "message": p.message, "hint": p.hint} for p in found]
+    return [
+        {"path": p.path, "line": p.line, "column": p.column, "message": p.message, "hint": p.hint}
+        for p in found
+    ]
 
 
 def violation_to_dict(one: Violation) -> dict[str, Any]:
-    """A violation as plain data, with its fingerprint (shared by equal imports) and its ID (unique)."""
+    """A violation as plain data, with its fingerprint (shared by equal imports) and its ID
+    (unique).
+    """
     keys = (
-        "path", "line", "importer", "imported", "source_layer", "target_layer", "statement", "method", "rule",
-        "decision", "suggested_fix",
-    )  # fmt: skip
+        "path",
+        "line",
+        "importer",
+        "imported",
+        "source_layer",
+        "target_layer",
+        "statement",
+        "method",
+        "rule",
+        "decision",
+        "suggested_fix",
+    )
     ids = {"fingerprint": one.fingerprint, "id": one.id}
     return {key: getattr(one, key) for key in keys} | {"allowed": list(one.allowed)} | ids

@@ -1,7 +1,9 @@
-"""Imports that no statement shows and recorded test runs saw: `importlib` with a computed name, plugins, `sys.path`.
+"""Imports that no statement shows and recorded test runs saw: `importlib` with a computed name,
+plugins, `sys.path`.
 
-They are reported where the layers forbid them, and are violations only where the manifest has `runtime_imports:
-forbid`: what runs on this machine were recorded decides what is found, so another clone may find less.
+They are reported where the layers forbid them, and are violations only where the manifest has
+`runtime_imports: forbid`: what runs on this machine were recorded decides what is found, so another
+clone may find less.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _RUNS: Final = 5
 
 
 def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
-    """The imports between these files (path → module) that only the newest recorded runs show → the run.
+    """The imports between these files (path → module) that only the newest recorded runs show → the
+    run.
 
     KlError where the store can't be read.
     """
@@ -38,11 +41,15 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
     sync_evidence(ws)
     with ws.store.reading() as db:
         found = runtime_imports(db, _RUNS) if db is not None else {}
-    pairs = {pair: (modules[pair[0]], modules[pair[1]]) for pair in found if modules.keys() >= set(pair)}
+    pairs = {
+        pair: (modules[pair[0]], modules[pair[1]]) for pair in found if modules.keys() >= set(pair)
+    }
     # the packages above a module are imported with it
     above = {(source, target[:at]) for source, target in pairs.values() for at in _dots(target)}
     return {
-        Link(f"namespace:{source}", "imports", f"namespace:{target}", importer, 1, METHOD): found[importer, one]
+        Link(f"namespace:{source}", "imports", f"namespace:{target}", importer, 1, METHOD): found[
+            importer, one
+        ]
         for (importer, one), (source, target) in sorted(pairs.items())
         if (source, target) not in above
     }
@@ -53,7 +60,9 @@ def _has_runs(ws: Workspace) -> bool:
     if not ws.store.exists():
         return False
     with ws.store.reading() as db:
-        return bool(db and db.has_table("executed_run") and db.row("SELECT 1 FROM executed_run LIMIT 1"))
+        return bool(
+            db and db.has_table("executed_run") and db.row("SELECT 1 FROM executed_run LIMIT 1")
+        )
 
 
 def _dots(name: str) -> list[int]:
@@ -66,9 +75,13 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
     try:
         seen = imports_seen(ws, survey.modules)
     except (KlError, OSError) as problem:
-        trouble = Problem(manifest.path, 0, 0, f"runtime-only imports were not looked at: {problem}")
+        trouble = Problem(
+            manifest.path, 0, 0, f"runtime-only imports were not looked at: {problem}"
+        )
         return (
-            replace(verdict, warnings=(*verdict.warnings, trouble)) if manifest.runtime_imports == "forbid" else verdict
+            replace(verdict, warnings=(*verdict.warnings, trouble))
+            if manifest.runtime_imports == "forbid"
+            else verdict
         )
     # a statement that was added since shows it
     known = {(link.path, link.target) for link in survey.links} if seen else set()
@@ -83,11 +96,20 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
         way = f"seen in test run {seen[edge.link][:8]}; kl graph show {edge.link.source}"
         new.append(
             Violation(
-                edge.link.path, 1, edge.importer, edge.imported, edge.source.name, edge.target.name,
-                f"import {edge.imported}", METHOD, f"{manifest.path}:{edge.source.line}", edge.source.decision, way,
+                edge.link.path,
+                1,
+                edge.importer,
+                edge.imported,
+                edge.source.name,
+                edge.target.name,
+                f"import {edge.imported}",
+                METHOD,
+                f"{manifest.path}:{edge.source.line}",
+                edge.source.decision,
+                way,
                 edge.source.may_depend_on,
             )
-        )  # fmt: skip
+        )
     if manifest.runtime_imports == "forbid":
         return verdict.with_violations(new)
     warnings = [Problem(one.path, 0, 0, _words(one), one.suggested_fix) for one in new]
@@ -96,4 +118,7 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
 
 def _words(one: Violation) -> str:
     rule = f"{one.source_layer} must not import {one.target_layer} (layer rule, {one.rule})"
-    return f"{one.importer} imports {one.imported} at run time only: {rule}; runtime-only, no violation."
+    return (
+        f"{one.importer} imports {one.imported} at run time only: {rule}; runtime-only, no"
+        " violation."
+    )

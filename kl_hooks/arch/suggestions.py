@@ -43,13 +43,15 @@ _TOKEN: Final = re.compile(
 def signatures(content: bytes) -> Iterator[tuple[int, int]]:
     """From the name to the closing bracket of every function: bytes before each end.
 
-    To the end of the text, and no more come, where that is not certain: an f-string may hold anything, an escape in a
-    string or a letter of another script may spell any name. A `def` in a string or comment counts too.
+    To the end of the text, and no more come, where that is not certain: an f-string may hold
+    anything, an escape in a string or a letter of another script may spell any name. A `def` in a
+    string or comment counts too.
     """
     spent = 0
     for found in _DEF.finditer(content):
         start = found.end()
-        # signatures overlap where one holds the word `def`: each is read on its own, all together up to this limit
+        # signatures overlap where one holds the word `def`: each is read on its own, all together
+        # up to this limit
         end = _end(content, start) if spent <= 4 * len(content) else len(content)
         spent += end - start
         yield start, end
@@ -89,10 +91,14 @@ class Place:
 def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[Place]]:
     """The names imported by the statement on a line, and the functions that use them, in order.
 
-    No functions where something outside of functions, or a method whose arguments Python decides about, uses them too:
-    an argument would not do there.
+    No functions where something outside of functions, or a method whose arguments Python decides
+    about, uses them too: an argument would not do there.
     """
-    imports = [n for n in near([tree], [line]) if isinstance(n, ast.Import | ast.ImportFrom) and n.lineno == line]
+    imports = [
+        n
+        for n in near([tree], [line])
+        if isinstance(n, ast.Import | ast.ImportFrom) and n.lineno == line
+    ]
     if not imports:
         return [], []
     real = [alias.name.rpartition(".")[2] for node in imports for alias in node.names]
@@ -102,19 +108,32 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
     found: dict[Place, None] = {}
     inside: set[int] = set()
     for node in tree.body:
-        outer = [n for n in getattr(node, "body", ()) if _is_function(n)] if isinstance(node, ast.ClassDef) else [node]
+        outer = (
+            [n for n in getattr(node, "body", ()) if _is_function(n)]
+            if isinstance(node, ast.ClassDef)
+            else [node]
+        )
         for function in outer:
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and _is_free(function.name):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and _is_free(
+                function.name
+            ):
                 for part in near(function.body, lines):
                     if id(part) in uses:
                         found[Place(function.name, function.lineno)] = None
                         inside.add(id(part))
-    notes = {id(p) for n in every if isinstance(n, ast.arg) and n.annotation for p in ast.walk(n.annotation)}
+    notes = {
+        id(p)
+        for n in every
+        if isinstance(n, ast.arg) and n.annotation
+        for p in ast.walk(n.annotation)
+    }
     return real, [] if uses - inside - notes else list(found)
 
 
 def near(roots: Iterable[ast.AST], lines: Sequence[int]) -> list[ast.AST]:
-    """All nodes below these, the outer before the inner, without the statements that have no part on these lines."""
+    """All nodes below these, the outer before the inner, without the statements that have no part
+    on these lines.
+    """
     found = [node for node in roots if _is_on_line(node, lines)]
     for node in found:  # grows while it is walked
         found += [child for child in ast.iter_child_nodes(node) if _is_on_line(child, lines)]
@@ -122,7 +141,9 @@ def near(roots: Iterable[ast.AST], lines: Sequence[int]) -> list[ast.AST]:
 
 
 def _is_on_line(node: ast.AST, lines: Sequence[int]) -> bool:
-    """False for a statement that has no part, decorators included, on these lines, given in order."""
+    """False for a statement that has no part, decorators included, on these lines, given in
+    order.
+    """
     if not isinstance(node, ast.stmt):
         return True
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
@@ -133,8 +154,8 @@ def _is_on_line(node: ast.AST, lines: Sequence[int]) -> bool:
 def lines_with(content: bytes, words: Collection[str]) -> Sequence[int]:
     """Return the lines on which one of these identifiers may be, in order.
 
-    Python takes letters of other scripts for the usual ones, so a line that is not ASCII may hold any of them; and so
-    may every line that is not in UTF-8.
+    Python takes letters of other scripts for the usual ones, so a line that is not ASCII may hold
+    any of them; and so may every line that is not in UTF-8.
     """
     lines = lines_of(content)
     if encoding_of(content) != "utf-8":
@@ -142,14 +163,24 @@ def lines_with(content: bytes, words: Collection[str]) -> Sequence[int]:
     word = any_of(words)
     if content.isascii():
         return [number for number, line in enumerate(lines, 1) if word.search(line)]
-    return [number for number, line in enumerate(lines, 1) if not line.isascii() or word.search(line)]
+    return [
+        number for number, line in enumerate(lines, 1) if not line.isascii() or word.search(line)
+    ]
 
 
 def _uses(imports: Iterable[ast.Import | ast.ImportFrom], nodes: Iterable[ast.AST]) -> set[int]:
-    """The ids of the Name nodes that mean what is imported: of `import a.b` those in `a.b`, not every `a`."""
+    """The ids of the Name nodes that mean what is imported: of `import a.b` those in `a.b`, not
+    every `a`.
+    """
     named = [(alias, isinstance(node, ast.Import)) for node in imports for alias in node.names]
-    modules = {alias.name for alias, whole in named if whole and not alias.asname and "." in alias.name}
-    plain = {alias.asname or alias.name for alias, _ in named if alias.asname or alias.name not in modules}
+    modules = {
+        alias.name for alias, whole in named if whole and not alias.asname and "." in alias.name
+    }
+    plain = {
+        alias.asname or alias.name
+        for alias, _ in named
+        if alias.asname or alias.name not in modules
+    }
     found = set()
     for node in nodes:
         if isinstance(node, ast.Name) and node.id in plain:
@@ -179,7 +210,9 @@ def may_accept(content: bytes, names: Collection[str]) -> bool:
 
 
 def places(content: bytes, words: Iterable[str]) -> Iterator[int]:
-    """Yield the positions of these identifiers in a text, in bytes. A text without them costs next to nothing."""
+    """Yield the positions of these identifiers in a text, in bytes. A text without them costs next
+    to nothing.
+    """
     for word in sorted(words):
         sought, whole = word.encode(), any_of([word])
         place = content.find(sought)
@@ -190,17 +223,24 @@ def places(content: bytes, words: Iterable[str]) -> Iterator[int]:
 
 
 def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Place]:
-    """The functions with a parameter that is called like one of the names, or annotated with it; in order."""
+    """The functions with a parameter that is called like one of the names, or annotated with it; in
+    order.
+    """
     wanted = _wanted(names)
     # searched in the text of an annotation: the name may be in quotes, or within `list[X]`
-    noted = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b") if names else None
+    noted = (
+        re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b")
+        if names
+        else None
+    )
     found = []
     for node in near([tree], lines_with(content, {*names, *wanted})):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not _is_free(node.name):
             continue
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         if any(
-            one.arg in wanted or (noted and one.annotation and noted.search(ast.unparse(one.annotation)))
+            one.arg in wanted
+            or (noted and one.annotation and noted.search(ast.unparse(one.annotation)))
             for one in arguments
         ):
             found.append(Place(node.name, node.lineno))
@@ -208,7 +248,10 @@ def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Pla
 
 
 def _is_free(name: str) -> bool:
-    """False for `__getattr__`, `__eq__` and the like: Python calls them, with arguments of its own."""
+    """False for `__getattr__`, `__eq__` and the like:
+
+    Python calls them, with arguments of its own.
+    """
     return name in _FREE or not (name.startswith("__") and name.endswith("__"))
 
 
@@ -217,7 +260,9 @@ def _wanted(names: Iterable[str]) -> set[str]:
 
 
 def parameter_names(name: str) -> list[str]:
-    """Names of a parameter for such an object: `HttpPage` → http_page, page; `current_user` → …, user."""
+    """Names of a parameter for such an object: `HttpPage` → http_page, page; `current_user` → …,
+    user.
+    """
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().strip("_")
     last = snake.rpartition("_")[2]
     return [snake, last] if len(last) > 2 and last != snake else [snake]
@@ -228,21 +273,30 @@ def _is_function(node: ast.AST) -> bool:
 
 
 _MAX_WALKS: Final = 30
-"""Times that all imports from a module on are followed; whoever asks more often hears that they may be circular."""
+"""Times that all imports from a module on are followed; whoever asks more often hears that they may
+be circular.
+"""
 
 
 class _CycleFinder:
     """Knows who imports whom, directly or through others; imports inside functions count."""
 
     def __init__(
-        self, index: ImportIndex | None, links: Callable[[], Iterable[Link]], modules: Mapping[str, str]
+        self,
+        index: ImportIndex | None,
+        links: Callable[[], Iterable[Link]],
+        modules: Mapping[str, str],
     ) -> None:
-        """`index`: all imports, or None: then those that `links` gives. `modules`: path → dotted name."""
+        """`index`: all imports, or None: then those that `links` gives. `modules`: path → dotted
+        name.
+        """
         self._index, self._links, self._modules = index, links, modules
         self._walks: dict[tuple[str, str], set[str]] = {}
 
     def closes(self, path: str, importer: str) -> bool:
-        """True if the file `path`, imported by the file `importer`, would import that again, or may."""
+        """True if the file `path`, imported by the file `importer`, would import that again, or
+        may.
+        """
         # files of one folder are in the same packages, so one walk serves them all
         key = (path, importer.rpartition("/")[0])
         if key not in self._walks:
@@ -253,11 +307,16 @@ class _CycleFinder:
         return importer in self._walks[key]
 
     def _from(self, start: str, running: set[str]) -> set[str]:
-        """All files that are imported with this one. `running`: packages that are imported before it anyway."""
+        """All files that are imported with this one. `running`: packages that are imported before
+        it anyway.
+        """
         seen, todo = {start}, [start]
         while todo:
             path = todo.pop()
-            new = {*self._imported(path), *(one for one in self._above(path) if one not in running)} - seen
+            new = {
+                *self._imported(path),
+                *(one for one in self._above(path) if one not in running),
+            } - seen
             seen |= new
             todo += new
         return seen
@@ -304,16 +363,24 @@ _ContentReader = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Paths → their contents."""
 
 
-def argument_suggestion(edge: Edge, layer: Callable[[], Sequence[str]], read: _ContentReader) -> str:
-    """A sentence without a full stop, or nothing where an argument would not do. `layer`: the files of its layer."""
+def argument_suggestion(
+    edge: Edge, layer: Callable[[], Sequence[str]], read: _ContentReader
+) -> str:
+    """A sentence without a full stop, or nothing where an argument would not do. `layer`: the files
+    of its layer.
+    """
     try:
         content = read([edge.link.path]).get(edge.link.path, b"\0")
         tree = parsed(content)
         names, functions = users(tree, content, edge.link.line) if tree else ([], [])
         if not functions or len(functions) > _MOST_USERS:
             return ""
-        used_by = " and ".join(f"{one.name}() ({_file(edge.link.path)}:{one.line})" for one in functions)
-        who = _already(edge, names, layer(), read, {(edge.link.path, one.line) for one in functions})
+        used_by = " and ".join(
+            f"{one.name}() ({_file(edge.link.path)}:{one.line})" for one in functions
+        )
+        who = _already(
+            edge, names, layer(), read, {(edge.link.path, one.line) for one in functions}
+        )
     except RecursionError:
         return ""
     what = parameter_names(names[0])[-1]
@@ -321,13 +388,19 @@ def argument_suggestion(edge: Edge, layer: Callable[[], Sequence[str]], read: _C
 
 
 def _already(
-    edge: Edge, names: Sequence[str], layer: Sequence[str], read: _ContentReader, own: set[tuple[str, int]]
+    edge: Edge,
+    names: Sequence[str],
+    layer: Sequence[str],
+    read: _ContentReader,
+    own: set[tuple[str, int]],
 ) -> str:
     """`; 4 other core functions already take one (price.py:18, stock.py:40, ...)`."""
     if len(layer) > _MOST_FILES:
         return ""
     contents = read(layer)
-    some, left = _within(sorted(path for path, content in contents.items() if may_accept(content, names)), contents)
+    some, left = _within(
+        sorted(path for path, content in contents.items() if may_accept(content, names)), contents
+    )
     found = []
     for path in some:
         tree = parsed(contents[path])
@@ -335,7 +408,9 @@ def _already(
     others = [place for place in found if place not in own]
     if not others:
         return ""
-    places = ", ".join(f"{_file(path)}:{line}" for path, line in others[:2]) + (", ..." if others[2:] or left else "")
+    places = ", ".join(f"{_file(path)}:{line}" for path, line in others[:2]) + (
+        ", ..." if others[2:] or left else ""
+    )
     does = "function already takes" if len(others) == 1 and not left else "functions already take"
     return f"; {'' if left else f'{len(others)} '}other {edge.source.name} {does} one ({places})"
 
@@ -354,7 +429,9 @@ def _file(path: str) -> str:
 _MOST_ASKED: Final = 50
 """Violations for which sources are read: whoever has more starts with the first ones."""
 _MOST_LOOKS: Final = 8
-"""Modules, or groups of them, that are asked for one by one before all imports are put in order once."""
+"""Modules, or groups of them, that are asked for one by one before all imports are put in order
+once.
+"""
 
 
 class Suggestions:
@@ -367,11 +444,17 @@ class Suggestions:
         crossing: Callable[[], Iterable[Link]],
         modules: Mapping[str, str],
     ) -> None:
-        """`index`: who imports whom, to be asked about a few modules; `crossing`: gives all imports between layers.
+        """`index`: who imports whom, to be asked about a few modules; `crossing`: gives all imports
+        between layers.
 
         Both are read only where a suggestion is searched for.
         """
-        self._manifest, self._index, self._modules, self._crossing = manifest, index, modules, crossing
+        self._manifest, self._index, self._modules, self._crossing = (
+            manifest,
+            index,
+            modules,
+            crossing,
+        )
         self._asked = self._looks = 0
         self._legal: dict[str, list[Edge]] = {}
         self._cycles = _CycleFinder(index, crossing, modules)
@@ -407,10 +490,16 @@ class Suggestions:
         """One sentence without a full stop: what to do instead of this import."""
         if edge.link.method == TYPE_CHECKING_METHOD:
             need = f"describe what {edge.source.name} needs as a Protocol of its own"
-            return f"only a type checker needs this import: {need}, or set type_checking_imports: ignore"
+            return (
+                f"only a type checker needs this import: {need}, or set type_checking_imports:"
+                " ignore"
+            )
         if is_through(edge.link.method):
             between = edge.link.method.removeprefix(THROUGH_METHOD)
-            return f"it leads through {between}, in no layer: give that file a layer, or drop one of the imports"
+            return (
+                f"it leads through {between}, in no layer: give that file a layer, or drop one of"
+                " the imports"
+            )
         sight = sight if self._asked < _MOST_ASKED else None
         self._asked += sight is not None
         kind = sight.kind(edge.link) if sight else ""
@@ -439,7 +528,9 @@ class Suggestions:
         return found
 
     def _bridge(self, edge: Edge) -> str:
-        """Through a module that may import it and that the source layer may import; one in use already comes first."""
+        """Through a module that may import it and that the source layer may import; one in use
+        already comes first.
+        """
         if self._manifest.indirect == "forbid":
             return ""  # it would be the middle of a chain that is forbidden
         others = [
@@ -455,16 +546,30 @@ class Suggestions:
         # two fields only: edges have no order
         for _, _, other, users in sorted(found, key=lambda row: row[:2]):
             if not self._cycles.closes(other.link.path, edge.link.path):
-                way = f"get it through {other.importer} ({other.source.name}), which may import {edge.imported}"
-                return way + (f" and which {users[0].link.path}:{users[0].link.line} uses already" if users else "")
+                way = (
+                    f"get it through {other.importer} ({other.source.name}), which may import"
+                    f" {edge.imported}"
+                )
+                return way + (
+                    f" and which {users[0].link.path}:{users[0].link.line} uses already"
+                    if users
+                    else ""
+                )
         return ""
 
     def _move(self, edge: Edge) -> str:
-        lower = [layer.name for layer in self._manifest.layers if layer.name in edge.source.may_depend_on]
+        lower = [
+            layer.name for layer in self._manifest.layers if layer.name in edge.source.may_depend_on
+        ]
         into = " or ".join([edge.source.name, *lower[:1]])
         return f"pass it in as an argument, or move what is needed of {edge.imported} into {into}"
 
 
 def _offers(edge: Edge) -> bool:
-    """True if others can take what is imported from the module that imports it: it has it as soon as it is there."""
-    return edge.link.method in ("import", "star import") and edge.importer.rpartition(".")[2] != "__main__"
+    """True if others can take what is imported from the module that imports it: it has it as soon
+    as it is there.
+    """
+    return (
+        edge.link.method in ("import", "star import")
+        and edge.importer.rpartition(".")[2] != "__main__"
+    )

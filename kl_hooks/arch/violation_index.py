@@ -1,7 +1,8 @@
-"""Violations as nodes that can be searched: `violation:` and the ID, with the receipt that found them.
+"""Violations as nodes that can be searched: `violation:` and the ID, with the receipt that found
+them.
 
-They are those of the last check of the working tree: a fixed one is removed by the next. A failure to write them is a
-remark; the verdict never needs them.
+They are those of the last check of the working tree: a fixed one is removed by the next. A failure
+to write them is a remark; the verdict never needs them.
 """
 
 from __future__ import annotations
@@ -36,23 +37,36 @@ _Key = tuple[str, str, int, str]
 
 
 def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]) -> str:
-    """Replace the indexed violations by those of `verdict`, accepted ones too; return a failure in one line.
+    """Replace the indexed violations by those of `verdict`, accepted ones too; return a failure in
+    one line.
 
-    `receipt` gives the id of this check's receipt, empty for none; it is asked only where there is a new violation. One
-    that was known keeps the receipt that found it first, and where nothing changed nothing is written.
+    `receipt` gives the id of this check's receipt, empty for none; it is asked only where there is
+    a new violation. One that was known keeps the receipt that found it first, and where nothing
+    changed nothing is written.
     """
     if not ws.initialized:
         return ""
     try:
         with ws.store.reading("graph") as db:
             known = (
-                {_key(hit.id, hit.path, hit.line, hit.title): hit.title for hit in hits_of_owner(db, OWNER)}
+                {
+                    _key(hit.id, hit.path, hit.line, hit.title): hit.title
+                    for hit in hits_of_owner(db, OWNER)
+                }
                 if db
                 else {}
             )
-            linked = db is not None and len(links.of_many(db, [key[0] for key in known], incoming=False)) > 0
-        wanted = [*_titled(verdict.violations, ""), *_titled(verdict.accepted, " (accepted in baseline)")]
-        now_known = {_key(make_id(_KIND, one.id), one.path, one.line, title) for one, title in wanted}
+            linked = (
+                db is not None
+                and len(links.of_many(db, [key[0] for key in known], incoming=False)) > 0
+            )
+        wanted = [
+            *_titled(verdict.violations, ""),
+            *_titled(verdict.accepted, " (accepted in baseline)"),
+        ]
+        now_known = {
+            _key(make_id(_KIND, one.id), one.path, one.line, title) for one, title in wanted
+        }
         if known.keys() == now_known and (linked or not known):
             return ""
         now = receipt() if wanted else ""
@@ -66,18 +80,26 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
 
 
 def _links(one: Violation) -> Iterable[Link]:
-    """From a violation to the file that it is in, the modules at both ends, and the decision that it breaks."""
+    """From a violation to the file that it is in, the modules at both ends, and the decision that
+    it breaks.
+    """
     identifier = make_id(_KIND, one.id)
-    ends = [("found_in", make_id("file", one.path)), ("importer", make_id("namespace", one.importer)),
-            ("imported", make_id("namespace", one.imported))]  # fmt: skip
+    ends = [
+        ("found_in", make_id("file", one.path)),
+        ("importer", make_id("namespace", one.importer)),
+        ("imported", make_id("namespace", one.imported)),
+    ]
     if one.decision:
         ends.append(("violates", make_id("adr", one.decision)))
-    return [Link(identifier, relation, target, OWNER, one.line, "check") for relation, target in ends]
+    return [
+        Link(identifier, relation, target, OWNER, one.line, "check") for relation, target in ends
+    ]
 
 
 def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """The violations that the last check found in the files of a task: those that it names, by path, module or symbol,
-    then those with its words. One whose import was removed from the graph since is omitted.
+    """The violations that the last check found in the files of a task: those that it names, by
+    path, module or symbol, then those with its words. One whose import was removed from the graph
+    since is omitted.
     """
     from kl_hooks.code.query.search import path_matches
     from kl_hooks.code.query.session import open_graph
@@ -90,14 +112,23 @@ def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     with open_graph(ws) as graph:
         mine = dict(zip(task.paths, task.paths, strict=True)) | _files_of(graph, signals)
         every = hits_of_owner(graph.db, OWNER)
-        near = {hit: name for hit in every for path, name in mine.items() if path_matches(hit.path, path)}
+        near = {
+            hit: name
+            for hit in every
+            for path, name in mine.items()
+            if path_matches(hit.path, path)
+        }
         words = [*signals.symbols, *signals.keywords]
-        hits = dict.fromkeys([*near, *(hit._replace(rank=0) for hit in search(graph.db, words, limit, (_KIND,)))])
+        hits = dict.fromkeys(
+            [*near, *(hit._replace(rank=0) for hit in search(graph.db, words, limit, (_KIND,)))]
+        )
         return [_candidate(hit, near.get(hit, "")) for hit in hits if _is_there(graph, hit)][:limit]
 
 
 def _files_of(graph: Graph, signals: Signals) -> dict[str, str]:
-    """The files and folders that a task names, and those of the modules and symbols that it names → that name."""
+    """The files and folders that a task names, and those of the modules and symbols that it names →
+    that name.
+    """
     from kl_hooks.code.query.lookup import SYMBOLS
 
     found = {path: path for path in signals.paths}
@@ -125,19 +156,40 @@ def _candidate(hit: Hit, named: str) -> Candidate:
     more = f"receipt {receipt[:12]}" if receipt else ""
     lines = [f"{place} {title}", whose, f"hint: kl arch explain {hit.path}", more]
     return Candidate(
-        id=hit.id, kind=_KIND, title=title, text="\n".join(filter(None, lines)), summary=f"{place} {title}",
-        path=hit.path, line=hit.line, tier=Tier.INFERRED, freshness="current",
-        reasons=("an import in a file of the task that the manifest forbids" if named else "has words of the task",),
-    )  # fmt: skip
+        id=hit.id,
+        kind=_KIND,
+        title=title,
+        text="\n".join(filter(None, lines)),
+        summary=f"{place} {title}",
+        path=hit.path,
+        line=hit.line,
+        tier=Tier.INFERRED,
+        freshness="current",
+        reasons=(
+            (
+                "an import in a file of the task that the manifest forbids"
+                if named
+                else "has words of the task"
+            ),
+        ),
+    )
 
 
 def _titled(found: Iterable[Violation], more: str) -> list[tuple[Violation, str]]:
-    """Each with its title; of several on one line, and those whose path no database can hold, one or none."""
+    """Each with its title; of several on one line, and those whose path no database can hold, one
+    or none.
+    """
     rows = {}
     for one in found:
-        title = f"{one.source_layer} must not import {one.target_layer}: {one.importer} imports {one.imported}{more}"
-        # SQLite stores text as UTF-8, which has no lone surrogates (PEP 383 makes them of undecodable bytes)
-        if not any("\ud800" <= sign <= "\udfff" for sign in f"{one.path}{one.importer}{one.imported}"):
+        title = (
+            f"{one.source_layer} must not import {one.target_layer}: {one.importer} imports"
+            f" {one.imported}{more}"
+        )
+        # SQLite stores text as UTF-8, which has no lone surrogates (PEP 383 makes them of
+        # undecodable bytes)
+        if not any(
+            "\ud800" <= sign <= "\udfff" for sign in f"{one.path}{one.importer}{one.imported}"
+        ):
             rows[one.fingerprint, one.path, one.line] = (one, one_line(title, 400))
     return list(rows.values())
 

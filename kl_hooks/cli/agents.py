@@ -1,4 +1,6 @@
-"""`kl agents`: hooks and MCP server of coding agents, registered for this clone and removed without a trace."""
+"""`kl agents`: hooks and MCP server of coding agents, registered for this clone and removed without
+a trace.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +26,36 @@ _NAMES = click.Choice(list(AGENTS))
 def agents() -> None:
     """Hooks and MCP server for coding agents, in this clone: install, uninstall, status.
 
-    An agent is given what binds work here when a session starts, what is relevant and new with each prompt, and what
-    crosses a layer before it edits. Nothing happens in a clone where `kl agents install` was not run.
+    An agent is given what binds work here when a session starts, what is relevant and new with each
+    prompt, and what crosses a layer before it edits. Nothing happens in a clone where `kl agents
+    install` was not run.
     """
 
 
 @agents.command(epilog="Example: kl agents install claude --dry-run")
 @click.argument("agent", type=_NAMES)
-@click.option("--shared", is_flag=True, help="Claude Code: .claude/settings.json, which the team shares.")
-@click.option("--block", is_flag=True, help="Make AGENTS.md (CLAUDE.md, GEMINI.md) for the block where it is missing.")
-@click.option("--asks", is_flag=True, help="Prompts bring no package: the agent asks by itself, by MCP or kl context.")
+@click.option(
+    "--shared", is_flag=True, help="Claude Code: .claude/settings.json, which the team shares."
+)
+@click.option(
+    "--block",
+    is_flag=True,
+    help="Make AGENTS.md (CLAUDE.md, GEMINI.md) for the block where it is missing.",
+)
+@click.option(
+    "--asks",
+    is_flag=True,
+    help="Prompts bring no package: the agent asks by itself, by MCP or kl context.",
+)
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and change nothing.")
 @format_option()
 def install(agent: str, shared: bool, block: bool, asks: bool, dry: bool, shape: str) -> int:
-    """Register kl's hooks and its MCP server with AGENT, and enable them in this clone (git config kl.agents).
+    """Register kl's hooks and its MCP server with AGENT, and enable them in this clone (git config
+    kl.agents).
 
-    What is in these files already stays. A page of instructions that exists gets a managed block of a few lines; a
-    block that was edited is never overwritten. Ends with 1 where something was left as it is; the reason is shown.
+    What is in these files already stays. A page of instructions that exists gets a managed block of
+    a few lines; a block that was edited is never overwritten. Ends with 1 where something was left
+    as it is; the reason is shown.
     """
     from kl_hooks.tools.agent_setup import install_agent
 
@@ -69,20 +84,29 @@ def status(shape: str) -> None:
     from kl_hooks.tools.agent_setup import agent_states
 
     found = agent_states(_repository()[1])
-    rows = [{"agent": one.agent, "enabled": one.enabled, "asks": one.asks, "files": one.files} for one in found]
+    rows = [
+        {"agent": one.agent, "enabled": one.enabled, "asks": one.asks, "files": one.files}
+        for one in found
+    ]
     lines = []
     for one in found:
         asks = "; it asks for packages itself" if one.enabled and one.asks else ""
-        lines.append(f"{one.agent:<8} {'enabled' if one.enabled else 'not enabled in this clone'}{asks}")
+        lines.append(
+            f"{one.agent:<8} {'enabled' if one.enabled else 'not enabled in this clone'}{asks}"
+        )
         lines += [f"         {path}: {what}" for path, what in one.files.items()]
     print_answer(shape, {"schema": "kl.agents.status/1", "agents": rows}, lines)
 
 
-@agents.command(hidden=True, epilog="Example: kl agents hook SessionStart --agent claude < payload.json")
+@agents.command(
+    hidden=True, epilog="Example: kl agents hook SessionStart --agent claude < payload.json"
+)
 @click.argument("event")
 @click.option("--agent", required=True, help="The agent that calls it.")
 def hook(event: str, agent: str) -> int:
-    """Answer one EVENT of an agent: its JSON on stdin, its JSON or nothing on stdout. Ends with 0 whatever happens."""
+    """Answer one EVENT of an agent: its JSON on stdin, its JSON or nothing on stdout. Ends with 0
+    whatever happens.
+    """
     from kl_hooks.tools.agent_hooks import main
 
     return main([event, "--agent", agent])
@@ -102,7 +126,9 @@ def _print_changes(verb: str, agent: str, done: Sequence[Change], shape: str, *,
     if dry and shape == "text":
         for one in done:
             before, after = (one.before or "").splitlines(), (one.after or "").splitlines()
-            for line in difflib.unified_diff(before, after, f"a/{one.path}", f"b/{one.path}", lineterm=""):
+            for line in difflib.unified_diff(
+                before, after, f"a/{one.path}", f"b/{one.path}", lineterm=""
+            ):
                 echo_line(line)
     else:
         print_answer(shape, plain, [f"{row['action']:<10} {row['path']}" for row in rows])

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kl_hooks.arch.check import CheckOptions, run_check
-from kl_hooks.arch.content import STAGED, WORKTREE, fork_point, manifest_on_disk, pushed_commits, require_repository
+from kl_hooks.arch.content import (
+    STAGED,
+    WORKTREE,
+    fork_point,
+    manifest_on_disk,
+    pushed_commits,
+    require_repository,
+)
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
@@ -86,28 +93,60 @@ class _Request:
 @click.option("--at", "rev", metavar="REV", help="A revision instead of the files as they are now.")
 @click.option("--pushed", "push", is_flag=True, help="What a pre-push git hook is about to push.")
 @click.option(
-    "--changed", "span", metavar="A...B", help="B, but only what is found in files changed since A and B parted."
+    "--changed",
+    "span",
+    metavar="A...B",
+    help="B, but only what is found in files changed since A and B parted.",
 )
-@click.option("--trust-ref", "trust", metavar="REV", help="Fail where the rules allow more than they did at REV.")
-@click.option("--manifest", metavar="FILE", help=f"Rules to check against instead of {MANIFEST}; nothing is recorded.")
-@click.option("--dir", "folder", metavar="DIR", help="Check the repository of DIR and show what is found in DIR.")
-@click.option("--require-manifest", "required", is_flag=True, help="A missing manifest is an error (exit 2).")
-@click.option("--list-unassigned", "lists", is_flag=True, help="List the Python files that belong to no layer.")
+@click.option(
+    "--trust-ref",
+    "trust",
+    metavar="REV",
+    help="Fail where the rules allow more than they did at REV.",
+)
+@click.option(
+    "--manifest",
+    metavar="FILE",
+    help=f"Rules to check against instead of {MANIFEST}; nothing is recorded.",
+)
+@click.option(
+    "--dir",
+    "folder",
+    metavar="DIR",
+    help="Check the repository of DIR and show what is found in DIR.",
+)
+@click.option(
+    "--require-manifest", "required", is_flag=True, help="A missing manifest is an error (exit 2)."
+)
+@click.option(
+    "--list-unassigned",
+    "lists",
+    is_flag=True,
+    help="List the Python files that belong to no layer.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing when clean.")
 @format_option("sarif", "github", "gitlab", "mermaid")
 def check(rev: str | None, span: str | None, **options: Any) -> int:
-    """Check the imports against `.kl/architecture.yaml`. Exit 0 for clean, 1 for violations, 2 for a bad manifest.
+    """Check the imports against `.kl/architecture.yaml`. Exit 0 for clean, 1 for violations, 2 for
+    a bad manifest.
 
-    By default the files as they are on disk. The manifest and the baseline are those of the same content.
+    By default the files as they are on disk. The manifest and the baseline are those of the same
+    content.
 
-    --changed takes A...B, A..B (no common ancestor is looked for), or A alone (up to the files on disk).
+    --changed takes A...B, A..B (no common ancestor is looked for), or A alone (up to the files on
+    disk).
 
-    Commits that loosen the manifest or the baseline they are checked by are named; with --trust-ref they fail.
+    Commits that loosen the manifest or the baseline they are checked by are named; with --trust-ref
+    they fail.
     """
     if options["staged"] + options["push"] + (rev is not None) + (span is not None) > 1:
-        raise UsageProblem("give only one of --staged, --at, --pushed and --changed.", place="kl arch check")
+        raise UsageProblem(
+            "give only one of --staged, --at, --pushed and --changed.", place="kl arch check"
+        )
     if options["lists"] and options["shape"] not in ("text", "json"):
-        raise UsageProblem("--list-unassigned goes with --format text or json.", place="kl arch check")
+        raise UsageProblem(
+            "--list-unassigned goes with --format text or json.", place="kl arch check"
+        )
     ws = _workspace(options["folder"])
     asked = _request(ws, span, options)
     started = time.perf_counter()
@@ -120,7 +159,9 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
     seconds = time.perf_counter() - started
     if asked.shape == "text":
         on_disk = manifest_on_disk(ws)
-        for line in output_lines(found, seconds, quiet=asked.quiet, on_disk=on_disk, lists=asked.lists):
+        for line in output_lines(
+            found, seconds, quiet=asked.quiet, on_disk=on_disk, lists=asked.lists
+        ):
             click.echo(line)
     else:
         from kl_hooks.arch.formats import render_document
@@ -132,14 +173,18 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
 def _workspace(folder: str | None) -> Workspace:
     if folder is not None:
         if not Path(folder).is_dir():
-            raise UsageProblem("no such folder.", place=folder, hint="Give --dir a folder of a repository.")
+            raise UsageProblem(
+                "no such folder.", place=folder, hint="Give --dir a folder of a repository."
+            )
         click.get_current_context().find_root().ensure_object(dict)["root"] = folder
     return workspace()
 
 
 def _request(ws: Workspace, span: str | None, options: dict[str, Any]) -> _Request:
     top = require_repository(ws).top
-    folder = _path_from_top(options["folder"], top).rstrip("/") if options["folder"] is not None else ""
+    folder = (
+        _path_from_top(options["folder"], top).rstrip("/") if options["folder"] is not None else ""
+    )
     manifest = options["manifest"] or ""
     if manifest:
         place = Path(os.path.abspath(manifest))  # noqa: PTH100 (which follows links)
@@ -155,12 +200,15 @@ def _request(ws: Workspace, span: str | None, options: dict[str, Any]) -> _Reque
     return replace(asked, span=changed_range(ws, span))
 
 
-def _sources(ws: Workspace, rev: str | None, span: ChangedRange | None, options: dict[str, Any]) -> dict[str, str]:
+def _sources(
+    ws: Workspace, rev: str | None, span: ChangedRange | None, options: dict[str, Any]
+) -> dict[str, str]:
     """What is judged → the commit that it starts from, empty where that is the one before it."""
     if options["push"]:
         repo = require_repository(ws)
         return {
-            commit: since or fork_point(repo, commit) for commit, since in pushed_commits(os.environ, _stdin()).items()
+            commit: since or fork_point(repo, commit)
+            for commit, since in pushed_commits(os.environ, _stdin()).items()
         }
     if span:
         return {span.source: span.before}
@@ -173,13 +221,18 @@ def _verdict(ws: Workspace, source: str, since: str, asked: _Request) -> Verdict
         warn(remark)
     if verdict is None and asked.required:
         hint = "Create one with: kl init (or: pre-commit run kl-init --hook-stage manual)"
-        raise UsageProblem("is missing, and --require-manifest demands it.", place=MANIFEST, hint=hint)
+        raise UsageProblem(
+            "is missing, and --require-manifest demands it.", place=MANIFEST, hint=hint
+        )
     for warning in verdict.warnings if verdict and not (asked.quiet and verdict.clean) else ():
         warn(f"warning: {warning}")
     if verdict is not None and asked.span is not None:
         verdict, others = verdict.in_files(asked.span.paths)
         if others:
-            warn(f"{counted(others, 'finding')} in files that {asked.span.text} does not change: not shown.")
+            warn(
+                f"{counted(others, 'finding')} in files that {asked.span.text} does not change: not"
+                " shown."
+            )
     if verdict is not None and asked.folder:
         verdict = verdict.in_folder(asked.folder)
     return verdict
@@ -202,7 +255,9 @@ def _print_invalid(ws: Workspace, shape: str, source: str, problem: UsageProblem
 
 
 def _stdin() -> list[str]:
-    """The lines that git gives to a pre-push git hook; none on a terminal, from pre-commit, or if nothing comes."""
+    """The lines that git gives to a pre-push git hook; none on a terminal, from pre-commit, or if
+    nothing comes.
+    """
     # pre-commit gives the range in PRE_COMMIT_FROM_REF and PRE_COMMIT_TO_REF instead of git's lines
     if os.environ.get("PRE_COMMIT") or sys.stdin is None or sys.stdin.isatty():
         return []
@@ -217,11 +272,12 @@ def _stdin() -> list[str]:
 @click.command(epilog="Example: kl arch show")
 @format_option()
 def show(shape: str) -> None:
-    """Show the layers as they are stacked, what each imports from which, and what breaks the manifest.
+    """Show the layers as they are stacked, what each imports from which, and what breaks the
+    manifest.
 
-    Of the files as they are on disk. A table below shows the same. Box characters where the terminal has them
-    (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
-    code, use: kl arch check
+    Of the files as they are on disk. A table below shows the same. Box characters where the
+    terminal has them (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow
+    (not with NO_COLOR). To get an exit code, use: kl arch check
     """
     from kl_hooks.arch.overview import line_color, load_overview, overview_to_dict
 
@@ -232,7 +288,10 @@ def show(shape: str) -> None:
         echo_json(overview_to_dict(seen))
         return
     if seen is None:
-        echo("no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl init")
+        echo(
+            "no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl"
+            " init"
+        )
         return
     for line in seen.picture(_has_boxes(os.environ)):
         echo(line, **line_color(line))
@@ -240,9 +299,14 @@ def show(shape: str) -> None:
 
 def _has_boxes(environ: Mapping[str, str]) -> bool:
     """True in a UTF-8 locale; Python itself writes UTF-8 even where the locale is C."""
-    # PEP 538 and 540 give Python UTF-8 in the C locale, which a terminal of that locale need not show
-    locale = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "C")
-    stated = locale.lower().replace("-", "").endswith("utf8") or "utf8." in locale.lower().replace("-", "")
+    # PEP 538 and 540 give Python UTF-8 in the C locale, which a terminal of that locale need not
+    # show
+    locale = next(
+        (environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "C"
+    )
+    stated = locale.lower().replace("-", "").endswith("utf8") or "utf8." in locale.lower().replace(
+        "-", ""
+    )
     return stated and "utf" in (getattr(sys.stdout, "encoding", "") or "").lower()
 
 
@@ -250,11 +314,13 @@ def _has_boxes(environ: Mapping[str, str]) -> bool:
 @click.argument("what", metavar="FILE|LAYER|MODULE")
 @format_option()
 def explain(what: str, shape: str) -> None:
-    """Explain a file (which module it is and why, its layer, what crosses layers), or a layer, of what is on disk.
+    """Explain a file (which module it is and why, its layer, what crosses layers), or a layer, of
+    what is on disk.
 
-    For a file: how it was mapped to a module, which path of the manifest owns it, what it imports from other layers
-    and who of them imports it, each with the decision: allowed, excepted, in the baseline, ignored, forbidden.
-    For a layer: its paths and files, what it may depend on and does, who uses it, and what breaks its rule.
+    For a file: how it was mapped to a module, which path of the manifest owns it, what it imports
+    from other layers and who of them imports it, each with the decision: allowed, excepted, in the
+    baseline, ignored, forbidden. For a layer: its paths and files, what it may depend on and does,
+    who uses it, and what breaks its rule.
     """
     from kl_hooks.arch.overview import EXPLAIN_SCHEMA, check_worktree
 
@@ -266,7 +332,10 @@ def explain(what: str, shape: str) -> None:
         if shape == "json":
             echo_json({"schema": EXPLAIN_SCHEMA, "kind": None})
         else:
-            echo("no .kl/architecture.yaml in this repository - nothing to explain. Create one with: kl init")
+            echo(
+                "no .kl/architecture.yaml in this repository - nothing to explain. Create one with:"
+                " kl init"
+            )
         return
     try:
         paths = [_path_from_top(what, Path(ws.repo.top if ws.repo else ws.root)), what]
@@ -285,13 +354,16 @@ def explain(what: str, shape: str) -> None:
 @click.option("--accepted", is_flag=True, help="Also fix what the baseline accepts.")
 @format_option()
 def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> int:
-    """Fix forbidden imports in FILEs and folders on disk (none given: everywhere), where that changes no behavior.
+    """Fix forbidden imports in FILEs and folders on disk (none given: everywhere), where that
+    changes no behavior.
 
-    An import that nothing uses is dropped. One that only annotations use is moved under `if TYPE_CHECKING:`, where the
-    manifest ignores such imports. Whatever may be noticed at run time stays, and the reason is shown, as is the diff.
-    What an exception or the baseline accepts is left alone.
+    An import that nothing uses is dropped. One that only annotations use is moved under `if
+    TYPE_CHECKING:`, where the manifest ignores such imports. Whatever may be noticed at run time
+    stays, and the reason is shown, as is the diff. What an exception or the baseline accepts is
+    left alone.
 
-    Exit 0: nothing is left to fix. 1: violations are left (or would be fixed: --dry-run). 2: a bad manifest.
+    Exit 0: nothing is left to fix. 1: violations are left (or would be fixed: --dry-run). 2: a bad
+    manifest.
     """
     from kl_hooks.arch.autofix import fix_violations
 
@@ -303,7 +375,10 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
     if shape == "json":
         echo_json(done.to_dict(written=not dry_run))
     elif not done.has_manifest:
-        echo_line("no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init")
+        echo_line(
+            "no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl"
+            " init"
+        )
     else:
         for line in done.lines(written=not dry_run):
             echo_line(line)
@@ -311,21 +386,36 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
 
 
 @click.command(
-    epilog='Example: kl arch allow shop.core.order shop.web.page --until 30d --reason "until orders are split"'
+    epilog=(
+        'Example: kl arch allow shop.core.order shop.web.page --until 30d --reason "until orders'
+        ' are split"'
+    )
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.option("--until", required=True, help="Last day it applies: 30d, or YYYY-MM-DD.")
 @click.option("--reason", required=True, help="Why; it becomes the decision record.")
-@click.option("--decision", default="", metavar="ADR-NNNN", help="Name this record instead of writing a new one.")
-@click.option("--accept", is_flag=True, help="Write the new record as accepted; for people. Else it is proposed.")
+@click.option(
+    "--decision",
+    default="",
+    metavar="ADR-NNNN",
+    help="Name this record instead of writing a new one.",
+)
+@click.option(
+    "--accept",
+    is_flag=True,
+    help="Write the new record as accepted; for people. Else it is proposed.",
+)
 @format_option()
-def allow(source: str, target: str, until: str, reason: str, decision: str, accept: bool, shape: str) -> None:
+def allow(
+    source: str, target: str, until: str, reason: str, decision: str, accept: bool, shape: str
+) -> None:
     """Allow imports of TO by FROM (modules or layers) until a day, and record why.
 
-    Adds an exception to `.kl/architecture.yaml`, every other byte of which stays as it is, and writes a decision into
-    `.kl/knowledge/decisions/` unless --decision names one: proposed, or accepted with --accept. Review and commit both.
-    Refused where it would excuse no import of today: no exception excuses a chain (`indirect: forbid`).
+    Adds an exception to `.kl/architecture.yaml`, every other byte of which stays as it is, and
+    writes a decision into `.kl/knowledge/decisions/` unless --decision names one: proposed, or
+    accepted with --accept. Review and commit both. Refused where it would excuse no import of
+    today: no exception excuses a chain (`indirect: forbid`).
     """
     from kl_hooks.arch.exceptions import add_exception as run
     from kl_hooks.evidence.provenance import agent
@@ -333,17 +423,27 @@ def allow(source: str, target: str, until: str, reason: str, decision: str, acce
     ws = workspace()
     if accept and (name := agent(ws.environ)):
         hint = "Leave it out: a person accepts the record with kl decision accept."
-        raise UsageProblem(f"accepting is for people, and this is {name}.", place="--accept", hint=hint)
+        raise UsageProblem(
+            f"accepting is for people, and this is {name}.", place="--accept", hint=hint
+        )
     made = run(ws, source, target, until, reason, decision, accept=accept)
     one = made.exception
     for remark in made.remarks:
         warn(remark)
     if shape == "json":
         row = {"from": one.source, "to": one.target, "until": one.until, "decision": one.decision}
-        place = {"manifest": MANIFEST, "line": one.line, "record": made.record or None, "imports": made.imports}
+        place = {
+            "manifest": MANIFEST,
+            "line": one.line,
+            "record": made.record or None,
+            "imports": made.imports,
+        }
         echo_json({"schema": "kl.arch.allow/1", **row, **place})
         return
-    echo(f"{MANIFEST}:{one.line}: {one.source} may import {one.target} until {one.until} ({one.decision})")
+    echo(
+        f"{MANIFEST}:{one.line}: {one.source} may import {one.target} until {one.until}"
+        f" ({one.decision})"
+    )
     if made.record:
         how = "" if accept else f" (proposed; accept it with: kl decision accept {one.decision})"
         echo(f"wrote {made.record}{how}")
@@ -354,16 +454,20 @@ def allow(source: str, target: str, until: str, reason: str, decision: str, acce
 def baseline() -> None:
     """The violations that are accepted for now, in `.kl/baseline.json`: only new ones block.
 
-    Fixed ones leave the file by themselves at the next clean `kl arch check` of the working tree; it never grows by
-    itself. Commit it: a grown baseline is a diff that a review sees.
+    Fixed ones leave the file by themselves at the next clean `kl arch check` of the working tree;
+    it never grows by itself. Commit it: a grown baseline is a diff that a review sees.
     """
 
 
 @baseline.command("write", epilog="Example: kl arch baseline write")
-@click.option("--grow", is_flag=True, help="Accept what is added to a baseline that is there already.")
+@click.option(
+    "--grow", is_flag=True, help="Accept what is added to a baseline that is there already."
+)
 @format_option()
 def baseline_write(grow: bool, shape: str) -> None:
-    """Accept today's violations of the working tree. Exit 2, and nothing is written, if a baseline would grow."""
+    """Accept today's violations of the working tree. Exit 2, and nothing is written, if a baseline
+    would grow.
+    """
     from kl_hooks.arch.baseline import compare_baseline, replace_baseline
 
     ws = workspace()
@@ -377,10 +481,17 @@ def baseline_write(grow: bool, shape: str) -> None:
             "fixed": _entries_to_dicts(seen.fixed),
             "written": grow or not grows,
         }
-        echo_json({"schema": "kl.arch.baseline.write/1", "violations": _entries_to_dicts(seen.today), **rows})
+        echo_json(
+            {
+                "schema": "kl.arch.baseline.write/1",
+                "violations": _entries_to_dicts(seen.today),
+                **rows,
+            }
+        )
     else:
         _print_entries(
-            "added" if grow or not grows else "would be added", seen.added if seen.before is not None else ()
+            "added" if grow or not grows else "would be added",
+            seen.added if seen.before is not None else (),
         )
         _print_entries("fixed", seen.fixed)
     # after the answer: what would be added is shown before it is refused
@@ -390,7 +501,10 @@ def baseline_write(grow: bool, shape: str) -> None:
         raise UsageProblem(f"would grow by {more}; nothing was written.", place=BASELINE, hint=hint)
     if shape == "text":
         accepted = counted(_total(seen.today), "accepted violation")
-        echo(f"wrote {BASELINE}   {accepted}; new ones will block, fixed ones are removed by kl. Commit it.")
+        echo(
+            f"wrote {BASELINE}   {accepted}; new ones will block, fixed ones are removed by kl."
+            " Commit it."
+        )
 
 
 @baseline.command("show", epilog="Example: kl arch baseline show")
@@ -401,7 +515,9 @@ def baseline_show(shape: str) -> None:
 
     seen = compare_baseline(workspace())
     if shape == "json":
-        renamed = [{"entry": old, "today": new} for old, new in map(_entries_to_dicts, seen.found.renamed)]
+        renamed = [
+            {"entry": old, "today": new} for old, new in map(_entries_to_dicts, seen.found.renamed)
+        ]
         rows = {
             "accepted": _entries_to_dicts(seen.entries),
             "fixed": _entries_to_dicts(seen.fixed),
@@ -412,7 +528,8 @@ def baseline_show(shape: str) -> None:
         return
     if seen.before is None:
         echo(
-            f"no {BASELINE}; {counted(_total(seen.today), 'violation')} today. Accept them with: kl arch baseline write"
+            f"no {BASELINE}; {counted(_total(seen.today), 'violation')} today. Accept them with: kl"
+            " arch baseline write"
         )
         return
     _print_entries("accepted", seen.found.needed)
@@ -421,19 +538,28 @@ def baseline_show(shape: str) -> None:
     _print_entries("fixed", seen.fixed)
     _print_entries("new", seen.added)
     sums = (_total(seen.found.needed), _total(seen.fixed), _total(seen.added))
-    echo(f"{sums[0]} accepted, {sums[1]} fixed, {sums[2]} new" + (" - see: kl arch baseline prune" if sums[1] else ""))
+    echo(
+        f"{sums[0]} accepted, {sums[1]} fixed, {sums[2]} new"
+        + (" - see: kl arch baseline prune" if sums[1] else "")
+    )
 
 
 @baseline.command("prune", epilog="Example: kl arch baseline prune")
 @format_option()
 def baseline_prune(shape: str) -> None:
-    """Remove what is fixed, and give renamed modules their names of today. New violations are not added."""
+    """Remove what is fixed, and give renamed modules their names of today. New violations are not
+    added.
+    """
     from kl_hooks.arch.baseline import compare_baseline, replace_baseline
 
     ws = workspace()
     seen = compare_baseline(ws)
     if seen.before is None:
-        raise UsageProblem("is not there.", place=BASELINE, hint="Accept today's violations: kl arch baseline write")
+        raise UsageProblem(
+            "is not there.",
+            place=BASELINE,
+            hint="Accept today's violations: kl arch baseline write",
+        )
     changed = seen.found.today != seen.entries
     if changed:
         replace_baseline(ws, seen, seen.found.today)
@@ -446,7 +572,10 @@ def baseline_prune(shape: str) -> None:
         echo_json({"schema": "kl.arch.baseline.prune/1", **rows})
         return
     _print_entries("fixed", seen.fixed)
-    left = f"{_total(seen.fixed)} taken out, {len(seen.found.renamed)} renamed, {_total(seen.found.today)} left"
+    left = (
+        f"{_total(seen.fixed)} taken out, {len(seen.found.renamed)} renamed,"
+        f" {_total(seen.found.today)} left"
+    )
     echo(f"{BASELINE}: {left}." + (" Commit it." if changed else ""))
 
 
@@ -466,14 +595,16 @@ def _entries_to_dicts(entries: tuple[BaselineEntry, ...]) -> list[dict[str, Any]
 
 @click.command("import", epilog="Example: kl arch import --write")
 @click.argument("file", required=False)
-@click.option("--write", is_flag=True, help=f"Write {MANIFEST}; without it the text is only printed.")
+@click.option(
+    "--write", is_flag=True, help=f"Write {MANIFEST}; without it the text is only printed."
+)
 @click.option("--force", is_flag=True, help="With --write: replace the manifest that is there.")
 @format_option()
 def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
     """Put a set-up of import-linter or tach (FILE, or the first one found) into a manifest for kl.
 
-    Rules stay as strict as they were: what our layers can't express in full stays a contract that import-linter runs.
-    What can't be translated is listed, a line each.
+    Rules stay as strict as they were: what our layers can't express in full stays a contract that
+    import-linter runs. What can't be translated is listed, a line each.
     """
     from kl_hooks.arch.importers import import_config
 
@@ -489,7 +620,9 @@ def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
     if shape == "json":
         echo_json(_import_to_dict(found, text, write))
     elif write:
-        rules = f"{counted(len(found.layers), 'layer')}, {counted(len(found.contracts), 'contract')}"
+        rules = (
+            f"{counted(len(found.layers), 'layer')}, {counted(len(found.contracts), 'contract')}"
+        )
         echo(f"wrote {MANIFEST} from {found.origin}: {rules}. Next: kl arch check")
     else:
         echo(text.rstrip("\n"))
@@ -504,7 +637,9 @@ def _write_manifest(ws: Workspace, text: str, force: bool) -> None:
     target = ws.root / MANIFEST
     # exists() follows links, and is False for one that leads nowhere
     if (target.exists() or target.is_symlink()) and not force:
-        raise UsageProblem("is there already.", place=MANIFEST, hint="Print it without --write, or add --force.")
+        raise UsageProblem(
+            "is there already.", place=MANIFEST, hint="Print it without --write, or add --force."
+        )
     if target.is_symlink() or target.is_dir():
         raise UsageProblem("is not a file.", place=MANIFEST, hint="Move it away.")
     target.parent.mkdir(exist_ok=True)
@@ -530,42 +665,73 @@ def explanation_lines(facts: Mapping[str, Any]) -> list[str]:
 
 def _file_lines(facts: Mapping[str, Any]) -> list[str]:
     root = facts["root"] or "the top of the repository"
-    lines = [one_line(facts["path"]), f"  module   {one_line(facts['module'])}", f"           {facts['because']}"]
+    lines = [
+        one_line(facts["path"]),
+        f"  module   {one_line(facts['module'])}",
+        f"           {facts['because']}",
+    ]
     lines.append(f"           source root: {one_line(root)}")
     if facts["same_name"]:
-        others = ", ".join(facts["same_name"][:3]) + (", ..." if len(facts["same_name"]) > 3 else "")
+        others = ", ".join(facts["same_name"][:3]) + (
+            ", ..." if len(facts["same_name"]) > 3 else ""
+        )
         lines.append(f"           other files of that name: {one_line(others)}")
     if facts["others"]:
-        lines.append(f"           other files of this module name: {one_line(', '.join(facts['others']))}")
+        lines.append(
+            f"           other files of this module name: {one_line(', '.join(facts['others']))}"
+        )
     if facts["problem"]:
         lines.append(f"  problem  {one_line(facts['problem'])}")
     if facts["layer"] is None:
-        return [*lines, f"  layer    none: no path of {facts['line']} covers it, so nothing it imports is judged"]
+        return [
+            *lines,
+            (
+                f"  layer    none: no path of {facts['line']} covers it, so nothing it imports is"
+                " judged"
+            ),
+        ]
     decision = f"  ({facts['decision']})" if facts["decision"] else ""
     lines.append(f"  layer    {facts['layer']}, by its path {facts['owned_by']}")
     for other in facts["also_covered_by"]:
-        lines.append(f"           the shorter path {other['path']} of {other['layer']} covers it too, and gives way")
+        lines.append(
+            f"           the shorter path {other['path']} of {other['layer']} covers it too, and"
+            " gives way"
+        )
     lines.append(
-        f"           may depend on: {', '.join(facts['may_depend_on']) or '(nothing)'}    {facts['line']}{decision}"
+        f"           may depend on: {', '.join(facts['may_depend_on']) or '(nothing)'}   "
+        f" {facts['line']}{decision}"
     )
     lines += _rows("imports from other layers", facts["imports"], "to", "imported")
-    return lines + _rows("imported from other layers", facts["imported_by"], "from", "importer", places=True)
+    return lines + _rows(
+        "imported from other layers", facts["imported_by"], "from", "importer", places=True
+    )
 
 
-def _rows(title: str, rows: Sequence[Mapping[str, Any]], layer: str, module: str, places: bool = False) -> list[str]:
+def _rows(
+    title: str, rows: Sequence[Mapping[str, Any]], layer: str, module: str, places: bool = False
+) -> list[str]:
     """One import a line: where, which layer, which module, what is decided."""
     if not rows:
         return [f"  {title}: none"]
     shown = rows[:_MOST]
-    where = [one_line(f"{row['path']}:{row['line']}") if places else f"line {row['line']}" for row in shown]
-    columns = [where, [one_line(row[layer]) for row in shown], [one_line(row[module]) for row in shown]]
+    where = [
+        one_line(f"{row['path']}:{row['line']}") if places else f"line {row['line']}"
+        for row in shown
+    ]
+    columns = [
+        where,
+        [one_line(row[layer]) for row in shown],
+        [one_line(row[module]) for row in shown],
+    ]
     widths = [max(map(len, column)) for column in columns]
     lines = [f"  {title}"]
     for row, cells in zip(shown, zip(*columns, strict=True), strict=True):
         how = "" if row["method"] == "import" else f"  ({row['method']})"
         padded = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
         lines.append(f"    {padded}  {row['decided']}{how}")
-    return lines + ([f"    ... and {len(rows) - _MOST} more: --format json"] if len(rows) > _MOST else [])
+    return lines + (
+        [f"    ... and {len(rows) - _MOST} more: --format json"] if len(rows) > _MOST else []
+    )
 
 
 def _layer_lines(facts: Mapping[str, Any]) -> list[str]:
@@ -579,9 +745,14 @@ def _layer_lines(facts: Mapping[str, Any]) -> list[str]:
         lines.append("  may depend on: (nothing)")
     lines += [f"  may depend on, with imports: {', '.join(used)}"] if used else []
     lines += [f"  may depend on, unused: {', '.join(unused)}"] if unused else []
-    by = [f"{one['layer']} {one['imports']}{'' if one['allowed'] else ' (not allowed)'}" for one in facts["used_by"]]
+    by = [
+        f"{one['layer']} {one['imports']}{'' if one['allowed'] else ' (not allowed)'}"
+        for one in facts["used_by"]
+    ]
     lines.append(f"  used by: {', '.join(by) or '(no layer)'}")
-    return lines + _rows("imports that the rule forbids", facts["broken"], "to", "imported", places=True)
+    return lines + _rows(
+        "imports that the rule forbids", facts["broken"], "to", "imported", places=True
+    )
 
 
 def content_name(rev: str) -> str:
@@ -590,8 +761,11 @@ def content_name(rev: str) -> str:
 
 
 def _path_from_top(path: str, top: Path) -> str:
-    """A path as it was typed, from the repository's root; empty for the root. UsageProblem where it leads out."""
-    # as typed and with links resolved: git resolves its top, and /tmp of macOS is a link to /private/tmp
+    """A path as it was typed, from the repository's root; empty for the root. UsageProblem where it
+    leads out.
+    """
+    # as typed and with links resolved: git resolves its top, and /tmp of macOS is a link to
+    # /private/tmp
     for here in (Path(os.path.abspath(path)), Path(path).resolve()):  # noqa: PTH100
         for base in (top, top.resolve()):
             if here.is_relative_to(base):

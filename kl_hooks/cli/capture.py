@@ -1,4 +1,6 @@
-"""`kl run -- CMD`, and `kl commits`, which git hooks call: what records evidence and never fails because of kl."""
+"""`kl run -- CMD`, and `kl commits`, which git hooks call: what records evidence and never fails
+because of kl.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from kl_hooks.errors import KlError
 def run(command: tuple[str, ...]) -> int:
     """Run COMMAND and record its exit code as evidence.
 
-    Its input, output, signals and exit code pass through. If it fails, the end of its output is recorded, redacted.
+    Its input, output, signals and exit code pass through. If it fails, the end of its output is
+    recorded, redacted.
     """
     from kl_hooks.evidence.sources.command import run_command, run_unrecorded
 
@@ -61,9 +64,11 @@ def record(context: click.Context) -> None:
     help="Add them to the message in this file, as a commit-msg git hook does.",
 )
 def trailer(write: Path | None) -> None:
-    """The trailers that name the context packages made since the last commit: `Kl-Package: cp-3f9a1c20b7de`.
+    """The trailers that name the context packages made since the last commit: `Kl-Package:
+    cp-3f9a1c20b7de`.
 
-    Commits with them are compared with what the packages contained: kl stats recall. At most five, the newest.
+    Commits with them are compared with what the packages contained: kl stats recall. At most five,
+    the newest.
     """
     from kl_hooks.context.recall import TRAILER, packages_since_commit
 

@@ -14,10 +14,23 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _SETTINGS: Final = (
-    "budget", "context_cache", "context_weights", "docs", "drift_alert", "embedder", "maintain", "memory_auto_extract",
-    "memory_top_k", "plugins", "redis", "reviewers", "significance", "trusted_agents", "verified_requires",
+    "budget",
+    "context_cache",
+    "context_weights",
+    "docs",
+    "drift_alert",
+    "embedder",
+    "maintain",
+    "memory_auto_extract",
+    "memory_top_k",
+    "plugins",
+    "redis",
+    "reviewers",
+    "significance",
+    "trusted_agents",
+    "verified_requires",
     "verify_exclude",
-)  # fmt: skip
+)
 _DEFAULT: Final = "default"
 
 
@@ -34,8 +47,9 @@ class _Row(NamedTuple):
 def config(shape: str) -> None:
     """Show the effective settings and where each comes from.
 
-    From the weakest: built-in defaults, the repository's .kl/config.yaml, your own kl/config.yaml, git config kl.…,
-    environment variables, the command line. A repository may tighten what you set, not loosen it.
+    From the weakest: built-in defaults, the repository's .kl/config.yaml, your own kl/config.yaml,
+    git config kl.…, environment variables, the command line. A repository may tighten what you set,
+    not loosen it.
     """
     ws = workspace()
     rows = list(_rows(ws, click.get_current_context().find_root().params.get("root")))
@@ -44,7 +58,9 @@ def config(shape: str) -> None:
     if shape == "json":
         echo_json({"schema": "kl.config/1", "settings": [row._asdict() for row in rows]})
         return
-    name_width, value_width = (max(len(text) for text in column) for column in zip(*map(_texts, rows), strict=True))
+    name_width, value_width = (
+        max(len(text) for text in column) for column in zip(*map(_texts, rows), strict=True)
+    )
     for row, (name, value) in zip(rows, map(_texts, rows), strict=True):
         echo(f"{name:<{name_width}}  {value:<{min(value_width, 40)}}  {row.source}")
 
@@ -60,7 +76,9 @@ def _rows(ws: Workspace, root: str | None) -> Iterator[_Row]:
     yield _Row("root", str(ws.root), "command line (--root)" if root else "current folder")
     git = ws.git_settings.kl if ws.git_settings else {}
     state = "environment (KL_STATE)" if ws.environ.get("KL_STATE") else "git config kl.state"
-    yield _Row("state", str(ws.state.directory), state if ws.state.origin == "override" else _DEFAULT)
+    yield _Row(
+        "state", str(ws.state.directory), state if ws.state.origin == "override" else _DEFAULT
+    )
     sources = _Sources(ws, git)
     for name in _SETTINGS:
         value = getattr(ws.settings, name)
@@ -88,7 +106,9 @@ class _Sources:
         self._refused = {f"{one.path}:{one.line}" for one in ws.settings.warnings}
 
     def of(self, name: str) -> str:
-        """Return `default`, `.kl/config.yaml:3`, `git config kl.budget` …; two sources where both decide."""
+        """Return `default`, `.kl/config.yaml:3`, `git config kl.budget` …; two sources where both
+        decide.
+        """
         key = "verify" if name == "verify_exclude" else name
         checkout = self._checkout.get(key, "")
         if checkout in self._refused:
@@ -113,4 +133,8 @@ def _places(path: Path, name: str) -> dict[str, str]:
     from kl_hooks.store.files import read_small
 
     root, _ = load_yaml(name, read_small(path) or b"")
-    return {key.value: f"{name}:{node.line}" for key, node in root.entries} if isinstance(root, MapNode) else {}
+    return (
+        {key.value: f"{name}:{node.line}" for key, node in root.entries}
+        if isinstance(root, MapNode)
+        else {}
+    )

@@ -1,4 +1,6 @@
-"""`kl context`: a small, ranked, cited package for a task; its history, and how well packages find code."""
+"""`kl context`: a small, ranked, cited package for a task; its history, and how well packages find
+code.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,14 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical, render_critical
-from kl_hooks.context.deliver import Delivered, deliver, explain_items, explain_one, find_package, make_request
+from kl_hooks.context.deliver import (
+    Delivered,
+    deliver,
+    explain_items,
+    explain_one,
+    find_package,
+    make_request,
+)
 from kl_hooks.context.page import STYLES
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import Repository, find_repository
@@ -69,7 +78,9 @@ class _TaskCommand(click.Command):
 
 
 class _TaskFirst(click.Group):
-    """A group whose first word is a task unless it is one of its commands; `--` before it makes any word a task."""
+    """A group whose first word is a task unless it is one of its commands; `--` before it makes any
+    word a task.
+    """
 
     # click asks for a command first; here the first word is a task unless it names one
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -86,18 +97,41 @@ class _TaskFirst(click.Group):
         self.format_commands(ctx, formatter)
 
 
-@click.command("critical", epilog="Example: kl context critical --command feature-build --feature FEAT-AUTH-12")
+@click.command(
+    "critical", epilog="Example: kl context critical --command feature-build --feature FEAT-AUTH-12"
+)
 @click.option("--task", default="", help="What will be done, in plain words: adds what fits it.")
-@click.option("--feature", default="", metavar="ID", help="A feature whose overview belongs with it.")
-@click.option("--command", default="", help="What is run; feature-build adds architecture, roles and features.")
-@click.option("--without", multiple=True, type=click.Choice([s.name for s in SECTIONS]), help="Omit a section.")
 @click.option(
-    "--top", "max_items", cls=Option, old=("--max-items",), default=MOST, show_default=True,
-    type=click.IntRange(1, 100), help="Most in a section.",
-)  # fmt: skip
+    "--feature", default="", metavar="ID", help="A feature whose overview belongs with it."
+)
+@click.option(
+    "--command",
+    default="",
+    help="What is run; feature-build adds architecture, roles and features.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice([s.name for s in SECTIONS]),
+    help="Omit a section.",
+)
+@click.option(
+    "--top",
+    "max_items",
+    cls=Option,
+    old=("--max-items",),
+    default=MOST,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    help="Most in a section.",
+)
 @format_option()
-def critical_(task: str, feature: str, command: str, without: tuple[str, ...], max_items: int, shape: str) -> None:
-    """Show what binds every piece of work here: decisions, known failures, gates, what this system is."""
+def critical_(
+    task: str, feature: str, command: str, without: tuple[str, ...], max_items: int, shape: str
+) -> None:
+    """Show what binds every piece of work here: decisions, known failures, gates, what this system
+    is.
+    """
     found = critical(workspace(), CriticalRequest(task, feature, command), max_items, without)
     if shape == "json":
         sections = {part.section.name: [_to_dict(one) for one in part.items] for part in found}
@@ -106,45 +140,71 @@ def critical_(task: str, feature: str, command: str, without: tuple[str, ...], m
         return
     echo_lines(render_critical(found, max_items))
     if not any(part.items for part in found):
-        warn("nothing binds work here yet. See: kl decision new --edit, kl gate new --edit, kl seed --system")
+        warn(
+            "nothing binds work here yet. See: kl decision new --edit, kl gate new --edit, kl seed"
+            " --system"
+        )
 
 
 def _to_dict(one: Candidate) -> dict[str, Any]:
     return {
-        "id": one.id, "kind": one.kind, "title": one.title, "text": one.text, "summary": one.summary, "path": one.path,
-        "tier": one.tier.word if one.tier is not None else None, "authority": one.authority,
-    }  # fmt: skip
+        "id": one.id,
+        "kind": one.kind,
+        "title": one.title,
+        "text": one.text,
+        "summary": one.summary,
+        "path": one.path,
+        "tier": one.tier.word if one.tier is not None else None,
+        "authority": one.authority,
+    }
 
 
 @click.group(
-    cls=_TaskFirst, options_metavar="[OPTIONS]", subcommand_metavar="TASK",
+    cls=_TaskFirst,
+    options_metavar="[OPTIONS]",
+    subcommand_metavar="TASK",
     epilog='Example: kl context "fix rounding in checkout totals" --budget 1500tok',
-)  # fmt: skip
+)
 def context() -> None:
     """A small, ranked, cited package of the knowledge here for a TASK in plain words.
 
-    It is never larger than its budget. The same task on the same tree gives the same bytes. `-` reads the TASK from
-    stdin, such as a pytest report.
+    It is never larger than its budget. The same task on the same tree gives the same bytes. `-`
+    reads the TASK from stdin, such as a pytest report.
     """
 
 
 @context.command(_TASK, cls=_TaskCommand, hidden=True)
 @click.argument("words", nargs=-1, metavar="TASK")
-@click.option("--budget", envvar="KL_CONTEXT_BUDGET", help="Characters (6000, the default) or tokens (1500tok).")
+@click.option(
+    "--budget",
+    envvar="KL_CONTEXT_BUDGET",
+    help="Characters (6000, the default) or tokens (1500tok).",
+)
 @click.option(
     "--weight",
     type=click.Choice(TAKES["weight"]),
     default="default",
     show_default=True,
-    help="How much: none, only what is proven (low), or the neighbors of the nearest symbols as well (high).",
+    help=(
+        "How much: none, only what is proven (low), or the neighbors of the nearest symbols as well"
+        " (high)."
+    ),
 )
 @click.option(
     "--profile",
     type=click.Choice(TAKES["profile"]),
-    help="How records are ranked; quota divides the budget by what kind of work it is.  [default: blended; quota "
-    "where an option below describes the work]",
+    help=(
+        "How records are ranked; quota divides the budget by what kind of work it is.  [default:"
+        " blended; quota where an option below describes the work]"
+    ),
 )
-@click.option("--query", "queries", multiple=True, metavar="TEXT", help="Search for this too, by itself. Repeatable.")
+@click.option(
+    "--query",
+    "queries",
+    multiple=True,
+    metavar="TEXT",
+    help="Search for this too, by itself. Repeatable.",
+)
 @click.option(
     "--iterate",
     "rounds",
@@ -154,10 +214,16 @@ def context() -> None:
     help="Rounds of search, each with words of the best items before.",
 )
 @click.option(
-    "--changed", metavar="A...B", default="", help="Start from what these commits change, as in kl arch check."
+    "--changed",
+    metavar="A...B",
+    default="",
+    help="Start from what these commits change, as in kl arch check.",
 )
 @click.option(
-    "--at", metavar="REV", default="", help="What was known at this revision: its files, records and history."
+    "--at",
+    metavar="REV",
+    default="",
+    help="What was known at this revision: its files, records and history.",
 )
 @click.option(
     "--type",
@@ -167,37 +233,86 @@ def context() -> None:
     help=f"Of the work: {', '.join(TYPES)}.  [default: by the task's first word]",
 )
 @click.option("--phase", type=click.Choice(TAKES["phase"]), help="Of the work.")
-@click.option("--complexity", type=_range("complexity"), help="Of the work: a larger budget.  [default: 5]")
-@click.option("--attempt", type=_range("attempt"), help="Tries before this one: more known failures.")
-@click.option("--actor", metavar="ROLE", default="", help="player, coach or a role here: its rules, gates, modes.")
-@click.option("--turn", type=_range("turn"), help="Of a loop of work and review: what the last turns left.")
-@click.option("--have", multiple=True, metavar="PACKAGE", help="Omit what is in this package already. Repeatable.")
-@click.option("--threshold", metavar="LEVEL", default="", help="Relevance threshold: strict, relaxed, or 0 to 1.")
+@click.option(
+    "--complexity", type=_range("complexity"), help="Of the work: a larger budget.  [default: 5]"
+)
+@click.option(
+    "--attempt", type=_range("attempt"), help="Tries before this one: more known failures."
+)
+@click.option(
+    "--actor",
+    metavar="ROLE",
+    default="",
+    help="player, coach or a role here: its rules, gates, modes.",
+)
+@click.option(
+    "--turn", type=_range("turn"), help="Of a loop of work and review: what the last turns left."
+)
+@click.option(
+    "--have",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Omit what is in this package already. Repeatable.",
+)
+@click.option(
+    "--threshold",
+    metavar="LEVEL",
+    default="",
+    help="Relevance threshold: strict, relaxed, or 0 to 1.",
+)
 @click.option("--max-sources", type=_range("max_sources"), help="Most files and records.")
 @click.option(
-    "--pin", "pins", multiple=True, metavar="ID", help="A record, symbol or file that belongs to it. Repeatable."
+    "--pin",
+    "pins",
+    multiple=True,
+    metavar="ID",
+    help="A record, symbol or file that belongs to it. Repeatable.",
 )
-@click.option("--scope", multiple=True, metavar="PATH", help="Only code and pages of this file or folder. Repeatable.")
 @click.option(
-    "--filter", "filters", multiple=True, metavar="KEY=VALUE",
+    "--scope",
+    multiple=True,
+    metavar="PATH",
+    help="Only code and pages of this file or folder. Repeatable.",
+)
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="KEY=VALUE",
     help="Only what matches kind, status, tag or module, and the records that do. Repeatable.",
-)  # fmt: skip
+)
 @format_option("markdown", "xml")
-@click.option("--explain", "explained", is_flag=True, help="Then every item's score, its parts and reasons.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+@click.option(
+    "--explain", "explained", is_flag=True, help="Then every item's score, its parts and reasons."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file instead.",
+)
 @click.option("--now", metavar="ISO", help="Answer as of this time, such as 2027-01-31T12:00:00Z.")
 def task(
-    words: tuple[str, ...], shape: str, explained: bool, output: Path | None, now: str | None, **asked: Any
+    words: tuple[str, ...],
+    shape: str,
+    explained: bool,
+    output: Path | None,
+    now: str | None,
+    **asked: Any,
 ) -> None:
     """A package for a task in plain words."""
     ws = _at(workspace(), now)
-    if words == ("-",):  # a long pytest report is no argument of a command: the kernel limits those (execve(2))
+    if words == (
+        "-",
+    ):  # a long pytest report is no argument of a command: the kernel limits those (execve(2))
         words = (sys.stdin.buffer.read(_LONGEST_TASK).decode("utf-8", "replace"),)
     style = shape if shape in STYLES else "text"
     asked["type"] = asked.pop("type_")
     for one in asked["have"]:
         if not _is_package(one):
-            raise UsageProblem(f"{one!r} is not a package.", place="--have", hint="Try: cp-3f9a1c20b7de")
+            raise UsageProblem(
+                f"{one!r} is not a package.", place="--have", hint="Try: cp-3f9a1c20b7de"
+            )
     request = make_request(" ".join(words), style, trace_id(ws.environ), asked)
     with progress("Reading code, records and history"):
         made = deliver(ws, request)
@@ -215,18 +330,23 @@ def task(
 
 
 def ascii_json(value: Mapping[str, Any]) -> str:
-    """Return indented ASCII JSON, keys sorted; `<`, `>` and backticks are escapes, so that no text in it is markup."""
+    """Return indented ASCII JSON, keys sorted; `<`, `>` and backticks are escapes, so that no text
+    in it is markup.
+    """
     text = json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True)
     return "".join(_ESCAPES.get(character, character) for character in text)
 
 
 @context.command(
-    short_help="A package that was made here.", epilog="Example: kl context show cp-3f9a1c20b7de --format json"
+    short_help="A package that was made here.",
+    epilog="Example: kl context show cp-3f9a1c20b7de --format json",
 )
 @click.argument("words", nargs=-1, metavar="PACKAGE")
 @format_option()
 def show(words: tuple[str, ...], shape: str) -> None:
-    """A package made here, by its id or the beginning of it; after half an hour built again from its request."""
+    """A package made here, by its id or the beginning of it; after half an hour built again from
+    its request.
+    """
     _require(len(words) == 1 and _is_package(words[-1]), "show", "PACKAGE", words)
     ws = workspace()
     made = find_package(ws, words[0])
@@ -254,18 +374,29 @@ def why_(words: tuple[str, ...]) -> None:
     epilog="Example: kl context audit --package cp-3f9a1c20b7de --format json",
 )
 @click.argument("words", nargs=-1, metavar="")
-@click.option("--package", default="", metavar="PACKAGE", help="Only this package, by its id or the beginning of it.")
+@click.option(
+    "--package",
+    default="",
+    metavar="PACKAGE",
+    help="Only this package, by its id or the beginning of it.",
+)
 @format_option()
 def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
-    """What `.kl/policy.yaml` decided about each package made here, and each answer to an agent, the newest first.
+    """What `.kl/policy.yaml` decided about each package made here, and each answer to an agent, the
+    newest first.
 
-    For whom, which rules, how many items each, and which ones were denied or redacted; agents get no items.
+    For whom, which rules, how many items each, and which ones were denied or redacted; agents get
+    no items.
     """
-    from kl_hooks.context.policy import audit  # here: other commands import it only where there is a policy
+    from kl_hooks.context.policy import (
+        audit,
+    )  # here: other commands import it only where there is a policy
 
     _refuse_words("audit", words)
     if package and not _is_package(package):
-        raise UsageProblem(f"{package!r} is not a package.", place="--package", hint="Try: cp-3f9a1c20b7de")
+        raise UsageProblem(
+            f"{package!r} is not a package.", place="--package", hint="Try: cp-3f9a1c20b7de"
+        )
     found = audit(workspace(), package)
     if shape == "json":
         echo_json({"schema": "kl.context.audit/1", "decisions": found})
@@ -273,7 +404,9 @@ def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
     for one in found:
         counts = ", ".join(f"{number} {effect}" for effect, number in one["counts"].items())
         what = one["package_id"] or one["purpose"]
-        echo(f"{one['created_at']}  {one['policy_decision_id']}  {what}  {one['subject']}  {counts}")
+        echo(
+            f"{one['created_at']}  {one['policy_decision_id']}  {what}  {one['subject']}  {counts}"
+        )
         echo_lines(f"  {effect}  {name}  ({rule})" for effect, rule, name in one["items"])
         if one["more_items"]:
             echo(f"  … and {one['more_items']} more, which are not logged")
@@ -287,7 +420,13 @@ def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
     epilog="Example: kl context replay --last 500 --tasks 30 --repo ../flask --repo ../click",
 )
 @click.argument("words", nargs=-1, metavar="")
-@click.option("--last", default=500, show_default=True, type=click.IntRange(1), help="Newest commits to choose from.")
+@click.option(
+    "--last",
+    default=500,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Newest commits to choose from.",
+)
 @click.option(
     "--tasks",
     default=30,
@@ -297,17 +436,23 @@ def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
 )
 @click.option("--seed", default=0, show_default=True, help="Of the draw and of the intervals.")
 @click.option(
-    "--repo", "repos", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
+    "--repo",
+    "repos",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A clone to replay instead of this repository; may be given several times.",
-)  # fmt: skip
+)
 @format_option()
-def replay_(words: tuple[str, ...], last: int, tasks: int, seed: int, repos: tuple[Path, ...], shape: str) -> None:
+def replay_(
+    words: tuple[str, ...], last: int, tasks: int, seed: int, repos: tuple[Path, ...], shape: str
+) -> None:
     """Grade the ranking of code on past commits.
 
-    Each task is the message of a commit without paths, file names and IDs; the answer is what the commit changed. Only
-    the content and history of its parent are seen. Printed beside grep, BM25 over files and over symbols, past commits,
-    and the fusion (RRF) of the last three: recall of files among the first 1, 5 and 10, the mean reciprocal rank, and
-    which files and symbols are in the delivered text. Writes nothing.
+    Each task is the message of a commit without paths, file names and IDs; the answer is what the
+    commit changed. Only the content and history of its parent are seen. Printed beside grep, BM25
+    over files and over symbols, past commits, and the fusion (RRF) of the last three: recall of
+    files among the first 1, 5 and 10, the mean reciprocal rank, and which files and symbols are in
+    the delivered text. Writes nothing.
     """
     _refuse_words("replay", words)
 
@@ -323,7 +468,9 @@ def _at(ws: Workspace, now: str | None) -> Workspace:
     try:
         return replace(ws, clock=FixedClock(micros(now)))
     except ValueError:
-        raise UsageProblem(f"{now!r} is not a time.", place="--now", hint="Try: 2027-01-31T12:00:00Z") from None
+        raise UsageProblem(
+            f"{now!r} is not a time.", place="--now", hint="Try: 2027-01-31T12:00:00Z"
+        ) from None
 
 
 def _is_package(word: str) -> bool:
@@ -360,26 +507,37 @@ def _print_warnings(made: Delivered) -> None:
 
 
 def _echo_exactly(text: str, environ: Mapping[str, str]) -> None:
-    """Print exactly as many characters as `text` has: an ASCII terminal gets one for each, so the size is unchanged."""
+    """Print exactly as many characters as `text` has: an ASCII terminal gets one for each, so the
+    size is unchanged.
+    """
     locale = next((environ[k] for k in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(k)), "")
     encoding = "ascii" if locale in ("C", "POSIX") else sys.stdout.encoding or "utf-8"
     text = text.encode("utf-8", "replace").decode()
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.translate({ord("·"): "-", ord("…"): "~"}).encode(encoding, "replace").decode(encoding)
+        text = (
+            text.translate({ord("·"): "-", ord("…"): "~"})
+            .encode(encoding, "replace")
+            .decode(encoding)
+        )
     click.echo(text, nl=False)
 
 
 def _replay(repos: Sequence[Path], last: int, tasks: int, seed: int, as_json: bool) -> None:
-    """Replay commits of these clones, of this repository where none is named, and print what was found."""
+    """Replay commits of these clones, of this repository where none is named, and print what was
+    found.
+    """
     from kl_hooks.context.replay import Replay, find_tasks, report_lines, report_to_dict
 
     done: list[Replayed] = []
     for name, repo in _repositories(repos):
         chosen = find_tasks(repo, last, tasks, seed)
         if not chosen:
-            warn(f"{name}: no commit here is a task: one that changes existing source and has a message of some words.")
+            warn(
+                f"{name}: no commit here is a task: one that changes existing source and has a"
+                " message of some words."
+            )
         one = Replay(repo, name)
         with progress(f"Replaying {counted(len(chosen), 'commit')} of {name}"):
             done += [one.replay(task) for task in chosen]
@@ -393,7 +551,9 @@ def _repositories(paths: Sequence[Path]) -> list[tuple[str, Repository]]:
     if not paths:
         repo = workspace().repo
         if repo is None:
-            raise EnvironmentProblem("a replay needs a git repository.", hint="Name one: --repo PATH")
+            raise EnvironmentProblem(
+                "a replay needs a git repository.", hint="Name one: --repo PATH"
+            )
         return [(repo.top.name, repo)]
     found = [(path.resolve().name, find_repository(path.resolve())) for path in paths]
     missing = [name for name, repo in found if repo is None]

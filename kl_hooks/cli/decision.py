@@ -34,22 +34,55 @@ from kl_hooks.workspace import require_initialized
 _TRIGGER = click.Choice(DECISION.by_name["trigger"].choices, case_sensitive=False)
 
 
-@click.command(epilog='Example: kl decision record --question "Which database?" --answer "PostgreSQL, because …"')
+@click.command(
+    epilog=(
+        'Example: kl decision record --question "Which database?" --answer "PostgreSQL, because …"'
+    )
+)
 @click.option("--question", required=True, help="What was asked.")
 @click.option("--answer", required=True, help="What was answered.")
-@click.option("--trigger", type=_TRIGGER, default="clarifying_question", show_default=True, help="What brought it up.")
-@click.option("--task", "source_task_id", default="", metavar="ID", help="The task in which it was asked.")
-@click.option("--feature", "source_feature_id", default="", metavar="ID", help="The feature in which it was asked.")
-@click.option("--command", "source_command", default="", metavar="NAME", help="The command in which it was asked.")
 @click.option(
-    "--threshold", type=click.IntRange(0, 100), help="Percent from which it is recorded (setting: significance)."
+    "--trigger",
+    type=_TRIGGER,
+    default="clarifying_question",
+    show_default=True,
+    help="What brought it up.",
+)
+@click.option(
+    "--task", "source_task_id", default="", metavar="ID", help="The task in which it was asked."
+)
+@click.option(
+    "--feature",
+    "source_feature_id",
+    default="",
+    metavar="ID",
+    help="The feature in which it was asked.",
+)
+@click.option(
+    "--command",
+    "source_command",
+    default="",
+    metavar="NAME",
+    help="The command in which it was asked.",
+)
+@click.option(
+    "--threshold",
+    type=click.IntRange(0, 100),
+    help="Percent from which it is recorded (setting: significance).",
 )
 @click.option("--dry-run", is_flag=True, help="Only show its significance.")
 @format_option()
 def record(
-    question: str, answer: str, trigger: str, threshold: int | None, dry_run: bool, shape: str, **ids: str
+    question: str,
+    answer: str,
+    trigger: str,
+    threshold: int | None,
+    dry_run: bool,
+    shape: str,
+    **ids: str,
 ) -> None:
-    """Record an answered question as a proposed decision if it is significant enough; else show why it is not.
+    """Record an answered question as a proposed decision if it is significant enough; else show why
+    it is not.
 
     Exit 0 either way: an answer that decides little is nothing wrong.
     """
@@ -64,12 +97,18 @@ def record(
         made = create_record(ws, DECISION, values, by=f"agent:{name}" if name else "")
     percent = judged.significance.percent
     plain = {
-        "schema": "kl.decision.judged/1", "significant": judged.worth, "significance": percent, "threshold": least,
+        "schema": "kl.decision.judged/1",
+        "significant": judged.worth,
+        "significance": percent,
+        "threshold": least,
         "reasons": [{"points": points, "for": why} for points, why in judged.significance.reasons],
-        "id": made.id if made else "", "title": judged.values["title"],
-    }  # fmt: skip
+        "id": made.id if made else "",
+        "title": judged.values["title"],
+    }
     word = (
-        f"at least the threshold of {least} %)" if judged.worth else f"below the threshold of {least} %): not recorded."
+        f"at least the threshold of {least} %)"
+        if judged.worth
+        else f"below the threshold of {least} %): not recorded."
     )
     lines = [f"{percent} % ({word}"]
     lines += [f"  {points:+4}  {why}" for points, why in judged.significance.reasons]
@@ -78,15 +117,24 @@ def record(
 
 
 @click.command(epilog="Example: kl decision discover --write")
-@click.option("--write", is_flag=True, help="Write them as proposed records; a person accepts or rejects each.")
 @click.option(
-    "--threshold", type=click.IntRange(0, 100), default=70, show_default=True, help="Percent from which one is shown."
+    "--write",
+    is_flag=True,
+    help="Write them as proposed records; a person accepts or rejects each.",
+)
+@click.option(
+    "--threshold",
+    type=click.IntRange(0, 100),
+    default=70,
+    show_default=True,
+    help="Percent from which one is shown.",
 )
 @format_option()
 def discover(write: bool, threshold: int, shape: str) -> None:
     """Propose decisions from the folders, the declared dependencies and the patterns of the code.
 
-    What was proposed before is not proposed again, accepted or not. Nothing is written without --write.
+    What was proposed before is not proposed again, accepted or not. Nothing is written without
+    --write.
     """
     ws = initialized_workspace() if write else workspace()
     found, known = run(ws, threshold)
@@ -95,11 +143,15 @@ def discover(write: bool, threshold: int, shape: str) -> None:
     plain = [{**asdict(one), "id": i} for one, i in zip(found, ids, strict=True)]
     rows = []
     for i, one in zip(ids, found, strict=True):
-        rows += [f"{i}  {one.confidence:>3} %  {one.title}".lstrip(), *(f"         {line}" for line in one.evidence)]
+        rows += [
+            f"{i}  {one.confidence:>3} %  {one.title}".lstrip(),
+            *(f"         {line}" for line in one.evidence),
+        ]
     print_answer(
-        shape, {"schema": "kl.decision.discover/1", "proposals": plain, "known": known, "wrote": write},
+        shape,
+        {"schema": "kl.decision.discover/1", "proposals": plain, "known": known, "wrote": write},
         rows or ["nothing that no record states already."],
-    )  # fmt: skip
+    )
     if known and shape == "text":
         warn(f"{counted(known, 'decision')} omitted: proposed before.")
     if found and not write and shape == "text":
@@ -111,7 +163,8 @@ def discover(write: bool, threshold: int, shape: str) -> None:
 @click.argument("new")
 @format_option()
 def supersede(old: str, new: str, shape: str) -> None:
-    """Let NEW take the place of OLD: both name each other, and OLD is superseded. Cycles and unknown IDs are refused.
+    """Let NEW take the place of OLD: both name each other, and OLD is superseded. Cycles and
+    unknown IDs are refused.
 
     While NEW is only proposed, OLD stays in force; accepting NEW supersedes it.
     """
@@ -129,29 +182,45 @@ def supersede(old: str, new: str, shape: str) -> None:
     warn_of_index_problems()
     waits = ws.kinds[first.kind].is_pending(second.status)
     line = [second, first] if waits else supersession_chain(ws, first)
-    plain = {"schema": "kl.record.chain/1", "chain": [{"id": one.id, "status": one.status} for one in line]}
+    plain = {
+        "schema": "kl.record.chain/1",
+        "chain": [{"id": one.id, "status": one.status} for one in line],
+    }
     print_answer(shape, plain, [" ← ".join(f"{one.id} ({one.status})" for one in line)])
     if waits:
-        warn(f"{first.id} stays in force until {second.id} is accepted: kl decision accept {second.id}")
+        warn(
+            f"{first.id} stays in force until {second.id} is accepted: kl decision accept"
+            f" {second.id}"
+        )
 
 
-@click.command(epilog="Example: kl decision renumber .kl/knowledge/decisions/ADR-0007-from-my-branch.md")
+@click.command(
+    epilog="Example: kl decision renumber .kl/knowledge/decisions/ADR-0007-from-my-branch.md"
+)
 @click.argument("file")
 @format_option()
 def renumber(file: str, shape: str) -> None:
-    """Give the decision in FILE (or of an id that only one file has) a new id, and fix what names it.
+    """Give the decision in FILE (or of an id that only one file has) a new id, and fix what names
+    it.
 
-    Where two files had the id, a line is taken to mean the one that was there when the line was written; lines of which
-    that is unknown are listed instead.
+    Where two files had the id, a line is taken to mean the one that was there when the line was
+    written; lines of which that is unknown are listed instead.
     """
     from kl_hooks.kinds.decision.renumber import renumber as run
 
     done = run(workspace(), file)
     plain = {
-        "schema": "kl.decision.renumber/1", "old": done.old, "new": done.new, "path": done.path,
-        "changed": [str(one) for one in done.changed], "unsure": [str(one) for one in done.unsure],
-    }  # fmt: skip
-    lines = [f"{done.old} is now {done.new}\n    {done.path}", *(f"    changed: {place}" for place in done.changed)]
+        "schema": "kl.decision.renumber/1",
+        "old": done.old,
+        "new": done.new,
+        "path": done.path,
+        "changed": [str(one) for one in done.changed],
+        "unsure": [str(one) for one in done.unsure],
+    }
+    lines = [
+        f"{done.old} is now {done.new}\n    {done.path}",
+        *(f"    changed: {place}" for place in done.changed),
+    ]
     print_answer(shape, plain, lines)
     for place in done.unsure if shape == "text" else ():
         warn(f"{place}: names {done.old}; change it by hand if {done.new} is meant.")
@@ -160,17 +229,23 @@ def renumber(file: str, shape: str) -> None:
 @click.command("import", epilog="Example: kl decision import docs/adr --dry-run")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--format", "form", type=click.Choice(["auto", "madr", "nygard", "log4brains", "json"]), default="auto",
-    show_default=True, help="The format of the files.",
-)  # fmt: skip
+    "--format",
+    "form",
+    type=click.Choice(["auto", "madr", "nygard", "log4brains", "json"]),
+    default="auto",
+    show_default=True,
+    help="The format of the files.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be made; write nothing.")
 # `--format` is the format of the files here
 @click.option("--json", "as_json", is_flag=True, help="Show what was done as JSON.")
 def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) -> int:
-    """Make a record of every decision in these files and folders: MADR, adr-tools (Nygard), log4brains, JSON.
+    """Make a record of every decision in these files and folders: MADR, adr-tools (Nygard),
+    log4brains, JSON.
 
-    A number that is free here stays; references to each other become ids; what has no field of ours stays in the
-    text. All of them are imported, or none. A file that was imported before is not imported again.
+    A number that is free here stays; references to each other become ids; what has no field of ours
+    stays in the text. All of them are imported, or none. A file that was imported before is not
+    imported again.
     """
     ws = initialized_workspace()
     done = import_decisions(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
@@ -182,7 +257,15 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
         made = [{"id": i, "title": title, "path": path} for i, title, path in done.made]
         known = [{"id": i, "path": path} for i, path in done.existing]
         left = list(done.skipped)
-        echo_json({"schema": "kl.decision.import/1", "dry_run": dry_run, "made": made, "known": known, "left": left})
+        echo_json(
+            {
+                "schema": "kl.decision.import/1",
+                "dry_run": dry_run,
+                "made": made,
+                "known": known,
+                "left": left,
+            }
+        )
         return 0
     for identifier, title, path in done.made:
         echo(f"{identifier}  {title}   ({path})")
@@ -198,24 +281,34 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
 @click.command(epilog="Example: kl decision export --format madr -o docs/adr")
 @click.argument("ids", nargs=-1)
 @click.option(
-    "--format", "form", type=click.Choice(["madr", "nygard", "log4brains", "json"]), default="madr", show_default=True,
+    "--format",
+    "form",
+    type=click.Choice(["madr", "nygard", "log4brains", "json"]),
+    default="madr",
+    show_default=True,
     help="What to write.",
-)  # fmt: skip
+)
 @click.option(
-    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="A folder; without it: to stdout."
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A folder; without it: to stdout.",
 )
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) -> None:
     """Write decisions (those of IDS, or all, the archive too) in the form of another tool.
 
-    Nothing is lost on the way: what a form has no words for is written next to it, and `import` reads it back.
+    Nothing is lost on the way: what a form has no words for is written next to it, and `import`
+    reads it back.
     """
     ws = workspace()
     known = list_records(ws, RecordFilter(("decision",), archived=True, expired=True))
     found = [get_record(ws, one, "decision") for one in ids] or known
     broken = next((one for one in found if one.broken), None)
     if broken:
-        raise UsageProblem(f"can't be read today: {broken.broken}", place=broken.path, hint="Fix the file first.")
+        raise UsageProblem(
+            f"can't be read today: {broken.broken}", place=broken.path, hint="Fix the file first."
+        )
     if output is None:
         click.echo(export_text(found, form, known), nl=False)
         return

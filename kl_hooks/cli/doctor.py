@@ -61,29 +61,46 @@ def doctor(context: click.Context, shape: str) -> int:
     for one in findings:
         lines.append(f"  {one.state:<7} {one.what:<12} {one.text}")
         lines += [f"          {'':<12} fix: {one.fix}"] if one.fix else []
-    print_answer(shape, {"schema": "kl.doctor/2", "findings": [one.to_dict() for one in findings]}, lines)
+    print_answer(
+        shape, {"schema": "kl.doctor/2", "findings": [one.to_dict() for one in findings]}, lines
+    )
     return 1 if any(f.state == "wrong" for f in findings) else 0
 
 
 def _examine(root: str | None) -> list[_Finding]:
-    """Return all findings, in the order of their fixes. Where git or the settings fail, the rest is omitted."""
+    """Return all findings, in the order of their fixes. Where git or the settings fail, the rest is
+    omitted.
+    """
     findings = [_Finding("git", *fact) for fact in _git_facts()]
     if any(f.state == "wrong" for f in findings):
         return findings
     try:
         ws = open_workspace(Path(root or os.getcwd()))  # noqa: PTH109
     except Problems as found:
-        return [*findings, *(_Finding("settings", "wrong", str(one), f"edit {one.path}") for one in found.problems)]
+        return [
+            *findings,
+            *(
+                _Finding("settings", "wrong", str(one), f"edit {one.path}")
+                for one in found.problems
+            ),
+        ]
     except KlError as problem:
         reason = f"{problem.place}: {problem.reason}" if problem.place else problem.reason
         what = "repository" if isinstance(problem, GitFailed) else "settings"
         return [*findings, _Finding(what, "wrong", reason, problem.hint)]
     questions: tuple[tuple[str, Callable[[Workspace], _Facts]], ...] = (
-        ("repository", _repository_facts), ("set-up", _set_up_facts), ("settings", _settings_facts),
-        ("kinds", _kind_facts), ("git hooks", _hook_facts), ("store", _store_facts), ("spool", _spool_facts),
-        ("knowledge", _knowledge_facts), ("layers", _manifest_facts), ("policy", _policy_facts),
+        ("repository", _repository_facts),
+        ("set-up", _set_up_facts),
+        ("settings", _settings_facts),
+        ("kinds", _kind_facts),
+        ("git hooks", _hook_facts),
+        ("store", _store_facts),
+        ("spool", _spool_facts),
+        ("knowledge", _knowledge_facts),
+        ("layers", _manifest_facts),
+        ("policy", _policy_facts),
         ("pytest", _pytest_facts),
-    )  # fmt: skip
+    )
     for what, question in questions:
         try:
             findings += [_Finding(what, *fact) for fact in question(ws)]
@@ -101,7 +118,11 @@ def _set_up_facts(ws: Workspace) -> _Facts:
         yield "ok", str(ws.root / ".kl"), ""
         # as `.*` of some projects does: the gate of a commit sees no manifest then
         if ws.repo is not None and (rule := ignored_by(ws.repo, MANIFEST)):
-            yield "wrong", f".kl/ is ignored by {rule}: commits and clones don't have it.", _UNIGNORE
+            yield (
+                "wrong",
+                f".kl/ is ignored by {rule}: commits and clones don't have it.",
+                _UNIGNORE,
+            )
     else:
         yield "wrong", "no .kl/ here: nothing is recorded or enforced.", "kl init"
 
@@ -138,8 +159,10 @@ def _policy_facts(ws: Workspace) -> _Facts:
     try:
         policy = find_policy(ws)
     except Problems as found:
-        yield from (("wrong", f"{one} Nothing is shown until it is right.", f"edit {one.path}")
-                    for one in found.problems)  # fmt: skip
+        yield from (
+            ("wrong", f"{one} Nothing is shown until it is right.", f"edit {one.path}")
+            for one in found.problems
+        )
         return
     if policy is not None:
         yield "ok", f"{counted(len(policy.rules), 'rule')} in {POLICY_FILE}", ""
@@ -171,7 +194,10 @@ def _repository_facts(ws: Workspace) -> _Facts:
         yield "wrong", f"{ws.root} is not in a git repository.", "git init, or give --root"
         return
     if is_shallow(ws.repo):
-        reason = "shallow clone: commits before its boundary are unknown here, so evidence from history is limited."
+        reason = (
+            "shallow clone: commits before its boundary are unknown here, so evidence from history"
+            " is limited."
+        )
         yield "remark", reason, "git fetch --unshallow   (in CI: fetch-depth: 0)"
     elif head(ws.repo)[0] is None:
         yield "remark", "no commit yet.", "git commit"
@@ -193,55 +219,99 @@ def _hook_facts(ws: Workspace) -> _Facts:
         elif hook.state == "broken":
             yield "wrong", f"{hook.name}: {hook.reason}", "kl hooks install"
         elif hook.state == "installed" and hook.name in older:
-            yield "remark", f"{hook.name} was written by an older version of kl.", "kl init --upgrade"
+            yield (
+                "remark",
+                f"{hook.name} was written by an older version of kl.",
+                "kl init --upgrade",
+            )
         elif hook.state == "installed":
             yield "ok", f"{hook.name} is ours", ""
     if path and not any(h.state == "inert" for h in hook_states(ws.repo)):
-        reason = f"core.hooksPath is {path}: git hooks in .git/hooks, pre-commit's included, are not run."
+        reason = (
+            f"core.hooksPath is {path}: git hooks in .git/hooks, pre-commit's included, are not"
+            " run."
+        )
         yield "remark", reason, "git config --unset core.hooksPath, or call kl from that folder"
 
 
 _PYTEST_CONFIGS: Final = (
-    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
-)  # fmt: skip
-_SWITCHED_OFF: Final = re.compile(r"no:kl\b|--no-kl\b|^\s*kl\s*=\s*[\"']?(?:false|no|off|0)\b", re.M | re.I)
+    "pytest.toml",
+    ".pytest.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+)
+_SWITCHED_OFF: Final = re.compile(
+    r"no:kl\b|--no-kl\b|^\s*kl\s*=\s*[\"']?(?:false|no|off|0)\b", re.M | re.I
+)
 _ASK: Final = "import importlib.util as u, sys; sys.exit(0 if u.find_spec('pytest_kl') else 1)"
 
 
 def _pytest_facts(ws: Workspace) -> _Facts:
-    """Does the pytest that people run here load the plugin? Looked at from outside: no file of the repository runs."""
+    """Does the pytest that people run here load the plugin? Looked at from outside: no file of the
+    repository runs.
+    """
     environ = ws.environ
     command = shutil.which("pytest", path=environ.get("PATH"))
     if command is None:
-        yield "remark", "no `pytest` on PATH: test runs are recorded where it is installed with kl-hooks.", ""
+        yield (
+            "remark",
+            "no `pytest` on PATH: test runs are recorded where it is installed with kl-hooks.",
+            "",
+        )
     else:
         yield from _loaded_by(Path(command))
     if environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         reason = "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set: pytest loads no plugin by itself."
         yield "remark", reason, "pytest -p pytest_kl.plugin, or unset it"
-    if "no:kl" in environ.get("PYTEST_ADDOPTS", "") or "--no-kl" in environ.get("PYTEST_ADDOPTS", ""):
-        yield "wrong", "PYTEST_ADDOPTS switches the plugin off.", "take `no:kl` or `--no-kl` out of PYTEST_ADDOPTS"
+    if "no:kl" in environ.get("PYTEST_ADDOPTS", "") or "--no-kl" in environ.get(
+        "PYTEST_ADDOPTS", ""
+    ):
+        yield (
+            "wrong",
+            "PYTEST_ADDOPTS switches the plugin off.",
+            "take `no:kl` or `--no-kl` out of PYTEST_ADDOPTS",
+        )
     for name in _PYTEST_CONFIGS:
         path = ws.root / name
         if path.is_file() and _SWITCHED_OFF.search(path.read_text("utf-8", "replace")):
-            yield "wrong", f"{name} switches the plugin off (no:kl, --no-kl, or kl = false).", f"edit {name}"
+            yield (
+                "wrong",
+                f"{name} switches the plugin off (no:kl, --no-kl, or kl = false).",
+                f"edit {name}",
+            )
 
 
 def _loaded_by(command: Path) -> _Facts:
     interpreter = _interpreter(command)
     if interpreter is None:
-        yield "remark", f"{command} is not a Python script: whether it loads the plugin is unknown.", ""
+        yield (
+            "remark",
+            f"{command} is not a Python script: whether it loads the plugin is unknown.",
+            "",
+        )
         return
     try:
         # -I: neither variables nor files of the repository decide what is found
-        asked = subprocess.run([interpreter, "-I", "-c", _ASK], capture_output=True, timeout=20, check=False)
+        asked = subprocess.run(
+            [interpreter, "-I", "-c", _ASK], capture_output=True, timeout=20, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as problem:
-        yield "wrong", f"{command} runs on {interpreter}, which can't be started ({problem}).", "reinstall pytest"
+        yield (
+            "wrong",
+            f"{command} runs on {interpreter}, which can't be started ({problem}).",
+            "reinstall pytest",
+        )
         return
     if asked.returncode == 0:
         yield "ok", f"{command} loads the plugin", ""
     else:
-        reason = f"{command} runs on {interpreter}, where kl-hooks is not installed: its runs leave no evidence."
+        reason = (
+            f"{command} runs on {interpreter}, where kl-hooks is not installed: its runs leave no"
+            " evidence."
+        )
         yield "wrong", reason, f"{interpreter} -m pip install kl-hooks"
 
 
@@ -301,7 +371,9 @@ def _file_type(path: Path) -> str:
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return "a link" if path.exists() else "a link that leads nowhere"
-    return "a folder" if stat.S_ISDIR(mode) else "a file" if stat.S_ISREG(mode) else "no regular file"
+    return (
+        "a folder" if stat.S_ISDIR(mode) else "a file" if stat.S_ISREG(mode) else "no regular file"
+    )
 
 
 def _aside(path: Path, reason: str) -> tuple[str, str, str]:
@@ -352,7 +424,10 @@ def _store_facts(ws: Workspace) -> _Facts:
 
 def _damaged(ws: Workspace, problem: EnvironmentProblem) -> tuple[str, str, str]:
     database = ws.state.database
-    fix = f"copy the file if you want to examine it, then move it away: mv {database} {database}.damaged"
+    fix = (
+        f"copy the file if you want to examine it, then move it away: mv {database}"
+        f" {database}.damaged"
+    )
     return "wrong", f"{problem.place or database}: {problem.reason}", fix
 
 
@@ -373,18 +448,35 @@ def _receipt_facts(ws: Workspace) -> _Facts:
         yield "wrong", str(problem), problem.hint
         return
     for one in lost:
-        state = "is empty (0 bytes)" if database.exists() and not has_content(database) else "was deleted"
-        why = f"{database} {state}: " if one.had and not ws.store.address and not has_content(database) else ""
-        yield "wrong", f"{why}{one}.", "put the newer kl.db back, or: kl evidence accept --reason TEXT"
+        state = (
+            "is empty (0 bytes)"
+            if database.exists() and not has_content(database)
+            else "was deleted"
+        )
+        why = (
+            f"{database} {state}: "
+            if one.had and not ws.store.address and not has_content(database)
+            else ""
+        )
+        yield (
+            "wrong",
+            f"{why}{one}.",
+            "put the newer kl.db back, or: kl evidence accept --reason TEXT",
+        )
     if edited:
         shown = f"{', '.join(edited[:3])}{' …' if len(edited) > 3 else ''}"
-        reason = f"{counted(len(edited), 'receipt')} edited: the ID is not the hash of the header ({shown})."
+        reason = (
+            f"{counted(len(edited), 'receipt')} edited: the ID is not the hash of the header"
+            f" ({shown})."
+        )
         yield "wrong", reason, f"kl evidence verify; then put an unedited copy of {database} back"
     yield from (("remark", f"accepted on {accepted_line(one)}", "") for one in events)
 
 
 def _disk_full(ws: Workspace) -> tuple[str, str, str] | None:
-    """Return the finding if the disk of the spool is full. Tested by writing: a quota does not show in statvfs(3)."""
+    """Return the finding if the disk of the spool is full. Tested by writing: a quota does not show
+    in statvfs(3).
+    """
     import tempfile
 
     folder = _existing_folder(ws.state.spool)
@@ -399,14 +491,19 @@ def _disk_full(ws: Workspace) -> tuple[str, str, str] | None:
         if problem.errno not in (ENOSPC, EDQUOT, EFBIG):
             return None
         free = os.statvfs(folder)
-        reason = f"{folder}: the disk is full ({problem.strerror}; {free.f_bavail * free.f_frsize:,} bytes free)"
+        reason = (
+            f"{folder}: the disk is full ({problem.strerror}; {free.f_bavail * free.f_frsize:,}"
+            " bytes free)"
+        )
         fix = f"free at least {_NEEDED:,} bytes there, or: {_OTHER_PLACE}"
         return "wrong", f"{reason}. Runs of tests can't be recorded.", fix
     return None
 
 
 def _no_place(ws: Workspace) -> str:
-    """Return why the state directory can't be made where it is configured; empty if it exists or can be."""
+    """Return why the state directory can't be made where it is configured; empty if it exists or
+    can be.
+    """
     import tempfile
 
     folder, there = ws.state.directory, _existing_folder(ws.state.directory)
@@ -416,7 +513,8 @@ def _no_place(ws: Workspace) -> str:
         return f"{folder} is on a file system that is mounted read-only"
     if ws.state.origin != "override" or there == folder or not os.access(there, os.W_OK):
         return ""
-    try:  # permissions alone are not enough: the superuser has them all, and /proc accepts no folders
+    # permissions alone are not enough: the superuser has them all, and /proc accepts no folders
+    try:
         Path(tempfile.mkdtemp(prefix=".kl-", dir=there)).rmdir()
     except OSError as problem:
         return f"{folder} can't be made ({problem.strerror})"
@@ -448,8 +546,15 @@ def _spool_facts(ws: Workspace) -> _Facts:
     """Captures that are not in the store yet, and files in the spool that are none."""
     for folder, origin in spool_folders(ws):
         if count := len(pending_spools(folder)):
-            yield "remark", f"captures waiting in {folder} ({origin}): {count}.", "kl evidence list   (imports them)"
+            yield (
+                "remark",
+                f"captures waiting in {folder} ({origin}): {count}.",
+                "kl evidence list   (imports them)",
+            )
         if aside := sorted(folder.glob(f"*{QUARANTINED}")):
             were = "was" if len(aside) == 1 else "were"
-            reason = f"{counted(len(aside), 'file')} could not be understood and {were} set aside, such as {aside[0]}."
+            reason = (
+                f"{counted(len(aside), 'file')} could not be understood and {were} set aside, such"
+                f" as {aside[0]}."
+            )
             yield "remark", reason, "inspect them, then delete them"

@@ -1,4 +1,6 @@
-"""`kl search` and `kl document`: one ranked list over documents, records and code; documents added and listed."""
+"""`kl search` and `kl document`: one ranked list over documents, records and code; documents added
+and listed.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,24 @@ from kl_hooks.documents.adding import (
 )
 from kl_hooks.documents.collections import REPOSITORY, STATUSES, added_texts, store_collection
 from kl_hooks.documents.collections import collections as all_collections
-from kl_hooks.documents.indexing import chunks_of, indexed_documents, sizes_of, sync_documents, visible_documents
+from kl_hooks.documents.indexing import (
+    chunks_of,
+    indexed_documents,
+    sizes_of,
+    sync_documents,
+    visible_documents,
+)
 from kl_hooks.documents.mentions import mentions, stale_mentions
 from kl_hooks.documents.rounds import MOST_ROUNDS, answer_to_dict, search_in_rounds
-from kl_hooks.documents.search import FUSIONS, KINDS, MODES, MOST, Options, communities_to_dict, result_to_dict
+from kl_hooks.documents.search import (
+    FUSIONS,
+    KINDS,
+    MODES,
+    MOST,
+    Options,
+    communities_to_dict,
+    result_to_dict,
+)
 from kl_hooks.documents.search import search as search_everything
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
@@ -60,76 +76,141 @@ _MANY = 2000
 
 @click.command(epilog='Example: kl search "how are secrets removed" --top-k 5')
 @click.argument("query", nargs=-1, required=True)
-@click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="How to search.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only matches of this kind; may be repeated."
+    "--mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="How to search."
 )
 @click.option(
-    "--collection", "collections", multiple=True, metavar="NAME",
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(KINDS),
+    help="Only matches of this kind; may be repeated.",
+)
+@click.option(
+    "--collection",
+    "collections",
+    multiple=True,
+    metavar="NAME",
     help="Only documents of this collection; may be repeated.",
-)  # fmt: skip
-@click.option(
-    "--top", "--top-k", "top_k", type=click.IntRange(1, MOST), default=10, show_default=True, help="Most results shown."
 )
 @click.option(
-    "--fusion", type=click.Choice(FUSIONS), default=Options().fusion, show_default=True,
+    "--top",
+    "--top-k",
+    "top_k",
+    type=click.IntRange(1, MOST),
+    default=10,
+    show_default=True,
+    help="Most results shown.",
+)
+@click.option(
+    "--fusion",
+    type=click.Choice(FUSIONS),
+    default=Options().fusion,
+    show_default=True,
     help="How a hybrid search makes one list of two.",
-)  # fmt: skip
-@click.option("--rerank", is_flag=True, help="Rank the best 50 again by how many words of QUERY each has.")
-@click.option("--freshness", is_flag=True, help="Mark passages that name code which changed after they were written.")
+)
 @click.option(
-    "--rounds", type=click.IntRange(0, MOST_ROUNDS), default=0,
+    "--rerank", is_flag=True, help="Rank the best 50 again by how many words of QUERY each has."
+)
+@click.option(
+    "--freshness",
+    is_flag=True,
+    help="Mark passages that name code which changed after they were written.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(0, MOST_ROUNDS),
+    default=0,
     help="Search again for what is missing, at most so often, and quote the best passages.",
-)  # fmt: skip
+)
 @click.option(
-    "--hops", type=click.IntRange(1, 3), default=Options().hops, show_default=True,
+    "--hops",
+    type=click.IntRange(1, 3),
+    default=Options().hops,
+    show_default=True,
     help="Of --mode graph: most links from a match to what is shown with it.",
-)  # fmt: skip
+)
 @click.option(
-    "--budget", type=click.IntRange(50, 100_000), default=Options().budget, show_default=True,
+    "--budget",
+    type=click.IntRange(50, 100_000),
+    default=Options().budget,
+    show_default=True,
     help="Of --mode graph: most tokens of summaries and snippets.",
-)  # fmt: skip
+)
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @format_option()
 def search(
-    query: tuple[str, ...], mode: str, kinds: tuple[str, ...], collections: tuple[str, ...], top_k: int, fusion: str,
-    rerank: bool, freshness: bool, rounds: int, hops: int, budget: int, explain: bool, shape: str,
-) -> None:  # fmt: skip
+    query: tuple[str, ...],
+    mode: str,
+    kinds: tuple[str, ...],
+    collections: tuple[str, ...],
+    top_k: int,
+    fusion: str,
+    rerank: bool,
+    freshness: bool,
+    rounds: int,
+    hops: int,
+    budget: int,
+    explain: bool,
+    shape: str,
+) -> None:
     """Search documents, records in force and code for the words of QUERY, best first.
 
-    `--mode vector` finds passages and records of the same meaning in other words, `hybrid` both in one list; they need
-    the extra kl-hooks[embeddings], and search by words without it. `graph` finds what is linked with the best five
-    matches of both: passages that name the same code, records about it, code that it uses; with a summary of each
-    group.
+    `--mode vector` finds passages and records of the same meaning in other words, `hybrid` both in
+    one list; they need the extra kl-hooks[embeddings], and search by words without it. `graph`
+    finds what is linked with the best five matches of both: passages that name the same code,
+    records about it, code that it uses; with a summary of each group.
 
-    Documents are README files, the docs folder, other Markdown and reStructuredText files, and what `kl document add`
-    added. Each match states its file, its line, its headings, and the lines with the words.
+    Documents are README files, the docs folder, other Markdown and reStructuredText files, and what
+    `kl document add` added. Each match states its file, its line, its headings, and the lines with
+    the words.
     """
     ws, text = workspace(), " ".join(query)
     with agent_access(ws) as may:
-        options, began = Options(fusion, rerank, _show_progress, freshness, hops, budget), time.perf_counter()
+        options, began = (
+            Options(fusion, rerank, _show_progress, freshness, hops, budget),
+            time.perf_counter(),
+        )
         if rounds:
             answer = search_in_rounds(
-                ws, text, mode, collections, top_k, rounds=rounds, kinds=kinds, may=may, options=options
+                ws,
+                text,
+                mode,
+                collections,
+                top_k,
+                rounds=rounds,
+                kinds=kinds,
+                may=may,
+                options=options,
             )
             found = answer.found
         else:
-            found = search_everything(ws, text, mode, collections, top_k, kinds=kinds, may=may, options=options)
+            found = search_everything(
+                ws, text, mode, collections, top_k, kinds=kinds, may=may, options=options
+            )
         record_search(ws, found, 1000 * (time.perf_counter() - began))
     warn_of_index_problems()
     for note in found.notes:
         warn(note)
     plain = {
-        "schema": "kl.search/1", "query": found.query, "mode": found.mode, "total": found.total,
-        "counts": dict(found.counts), "notes": list(found.notes),
+        "schema": "kl.search/1",
+        "query": found.query,
+        "mode": found.mode,
+        "total": found.total,
+        "counts": dict(found.counts),
+        "notes": list(found.notes),
         "results": [result_to_dict(one, explain=explain) for one in found.results],
-    }  # fmt: skip
+    }
     if found.mode == "graph":
         plain["communities"] = communities_to_dict(found)
     rows = [_lines(number, one, explain) for number, one in enumerate(found.results, 1)]
     if rounds:
         plain |= answer_to_dict(answer, explain=explain)
-        rows = [*answer.text.split("\n"), "", *(_round_line(*one) for one in answer.rounds)] if found.results else []
+        rows = (
+            [*answer.text.split("\n"), "", *(_round_line(*one) for one in answer.rounds)]
+            if found.results
+            else []
+        )
     if shape != "json":
         echo_lines(f" =  {one.summary}" for one in found.communities)
     print_list(shape, plain, rows, found.total, f"no matches for: {one_line(text)}")
@@ -155,7 +236,9 @@ def _lines(number: int, one: Result, explain: bool) -> str:
     lines += [f"          {line.rstrip()}" for line in one.snippet.text.split("\n") if line.strip()]
     if explain:
         parts: dict[str, Any] = {name: round(value, 2) for name, value in one.parts.items()}
-        lines.append(f"          score: {', '.join(f'{name} {value}' for name, value in parts.items())}")
+        lines.append(
+            f"          score: {', '.join(f'{name} {value}' for name, value in parts.items())}"
+        )
     return "\n".join(lines)
 
 
@@ -167,22 +250,36 @@ def _progress(made: Iterator[Any], number: int) -> Iterator[Any]:
     if number < 2 or not sys.stderr.isatty():
         yield from made
         return
-    with click.progressbar(made, length=number, label="Indexing documents", file=sys.stderr) as watched:
+    with click.progressbar(
+        made, length=number, label="Indexing documents", file=sys.stderr
+    ) as watched:
         yield from watched
 
 
 @click.command(epilog="Example: kl document add ../runbooks --collection runbooks")
 @click.argument("places", nargs=-1, required=True, metavar="PATH|DIR|-...")
-@click.option("--collection", default="", metavar="NAME", help="The set it belongs to; made where it is missing.")
+@click.option(
+    "--collection",
+    default="",
+    metavar="NAME",
+    help="The set it belongs to; made where it is missing.",
+)
 @click.option("--title", default="", help="What it is called; else its first heading.")
 @click.option("--tag", "tags", multiple=True, help="A word to find it by. May be repeated.")
 @click.option("--later", is_flag=True, help="Only store it: `kl document process` will index it.")
 @format_option()
-def add(places: tuple[str, ...], collection: str, title: str, tags: tuple[str, ...], later: bool, shape: str) -> int:
+def add(
+    places: tuple[str, ...],
+    collection: str,
+    title: str,
+    tags: tuple[str, ...],
+    later: bool,
+    shape: str,
+) -> int:
     """Add files, every document below folders, or (-) what comes from stdin.
 
-    Their text is stored, without secrets, so they are found without their source. A source that was added before
-    is read again. Exit 1: some could not be indexed.
+    Their text is stored, without secrets, so they are found without their source. A source that was
+    added before is read again. Exit 1: some could not be indexed.
     """
     ws = initialized_workspace()
     raw: dict[str, Any] = {}
@@ -205,7 +302,9 @@ new = add
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @format_option()
 def process(ids: tuple[str, ...], shape: str) -> int:
-    """Index documents that are pending, have failed, or were interrupted; and files of the repository that changed."""
+    """Index documents that are pending, have failed, or were interrupted; and files of the
+    repository that changed.
+    """
     ws = initialized_workspace()
     sync_documents(ws, _progress)
     return _print_documents(ws, process_documents(ws, ids, _progress), (), shape)
@@ -223,33 +322,66 @@ def refresh(ids: tuple[str, ...], shape: str) -> int:
     return _print_documents(ws, changed, omitted, shape)
 
 
-def _print_documents(ws: Workspace, made: Sequence[Record], omitted: Sequence[str], shape: str) -> int:
+def _print_documents(
+    ws: Workspace, made: Sequence[Record], omitted: Sequence[str], shape: str
+) -> int:
     plain = {
-        "schema": "kl.document.processed/1", "documents": [record_to_dict(ws, one) for one in made],
+        "schema": "kl.document.processed/1",
+        "documents": [record_to_dict(ws, one) for one in made],
         "omitted": list(omitted),
-    }  # fmt: skip
-    rows = [_row(one.id, one.status, str(one.values.get("chunks") or 0), one.text("collection"), one.title,
-                 one.text("error")) for one in made]  # fmt: skip
+    }
+    rows = [
+        _row(
+            one.id,
+            one.status,
+            str(one.values.get("chunks") or 0),
+            one.text("collection"),
+            one.title,
+            one.text("error"),
+        )
+        for one in made
+    ]
     for line in omitted:
         warn(line)
     print_list(shape, plain, rows, len(rows), "nothing changed.")
     return FINDINGS if omitted or any(one.status == "failed" for one in made) else CLEAN
 
 
-def _row(identifier: str, status: str, chunks: str, collection: str, title: str, remark: str = "") -> str:
-    return f"{identifier}  {status:<8}  {chunks:>4} chunks  {collection}  {one_line(title, 100)}" + (
-        f"   [{one_line(remark, 240)}]" if remark else ""
+def _row(
+    identifier: str, status: str, chunks: str, collection: str, title: str, remark: str = ""
+) -> str:
+    return (
+        f"{identifier}  {status:<8}  {chunks:>4} chunks  {collection}  {one_line(title, 100)}"
+        + (f"   [{one_line(remark, 240)}]" if remark else "")
     )
 
 
 @click.command("list", epilog="Example: kl document list --collection runbooks")
-@click.option("--collection", "names", multiple=True, metavar="NAME", help="Only of this one; may be repeated.")
-@click.option("--status", "statuses", multiple=True, metavar="STATUS", help="Only in this status; may be repeated.")
-@click.option("--stale", is_flag=True, help="Only those that name code which changed after they were written.")
+@click.option(
+    "--collection",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only of this one; may be repeated.",
+)
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    metavar="STATUS",
+    help="Only in this status; may be repeated.",
+)
+@click.option(
+    "--stale", is_flag=True, help="Only those that name code which changed after they were written."
+)
 @top_option(100, 10_000)
 @format_option()
-def list_(names: tuple[str, ...], statuses: tuple[str, ...], stale: bool, limit: int, shape: str) -> None:
-    """List documents: files of the repository, and added ones, with their status and number of passages."""
+def list_(
+    names: tuple[str, ...], statuses: tuple[str, ...], stale: bool, limit: int, shape: str
+) -> None:
+    """List documents: files of the repository, and added ones, with their status and number of
+    passages.
+    """
     ws = workspace()
     sync_documents(ws, _progress)
     with agent_access(ws) as may:
@@ -257,42 +389,78 @@ def list_(names: tuple[str, ...], statuses: tuple[str, ...], stale: bool, limit:
     if stale:
         found = stale_mentions(ws, [one["id"] for one in rows])
         rows = [
-            one | {"stale": [mention._asdict() for mention in found[one["id"]]],
-                   "remark": "; ".join(map(str, found[one["id"]][:_SHOWN_MENTIONS]))}
-            for one in rows if one["id"] in found
-        ]  # fmt: skip
+            one
+            | {
+                "stale": [mention._asdict() for mention in found[one["id"]]],
+                "remark": "; ".join(map(str, found[one["id"]][:_SHOWN_MENTIONS])),
+            }
+            for one in rows
+            if one["id"] in found
+        ]
     warn_of_index_problems()
     plain = {"schema": "kl.document.list/1", "documents": rows[:limit], "total": len(rows)}
     lines = [
-        _row(one["id"], one["status"], str(one["chunks"]), one["collection"], one["title"], one["remark"])
+        _row(
+            one["id"],
+            one["status"],
+            str(one["chunks"]),
+            one["collection"],
+            one["title"],
+            one["remark"],
+        )
         for one in rows[:limit]
     ]
-    none = "no document is stale." if stale else "there are no documents. Add some with: kl document add PATH"
+    none = (
+        "no document is stale."
+        if stale
+        else "there are no documents. Add some with: kl document add PATH"
+    )
     print_list(shape, plain, lines, len(rows), none)
 
 
 def _rows(ws: Workspace, names: Sequence[str], may: Visibility) -> list[dict[str, Any]]:
     """A row for each document that may be shown, files first."""
     texts = {one.id: one for one in added_texts(ws)}
-    indexed = {one.document: one for one in indexed_documents(ws, visible_documents(ws, names or None, may))}
+    indexed = {
+        one.document: one
+        for one in indexed_documents(ws, visible_documents(ws, names or None, may))
+    }
     rows: list[dict[str, Any]] = [
-        {"id": one.document, "status": "failed" if one.error else "indexed", "chunks": one.chunks,
-         "collection": one.collection, "title": one.title, "size": one.size, "error": one.error, "remark": one.error,
-         "checksum": one.blob}
-        for one in indexed.values() if one.collection == REPOSITORY
-    ]  # fmt: skip
+        {
+            "id": one.document,
+            "status": "failed" if one.error else "indexed",
+            "chunks": one.chunks,
+            "collection": one.collection,
+            "title": one.title,
+            "size": one.size,
+            "error": one.error,
+            "remark": one.error,
+            "checksum": one.blob,
+        }
+        for one in indexed.values()
+        if one.collection == REPOSITORY
+    ]
     for record in list_records(ws, RecordFilter((KIND,))):
         if (names and record.text("collection") not in names) or not may.shows(record):
             continue
         stale = needs_refresh(ws, texts[record.id]) if record.id in texts else ""
-        # the number in the record is of when it was processed: its collection may be cut in another way since
+        # the number in the record is of when it was processed: its collection may be cut in another
+        # way since
         chunks = indexed[record.id].chunks if record.id in indexed else 0
-        rows.append({
-            "id": record.id, "status": record.status, "chunks": chunks,
-            "collection": record.text("collection"), "title": record.title, "size": record.values.get("size") or 0,
-            "error": record.text("error"), "remark": record.text("error") or stale, "checksum": record.text("checksum"),
-            "needs_refresh": bool(stale),
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": record.id,
+                "status": record.status,
+                "chunks": chunks,
+                "collection": record.text("collection"),
+                "title": record.title,
+                "size": record.values.get("size") or 0,
+                "error": record.text("error"),
+                "remark": record.text("error") or stale,
+                "checksum": record.text("checksum"),
+                "needs_refresh": bool(stale),
+            }
+        )
     return rows
 
 
@@ -300,24 +468,44 @@ def _rows(ws: Workspace, names: Sequence[str], may: Visibility) -> list[dict[str
 @click.argument("document", metavar="ID|FILE")
 @format_option()
 def show(document: str, shape: str) -> None:
-    """Show one document: where it is from, its passages with their lines and headings, and the names that they have."""
+    """Show one document: where it is from, its passages with their lines and headings, and the
+    names that they have.
+    """
     ws = workspace()
     sync_documents(ws, _progress)
     with agent_access(ws) as may:
-        found = next((one for one in _rows(ws, (), may) if one["id"] == document.removeprefix("./")), None)
+        found = next(
+            (one for one in _rows(ws, (), may) if one["id"] == document.removeprefix("./")), None
+        )
     if found is None:
         hint = "See: kl document list"
         raise UsageProblem("is no document.", place=one_line(document, 100), hint=hint)
     chunks, named = chunks_of(ws, found["id"]), mentions(ws, [found["id"]])
-    plain = {"schema": "kl.document.show/1", **found, "mentions": [one._asdict() for one in named], "passages": [
-        {"heading": list(one.heading), "line": one.first_line, "end_line": one.last_line, "characters": len(one.text),
-         "text_hash": one.text_hash} for one in chunks
-    ]}  # fmt: skip
-    lines = [f"{found['id']}  {one_line(found['title'], 160)}", f"status      {found['status']}",
-             f"collection  {found['collection']}", f"size        {found['size']} bytes"]  # fmt: skip
+    plain = {
+        "schema": "kl.document.show/1",
+        **found,
+        "mentions": [one._asdict() for one in named],
+        "passages": [
+            {
+                "heading": list(one.heading),
+                "line": one.first_line,
+                "end_line": one.last_line,
+                "characters": len(one.text),
+                "text_hash": one.text_hash,
+            }
+            for one in chunks
+        ],
+    }
+    lines = [
+        f"{found['id']}  {one_line(found['title'], 160)}",
+        f"status      {found['status']}",
+        f"collection  {found['collection']}",
+        f"size        {found['size']} bytes",
+    ]
     lines += [f"remark      {found['remark']}"] if found["remark"] else []
     lines += [
-        f"  {one.first_line:>5}-{one.last_line:<5} {len(one.text):>5} characters  {' › '.join(one.heading)}".rstrip()
+        f"  {one.first_line:>5}-{one.last_line:<5} {len(one.text):>5} characters "
+        f" {' › '.join(one.heading)}".rstrip()
         for one in chunks
     ]
     lines += [
@@ -338,18 +526,35 @@ def remove(ids: tuple[str, ...], shape: str) -> None:
     for record in records:
         remove_document(ws, record)
     done = [one.id for one in records]
-    print_answer(shape, {"schema": "kl.document.removed/1", "removed": done}, [f"removed {one}" for one in done])
+    print_answer(
+        shape,
+        {"schema": "kl.document.removed/1", "removed": done},
+        [f"removed {one}" for one in done],
+    )
 
 
 @click.command(epilog="Example: kl document collections runbooks --strategy paragraph")
 @click.argument("name", required=False, default="")
-@click.option("--strategy", type=click.Choice(STRATEGIES), default=None, help="How its documents are cut.")
-@click.option("--chunk-size", type=click.IntRange(*CHUNK_SIZES[:2]), help="Characters of a passage.")
-@click.option("--overlap", type=click.IntRange(0), default=None, help="Characters that passages repeat.")
-@click.option("--status", type=click.Choice(STATUSES), default=None, help="archived: no search looks at it.")
+@click.option(
+    "--strategy", type=click.Choice(STRATEGIES), default=None, help="How its documents are cut."
+)
+@click.option(
+    "--chunk-size", type=click.IntRange(*CHUNK_SIZES[:2]), help="Characters of a passage."
+)
+@click.option(
+    "--overlap", type=click.IntRange(0), default=None, help="Characters that passages repeat."
+)
+@click.option(
+    "--status", type=click.Choice(STATUSES), default=None, help="archived: no search looks at it."
+)
 @format_option()
 def collections(
-    name: str, strategy: str | None, chunk_size: int | None, overlap: int | None, status: str | None, shape: str
+    name: str,
+    strategy: str | None,
+    chunk_size: int | None,
+    overlap: int | None,
+    status: str | None,
+    shape: str,
 ) -> None:
     """List collections, with what is in them; or make or change the collection NAME."""
     ws = workspace()
@@ -370,20 +575,33 @@ def collections(
     for one in all_collections(ws).values():
         some = [row for row in rows if row["collection"] == one.name]
         # one that failed, was archived and restored is not being indexed: it will fail again
-        failed = sum(row["status"] in ("failed", "pending") and bool(row.get("error")) for row in some)
-        waiting = sum(row["status"] in ("pending", "processing") and not row.get("error") for row in some)
+        failed = sum(
+            row["status"] in ("failed", "pending") and bool(row.get("error")) for row in some
+        )
+        waiting = sum(
+            row["status"] in ("pending", "processing") and not row.get("error") for row in some
+        )
         state = one.status if one.status != STATUSES[0] else "indexing" if waiting else one.status
-        plain.append({
-            "name": one.name, "status": "error" if some and failed == len(some) else state,
-            "strategy": one.chunking.strategy, "chunk_size": one.chunking.size, "chunk_overlap": one.chunking.overlap,
-            "documents": len(some), "failed": failed, "pending": waiting,
-            "chunks": sum(row["chunks"] for row in some), "bytes": sum(row["size"] for row in some),
-            "tokens": sum(sizes.get(row["id"], 0) for row in some) // CHARACTERS_OF_A_TOKEN,
-        })  # fmt: skip
+        plain.append(
+            {
+                "name": one.name,
+                "status": "error" if some and failed == len(some) else state,
+                "strategy": one.chunking.strategy,
+                "chunk_size": one.chunking.size,
+                "chunk_overlap": one.chunking.overlap,
+                "documents": len(some),
+                "failed": failed,
+                "pending": waiting,
+                "chunks": sum(row["chunks"] for row in some),
+                "bytes": sum(row["size"] for row in some),
+                "tokens": sum(sizes.get(row["id"], 0) for row in some) // CHARACTERS_OF_A_TOKEN,
+            }
+        )
     lines = [
-        f"{one['name']:<16} {one['status']:<8} {one['strategy']} of {one['chunk_size']}"
-        f"  {counted(one['documents'], 'document')}, {counted(one['chunks'], 'chunk')}, {one['tokens']} tokens,"
-        f" {one['bytes']} bytes" + (f", {one['failed']} failed" if one["failed"] else "")
+        f"{one['name']:<16} {one['status']:<8} {one['strategy']} of {one['chunk_size']} "
+        f" {counted(one['documents'], 'document')}, {counted(one['chunks'], 'chunk')},"
+        f" {one['tokens']} tokens, {one['bytes']} bytes"
+        + (f", {one['failed']} failed" if one["failed"] else "")
         for one in plain
     ]
     print_answer(shape, {"schema": "kl.document.collections/1", "collections": plain}, lines)

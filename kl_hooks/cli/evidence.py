@@ -47,10 +47,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | None]:
-    """The evidence database, up to date, for reading; None where there is none yet. `head`: the commit, if known.
+    """The evidence database, up to date, for reading; None where there is none yet. `head`: the
+    commit, if known.
 
-    A repository that kl has never been used in is an EnvironmentProblem. Where nothing could be added, what is there is
-    read, with a warning; where it can't be read either, the exception is raised.
+    A repository that kl has never been used in is an EnvironmentProblem. Where nothing could be
+    added, what is there is read, with a warning; where it can't be read either, the exception is
+    raised.
     """
     require_setup(ws)
     with progress("Importing captured runs and commits"):
@@ -76,21 +78,34 @@ def all_evidence(ws: Workspace, head: str | None = None, trust_ref: str = "") ->
 
 
 def _import_warnings(taken: SyncResult, judged: int | None = None) -> Iterator[str]:
-    """What a person should know about the import, a line each. `judged`: captures that were read from the spool."""
+    """What a person should know about the import, a line each. `judged`: captures that were read
+    from the spool.
+    """
     if taken.trouble:
         yield taken.trouble
         if judged:
-            yield f"{counted(judged, 'capture')} read from the spool: not in the store yet. Nothing is lost."
+            yield (
+                f"{counted(judged, 'capture')} read from the spool: not in the store yet. Nothing"
+                " is lost."
+            )
         elif taken.waiting and judged is None:
-            yield f"not in this answer: {taken.waiting} captured, waiting in the spool. Nothing is lost."
+            yield (
+                f"not in this answer: {taken.waiting} captured, waiting in the spool. Nothing is"
+                " lost."
+            )
     if taken.blind:
         yield f"{taken.blind} The newest commits are not in this answer."
     if taken.bad:
         yield f"{taken.bad} spool records were torn or altered, and omitted."
     for path in taken.aside:
-        yield f"{path}: holds no capture that could be understood; it was set aside under this name."
+        yield (
+            f"{path}: holds no capture that could be understood; it was set aside under this name."
+        )
     for run in taken.incomplete:
-        yield f"run {run[:8]} ended without a result (its process was killed); it is not evidence of success."
+        yield (
+            f"run {run[:8]} ended without a result (its process was killed); it is not evidence of"
+            " success."
+        )
 
 
 def _with_origins(ws: Workspace, db: Database | None, entries: list[Entry]) -> list[Entry]:
@@ -103,12 +118,16 @@ def _with_origins(ws: Workspace, db: Database | None, entries: list[Entry]) -> l
 
 
 def receipt_line(entry: Entry) -> str:
-    """`5d1e0a77  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in columns."""
+    """`5d1e0a77  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in
+    columns.
+    """
     receipt = entry.receipt
     when = receipt.ended[:16].replace("T", " ")
     word = run_outcome(receipt.result)
     what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {_outcome_counts(receipt)}"
-    foreign = entry.origin.partition(";")[0] if entry.origin.startswith((IMPORTED, *ATTESTED)) else ""
+    foreign = (
+        entry.origin.partition(";")[0] if entry.origin.startswith((IMPORTED, *ATTESTED)) else ""
+    )
     return f"{short(receipt.run, 8)}  {when}  {what}{'  ' + foreign if foreign else ''}".rstrip()
 
 
@@ -116,7 +135,9 @@ def _outcome_counts(receipt: Receipt) -> str:
     """`1 failed, 211 passed`; the command itself for a single command."""
     if receipt.source == "command" and receipt.evidence:
         return one_line(receipt.evidence[0].subject.removeprefix("command:"), 32)
-    return ", ".join(f"{n} {what}" for what, n in sorted((receipt.result.get("counts") or {}).items()) if n)
+    return ", ".join(
+        f"{n} {what}" for what, n in sorted((receipt.result.get("counts") or {}).items()) if n
+    )
 
 
 def failure_text(found: Proof, entries: Iterable[Entry]) -> str:
@@ -125,18 +146,30 @@ def failure_text(found: Proof, entries: Iterable[Entry]) -> str:
     failed = next((one for one in runs if one.result.get("verdict") == "failed"), None)
     if failed and found.failed == "newest":
         run = short(failed.run, 8)
-        return f"run {run} failed on this content ({_outcome_counts(failed)}). See: kl evidence show {run}"
+        return (
+            f"run {run} failed on this content ({_outcome_counts(failed)}). See: kl evidence show"
+            f" {run}"
+        )
     return "a test that failed on this content has not passed since" if found.failed else ""
 
 
 def proven_content(untracked: bool) -> str:
     """The content that a passing run proves."""
-    return "this content, with untracked files in the working tree" if untracked else "exactly this content"
+    return (
+        "this content, with untracked files in the working tree"
+        if untracked
+        else "exactly this content"
+    )
 
 
 def _tree_label(receipt: Receipt) -> str:
-    """`tree 3f9a1c2`, with `+dirty` where it was not the commit's, `moved` where it changed under way."""
-    return f"tree {short(receipt.tree, 7)}{'+dirty' if receipt.dirty else ''}{' moved' if receipt.moved else ''}"
+    """`tree 3f9a1c2`, with `+dirty` where it was not the commit's, `moved` where it changed under
+    way.
+    """
+    return (
+        "tree"
+        f" {short(receipt.tree, 7)}{'+dirty' if receipt.dirty else ''}{' moved' if receipt.moved else ''}"
+    )
 
 
 def _receipt_lines(entry: Entry) -> Iterator[str]:
@@ -146,12 +179,22 @@ def _receipt_lines(entry: Entry) -> Iterator[str]:
     yield f"run       {short(r.run, 8)}   {r.source}, seen by {r.observer}{parent}"
     yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
     if entry.origin.startswith(ATTESTED):
-        yield "          signed with a key that you trust: its owner vouches for it; no more is proven"
-    yield f"content   {_tree_label(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch {r.branch or 'none'}"
+        yield (
+            "          signed with a key that you trust: its owner vouches for it; no more is"
+            " proven"
+        )
+    yield (
+        f"content   {_tree_label(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch"
+        f" {r.branch or 'none'}"
+    )
     yield f"verdict   {run_outcome(r.result)}   {_outcome_counts(r)}   exit {r.result.get('exit')}"
     for reason in r.result.get("reasons") or ():
         yield f"          {reason}"
-    limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False) and k != "deselected_files"}
+    limits = {
+        k: v
+        for k, v in r.selection.items()
+        if v not in (None, "", [], False) and k != "deselected_files"
+    }
     if limits:
         yield "selection " + ", ".join(f"{k} {v}" for k, v in limits.items())
     if modules := _imported_modules(r.environment.get("imported")):
@@ -177,9 +220,16 @@ def _imported_modules(found: object) -> str:
         copies = "1 installed copy" if same == 1 else f"{same} installed copies"
         parts.append(f"{copies}, same content ({_first_names(rows('same_first')[0], same)})")
     if compiled := found.get("compiled"):
-        parts.append(f"{counted(compiled, 'compiled module')} {'was' if compiled == 1 else 'were'} not compared")
-    for key, words in (("generated", "generated"), ("different", "different"), ("missing", "not in this checkout"),
-                       ("not_compared", "could not be compared")):  # fmt: skip
+        parts.append(
+            f"{counted(compiled, 'compiled module')} {'was' if compiled == 1 else 'were'} not"
+            " compared"
+        )
+    for key, words in (
+        ("generated", "generated"),
+        ("different", "different"),
+        ("missing", "not in this checkout"),
+        ("not_compared", "could not be compared"),
+    ):
         names, number = rows(key)
         if names:
             parts.append(f"{words}: {_first_names(names, number)}")
@@ -193,7 +243,10 @@ def _first_names(names: list[str], number: int) -> str:
 
 def _evidence_lines(entry: Entry) -> Iterator[str]:
     if entry.folded:
-        yield f"evidence  folded on {entry.folded}: the results of its tests were removed, their digest is stored"
+        yield (
+            f"evidence  folded on {entry.folded}: the results of its tests were removed, their"
+            " digest is stored"
+        )
         return
     # what a reader looks for comes first: 40 rows are shown
     order = {"failed": 0, "error": 1, "flaky": 2, "xpassed": 3}
@@ -201,7 +254,9 @@ def _evidence_lines(entry: Entry) -> Iterator[str]:
     yield f"evidence  {counted(len(shown), 'observation')}"
     for one in shown[:40]:
         weak = observation(entry.receipt, one, entry.origin).why_not
-        yield f"  {one.outcome:<9} {one_line(one.subject, 120)}" + (f"   not hard: {weak}" if weak else "")
+        yield f"  {one.outcome:<9} {one_line(one.subject, 120)}" + (
+            f"   not hard: {weak}" if weak else ""
+        )
         for key in ("message", "tail"):
             if text := one.detail.get(key):
                 yield from (f"            {row}" for row in str(text).splitlines()[-12:])
@@ -227,7 +282,9 @@ def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
 
 
 def _path_from_root(root: Path, given: str) -> str:
-    """A path in the current folder as seen from the root of the repository; anything else as it is."""
+    """A path in the current folder as seen from the root of the repository; anything else as it
+    is.
+    """
     path, colons, rest = given.partition("::")
     here = Path(os.path.abspath(path))  # noqa: PTH100
     if here.exists() and here.is_relative_to(root):
@@ -242,15 +299,29 @@ def _known_to_dict(about: str, known: SubjectHistory, trees: tuple[str, ...]) ->
         "about": about,
         "tests": [
             {
-                "subject": one.evidence.subject, "outcome": one.evidence.outcome, "receipt": one.entry.id,
-                "at": one.entry.receipt.ended, "tree": one.entry.receipt.tree, "current": _is_current(one, trees),
+                "subject": one.evidence.subject,
+                "outcome": one.evidence.outcome,
+                "receipt": one.entry.id,
+                "at": one.entry.receipt.ended,
+                "tree": one.entry.receipt.tree,
+                "current": _is_current(one, trees),
             }
             for one in known.tests
         ],
-        "commits": [{"commit": c.sha, "at": c.at, "subject": c.subject} for c in known.commits[:_SHOWN_COMMITS]],
-        "total": {"tests": len(known.tests), "commits": len(known.commits), "claims": len(known.claims)},
-        "claims": [{"id": c.id, "text": c.text, "tier": c.tier.word, "freshness": c.freshness} for c in known.claims],
-    }  # fmt: skip
+        "commits": [
+            {"commit": c.sha, "at": c.at, "subject": c.subject}
+            for c in known.commits[:_SHOWN_COMMITS]
+        ],
+        "total": {
+            "tests": len(known.tests),
+            "commits": len(known.commits),
+            "claims": len(known.claims),
+        },
+        "claims": [
+            {"id": c.id, "text": c.text, "tier": c.tier.word, "freshness": c.freshness}
+            for c in known.claims
+        ],
+    }
 
 
 def _known_lines(known: SubjectHistory, trees: tuple[str, ...]) -> Iterator[str]:
@@ -258,15 +329,24 @@ def _known_lines(known: SubjectHistory, trees: tuple[str, ...]) -> Iterator[str]
     tests = sorted(known.tests, key=lambda one: one.evidence.outcome == "passed")
     for one in tests[:_SHOWN_TESTS]:
         when = one.entry.receipt.ended[:16].replace("T", " ")
-        where = "this content" if _is_current(one, trees) else f"tree {short(one.entry.receipt.tree, 7)}"
+        where = (
+            "this content"
+            if _is_current(one, trees)
+            else f"tree {short(one.entry.receipt.tree, 7)}"
+        )
         name = one_line(one.evidence.subject.removeprefix("test:"), 120)
-        yield f"{one.evidence.outcome:<9} {name}   run {short(one.entry.receipt.run, 8)}  {when}  {where}"
+        yield (
+            f"{one.evidence.outcome:<9} {name}   run {short(one.entry.receipt.run, 8)}  {when} "
+            f" {where}"
+        )
     if len(tests) > _SHOWN_TESTS:
         yield f"… and {len(tests) - _SHOWN_TESTS} more: --format json shows all"
     for commit in known.commits[:_SHOWN_COMMITS]:
         yield f"commit    {short(commit.sha)}  {commit.at[:10]}  {one_line(commit.subject, 120)}"
     if len(known.commits) > _SHOWN_COMMITS:
-        yield f"… and {counted(len(known.commits) - _SHOWN_COMMITS, 'more commit')}: git log -- PATH"
+        yield (
+            f"… and {counted(len(known.commits) - _SHOWN_COMMITS, 'more commit')}: git log -- PATH"
+        )
     for claim in known.claims:
         how = ", ".join(tier_words(claim.tier.word, claim.freshness))
         yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
@@ -279,17 +359,24 @@ def _is_current(one: LatestResult, trees: tuple[str, ...]) -> bool:
 def _audit_to_dict(done: Audit, accepted: Sequence[Event]) -> dict[str, Any]:
     """`kl.evidence.verify/1`."""
     return {
-        "schema": "kl.evidence.verify/1", "receipts": done.receipts, "head": done.head,
-        "problems": list(done.problems), "anchors": list(done.anchors), "folded": done.folded,
+        "schema": "kl.evidence.verify/1",
+        "receipts": done.receipts,
+        "head": done.head,
+        "problems": list(done.problems),
+        "anchors": list(done.anchors),
+        "folded": done.folded,
         "accepted": [{"at": one.at, **one.body} for one in accepted],
-    }  # fmt: skip
+    }
 
 
 def accepted_line(one: Event) -> str:
     """`2026-11-22: this store had 41 receipts, then 17: kl.db restored (local:ada@host)`."""
     lost = one.body.get("lost") or [{}]
     numbers = f"had {counted(int(lost[0].get('had') or 0), 'receipt')}, then {lost[0].get('found')}"
-    return f"{one.at[:10]}: this store {numbers}: {one_line(str(one.body.get('reason')), 200)} ({one.body.get('by')})"
+    return (
+        f"{one.at[:10]}: this store {numbers}: {one_line(str(one.body.get('reason')), 200)}"
+        f" ({one.body.get('by')})"
+    )
 
 
 def _audit_lines(done: Audit, accepted: Sequence[Event]) -> Iterator[str]:
@@ -300,11 +387,17 @@ def _audit_lines(done: Audit, accepted: Sequence[Event]) -> Iterator[str]:
     yield f"{counted(done.receipts, 'receipt')}, {problems}."
     yield f"  head     {short(done.head, 16)}"
     if done.folded:
-        yield f"  folded   {counted(done.folded, 'old run')}: header and chain checked, results of tests were removed"
+        yield (
+            f"  folded   {counted(done.folded, 'old run')}: header and chain checked, results of"
+            " tests were removed"
+        )
     yield from (f"  accepted {accepted_line(one)}" for one in accepted)
     for anchor in done.anchors:
         yield f"  anchor   {anchor}"
-    yield "It proves that nothing before a remembered head was edited, removed or reordered. It does not prove that"
+    yield (
+        "It proves that nothing before a remembered head was edited, removed or reordered. It does"
+        " not prove that"
+    )
     yield "what was recorded is true, nor that everything was recorded."
 
 
@@ -316,7 +409,12 @@ def evidence() -> None:
 @evidence.command("list", epilog="Example: kl evidence list --source pytest --top 5")
 @top_option(20, 10_000)
 @click.option("--source", help="Only of this source: pytest, command, commits, junit, arch, claim.")
-@click.option("--all", "everything", is_flag=True, help="Also runs that ran no test: --collect-only, usage errors.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also runs that ran no test: --collect-only, usage errors.",
+)
 @format_option()
 def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
     """List the newest receipts, newest first."""
@@ -324,23 +422,36 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
 
     ws = workspace()
     with open_store(ws) as db:
-        entries, total, hidden = list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
+        entries, total, hidden = (
+            list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
+        )
         entries = _with_origins(ws, db, entries)
-    plain = {"schema": "kl.evidence.list/1", "receipts": [one.receipt.to_dict() for one in entries], "total": total,
-             "hidden": hidden}  # fmt: skip
+    plain = {
+        "schema": "kl.evidence.list/1",
+        "receipts": [one.receipt.to_dict() for one in entries],
+        "total": total,
+        "hidden": hidden,
+    }
     none = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
     if source:
         none = f"no evidence of source {one_line(repr(source))}. See: kl evidence list"
     print_list(shape, plain, [receipt_line(one) for one in entries], total or hidden, none)
     if hidden and shape == "text":
-        echo(f"{counted(hidden, 'run')} without tests (--collect-only, usage errors) not shown: --all")
+        echo(
+            f"{counted(hidden, 'run')} without tests (--collect-only, usage errors) not shown:"
+            " --all"
+        )
 
 
-@evidence.command(epilog="Example: kl evidence show 3f9a1c2b, or: kl evidence show tests/test_shop.py")
+@evidence.command(
+    epilog="Example: kl evidence show 3f9a1c2b, or: kl evidence show tests/test_shop.py"
+)
 @click.argument("id")
 @format_option()
 def show(id: str, shape: str) -> None:
-    """Show one receipt, by the first digits of its run ID, or what is recorded about a file or a test."""
+    """Show one receipt, by the first digits of its run ID, or what is recorded about a file or a
+    test.
+    """
     from kl_hooks.evidence.ledger import find_receipt
 
     ws = workspace()
@@ -356,20 +467,29 @@ def show(id: str, shape: str) -> None:
     print_answer(shape, entry.receipt.to_dict(), _receipt_lines(entry))
 
 
-@evidence.command("import", epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')")
+@evidence.command(
+    "import",
+    epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')",
+)
 @click.argument("reader")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--tree", help="Git tree id it ran on; without it the results never count as hard evidence.")
+@click.option(
+    "--tree", help="Git tree id it ran on; without it the results never count as hard evidence."
+)
 def import_(reader: str, file: Path, tree: str | None) -> int:
     """Import FILE with READER: `junit`, `coverage`; `receipts` or `bundle` (what export wrote).
 
-    `coverage`: data of coverage.py with a context for each test; which tests executed a symbol is then known, assumed.
+    `coverage`: data of coverage.py with a context for each test; which tests executed a symbol is
+    then known, assumed.
     """
     from kl_hooks.evidence.ingestion import import_file
 
-    # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the repository grows
+    # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the
+    # repository grows
     if tree is not None and (len(tree) not in (40, 64) or set(tree) - set("0123456789abcdef")):
-        raise click.UsageError(f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'")
+        raise click.UsageError(
+            f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'"
+        )
     if reader == COVERAGE:
         _import_coverage(file, tree)
         return 0
@@ -389,19 +509,36 @@ def _import_coverage(file: Path, tree: str | None) -> None:
     for remark in done.remarks():
         warn(remark)
     how = "known already" if done.known else "imported"
-    echo(f"run {short(done.run, 8)} {how}: {counted(done.tests, 'test')} executed {counted(done.symbols, 'symbol')}.")
+    echo(
+        f"run {short(done.run, 8)} {how}: {counted(done.tests, 'test')} executed"
+        f" {counted(done.symbols, 'symbol')}."
+    )
 
 
 @evidence.command(epilog="Example: kl evidence export -o receipts.jsonl")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of stdout.")
-@click.option("--in-toto", "in_toto", is_flag=True, help="As in-toto Statements in DSSE envelopes (*.intoto.jsonl).")
-@click.option("--sign", metavar="KEY", default="", help="Sign each with this SSH key; implies --in-toto.")
-@click.option("--executed", is_flag=True, help="Also the symbols that tests of the newest runs executed.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file instead of stdout.",
+)
+@click.option(
+    "--in-toto",
+    "in_toto",
+    is_flag=True,
+    help="As in-toto Statements in DSSE envelopes (*.intoto.jsonl).",
+)
+@click.option(
+    "--sign", metavar="KEY", default="", help="Sign each with this SSH key; implies --in-toto."
+)
+@click.option(
+    "--executed", is_flag=True, help="Also the symbols that tests of the newest runs executed."
+)
 def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> None:
     """Write all receipts as JSON lines, oldest first.
 
-    With --sign others can check them without kl: in-toto Statements, signed as ssh-keygen signs files. With --executed
-    the file has all that kl sync --receipts publishes.
+    With --sign others can check them without kl: in-toto Statements, signed as ssh-keygen signs
+    files. With --executed the file has all that kl sync --receipts publishes.
     """
     if executed and (in_toto or sign):
         raise click.UsageError("--executed: a Statement has no executed symbols.")
@@ -416,11 +553,17 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
         sets = list(executed_lines(db)) if db and executed else []
     whole = [one.receipt for one in reversed(entries) if not one.folded]
     if folded := len(entries) - len(whole):
-        warn(f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check them.")
+        warn(
+            f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check"
+            " them."
+        )
     if sign or in_toto:
         known = [one for one in whole if one.tree]
         if unknown := len(whole) - len(known):
-            warn(f"{counted(unknown, 'receipt')} omitted: a Statement is about a content, and theirs is unknown.")
+            warn(
+                f"{counted(unknown, 'receipt')} omitted: a Statement is about a content, and theirs"
+                " is unknown."
+            )
         lines = list(bundle_lines(known, signing_key(ws, sign)))
     else:
         lines = [*to_lines(whole), *sets]
@@ -434,14 +577,22 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
 
 
 @evidence.command(epilog="Example: kl evidence verify, or: kl evidence verify ci.intoto.jsonl")
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--trust-ref", metavar="REF", default="", help="Also trust the keys of .kl/trust in this commit.")
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "--trust-ref",
+    metavar="REF",
+    default="",
+    help="Also trust the keys of .kl/trust in this commit.",
+)
 @format_option()
 def verify(file: Path | None, trust_ref: str, shape: str) -> int:
     """Check the hash chain over all receipts, and show what that proves and what it does not.
 
-    With FILE, a bundle that export --in-toto wrote: who signed each receipt, and whether you trust them. Nothing is
-    imported. Exit 1: something was edited, or is not signed by a key that you trust.
+    With FILE, a bundle that export --in-toto wrote: who signed each receipt, and whether you trust
+    them. Nothing is imported. Exit 1: something was edited, or is not signed by a key that you
+    trust.
     """
     from kl_hooks.evidence.integrity import audit, read_marks
     from kl_hooks.evidence.ledger import chain_head
@@ -483,32 +634,59 @@ def _verify_bundle(ws: Workspace, file: Path, trust_ref: str, shape: str) -> int
         for key, _ in one.signatures:
             known = trusted.get(fingerprint(key))
             why = known.why_not(receipt.ended, now) if known else "not trusted here"
-            signers.append({"fingerprint": fingerprint(key), "name": known.name if known else None,
-                            "origin": known.origin if known and not why else None, "why_not": why or None})  # fmt: skip
+            signers.append(
+                {
+                    "fingerprint": fingerprint(key),
+                    "name": known.name if known else None,
+                    "origin": known.origin if known and not why else None,
+                    "why_not": why or None,
+                }
+            )
         trust_it = any(signer["origin"] for signer in signers)
         good = good and trust_it
-        rows.append({"receipt": receipt.id, "run": receipt.run, "tree": receipt.tree, "signers": signers})
+        rows.append(
+            {"receipt": receipt.id, "run": receipt.run, "tree": receipt.tree, "signers": signers}
+        )
         names = ", ".join(
-            f"{s['origin'] or s['fingerprint']}{f' ({cause})' if (cause := s['why_not']) else ''}" for s in signers
+            f"{s['origin'] or s['fingerprint']}{f' ({cause})' if (cause := s['why_not']) else ''}"
+            for s in signers
         )
         word = "trusted" if trust_it else "not trusted"
-        lines.append(f"{word:<12} {short(receipt.run, 8)}  tree {short(receipt.tree, 7)}  {names or 'not signed'}")
+        lines.append(
+            f"{word:<12} {short(receipt.run, 8)}  tree {short(receipt.tree, 7)} "
+            f" {names or 'not signed'}"
+        )
     if not rows:
-        raise UsageProblem("holds no attestation.", place=str(file), hint="Written by: kl evidence export --sign KEY")
-    lines.append("A signature proves who vouches for a receipt, and that it was not edited. It does not prove that the")
+        raise UsageProblem(
+            "holds no attestation.",
+            place=str(file),
+            hint="Written by: kl evidence export --sign KEY",
+        )
+    lines.append(
+        "A signature proves who vouches for a receipt, and that it was not edited. It does not"
+        " prove that the"
+    )
     lines.append("tests ran as it states: whoever has the key can sign anything.")
-    print_answer(shape, {"schema": "kl.evidence.bundle/1", "trusted": good, "receipts": rows}, lines)
+    print_answer(
+        shape, {"schema": "kl.evidence.bundle/1", "trusted": good, "receipts": rows}, lines
+    )
     return 0 if good else 1
 
 
-@evidence.command(epilog='Example: kl evidence accept --reason "kl.db restored from the backup of Monday"')
-@click.option("--reason", required=True, help="Why receipts are missing. It is recorded with the date and your name.")
+@evidence.command(
+    epilog='Example: kl evidence accept --reason "kl.db restored from the backup of Monday"'
+)
+@click.option(
+    "--reason",
+    required=True,
+    help="Why receipts are missing. It is recorded with the date and your name.",
+)
 @format_option()
 def accept(reason: str, shape: str) -> int:
     """Accept a store that has lost receipts, so that `kl verify` answers again.
 
-    For an older copy of kl.db that was put back, or one that was deleted. The reason is recorded as an event, which
-    `kl doctor` and `kl evidence verify` list.
+    For an older copy of kl.db that was put back, or one that was deleted. The reason is recorded as
+    an event, which `kl doctor` and `kl evidence verify` list.
     """
     from kl_hooks.proof.gate import accept as accept_loss
 
@@ -516,10 +694,14 @@ def accept(reason: str, shape: str) -> int:
         raise click.UsageError("--reason: state why receipts are missing.")
     ws = workspace()
     if name := agent(ws.environ):
-        raise UsageProblem("only a person accepts a store that lost receipts.", place=f"agent:{name}")
+        raise UsageProblem(
+            "only a person accepts a store that lost receipts.", place=f"agent:{name}"
+        )
     lost = accept_loss(ws, reason.strip())
     rows = [f"accepted: {one}" for one in lost] or ["nothing to accept: no receipts are missing."]
-    print_answer(shape, {"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]}, rows)
+    print_answer(
+        shape, {"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]}, rows
+    )
     return 0
 
 

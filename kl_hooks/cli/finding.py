@@ -1,4 +1,6 @@
-"""`kl failure` and `kl finding`: what failed, counted each time, and what agents' tools found out or changed."""
+"""`kl failure` and `kl finding`: what failed, counted each time, and what agents' tools found out
+or changed.
+"""
 
 from __future__ import annotations
 
@@ -35,30 +37,48 @@ if TYPE_CHECKING:
 
 @click.command(
     "record",
-    epilog='Example: kl failure record "Mock the database" --symptom "red build" --prevention "Use a real one"',
+    epilog=(
+        'Example: kl failure record "Mock the database" --symptom "red build" --prevention "Use a'
+        ' real one"'
+    ),
 )
 @click.argument("approach")
 @click.option("--symptom", help="What was seen.")
 @click.option("--cause", "root_cause", help="Why it failed.")
 @click.option("--prevention", help="What to do instead.")
 @click.option("--fix", "fix_applied", help="How it was put right.")
-@click.option("--severity", type=click.Choice(["low", "medium", "high", "critical"], case_sensitive=False))
 @click.option(
-    "--about", "file_path", cls=Option, old=("--file",), multiple=True, metavar="PATH",
+    "--severity", type=click.Choice(["low", "medium", "high", "critical"], case_sensitive=False)
+)
+@click.option(
+    "--about",
+    "file_path",
+    cls=Option,
+    old=("--file",),
+    multiple=True,
+    metavar="PATH",
     help="The file where it happened. May be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--decision", "related_adrs", multiple=True, metavar="ID", help="Decisions that state how it should be done."
+    "--decision",
+    "related_adrs",
+    multiple=True,
+    metavar="ID",
+    help="Decisions that state how it should be done.",
 )
 @click.option("--task", "task_id", help="The task it happened in.")
 @click.option("--feature", "feature_id", metavar="ID", help="The feature it happened in.")
 @click.option("--context", help="Where and when it happened.")
 @click.option(
-    "--fixed-in", "time_to_fix_minutes", type=click.IntRange(0, 1_000_000), help="Minutes it took to put right."
+    "--fixed-in",
+    "time_to_fix_minutes",
+    type=click.IntRange(0, 1_000_000),
+    help="Minutes it took to put right.",
 )
 @format_option()
 def failure_record(approach: str, shape: str, **options: Any) -> None:
-    """Record an APPROACH that failed. The same approach again is counted, and new information is filled in.
+    """Record an APPROACH that failed. The same approach again is counted, and new information is
+    filled in.
 
     Packages of context warn of it where it fits the task.
     """
@@ -70,7 +90,10 @@ def failure_record(approach: str, shape: str, **options: Any) -> None:
     if shape == "json":
         echo_json(record_to_dict(ws, made) | _counts(how_often))
         return
-    echo(f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n    {made.path}")
+    echo(
+        f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n   "
+        f" {made.path}"
+    )
     warn_of_proposals(made)
     if not made.text("prevention") and not made.proposal:
         echo(f'    hint: state what prevents it: kl failure edit {made.id} --prevention "…"')
@@ -86,8 +109,14 @@ def failure_show(id: str, shape: str) -> None:
     how_often = occurrences(ws, record)
     warn_of_index_problems()
     head, *rest = record_lines(ws, record, supersession_chain(ws, record))
-    times = f"{times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}"
-    print_answer(shape, record_to_dict(ws, record) | _counts(how_often), [head, f"{'happened':<13} {times}", *rest])
+    times = (
+        f"{times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}"
+    )
+    print_answer(
+        shape,
+        record_to_dict(ws, record) | _counts(how_often),
+        [head, f"{'happened':<13} {times}", *rest],
+    )
 
 
 def _counts(how_often: Any) -> dict[str, Any]:
@@ -96,18 +125,31 @@ def _counts(how_often: Any) -> dict[str, Any]:
 
 
 @click.command("add", epilog="Example: kl finding add --hook < tool-result.json")
-@click.option("--hook", "from_agent", is_flag=True, help="Read the JSON of an agent hook (after a tool) from stdin.")
-@click.option("--strict", is_flag=True, help="Fail where it can't be stored; else warn, and exit 0.")
+@click.option(
+    "--hook",
+    "from_agent",
+    is_flag=True,
+    help="Read the JSON of an agent hook (after a tool) from stdin.",
+)
+@click.option(
+    "--strict", is_flag=True, help="Fail where it can't be stored; else warn, and exit 0."
+)
 @format_option()
 def finding_add(from_agent: bool, strict: bool, shape: str) -> None:
     """Record what one call of an agent's tool found out or changed.
 
-    Meant to be called by an agent after each tool: it keeps each finding once, and never costs the agent its work.
+    Meant to be called by an agent after each tool: it keeps each finding once, and never costs the
+    agent its work.
     """
     if not from_agent:
-        raise click.UsageError("give the source: --hook. To write one yourself: kl finding new --edit")
+        raise click.UsageError(
+            "give the source: --hook. To write one yourself: kl finding new --edit"
+        )
     if sys.stdin is not None and sys.stdin.isatty():
-        warn("waiting for the JSON of an agent hook, which is to be typed or pasted here; Ctrl-D ends it.")
+        warn(
+            "waiting for the JSON of an agent hook, which is to be typed or pasted here; Ctrl-D"
+            " ends it."
+        )
     try:
         ws = initialized_workspace()
         # one byte more than allowed, so that what is too long is refused and not cut
@@ -125,7 +167,8 @@ def finding_add(from_agent: bool, strict: bool, shape: str) -> None:
 @click.option("--agent", default="", help="The agent whose transcript it is.")
 @format_option()
 def finding_import(transcript: Path, agent: str, shape: str) -> None:
-    """Import the findings of a TRANSCRIPT (JSON lines of Claude Code, Codex, or chat messages with tool calls).
+    """Import the findings of a TRANSCRIPT (JSON lines of Claude Code, Codex, or chat messages with
+    tool calls).
 
     Each is tied to the files as they are now, so import it while they are as the agent left them.
     """
@@ -140,6 +183,7 @@ def finding_import(transcript: Path, agent: str, shape: str) -> None:
 
 def _new_lines(stored: RecordedFindings) -> list[str]:
     return [
-        f"{one.id}  {one.text('kind'):<12} {one_line(one.text('entity'), 60)}: {one_line(one.text('finding'), 120)}"
+        f"{one.id}  {one.text('kind'):<12} {one_line(one.text('entity'), 60)}:"
+        f" {one_line(one.text('finding'), 120)}"
         for one in stored.new
     ]

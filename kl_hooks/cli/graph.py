@@ -27,7 +27,13 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict, page_to_dict, path_to_dict, symbol_to_dict
+from kl_hooks.code.query.serialize import (
+    answer_to_dict,
+    link_to_dict,
+    page_to_dict,
+    path_to_dict,
+    symbol_to_dict,
+)
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
 from kl_hooks.workspace import require_setup
@@ -61,7 +67,10 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, module="kl_hooks.cli.graph", lines=_COMMANDS)
 def graph() -> None:
-    """The code graph: what is defined where, and what hangs on what. Always as the files are now."""
+    """The code graph: what is defined where, and what hangs on what.
+
+    Always as the files are now.
+    """
 
 
 _PATHS: Final = 5
@@ -72,19 +81,27 @@ _TEST_FILE: Final = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|[^/]*_test\.py$|c
 
 
 def _tests_option() -> Callable[[F], F]:
-    return click.option("--tests", is_flag=True, help="List those in test files too; else they are counted.")
+    return click.option(
+        "--tests", is_flag=True, help="List those in test files too; else they are counted."
+    )
 
 
 def _at_option() -> Callable[[F], F]:
     """`--at REV`, as the parameter `rev`."""
-    return click.option("--at", "rev", metavar="REV", help="Ask about a revision, not the files as they are now.")
+    return click.option(
+        "--at", "rev", metavar="REV", help="Ask about a revision, not the files as they are now."
+    )
 
 
 @contextmanager
-def _opened_graph(rev: str | None, shape: str, *, records: bool = True, **more: Any) -> Iterator[Graph]:
-    """The graph, current; as JSON the candidates are on stdout when a name is ambiguous. `more` as `open_graph`.
+def _opened_graph(
+    rev: str | None, shape: str, *, records: bool = True, **more: Any
+) -> Iterator[Graph]:
+    """The graph, current; as JSON the candidates are on stdout when a name is ambiguous. `more` as
+    `open_graph`.
 
-    `records`: with records and pages, as their files are now; who asks about code alone need not wait for them.
+    `records`: with records and pages, as their files are now; who asks about code alone need not
+    wait for them.
     """
     from kl_hooks.code.query.lookup import Ambiguous
     from kl_hooks.code.query.session import open_graph
@@ -104,7 +121,13 @@ def _opened_graph(rev: str | None, shape: str, *, records: bool = True, **more: 
     except Ambiguous as problem:
         if _as_json(shape):
             candidates = [symbol_to_dict(one) for one in problem.candidates]
-            _echo_answer({"schema": "kl.graph.candidates/1", "asked": problem.place, "candidates": candidates})
+            _echo_answer(
+                {
+                    "schema": "kl.graph.candidates/1",
+                    "asked": problem.place,
+                    "candidates": candidates,
+                }
+            )
         if _is_governed(ws):  # the message would list them all
             raise UsageProblem("is ambiguous.", place=problem.place, hint="Use an ID.") from None
         raise
@@ -122,12 +145,16 @@ def _is_governed(ws: Workspace) -> bool:
 
 
 def _as_json(shape: str) -> bool:
-    """Return True where the answer is JSON: asked for, or governed, since the policy is evaluated on its entries."""
+    """Return True where the answer is JSON: asked for, or governed, since the policy is evaluated
+    on its entries.
+    """
     return shape == "json" or _is_governed(workspace())
 
 
 def _echo_answer(plain: dict[str, Any]) -> None:
-    """Print an answer as JSON, for an agent without what the policy denies; `total` does not count that either."""
+    """Print an answer as JSON, for an agent without what the policy denies; `total` does not count
+    that either.
+    """
     if not _is_governed(workspace()):
         echo_json(plain)
         return
@@ -160,7 +187,8 @@ class _Line(NamedTuple):
 
 
 def _print_by_file(lines: Sequence[_Line], limit: int, *, tests: bool) -> int:
-    """Print a list by file, source before tests, these as a count without `tests`; return how many were not printed.
+    """Print a list by file, source before tests, these as a count without `tests`; return how many
+    were not printed.
 
     Files are in the order of their first line, so that the nearest or best comes first.
     """
@@ -190,9 +218,17 @@ def _link_line(link: Link, before: str = "", *, of_name: bool = False) -> _Line:
 
 
 def _print_certainty(
-    answer: Answer, none: str, again: str, *, calls: bool = False, of: str = " of that name", title: str = ""
+    answer: Answer,
+    none: str,
+    again: str,
+    *,
+    calls: bool = False,
+    of: str = " of that name",
+    title: str = "",
 ) -> None:
-    """Print `none` where that is certain, else what is unknown. `again`: the command without --unresolved."""
+    """Print `none` where that is certain, else what is unknown. `again`: the command without
+    --unresolved.
+    """
     left = [*_unresolved(answer, again, calls, of), *_not_assessed(answer), *answer.doubts]
     if answer.found:
         if left:
@@ -204,7 +240,10 @@ def _print_certainty(
 
 
 def _unresolved(answer: Answer, again: str, calls: bool, of: str) -> list[str]:
-    number, called = len(answer.unresolved), sum(link.relation == "calls" for link in answer.unresolved)
+    number, called = (
+        len(answer.unresolved),
+        sum(link.relation == "calls" for link in answer.unresolved),
+    )
     if not number:
         return []
     what = "call" if calls and called else "use"
@@ -224,39 +263,68 @@ def _not_assessed(answer: Answer) -> list[str]:
 
 
 @click.command(epilog="Example: kl graph build")
-@click.option("--precise", is_flag=True, help="Also read everything with libcst and grimp, and list the differences.")
+@click.option(
+    "--precise",
+    is_flag=True,
+    help="Also read everything with libcst and grimp, and list the differences.",
+)
 @_at_option()
 @format_option()
 def build(precise: bool, rev: str | None, shape: str) -> None:
     """Update the graph to the working tree, and count what is in it.
 
-    Every command that reads the graph does this by itself; files that do not parse are named here. --precise is slow,
-    a hundred times and more: it compares the scanner with two others and changes nothing. Exit 0 whatever it finds.
+    Every command that reads the graph does this by itself; files that do not parse are named here.
+    --precise is slow, a hundred times and more: it compares the scanner with two others and changes
+    nothing. Exit 0 whatever it finds.
     """
     from kl_hooks.code.query.session import graph_counts as count
 
     if precise and rev is not None:
-        raise UsageProblem("--precise compares the working tree; omit --at.", place="kl graph build")
+        raise UsageProblem(
+            "--precise compares the working tree; omit --at.", place="kl graph build"
+        )
     with _opened_graph(rev, shape, watch=_with_progress) as graph:
         scan, counts = graph.scan, count(graph.db, graph.kinds)
     sums = {"symbols": sum(counts.nodes.values()), "links": sum(counts.links.values())}
     lines, differences = _compare(scan.files) if precise else ([], None)
     if _as_json(shape):
-        problems = [{key: getattr(p, key) for key in ("path", "line", "column", "message")} for p in scan.problems]
-        _echo_answer({
-            "schema": "kl.graph.build/1", "files": scan.files, "parsed": scan.parsed, "removed": scan.removed,
-            "unresolved": counts.unresolved, **sums, "nodes": counts.nodes, "relations": counts.links,
-            "knowledge": counts.knowledge, "problems": problems, **({"precise": differences} if precise else {}),
-        })  # fmt: skip
+        problems = [
+            {key: getattr(p, key) for key in ("path", "line", "column", "message")}
+            for p in scan.problems
+        ]
+        _echo_answer(
+            {
+                "schema": "kl.graph.build/1",
+                "files": scan.files,
+                "parsed": scan.parsed,
+                "removed": scan.removed,
+                "unresolved": counts.unresolved,
+                **sums,
+                "nodes": counts.nodes,
+                "relations": counts.links,
+                "knowledge": counts.knowledge,
+                "problems": problems,
+                **({"precise": differences} if precise else {}),
+            }
+        )
         return
     for problem in scan.problems:
         warn(str(problem))
     files = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} removed)"
     echo(f"{files}, {counted(sums['symbols'], 'symbol')}, {counted(sums['links'], 'link')}")
-    echo(f"  symbols  {', '.join(counted(number, kind) for kind, number in counts.nodes.items()) or 'none'}")
-    echo(f"  links    {_number_of_each(counts.links)}; {counts.unresolved:,} unresolved (matched by name only)")
+    echo(
+        "  symbols "
+        f" {', '.join(counted(number, kind) for kind, number in counts.nodes.items()) or 'none'}"
+    )
+    echo(
+        f"  links    {_number_of_each(counts.links)}; {counts.unresolved:,} unresolved (matched by"
+        " name only)"
+    )
     if counts.knowledge:
-        echo(f"  records  {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}")
+        echo(
+            "  records "
+            f" {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}"
+        )
     echo(f"  {counted(len(scan.problems), 'file')} not assessed")
     echo_lines(lines)
 
@@ -275,7 +343,9 @@ def _number_of_each(counts: dict[str, int]) -> str:
 
 
 def _compare(files: int) -> tuple[list[str], dict[str, Any]]:
-    """Compare with the precise scanners: lines for people, and JSON. What could not be compared is warned of."""
+    """Compare with the precise scanners: lines for people, and JSON. What could not be compared is
+    warned of.
+    """
     from kl_hooks.code.precise import compare as precise
 
     if sys.stderr.isatty():
@@ -287,60 +357,103 @@ def _compare(files: int) -> tuple[list[str], dict[str, Any]]:
 
 
 def _comparison_lines(found: Comparison) -> list[str]:
-    sums = (found.files, "file"), (found.definitions, "definition"), (found.imports, "import"), (found.edges, "edge")
+    sums = (
+        (found.files, "file"),
+        (found.definitions, "definition"),
+        (found.imports, "import"),
+        (found.edges, "edge"),
+    )
     result = f"{counted(len(found.differences), 'difference')}:" if found.differences else "equal"
     if found.not_assessed:
         result = f"{len(found.not_assessed)} not assessed; {result}"
     head = f"precise: {', '.join(counted(number, noun) for number, noun in sums)}; {result}"
-    unseen = [f"  not compared with grimp: {counted(n, 'time')} {what}" for what, n in sorted(found.unseen.items())]
+    unseen = [
+        f"  not compared with grimp: {counted(n, 'time')} {what}"
+        for what, n in sorted(found.unseen.items())
+    ]
     return [head, *(f"  {one}" for one in found.differences), *unseen]
 
 
 def _comparison_to_dict(found: Comparison) -> dict[str, Any]:
     return {
-        "files": found.files, "definitions": found.definitions, "imports": found.imports, "edges": found.edges,
+        "files": found.files,
+        "definitions": found.definitions,
+        "imports": found.imports,
+        "edges": found.edges,
         "equal": not found.differences and not found.not_assessed,
         "differences": [
             {"path": d.path, "line": d.line, "what": d.what, "fast": d.fast, "precise": d.precise}
             for d in found.differences
         ],
-        "not_assessed": [{"path": p.path, "line": p.line, "message": p.message} for p in found.not_assessed],
+        "not_assessed": [
+            {"path": p.path, "line": p.line, "message": p.message} for p in found.not_assessed
+        ],
         "not_compared": found.unseen,
-    }  # fmt: skip
+    }
 
 
 SEARCHED_KINDS = (
-    "namespace", "type", "interface", "function", "method", "property", "field", "test", "file", "violation", "page",
-)  # fmt: skip
+    "namespace",
+    "type",
+    "interface",
+    "function",
+    "method",
+    "property",
+    "field",
+    "test",
+    "file",
+    "violation",
+    "page",
+)
 """Beside the kinds of records."""
 
 
 @click.command(epilog="Example: kl graph search parse_header --kind function")
 @click.argument("words", nargs=-1, required=True, metavar="NAME...")
 @click.option(
-    "--kind", "kinds", multiple=True, metavar="KIND",
-    help=f"Only these kinds: {', '.join(SEARCHED_KINDS)}, or a kind of records (decision, memory …); may be repeated.",
-)  # fmt: skip
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help=(
+        f"Only these kinds: {', '.join(SEARCHED_KINDS)}, or a kind of records (decision, memory …);"
+        " may be repeated."
+    ),
+)
 @click.option(
-    "--about", "file", cls=Option, old=("--file",), default="", metavar="PATH",
+    "--about",
+    "file",
+    cls=Option,
+    old=("--file",),
+    default="",
+    metavar="PATH",
     help="Only in this file, folder, or pattern (src/*.py).",
-)  # fmt: skip
+)
 @_tests_option()
 @top_option(20)
 @_at_option()
 @format_option()
 def search(
-    words: tuple[str, ...], kinds: tuple[str, ...], file: str, tests: bool, limit: int, rev: str | None, shape: str
+    words: tuple[str, ...],
+    kinds: tuple[str, ...],
+    file: str,
+    tests: bool,
+    limit: int,
+    rev: str | None,
+    shape: str,
 ) -> None:
     """Find symbols, records, pages and violations by NAME.
 
-    Symbols of that name in any case, style or inflection (baskets finds Basket) come first, then records, pages and
-    violations with the words, then symbols whose name begins so, then those whose code or docstring has the words.
+    Symbols of that name in any case, style or inflection (baskets finds Basket) come first, then
+    records, pages and violations with the words, then symbols whose name begins so, then those
+    whose code or docstring has the words.
 
-    A dotted NAME is the end of an owner and the beginning of a name (Basket.add finds shop.core.Basket.add_line), or a
-    name as it is imported (shop.Basket, where shop/__init__.py takes it from shop.core).
+    A dotted NAME is the end of an owner and the beginning of a name (Basket.add finds
+    shop.core.Basket.add_line), or a name as it is imported (shop.Basket, where shop/__init__.py
+    takes it from shop.core).
 
-    --kind violation finds what the last `kl arch check` of the working tree found, with its receipt.
+    --kind violation finds what the last `kl arch check` of the working tree found, with its
+    receipt.
     """
     # imported here: a question about code alone reads no records
     from kl_hooks.cli.record_output import agent_access
@@ -349,7 +462,11 @@ def search(
 
     known = (*SEARCHED_KINDS, *workspace().kinds)
     if wrong := [kind for kind in kinds if kind not in known]:
-        raise UsageProblem(f"no such kind: {one_line(wrong[0], 60)}.", place="--kind", hint=f"Use: {', '.join(known)}")
+        raise UsageProblem(
+            f"no such kind: {one_line(wrong[0], 60)}.",
+            place="--kind",
+            hint=f"Use: {', '.join(known)}",
+        )
     with _opened_graph(rev, shape) as graph:
         hits, more = find_all(graph, words, kinds, file, limit)
     with agent_access(workspace()) as may:
@@ -357,7 +474,10 @@ def search(
     if shape == "json":
         echo_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
         return
-    lines = [_Line(row["path"], row["line"], f"{row['id']}  {row.get('signature', '')}".rstrip()) for row in rows]
+    lines = [
+        _Line(row["path"], row["line"], f"{row['id']}  {row.get('signature', '')}".rstrip())
+        for row in rows
+    ]
     # where tests are all there is, their number alone would answer nothing
     only_tests = all(_TEST_FILE.search(one.path) for one in lines)
     _print_by_file(lines, limit, tests=tests or only_tests)
@@ -369,9 +489,12 @@ def search(
 
 _SHOWN_LINKS = 8
 _NOUNS = {
-    "calls": "call", "references": "reference", "imports": "import",
-    "inherits": "base class", "implements": "interface",
-}  # fmt: skip
+    "calls": "call",
+    "references": "reference",
+    "imports": "import",
+    "inherits": "base class",
+    "implements": "interface",
+}
 
 
 @click.command(epilog="Example: kl graph show Basket.total")
@@ -381,7 +504,8 @@ _NOUNS = {
 def show(name: str, rev: str | None, shape: str) -> None:
     """Show NAME on one page: signature, place, what it uses, what uses it, overrides it, tests it.
 
-    NAME as in `kl graph refs`. The content hash changes with the code, not with comments, docstrings or layout.
+    NAME as in `kl graph refs`. The content hash changes with the code, not with comments,
+    docstrings or layout.
     """
     from kl_hooks.cli.record_output import agent_access
     from kl_hooks.code.query.references import symbol_page as find
@@ -396,8 +520,16 @@ def show(name: str, rev: str | None, shape: str) -> None:
     layer = _layer(page.symbol.path)
     if _as_json(shape):
         executed = [one._asdict() for one in tests]
-        _echo_answer({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer, "executed_by": executed,
-                   "runtime_imports": hidden, "mentioned_in": [link_to_dict(one) for one in mentions]})  # fmt: skip
+        _echo_answer(
+            {
+                "schema": "kl.graph.show/2",
+                **page_to_dict(page),
+                "layer": layer,
+                "executed_by": executed,
+                "runtime_imports": hidden,
+                "mentioned_in": [link_to_dict(one) for one in mentions],
+            }
+        )
         return
     symbol = page.symbol
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
@@ -421,7 +553,10 @@ def show(name: str, rev: str | None, shape: str) -> None:
     _print_link_group("used by", page.used_by, "source")
     _print_ids("tests", page.tests)
     _print_ids("executed by", [_execution_line(one) for one in tests])
-    _print_ids("runtime-only", [f"{one['source']} imports {one['target']}  (run {one['run'][:8]})" for one in hidden])
+    _print_ids(
+        "runtime-only",
+        [f"{one['source']} imports {one['target']}  (run {one['run'][:8]})" for one in hidden],
+    )
     _print_link_group("written of it", page.written, "source")
     _print_ids("mentioned in", [_passage_line(one) for one in mentions])
     _print_link_group("mentions", page.links, "target")
@@ -433,7 +568,9 @@ def _passage_line(link: Link) -> str:
 
 
 def _executed_by(graph: Database, symbol: Symbol) -> list[ExecutedBy]:
-    """The tests that executed a symbol, of all runs until now; none where the evidence can't be read."""
+    """The tests that executed a symbol, of all runs until now; none where the evidence can't be
+    read.
+    """
     from kl_hooks.errors import EnvironmentProblem
     from kl_hooks.evidence.ingestion import sync_evidence
     from kl_hooks.proof.symbol_tests import executed_by
@@ -447,7 +584,9 @@ def _executed_by(graph: Database, symbol: Symbol) -> list[ExecutedBy]:
 
 
 def _runtime_imports(graph: Database, symbol: Symbol) -> list[dict[str, str]]:
-    """The imports of a module, and those of it, that no statement shows and recorded test runs saw."""
+    """The imports of a module, and those of it, that no statement shows and recorded test runs
+    saw.
+    """
     from kl_hooks.errors import KlError
     from kl_hooks.model.symbol import split_id
 
@@ -461,7 +600,10 @@ def _runtime_imports(graph: Database, symbol: Symbol) -> list[dict[str, str]]:
         warn(f"runtime-only imports are not shown: {problem}")
         return []
     ours = ((link, run) for link, run in seen.items() if symbol.id in (link.source, link.target))
-    return [{"source": split_id(link.source)[1], "target": split_id(link.target)[1], "run": run} for link, run in ours]
+    return [
+        {"source": split_id(link.source)[1], "target": split_id(link.target)[1], "run": run}
+        for link, run in ours
+    ]
 
 
 def _execution_line(one: ExecutedBy) -> str:
@@ -476,7 +618,9 @@ def _execution_line(one: ExecutedBy) -> str:
 
 
 def _layer(path: str) -> str:
-    """The layer that governs a file, by the manifest on disk; empty where none does, or it can't be read."""
+    """The layer that governs a file, by the manifest on disk; empty where none does, or it can't be
+    read.
+    """
     from kl_hooks.arch.layers import layer_lookup
     from kl_hooks.arch.manifest_parser import read_manifest
     from kl_hooks.errors import KlError
@@ -486,7 +630,9 @@ def _layer(path: str) -> str:
     root = workspace().root
     try:
         text = read_small(root / MANIFEST, within=root)
-        layer = layer_lookup(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
+        layer = (
+            layer_lookup(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
+        )
     except KlError:  # `kl arch check` reports what is wrong with it
         return ""
     return layer.name if layer is not None else ""
@@ -504,13 +650,21 @@ def _print_link_group(title: str, links: Sequence[Link], end: str) -> None:
 
     if not links:
         return
-    nouns = _NOUNS | ({"inherits": "subclass", "implements": "implementation"} if end == "source" else {})
+    nouns = _NOUNS | (
+        {"inherits": "subclass", "implements": "implementation"} if end == "source" else {}
+    )
     numbers = relation_counts(links).items()
-    numbers_ = (counted(number, nouns[name]) if name in nouns else f"{number} {name}" for name, number in numbers)
+    numbers_ = (
+        counted(number, nouns[name]) if name in nouns else f"{number} {name}"
+        for name, number in numbers
+    )
     echo_line(f"{title:<14} {', '.join(numbers_)}")
     inside = "in " if end == "source" else ""
     for link in links[:_SHOWN_LINKS]:
-        echo_line(f"    {link.relation} {inside}{getattr(link, end)}  {link.path}:{link.line} ({_method(link)})")
+        echo_line(
+            f"    {link.relation} {inside}{getattr(link, end)}  {link.path}:{link.line}"
+            f" ({_method(link)})"
+        )
     _print_more(len(links))
 
 
@@ -534,18 +688,27 @@ def _print_more(number: int) -> None:
 @_at_option()
 @format_option()
 def symbols(file: str, rev: str | None, shape: str) -> None:
-    """List what FILE defines, as a tree: line, signature, decorators. FILE is a path or its end, or a module."""
+    """List what FILE defines, as a tree: line, signature, decorators. FILE is a path or its end, or
+    a module.
+    """
     from kl_hooks.code.query.lookup import file_symbols as find
 
     with _opened_graph(rev, shape, records=False) as graph:
         path, found, problem = find(graph, file)
     if _as_json(shape):
         rows = [
-            {**symbol_to_dict(s), "depth": depth, "decorators": list(s.decorators), "doc": s.doc} for depth, s in found
+            {**symbol_to_dict(s), "depth": depth, "decorators": list(s.decorators), "doc": s.doc}
+            for depth, s in found
         ]
         answer = "not assessed" if problem else "yes" if rows else "no"
         _echo_answer(
-            {"schema": "kl.graph.symbols/1", "path": path, "symbols": rows, "answer": answer, "problem": problem}
+            {
+                "schema": "kl.graph.symbols/1",
+                "path": path,
+                "symbols": rows,
+                "answer": answer,
+                "problem": problem,
+            }
         )
         return
     echo_line(path)
@@ -567,8 +730,8 @@ def symbols(file: str, rev: str | None, shape: str) -> None:
 def refs(name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
     """List what uses NAME: calls, references, base classes and imports, by file and line.
 
-    NAME is an Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file (pkg/mod.py) or a place in one
-    (pkg/mod.py:12). Each link shows how it was found, and with what confidence.
+    NAME is an Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file (pkg/mod.py) or a
+    place in one (pkg/mod.py:12). Each link shows how it was found, and with what confidence.
     """
     from kl_hooks.code.query.references import references as find
 
@@ -587,17 +750,27 @@ class _List(NamedTuple):
 
 
 def _print_inbound(found: References, asked: _List, shape: str, verb: str, none: str) -> None:
-    """Print the answer of `refs` and `callers`; with `unresolved` the uses whose meaning is unknown instead."""
+    """Print the answer of `refs` and `callers`; with `unresolved` the uses whose meaning is unknown
+    instead.
+    """
     links = found.answer.unresolved if asked.unresolved else found.links
     if _as_json(shape):
-        rows = {"unresolved_uses" if asked.unresolved else verb: _by_place(links[: asked.limit]), "total": len(links)}
+        rows = {
+            "unresolved_uses" if asked.unresolved else verb: _by_place(links[: asked.limit]),
+            "total": len(links),
+        }
         head = {"schema": f"kl.graph.{verb}/1", "symbol": symbol_to_dict(found.symbol)}
         _echo_answer({**head, **rows, **answer_to_dict(found.answer)})
         return
     _print_symbol(found.symbol)
-    _warn_of_more(_print_by_file([_link_line(link) for link in links], asked.limit, tests=asked.tests), asked.limit)
+    _warn_of_more(
+        _print_by_file([_link_line(link) for link in links], asked.limit, tests=asked.tests),
+        asked.limit,
+    )
     if not asked.unresolved:
-        _print_certainty(found.answer, none, f"kl graph {verb} {asked.name}", calls=verb == "callers")
+        _print_certainty(
+            found.answer, none, f"kl graph {verb} {asked.name}", calls=verb == "callers"
+        )
     elif not links:
         warn("no unresolved use of that name.")
 
@@ -627,11 +800,13 @@ def _without_place(link: dict[str, Any]) -> dict[str, Any]:
 @top_option(200)
 @_at_option()
 @format_option()
-def callers(name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
+def callers(
+    name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str
+) -> None:
     """List what calls NAME, by file and line; for a class also what calls its __init__.
 
-    "No callers." is printed only where every file was read and no unresolved use has that name. NAME as in
-    `kl graph refs`.
+    "No callers." is printed only where every file was read and no unresolved use has that name.
+    NAME as in `kl graph refs`.
     """
     from kl_hooks.code.query.references import callers as find
 
@@ -649,16 +824,23 @@ def callers(name: str, unresolved: bool, tests: bool, limit: int, rev: str | Non
     show_default=True,
     help="How many links away, at most.",
 )
-@click.option("--unresolved", is_flag=True, help="The uses of its name, or a part's, that may or may not mean it.")
+@click.option(
+    "--unresolved",
+    is_flag=True,
+    help="The uses of its name, or a part's, that may or may not mean it.",
+)
 @_tests_option()
 @top_option(200)
 @_at_option()
 @format_option()
-def dependents(name: str, depth: int, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
+def dependents(
+    name: str, depth: int, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str
+) -> None:
     """List what depends on NAME by calls, references, base classes and imports, through others too.
 
-    Each dependent once, at its nearest level, with one of the links that lead there. Who uses a method depends on its
-    class, who uses anything in a module on the module. NAME as in `kl graph refs`.
+    Each dependent once, at its nearest level, with one of the links that lead there. Who uses a
+    method depends on its class, who uses anything in a module on the module. NAME as in `kl graph
+    refs`.
     """
     from kl_hooks.code.query.dependents import dependents as find
 
@@ -668,12 +850,29 @@ def dependents(name: str, depth: int, unresolved: bool, tests: bool, limit: int,
     open_uses = found.answer.unresolved[:limit] if unresolved else ()
     if _as_json(shape):
         rows = [
-            {"id": one.link.source, "level": one.level, "relation": one.link.relation, "link": link_to_dict(one.link)}
+            {
+                "id": one.link.source,
+                "level": one.level,
+                "relation": one.link.relation,
+                "link": link_to_dict(one.link),
+            }
             for one in found.found
         ]
-        head = {"schema": "kl.graph.dependents/1", "symbol": symbol_to_dict(found.symbol), "depth": depth}
+        head = {
+            "schema": "kl.graph.dependents/1",
+            "symbol": symbol_to_dict(found.symbol),
+            "depth": depth,
+        }
         more = {"unresolved_uses": [link_to_dict(link) for link in open_uses]} if unresolved else {}
-        _echo_answer({**head, "dependents": rows, "total": found.total, **more, **answer_to_dict(found.answer)})
+        _echo_answer(
+            {
+                **head,
+                "dependents": rows,
+                "total": found.total,
+                **more,
+                **answer_to_dict(found.answer),
+            }
+        )
         return
     _print_symbol(found.symbol)
     if unresolved:
@@ -685,7 +884,10 @@ def dependents(name: str, depth: int, unresolved: bool, tests: bool, limit: int,
     if unresolved:
         return
     _print_certainty(
-        found.answer, "Nothing depends on it.", f"kl graph dependents {name}", of=" of its name or a part's"
+        found.answer,
+        "Nothing depends on it.",
+        f"kl graph dependents {name}",
+        of=" of its name or a part's",
     )
 
 
@@ -700,30 +902,40 @@ _FIRST_UNRESOLVED = 5
 def path(start: str, end: str, rev: str | None, shape: str) -> None:
     """Show the shortest chain of links by which FROM depends on TO, with file and line for each.
 
-    Records, pages, files and symbols are nodes of one graph: a chain may lead from a page over a decision to a file and
-    to what the file defines. Where only TO leads to a record or page FROM, the chain from TO is shown, with a note.
+    Records, pages, files and symbols are nodes of one graph: a chain may lead from a page over a
+    decision to a file and to what the file defines. Where only TO leads to a record or page FROM,
+    the chain from TO is shown, with a note.
 
-    Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No path." is printed only
-    where every file was read and no unresolved use on the way has a name that could lead to TO.
+    Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No
+    path." is printed only where every file was read and no unresolved use on the way has a name
+    that could lead to TO.
     """
     from kl_hooks.cli.record_output import agent_access
     from kl_hooks.code.query.dependents import dependency_path as find
     from kl_hooks.documents.neighborhood import mentioned
 
     with _opened_graph(rev, shape) as graph, agent_access(workspace()) as may:
-        found = find(graph, start, end, mentioned(workspace(), graph.db, may) if rev is None else None)
+        found = find(
+            graph, start, end, mentioned(workspace(), graph.db, may) if rev is None else None
+        )
     if _as_json(shape):
         _echo_answer({"schema": "kl.graph.path/1", **path_to_dict(found)})
         return
     if not found.answer.found:
-        _print_certainty(found.answer, "No path.", "", of=" on the way, of names that could lead there")
+        _print_certainty(
+            found.answer, "No path.", "", of=" on the way, of names that could lead there"
+        )
         for link in found.answer.unresolved[:_FIRST_UNRESOLVED]:
-            echo_line(f"  {link.path}:{link.line}  {link.source} {link.relation} {link.target.removeprefix('name:')}")
+            echo_line(
+                f"  {link.path}:{link.line}  {link.source} {link.relation}"
+                f" {link.target.removeprefix('name:')}"
+            )
         return
     if found.reversed:
         warn("nothing leads from FROM to TO; this is the chain from TO to FROM.")
     echo_line(
-        f"{found.start.id}  {found.start.path}:{found.start.line}  ({counted(found.length, 'link')} to {found.end.id})"
+        f"{found.start.id}  {found.start.path}:{found.start.line}  ({counted(found.length, 'link')}"
+        f" to {found.end.id})"
     )
     for step in found.steps:
         place = f"  {step.path}:{step.line} ({_method(step)})" if step.line and step.method else ""
@@ -732,16 +944,29 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
 
 @click.command(epilog="Example: kl graph neighbors Basket.total --depth 2")
 @click.argument("name")
-@click.option("--depth", type=click.IntRange(1, 5), default=1, show_default=True,
-              help="How many links away, at most.")  # fmt: skip
-@click.option("--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 5),
+    default=1,
+    show_default=True,
+    help="How many links away, at most.",
+)
+@click.option(
+    "--relation",
+    "relations",
+    multiple=True,
+    metavar="NAME",
+    help="Only this relation; may be repeated.",
+)
 @top_option(50, 1000)
 @format_option()
 def neighbors(name: str, depth: int, relations: tuple[str, ...], limit: int, shape: str) -> None:
-    """List what is linked with NAME in either direction: code, records, files, and passages of documents.
+    """List what is linked with NAME in either direction: code, records, files, and passages of
+    documents.
 
-    Each once, at its nearest level, with the link that leads there. NAME as in `kl graph refs`; also a file of
-    documents, or a passage (file:docs/a.md#L7-L9). What very many files use is not followed further.
+    Each once, at its nearest level, with the link that leads there. NAME as in `kl graph refs`;
+    also a file of documents, or a passage (file:docs/a.md#L7-L9). What very many files use is not
+    followed further.
     """
     from kl_hooks.cli.record_output import agent_access
     from kl_hooks.documents.neighborhood import neighbors as find
@@ -749,19 +974,37 @@ def neighbors(name: str, depth: int, relations: tuple[str, ...], limit: int, sha
     with _opened_graph(None, shape) as graph, agent_access(workspace()) as may:
         start, found, cut = find(workspace(), graph, name, depth, relations, may)
     if _as_json(shape):
-        rows = [{"level": level, "id": node, **link_to_dict(link)} for level, node, link in found[:limit]]
-        _echo_answer({"schema": "kl.graph.neighbors/1", "id": start, "depth": depth, "neighbors": rows,
-                      "total": len(found), "cut": cut})  # fmt: skip
+        rows = [
+            {"level": level, "id": node, **link_to_dict(link)}
+            for level, node, link in found[:limit]
+        ]
+        _echo_answer(
+            {
+                "schema": "kl.graph.neighbors/1",
+                "id": start,
+                "depth": depth,
+                "neighbors": rows,
+                "total": len(found),
+                "cut": cut,
+            }
+        )
         return
     echo_line(f"{start}  ({counted(len(found), 'neighbor')})")
     for level, node, link in found[:limit]:
         other = link.source if link.target == node else link.target
         near = "it" if other == start else other
-        arrow = f"{near} {link.relation} {node}" if link.target == node else f"{node} {link.relation} {near}"
+        arrow = (
+            f"{near} {link.relation} {node}"
+            if link.target == node
+            else f"{node} {link.relation} {near}"
+        )
         echo_line(f"  {level}  {arrow}" + (f"  {link.path}:{link.line}" if link.line else ""))
     _warn_of_more(max(0, len(found) - limit), limit)
     if cut:
-        warn("there are more: of a node the strongest 30 links are followed, and 1,000 nodes are listed at most.")
+        warn(
+            "there are more: of a node the strongest 30 links are followed, and 1,000 nodes are"
+            " listed at most."
+        )
 
 
 @click.command(epilog="Example: kl graph stats")
@@ -779,16 +1022,35 @@ def stats(shape: str) -> None:
     passages = sum(one.chunks for one in documents)
     nodes = {**counts.nodes, **counts.knowledge, "document": len(documents), "passage": passages}
     if _as_json(shape):
-        _echo_answer({"schema": "kl.graph.stats/1", "nodes": nodes, "relations": counts.links,
-                      "unresolved": counts.unresolved, "linked_nodes": how.nodes, "parts": len(how.parts),
-                      "largest_part": how.parts[0] if how.parts else 0,
-                      "most_linked": [{"id": node, "links": number} for node, number in how.linked_to]})  # fmt: skip
+        _echo_answer(
+            {
+                "schema": "kl.graph.stats/1",
+                "nodes": nodes,
+                "relations": counts.links,
+                "unresolved": counts.unresolved,
+                "linked_nodes": how.nodes,
+                "parts": len(how.parts),
+                "largest_part": how.parts[0] if how.parts else 0,
+                "most_linked": [{"id": node, "links": number} for node, number in how.linked_to],
+            }
+        )
         return
-    echo(f"nodes          {', '.join(counted(number, kind) for kind, number in nodes.items() if number) or 'none'}")
-    echo(f"links          {_number_of_each(counts.links)}; {counts.unresolved:,} unresolved (matched by name only)")
+    echo(
+        "nodes         "
+        f" {', '.join(counted(number, kind) for kind, number in nodes.items() if number) or 'none'}"
+    )
+    echo(
+        f"links          {_number_of_each(counts.links)}; {counts.unresolved:,} unresolved (matched"
+        " by name only)"
+    )
     largest = f", the largest of {counted(how.parts[0], 'node')}" if how.parts else ""
-    echo(f"hangs together {counted(how.nodes, 'linked node')} in {counted(len(how.parts), 'part')}{largest}")
-    _print_ids("most linked", [f"{node}  {counted(number, 'link')}" for node, number in how.linked_to])
+    echo(
+        f"hangs together {counted(how.nodes, 'linked node')} in"
+        f" {counted(len(how.parts), 'part')}{largest}"
+    )
+    _print_ids(
+        "most linked", [f"{node}  {counted(number, 'link')}" for node, number in how.linked_to]
+    )
 
 
 @click.command(epilog="Example: kl graph merge MEM-0a1b2c3d MEM-4e5f6a7b")
@@ -796,10 +1058,11 @@ def stats(shape: str) -> None:
 @click.argument("new", metavar="INTO")
 @format_option()
 def merge(old: str, new: str, shape: str) -> None:
-    """Merge the record FROM into INTO, of the same kind: FROM is superseded, INTO has its tags and links.
+    """Merge the record FROM into INTO, of the same kind: FROM is superseded, INTO has its tags and
+    links.
 
-    What named FROM names INTO. Each change is an event of its record, and an event `merged` states the whole. Symbols
-    and files can't be merged: they are what the code is.
+    What named FROM names INTO. Each change is an event of its record, and an event `merged` states
+    the whole. Symbols and files can't be merged: they are what the code is.
     """
     from kl_hooks.cli.output import initialized_workspace
     from kl_hooks.cli.record_output import record_line
@@ -809,8 +1072,14 @@ def merge(old: str, new: str, shape: str) -> None:
     ws = initialized_workspace()
     first, second, moved = merge_records(ws, old, new)
     if shape == "json":
-        echo_json({"schema": "kl.graph.merge/1", "from": record_to_dict(ws, first), "into": record_to_dict(ws, second),
-                   "changed": moved})  # fmt: skip
+        echo_json(
+            {
+                "schema": "kl.graph.merge/1",
+                "from": record_to_dict(ws, first),
+                "into": record_to_dict(ws, second),
+                "changed": moved,
+            }
+        )
         return
     echo_lines([record_line(first), record_line(second)])
     if moved:

@@ -1,7 +1,7 @@
 """Command groups whose commands are imported only when they are called.
 
-`kl GROUP VERB` is the function VERB in `kl_hooks/cli/GROUP.py`, with `_` after it where Python has that name; it is
-GROUP_VERB where groups that share a module have the same VERB.
+`kl GROUP VERB` is the function VERB in `kl_hooks/cli/GROUP.py`, with `_` after it where Python has
+that name; it is GROUP_VERB where groups that share a module have the same VERB.
 """
 
 from __future__ import annotations
@@ -17,14 +17,20 @@ if TYPE_CHECKING:
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and line; the module of one is imported when that one is needed."""
+    """A group that knows its commands by name and line; the module of one is imported when that one
+    is needed.
+    """
 
     def __init__(
-        self, *args: Any, module: str, lines: Mapping[str, str] | None = None, places: Mapping[str, str] | None = None,
+        self,
+        *args: Any,
+        module: str,
+        lines: Mapping[str, str] | None = None,
+        places: Mapping[str, str] | None = None,
         **more: Any,
-    ) -> None:  # fmt: skip
-        """`lines`: command → its line in the help. `module`: where they are; `{}` in it is the command's name, or what
-        `places` has for it.
+    ) -> None:
+        """`lines`: command → its line in the help. `module`: where they are; `{}` in it is the
+        command's name, or what `places` has for it.
         """
         super().__init__(*args, **more)
         self._module, self._places = module, places or {}
@@ -37,7 +43,9 @@ class LazyGroup(click.Group):
         return self.load(name) if name in self._lines else None
 
     def load(self, name: str) -> click.Command:
-        """Return the object `name` of the module: `GROUP_name` if groups share it, `name_` if Python has that name."""
+        """Return the object `name` of the module: `GROUP_name` if groups share it, `name_` if
+        Python has that name.
+        """
         found = vars(import_module(self._module.format(self._places.get(name, name))))
         # a function that is no command may have such a name
         named = (found.get(one) for one in (f"{self.name}_{name}", f"{name}_", name))

@@ -1,4 +1,6 @@
-"""`kl hooks`: native git hooks, installed beside whatever is there and removed without a trace; pre-commit's part."""
+"""`kl hooks`: native git hooks, installed beside whatever is there and removed without a trace;
+pre-commit's part.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,31 @@ _NOT_DONE = ("inert", "refused", "kept")
 def hooks() -> None:
     """Native git hooks: install, uninstall, status.
 
-    post-commit notes that a commit was made; pre-commit and pre-push check what is staged or pushed against the layers.
-    commit-msg names the context packages made since the last commit in a trailer; it is installed only by its name.
+    post-commit notes that a commit was made; pre-commit and pre-push check what is staged or pushed
+    against the layers. commit-msg names the context packages made since the last commit in a
+    trailer; it is installed only by its name.
     """
 
 
 @hooks.command(epilog="Example: kl hooks install --only post-commit")
-@click.option("--only", metavar="NAME", multiple=True, help="Only this git hook; may be given several times.")
-@click.option("--sync", "remote", metavar="REMOTE", default="", help="Also let `git fetch REMOTE` bring evidence.")
+@click.option(
+    "--only", metavar="NAME", multiple=True, help="Only this git hook; may be given several times."
+)
+@click.option(
+    "--sync",
+    "remote",
+    metavar="REMOTE",
+    default="",
+    help="Also let `git fetch REMOTE` bring evidence.",
+)
 @format_option()
 def install(only: tuple[str, ...], remote: str, shape: str) -> int:
-    """Install the git hooks, but commit-msg only with --only. One that exists already is preserved and still run.
+    """Install the git hooks, but commit-msg only with --only. One that exists already is preserved
+    and still run.
 
-    With --sync, the notes with evidence of others are added to what `git fetch REMOTE` fetches (remote.REMOTE.fetch),
-    and the next command imports them (kl.sync). What counts of them, kl trust decides. Nothing is pushed: that is
-    kl sync.
+    With --sync, the notes with evidence of others are added to what `git fetch REMOTE` fetches
+    (remote.REMOTE.fetch), and the next command imports them (kl.sync). What counts of them, kl
+    trust decides. Nothing is pushed: that is kl sync.
 
     Ends with 1 if one could not be installed: the reason and the lines to add by hand are shown.
     """
@@ -62,7 +74,9 @@ def uninstall(shape: str) -> int:
     from kl_hooks.git.hooks import uninstall_hooks
 
     done = uninstall_hooks(_repository(workspace()))
-    return _print_rows("uninstall", [_row(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
+    return _print_rows(
+        "uninstall", [_row(d.name, d.path, "action", d.action, d.reason) for d in done], shape
+    )
 
 
 @hooks.command(epilog="Example: kl hooks status --format json")
@@ -77,7 +91,9 @@ def status(shape: str) -> int:
     except UsageProblem:
         config = b""
     states = hook_states(repo, config)
-    return _print_rows("status", [_row(s.name, s.path, "state", s.state, s.reason) for s in states], shape)
+    return _print_rows(
+        "status", [_row(s.name, s.path, "state", s.state, s.reason) for s in states], shape
+    )
 
 
 def _repository(ws: Workspace) -> Repository:

@@ -1,7 +1,7 @@
 """`kl init`: look at the repository, propose `.kl/`, and take it back with `--undo`.
 
-What was written is listed, with its hash, in a small file of the state directory: exactly that is taken back, and
-only while it is as it was written.
+What was written is listed, with its hash, in a small file of the state directory: exactly that is
+taken back, and only while it is as it was written.
 """
 
 from __future__ import annotations
@@ -48,15 +48,21 @@ _SCHEMA: Final = "kl.init.record/1"
 
 
 def _read_record(state: State) -> dict[str, Any] | None:
-    """The record of earlier runs; None where there is none. EnvironmentProblem for one that is not ours."""
+    """The record of earlier runs; None where there is none. EnvironmentProblem for one that is not
+    ours.
+    """
     try:
         record = json.loads((state.directory / _RECORD).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise EnvironmentProblem(f"can't be read: {error}.", place=str(state.directory / _RECORD)) from error
+        raise EnvironmentProblem(
+            f"can't be read: {error}.", place=str(state.directory / _RECORD)
+        ) from error
     if not isinstance(record, dict) or record.get("schema") != _SCHEMA:
-        raise EnvironmentProblem("is not a record of this version.", place=str(state.directory / _RECORD))
+        raise EnvironmentProblem(
+            "is not a record of this version.", place=str(state.directory / _RECORD)
+        )
     return record
 
 
@@ -64,7 +70,9 @@ def _record_to_undo(state: State) -> dict[str, Any]:
     record = _read_record(state)
     if record is None:
         hint = "What kl init wrote is in .kl/; remove it by hand if that is what you want."
-        raise EnvironmentProblem("there is no record of a kl init to undo.", place=str(state.directory), hint=hint)
+        raise EnvironmentProblem(
+            "there is no record of a kl init to undo.", place=str(state.directory), hint=hint
+        )
     return record
 
 
@@ -91,9 +99,11 @@ class _Plan:
 
 
 def _apply_plan(root: Path, state: State, plan: _Plan) -> None:
-    """Notes what will be written in the state directory, then writes it. Nothing that is there is overwritten.
+    """Notes what will be written in the state directory, then writes it. Nothing that is there is
+    overwritten.
 
-    Of two that run at once one waits for the other, and then finds what it wanted done. StoreBusy, as `store_lock`.
+    Of two that run at once one waits for the other, and then finds what it wanted done. StoreBusy,
+    as `store_lock`.
     """
     prepare_state(state)
     with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init"):
@@ -111,7 +121,9 @@ def _write_files(root: Path, state: State, plan: _Plan) -> None:
             # created by another kl init that this one waited for
             if read_small(target, within=root) == data:
                 continue
-            raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")
+            raise UsageProblem(
+                "appeared just now; it is left as it is.", place=path, hint="Run kl init again."
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(target, data, within=root)
     for path, text in plan.append.items():
@@ -124,9 +136,13 @@ def _write_files(root: Path, state: State, plan: _Plan) -> None:
 
 
 def _undo(root: Path, state: State) -> list[tuple[str, str]]:
-    """Take back what `_apply_plan` wrote; return (path, what was done). EnvironmentProblem: nothing recorded."""
+    """Take back what `_apply_plan` wrote; return (path, what was done). EnvironmentProblem: nothing
+    recorded.
+    """
     if not os.path.lexists(root / ".kl") and _read_record(state) is None:
-        raise EnvironmentProblem("nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root))
+        raise EnvironmentProblem(
+            "nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root)
+        )
     _record_to_undo(state)
     with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init --undo"):
         # read again under the lock: another command may have changed it since
@@ -137,12 +153,20 @@ def _undo_files(root: Path, state: State, record: dict[str, Any]) -> list[tuple[
     done = [(path, _remove(root / path, expected)) for path, expected in record["created"].items()]
     done += [(path, _cut(root / path, text.encode())) for path, text in record["appended"].items()]
     folders = {folder for path in record["created"] for folder in (root / path).parents}
-    for folder in sorted(folders, reverse=True):  # inner folders first: an outer one may be empty after them
-        if folder.is_relative_to(root) and folder != root and folder.is_dir() and not any(folder.iterdir()):
+    for folder in sorted(
+        folders, reverse=True
+    ):  # inner folders first: an outer one may be empty after them
+        if (
+            folder.is_relative_to(root)
+            and folder != root
+            and folder.is_dir()
+            and not any(folder.iterdir())
+        ):
             folder.rmdir()
     unchanged = {path for path, what in done if what.startswith("left")}
     left: dict[str, Any] = {
-        key: {p: v for p, v in record[key].items() if p in unchanged} for key in ("created", "appended")
+        key: {p: v for p, v in record[key].items() if p in unchanged}
+        for key in ("created", "appended")
     }
     _write_record(state, left if unchanged else None)
     return done
@@ -183,7 +207,8 @@ class _Survey:
     accepted: int = 0
     """Imports of today that contradict the proposed layers and go into the baseline."""
     snippet: bool = False
-    """True where the pre-commit configuration could hold our entry but has to be changed by hand."""
+    """True where the pre-commit configuration could hold our entry but has to be changed by hand.
+    """
     notes: tuple[str, ...] = ()
     seeds: int = 0
     """Records that the project's documents would give, beyond those that are there."""
@@ -219,18 +244,27 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
             wanted = {MANIFEST: text, BASELINE: baseline_bytes(entries).decode("ascii"), **wanted}
             accepted = sum(one.count for one in entries)
     create = {path: text.encode() for path, text in wanted.items() if not _exists(ws, path)}
-    made = _Survey(_Plan(create), _packages(read), [path for path in wanted if path not in create], notes=read.notes)
+    made = _Survey(
+        _Plan(create),
+        _packages(read),
+        [path for path in wanted if path not in create],
+        notes=read.notes,
+    )
     made.layers, made.accepted = len(proposal.layers), accepted
     made.found += [("unread", str(problem)) for problem in read.unread[:5]]
     made.set_up = (find_config(ws) or "") if MANIFEST in create or not proposal.layers else ""
     if made.set_up:
-        made.found.append(("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach"))
+        made.found.append(
+            ("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach")
+        )
     _pre_commit(ws, made, append)
     # pre-commit sets it for the hooks that it runs, each in an environment of its own
     made.uninstalled = bool(ws.environ.get("PRE_COMMIT"))
     config = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root) or b""
     states = hook_states(ws.repo, config) if ws.repo is not None else ()
-    made.hooked = bool(states) and all(one.state in ("installed", "called", "edited") for one in states)
+    made.hooked = bool(states) and all(
+        one.state in ("installed", "called", "edited") for one in states
+    )
     return made
 
 
@@ -239,8 +273,12 @@ _STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push
 
 
 def _pre_commit_entry(indent: int = 0) -> str:
-    """The entry of the list `repos` that runs our hooks with the installed `kl`, moved in by so many blanks."""
-    return "".join(" " * indent + line for line in form("pre-commit.yaml").splitlines(keepends=True))
+    """The entry of the list `repos` that runs our hooks with the installed `kl`, moved in by so
+    many blanks.
+    """
+    return "".join(
+        " " * indent + line for line in form("pre-commit.yaml").splitlines(keepends=True)
+    )
 
 
 def _mentions_kl_hooks(text: bytes) -> bool:
@@ -249,17 +287,23 @@ def _mentions_kl_hooks(text: bytes) -> bool:
 
 
 def _pre_commit_addition(text: bytes) -> str | None:
-    """What to append to a configuration so that it holds our entry; None where appending is not plainly right.
+    """What to append to a configuration so that it holds our entry; None where appending is not
+    plainly right.
 
-    Plainly right: the file is read without problems, `repos` is a block list and is last, and the longer file
-    reads as the old one with one repository more.
+    Plainly right: the file is read without problems, `repos` is a block list and is last, and the
+    longer file reads as the old one with one repository more.
     """
     root, problems = load_yaml(PRE_COMMIT_FILE, text)
     # appended lines would end otherwise than the rest of a file with CRLF
     if problems or not isinstance(root, MapNode) or not root.entries or b"\r" in text:
         return None
     last, repos = root.entries[-1]
-    if last.value != "repos" or not isinstance(repos, ListNode) or not repos.items or repos.line == last.line:
+    if (
+        last.value != "repos"
+        or not isinstance(repos, ListNode)
+        or not repos.items
+        or repos.line == last.line
+    ):
         return None
     added = ("" if text.endswith(b"\n") else "\n") + _pre_commit_entry(repos.column - 1)
     if "default_install_hook_types" not in {key.value for key, _ in root.entries}:
@@ -275,7 +319,10 @@ def _is_old_plus_one(old: MapNode, text: bytes) -> bool:
     if not isinstance(before, dict) or not isinstance(after, dict):
         return False
     rest = {key: value for key, value in after.items() if key in before and key != "repos"}
-    return rest == {k: v for k, v in before.items() if k != "repos"} and after["repos"][:-1] == before["repos"]
+    return (
+        rest == {k: v for k, v in before.items() if k != "repos"}
+        and after["repos"][:-1] == before["repos"]
+    )
 
 
 def _plain_value(node: Node) -> object:
@@ -287,25 +334,37 @@ def _plain_value(node: Node) -> object:
 
 
 def _excluded(ws: Workspace) -> str:
-    """The part of the settings that names files outside `testpaths` which look like tests; empty for none."""
+    """The part of the settings that names files outside `testpaths` which look like tests; empty
+    for none.
+    """
     globs = outside_testpaths(content_source(ws.repo, "")) if ws.repo is not None else []
     if not globs:
         return ""
-    # a JSON string is a double-quoted scalar of YAML 1.2; names of files need not be UTF-8, the settings must be
-    lines = "".join(f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs)
-    return f"verify:\n  exclude:  # named like tests, and outside testpaths: kl verify does not expect them\n{lines}"
+    # a JSON string is a double-quoted scalar of YAML 1.2; names of files need not be UTF-8, the
+    # settings must be
+    lines = "".join(
+        f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs
+    )
+    return (
+        "verify:\n  exclude:  # named like tests, and outside testpaths: kl verify does not expect"
+        f" them\n{lines}"
+    )
 
 
 def _through(read: Survey, layers: Sequence[Layer]) -> list[Link]:
     """The imports that reach one of these layers through files in none."""
     layer_of = layer_lookup(layers)
     by_path = {path: layer_of(path) for path in read.modules}
-    return read.through(by_path, lambda source, target: source.name != target.name, Manifest(MANIFEST, ()))
+    return read.through(
+        by_path, lambda source, target: source.name != target.name, Manifest(MANIFEST, ())
+    )
 
 
 def _violations_today(ws: Workspace, read: Survey, text: str) -> tuple[BaselineEntry, ...]:
     """What a check by the drafted manifest finds today."""
-    return entries_for(judge(read_manifest(MANIFEST, text.encode()), read, utc_day(ws), WORKTREE, ()).violations)
+    return entries_for(
+        judge(read_manifest(MANIFEST, text.encode()), read, utc_day(ws), WORKTREE, ()).violations
+    )
 
 
 def _exists(ws: Workspace, path: str) -> bool:
@@ -318,7 +377,14 @@ def _packages(read: Survey) -> list[tuple[str, ...]]:
         inside = set(files)
         imports = sum(link.path in inside for link in read.links)
         folder = files[0].rpartition("/")[0] or "."
-        rows.append(("python", top, folder, f"{counted(len(files), 'module')}, {counted(imports, 'import')}"))
+        rows.append(
+            (
+                "python",
+                top,
+                folder,
+                f"{counted(len(files), 'module')}, {counted(imports, 'import')}",
+            )
+        )
     return rows
 
 
@@ -338,7 +404,9 @@ def _pre_commit(ws: Workspace, made: _Survey, append: bool) -> None:
 
 
 def _seeds_left(ws: Workspace) -> int:
-    """Records that the documents at hand would give and that are not there yet; only small files are read for it."""
+    """Records that the documents at hand would give and that are not there yet; only small files
+    are read for it.
+    """
     from kl_hooks.kinds.seeds import project_seeds
 
     seeds = project_seeds(ws.root)[0]
@@ -411,8 +479,13 @@ def _survey_lines(ws: Workspace, found: _Survey) -> Iterator[str]:
     yield ""
     for path in found.plan.create:
         about = {
-            MANIFEST: f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]",
-            BASELINE: f"{counted(found.accepted, 'import')} against these layers accepted; only new ones block",
+            MANIFEST: (
+                f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]"
+            ),
+            BASELINE: (
+                f"{counted(found.accepted, 'import')} against these layers accepted; only new ones"
+                " block"
+            ),
         }.get(path, "")
         yield f"  wrote   {path:<24} {about}".rstrip()
     for path, text in found.plan.append.items():
@@ -444,10 +517,18 @@ def _steps(found: _Survey) -> list[str]:
     pre_commit = any(row[0] == "pre-commit" for row in found.found)
     hooks = "pre-commit install" if pre_commit else "kl hooks install"
     force = " --force" if MANIFEST in found.plan.create else ""
-    own = [f"or keep your own rules    kl arch import --write{force}   (from {found.set_up})"] if found.set_up else []
+    own = (
+        [f"or keep your own rules    kl arch import --write{force}   (from {found.set_up})"]
+        if found.set_up
+        else []
+    )
     look = [f"look at the proposal      {MANIFEST}"] if MANIFEST in found.plan.create else []
     review = [*look, "check the code against it kl arch check"] if found.layers else []
-    seeds = [f"seed from your documents  kl seed   ({counted(found.seeds, 'record')})"] if found.seeds else []
+    seeds = (
+        [f"seed from your documents  kl seed   ({counted(found.seeds, 'record')})"]
+        if found.seeds
+        else []
+    )
     return [
         *review,
         *own,
@@ -464,17 +545,29 @@ def _steps(found: _Survey) -> list[str]:
     is_flag=True,
     help=f"Also add our entries to {PRE_COMMIT_FILE}, where they can simply be appended, and seed.",
 )
-@click.option("--exact", is_flag=True, help="Layers without exceptions: parts that import each other become one layer.")
 @click.option(
-    "--undo", "back", is_flag=True, help="Remove what kl init and kl hooks install wrote, unless it was edited since."
+    "--exact",
+    is_flag=True,
+    help="Layers without exceptions: parts that import each other become one layer.",
 )
-@click.option("--upgrade", is_flag=True, help="Only renew the git hooks that an older version of kl has written.")
+@click.option(
+    "--undo",
+    "back",
+    is_flag=True,
+    help="Remove what kl init and kl hooks install wrote, unless it was edited since.",
+)
+@click.option(
+    "--upgrade",
+    is_flag=True,
+    help="Only renew the git hooks that an older version of kl has written.",
+)
 @format_option()
 def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
     """Look at the repository and propose `.kl/`: layers from today's imports, settings.
 
-    Where parts of the code import each other, the layers are those that the fewest imports contradict, and a baseline
-    accepts these: the first check is clean. Never overwrites a file and commits nothing.
+    Where parts of the code import each other, the layers are those that the fewest imports
+    contradict, and a baseline accepts these: the first check is clean. Never overwrites a file and
+    commits nothing.
     """
     ws = workspace()
     require_repository(ws)
@@ -499,23 +592,34 @@ def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
 def _confirm_append(ws: Workspace) -> bool:
     """Asks, where there is a file to add to that has none of ours yet."""
     text = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root)
-    can_be = text is not None and not _mentions_kl_hooks(text) and _pre_commit_addition(text) is not None
-    return can_be and click.confirm(f"Add kl's entries to {PRE_COMMIT_FILE}?", default=False, err=True)
+    can_be = (
+        text is not None and not _mentions_kl_hooks(text) and _pre_commit_addition(text) is not None
+    )
+    return can_be and click.confirm(
+        f"Add kl's entries to {PRE_COMMIT_FILE}?", default=False, err=True
+    )
 
 
 def _confirm_seeding(seeds: int) -> bool:
     """Asks whether the documents' own words become records."""
-    return click.confirm(f"Make {counted(seeds, 'record')} of what your documents state?", default=False, err=True)
+    return click.confirm(
+        f"Make {counted(seeds, 'record')} of what your documents state?", default=False, err=True
+    )
 
 
 def _upgrade_hooks(ws: Workspace, shape: str) -> int:
-    """Renew git hooks that an older version of kl has written; those of other tools and edited ones stay."""
+    """Renew git hooks that an older version of kl has written; those of other tools and edited ones
+    stay.
+    """
     from kl_hooks.git.hooks import install_hooks, outdated_hooks
 
     assert ws.repo is not None  # require_repository refused it
     names = [one.name for one in outdated_hooks(ws.repo)]
     done = install_hooks(ws.repo, names, sys.executable, ws.state.spool) if names else []
-    plain = [{"name": one.name, "path": str(one.path), "action": one.action, "reason": one.reason} for one in done]
+    plain = [
+        {"name": one.name, "path": str(one.path), "action": one.action, "reason": one.reason}
+        for one in done
+    ]
     rows = [f"  {one.action:<10} {one.path}" for one in done]
     none = "nothing to renew: no git hook here was written by an older version of kl."
     print_list(shape, {"schema": "kl.init.upgrade/1", "hooks": plain}, rows, len(rows), none)

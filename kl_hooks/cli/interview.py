@@ -1,4 +1,6 @@
-"""`kl seed` and `kl interview`: records from the project's documents, and from answers to what no record states yet."""
+"""`kl seed` and `kl interview`: records from the project's documents, and from answers to what no
+record states yet.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.kind_commands import sign_record
-from kl_hooks.cli.output import Option, counted, echo, echo_json, format_option, initialized_workspace, warn, workspace
+from kl_hooks.cli.output import (
+    Option,
+    counted,
+    echo,
+    echo_json,
+    format_option,
+    initialized_workspace,
+    warn,
+    workspace,
+)
 from kl_hooks.cli.record_output import print_steps, warn_of_proposals
 from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
@@ -43,14 +54,19 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: kl seed --system")
-@click.option("--system", is_flag=True, help="What kl brings for any project: roles, gates, modes, workflows, rules.")
+@click.option(
+    "--system",
+    is_flag=True,
+    help="What kl brings for any project: roles, gates, modes, workflows, rules.",
+)
 @click.option("--force", is_flag=True, help="Write over what was edited or deleted by hand, too.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done; write nothing.")
 @format_option()
 def seed(system: bool, force: bool, dry_run: bool, shape: str) -> None:
     """Make guides and facts from README, AGENTS.md, CLAUDE.md, CONTRIBUTING.md and pyproject.toml.
 
-    Seeding again changes only what changed in these documents; what a person edited or deleted is left alone.
+    Seeding again changes only what changed in these documents; what a person edited or deleted is
+    left alone.
     """
     ws = workspace()
     done, remarks = _sow(ws, "system" if system else "project", force=force, dry=dry_run)
@@ -59,8 +75,12 @@ def seed(system: bool, force: bool, dry_run: bool, shape: str) -> None:
     print_steps(done, "system" if system else "project", dry_run, shape)
 
 
-def _sow(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -> tuple[list[Step], list[str]]:
-    """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not be read)."""
+def _sow(
+    ws: Workspace, scope: str, *, force: bool = False, dry: bool = False
+) -> tuple[list[Step], list[str]]:
+    """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not
+    be read).
+    """
     seeds, remarks = (system_seeds(ws.kinds), []) if scope == "system" else project_seeds(ws.root)
     paths = None if scope == "system" else document_paths()
     if dry:
@@ -73,7 +93,11 @@ def _sow(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -
 
 
 @click.command(epilog="Example: kl interview --focus architecture --top 4")
-@click.option("--focus", type=click.Choice(FACT.by_name["category"].choices), help="Only questions of this category.")
+@click.option(
+    "--focus",
+    type=click.Choice(FACT.by_name["category"].choices),
+    help="Only questions of this category.",
+)
 @click.option(
     "--top",
     "most",
@@ -84,15 +108,25 @@ def _sow(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -
     show_default=True,
     help="Most questions.",
 )
-@click.option("--answers", metavar="FILE", type=click.Path(), help="Take answers from this YAML file (key: answer).")
 @click.option(
-    "--abbreviated", "mode", type=click.Choice([mode for mode in INTERVIEWS if mode]),
+    "--answers",
+    metavar="FILE",
+    type=click.Path(),
+    help="Take answers from this YAML file (key: answer).",
+)
+@click.option(
+    "--abbreviated",
+    "mode",
+    type=click.Choice([mode for mode in INTERVIEWS if mode]),
     help="The short form after a review of this sort.",
-)  # fmt: skip
+)
 @click.option("--task", default="", help="The task that was reviewed, with --abbreviated.")
 @format_option()
-def interview(focus: str | None, most: int, answers: str | None, mode: str | None, task: str, shape: str) -> None:
-    """Ask what no record states yet, the most important first. A question that a record answers is not asked again.
+def interview(
+    focus: str | None, most: int, answers: str | None, mode: str | None, task: str, shape: str
+) -> None:
+    """Ask what no record states yet, the most important first. A question that a record answers is
+    not asked again.
 
     Without a terminal and without --answers the open questions are listed.
     """
@@ -115,9 +149,16 @@ def interview(focus: str | None, most: int, answers: str | None, mode: str | Non
 def _list_questions(asked: Sequence[Question], collected: _Answers, shape: str) -> None:
     if shape == "json":
         rows: list[dict[str, Any]] = [
-            {"key": q.key, "category": q.category, "importance": q.importance, "question": q.asks, "context": q.context,
-             "example": q.example} for q in asked
-        ]  # fmt: skip
+            {
+                "key": q.key,
+                "category": q.category,
+                "importance": q.importance,
+                "question": q.asks,
+                "context": q.context,
+                "example": q.example,
+            }
+            for q in asked
+        ]
         echo_json({"schema": "kl.interview.gaps/1", "questions": rows, "open": collected.open})
         return
     for one in asked:
@@ -127,7 +168,10 @@ def _list_questions(asked: Sequence[Question], collected: _Answers, shape: str) 
     if len(asked) < collected.open:
         echo(f"… and {collected.open - len(asked)} more: --top {collected.open}")
     if asked:
-        echo(f"{collected.open} open. Answer in a terminal (kl interview), or from a file: kl interview --answers FILE")
+        echo(
+            f"{collected.open} open. Answer in a terminal (kl interview), or from a file: kl"
+            " interview --answers FILE"
+        )
     else:
         echo("nothing is left to ask.")
 
@@ -153,7 +197,10 @@ def _run_session(collected: _Answers, asked: Sequence[Question]) -> None:
                 _print_event(event)
     except (click.Abort, EOFError):
         click.echo(err=True)
-        warn(f"interrupted; {counted(len(collected.answered), 'answer')} recorded. Go on with: kl interview")
+        warn(
+            f"interrupted; {counted(len(collected.answered), 'answer')} recorded. Go on with: kl"
+            " interview"
+        )
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -187,8 +234,12 @@ class _Answers:
         """Writes one answer, now."""
         raw: dict[str, Any] = {}
         by = sign_record(self.ws, raw)
-        made, others = record_answer(self.ws, question, answer, short=bool(self.mode), task=self.task, raw=raw, by=by)
-        self.answered = [pair for pair in self.answered if pair[0] != question.key] + [(question.key, made)]
+        made, others = record_answer(
+            self.ws, question, answer, short=bool(self.mode), task=self.task, raw=raw, by=by
+        )
+        self.answered = [pair for pair in self.answered if pair[0] != question.key] + [
+            (question.key, made)
+        ]
         warn_of_proposals(made)
         for other in others:
             if other.proposal:
@@ -196,16 +247,26 @@ class _Answers:
                 continue
             warn(f"{other.id} ({other.title}) states it from now on.")
         if not others and not is_applicable(self.ws, question.key, answer):
-            warn(f"{question.key}: the answer names no number or mode, so gates and modes stay as they are.")
+            warn(
+                f"{question.key}: the answer names no number or mode, so gates and modes stay as"
+                " they are."
+            )
         if question.category == "decisions":
             self._propose(question, answer, raw, by)
 
     def _propose(self, question: Question, answer: str, raw: dict[str, Any], by: str) -> None:
-        """An answer that is weighty enough is proposed as a decision; a person accepts it, or not."""
-        judged = assess_answer(question.asks, answer, "clarifying_question", source_command="kl interview")
+        """An answer that is weighty enough is proposed as a decision; a person accepts it, or
+        not.
+        """
+        judged = assess_answer(
+            question.asks, answer, "clarifying_question", source_command="kl interview"
+        )
         if judged.worth and not self._decided(answer):
             made = create_record(
-                self.ws, self.ws.kinds["decision"], {**judged.values, **raw, "status": "proposed"}, by=by
+                self.ws,
+                self.ws.kinds["decision"],
+                {**judged.values, **raw, "status": "proposed"},
+                by=by,
             )
             warn(f"{made.id} proposes it as a decision: {made.title}")
 
@@ -217,30 +278,47 @@ class _Answers:
     def plain(self) -> dict[str, Any]:
         """What was captured, as a program reads it."""
         items = [
-            {"id": record.id, "answers": key, "category": record.text("category"), "answer": record.text("answer"),
-             "extracted_facts": list(record.many("facts")), "confidence": record.number("confidence")}
+            {
+                "id": record.id,
+                "answers": key,
+                "category": record.text("category"),
+                "answer": record.text("answer"),
+                "extracted_facts": list(record.many("facts")),
+                "confidence": record.number("confidence"),
+            }
             for key, record in self.answered
-        ]  # fmt: skip
+        ]
         return {
-            "schema": "kl.interview/1", "captured_items": items, "task_id": self.task, "review_mode": self.mode,
-            "questions_asked": self.asked, "answers_captured": len(items),
-        }  # fmt: skip
+            "schema": "kl.interview/1",
+            "captured_items": items,
+            "task_id": self.task,
+            "review_mode": self.mode,
+            "questions_asked": self.asked,
+            "answers_captured": len(items),
+        }
 
 
 def _answers_from_file(collected: _Answers, path: str) -> None:
-    """Record the answers in a YAML file: question → answer. Every mistake is reported before anything is written."""
+    """Record the answers in a YAML file: question → answer. Every mistake is reported before
+    anything is written.
+    """
     data = read_small(Path(path))
     if data is None:
         raise UsageProblem("there is no such file.", place=path)
     root, problems = load_yaml(path, data)
     reader, known = NodeReader(path, problems), {one.key: one for one in collected.all()}
     if root is None and not problems:
-        raise UsageProblem("holds no answers.", place=path, hint="Write a line for each: purpose: It converts maps.")
+        raise UsageProblem(
+            "holds no answers.",
+            place=path,
+            hint="Write a line for each: purpose: It converts maps.",
+        )
     found = reader.keys(root, tuple(known)) if root is not None and not problems else {}
     answers = {
         key: reader.text(node, f'"{key}"')
         for key, (_, node) in found.items()
-        if not isinstance(node, TextNode) or node.value.strip()  # an empty answer is a question skipped
+        if not isinstance(node, TextNode)
+        or node.value.strip()  # an empty answer is a question skipped
     }
     if problems or not isinstance(root, MapNode):
         raise Problems(problems)

@@ -1,5 +1,5 @@
-"""The commands that every kind has, made from its fields: new, list, show, search, edit, delete, history, and its
-changes of status.
+"""The commands that every kind has, made from its fields: new, list, show, search, edit, delete,
+history, and its changes of status.
 """
 
 from __future__ import annotations
@@ -70,27 +70,39 @@ def command_of(kind: Kind, name: str) -> click.Command:
         return _verb(kind, verb)
 
     standard = {
-        "new": _new, "edit": _edit, "list": _list, "show": _show, "search": _search, "history": _history,
+        "new": _new,
+        "edit": _edit,
+        "list": _list,
+        "show": _show,
+        "search": _search,
+        "history": _history,
         "delete": _delete,
-    }  # fmt: skip
+    }
     return standard[name](kind)
 
 
 def _option(field: Field) -> Callable[..., Any]:
     """`--violation-symptoms`; a field of several values may be given several times."""
     name = "--tag" if field.name == "tags" else f"--{field.name.replace('_', '-')}"
-    help_text = field.description + (f" One of: {', '.join(field.choices)}." if field.choices else "")
+    help_text = field.description + (
+        f" One of: {', '.join(field.choices)}." if field.choices else ""
+    )
     if field.type in ("map", "lines", "words", "ids"):
         shape = "KEY=TEXT" if field.type == "map" else "TEXT"
-        return click.option(name, field.name, multiple=True, metavar=shape, help=f"{help_text} May be repeated.")
+        return click.option(
+            name, field.name, multiple=True, metavar=shape, help=f"{help_text} May be repeated."
+        )
     # no click.Choice: it refuses other spellings, which `records.validate` reads
     if field.type == "choice" and len(field.choices) < 5:
-        return click.option(name, field.name, help=field.description, metavar=f"[{'|'.join(field.choices)}]")
+        return click.option(
+            name, field.name, help=field.description, metavar=f"[{'|'.join(field.choices)}]"
+        )
     return click.option(name, field.name, help=help_text, type=_TYPES.get(field.type))
 
 
 def _options(kind: Kind, command: Callable[..., Any]) -> Callable[..., Any]:
-    # reversed: decorators apply from the inside out, and click lists the option that was applied last first
+    # reversed: decorators apply from the inside out, and click lists the option that was applied
+    # last first
     for field in reversed(kind.all_fields):
         if field.name not in (*_SET_BY_VERBS, "title") and not field.internal:
             command = _option(field)(command)
@@ -124,37 +136,55 @@ def _new(kind: Kind) -> click.Command:
     )
     @click.option("--body", default="", help="Markdown that belongs in no field.", hidden=True)
     @click.option("--edit", is_flag=True, help="Write it in your editor.")
-    @click.option("--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True)
+    @click.option(
+        "--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True
+    )
     def new(title: str | None, title_option: str | None, **options: Any) -> None:
         make_record(kind, _given_fields(kind, {**options, "title": title or title_option}), options)
 
-    made = click.option("--title", "title_option", help="What it is, in one line; or give it as TITLE.")(
-        _options(kind, new)
-    )
+    made = click.option(
+        "--title", "title_option", help="What it is, in one line; or give it as TITLE."
+    )(_options(kind, new))
     if "superseded" in kind.statuses:
         help_text = f"The {kind.name} whose place it takes, once it is accepted. May be repeated."
         made = click.option("--supersedes", multiple=True, metavar="ID", help=help_text)(made)
-    if "agent" not in kind.by_name:  # else it is a field, and whoever names an agent there is taken at his word
-        flag = click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
+    if (
+        "agent" not in kind.by_name
+    ):  # else it is a field, and whoever names an agent there is taken at his word
+        flag = click.option(
+            "--agent", is_flag=True, help="An agent makes it: it waits for a person."
+        )
         made = flag(made)
     # click's help is the docstring, and an f-string in its place is none
     made.__doc__ = f"Make {_with_article(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
-    more = " --edit" if any(field.required and field.name != "title" for field in kind.all_fields) else ""
-    return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"{more}')(made)
+    more = (
+        " --edit"
+        if any(field.required and field.name != "title" for field in kind.all_fields)
+        else ""
+    )
+    return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"{more}')(
+        made
+    )
 
 
 def _edit(kind: Kind) -> click.Command:
 
     @click.argument("id")
     @click.option("--title", "title", help="What it is, in one line.")
-    @click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
+    @click.option(
+        "--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated."
+    )
     @format_option()
     def edit(id: str, clear: tuple[str, ...], shape: str, **options: Any) -> None:
         _edit_record(kind, id, _given_fields(kind, options), clear, shape)
 
     made = _options(kind, edit)
-    made.__doc__ = f"Change fields of {_with_article(kind.name)}; without any, its file opens in your editor."
-    return click.command("edit", epilog=f"Example: kl {kind.name} edit {kind.prefix}-0001 --tag speed")(made)
+    made.__doc__ = (
+        f"Change fields of {_with_article(kind.name)}; without any, its file opens in your editor."
+    )
+    return click.command(
+        "edit", epilog=f"Example: kl {kind.name} edit {kind.prefix}-0001 --tag speed"
+    )(made)
 
 
 def _verb(kind: Kind, verb: Verb) -> click.Command:
@@ -168,11 +198,16 @@ def _verb(kind: Kind, verb: Verb) -> click.Command:
     for name in reversed(verb.needs):
         made = _option(kind.by_name[name])(made)
     made.__doc__ = verb.description
-    return click.command(verb.name, epilog=f"Example: kl {kind.name} {verb.name} {kind.prefix}-0001")(made)
+    return click.command(
+        verb.name, epilog=f"Example: kl {kind.name} {verb.name} {kind.prefix}-0001"
+    )(made)
 
 
 def _example(kind: Kind) -> str:
-    return next((field.example for field in kind.all_fields if field.name == "title" and field.example), "In one line")
+    return next(
+        (field.example for field in kind.all_fields if field.name == "title" and field.example),
+        "In one line",
+    )
 
 
 def _with_options(found: Problems, *, editor: bool) -> Problems:
@@ -181,8 +216,14 @@ def _with_options(found: Problems, *, editor: bool) -> Problems:
     `editor`: the command has `--edit` too.
     """
     command = click.get_current_context().command
-    named = {one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)}
-    named |= {one.name: one.human_readable_name for one in command.params if isinstance(one, click.Argument)}
+    named = {
+        one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)
+    }
+    named |= {
+        one.name: one.human_readable_name
+        for one in command.params
+        if isinstance(one, click.Argument)
+    }
     problems = []
     for one in found.problems:
         missing = re.fullmatch(r'"(\w+)" is missing\.', one.message)
@@ -203,7 +244,9 @@ def make_record(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> Non
     if options.get("edit"):
         raw, options["body"] = _fields_from_editor(kind, raw)
     try:
-        record = create_record(ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by)
+        record = create_record(
+            ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by
+        )
     except Problems as found:
         raise _with_options(found, editor="edit" in options) from None
     print_record(ws, record, options.get("shape") or "text")
@@ -213,7 +256,9 @@ def make_record(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> Non
 
 
 def sign_record(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
-    """Marks what an agent makes as an agent's; returns who it is, for the record's history: empty for a person."""
+    """Marks what an agent makes as an agent's; returns who it is, for the record's history: empty
+    for a person.
+    """
     name = agent_of(ws.environ)
     _refuse_human_authority(name, raw)
     if (agent or name) and "authority" not in raw:
@@ -224,11 +269,17 @@ def sign_record(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> s
 def _refuse_human_authority(name: str | None, raw: dict[str, Any]) -> None:
     """UsageProblem for an agent that claims a person's authority."""
     if name and str(raw.get("authority", "")).strip().lower() == "human":
-        raise UsageProblem(f"human is for people, and this is {name}.", place="--authority", hint="Leave it out.")
+        raise UsageProblem(
+            f"human is for people, and this is {name}.", place="--authority", hint="Leave it out."
+        )
 
 
-def _edit_record(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
-    """Changes fields; without any opens the file in the editor. What an agent changes of a directive waits."""
+def _edit_record(
+    kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text"
+) -> None:
+    """Changes fields; without any opens the file in the editor. What an agent changes of a
+    directive waits.
+    """
     from kl_hooks.evidence.provenance import agent
     from kl_hooks.records.write import change_record
 
@@ -243,14 +294,18 @@ def _edit_record(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequen
     if not changes:
         if name:
             hint = f"Give fields: see kl {kind.name} edit --help"
-            raise UsageProblem(f"an agent ({name}) can't open an editor.", place=record.id, hint=hint)
+            raise UsageProblem(
+                f"an agent ({name}) can't open an editor.", place=record.id, hint=hint
+            )
         _open_in_editor(ws, record)
         return
     record = change_record(ws, record, changes)
     print_record(ws, record, shape)
 
 
-def _change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape: str = "text") -> None:
+def _change_status(
+    kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape: str = "text"
+) -> None:
     """Takes a record through a verb. UsageProblem where only a person may, and an agent asks.
 
     `accept` and `reject` are for changes that are proposed, too.
@@ -260,7 +315,8 @@ def _change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any],
 
     ws = workspace()
     record = get_record(ws, identifier, kind.name)
-    # a verb that changes this record's status decides about the record, not about a change that somebody proposed
+    # a verb that changes this record's status decides about the record, not about a change that
+    # somebody proposed
     is_idle = record.status == verb.to or bool(verb.of and record.status not in verb.of)
     decides = verb.to == REJECTED or (verb.to in kind.live and is_idle)
     decides = decides and verb.person and record.status != kind.proposal
@@ -295,24 +351,33 @@ def _open_in_editor(ws: Workspace, record: Record) -> None:
 def _require_editor(command: str) -> None:
     """UsageProblem where nobody would see the editor: no terminal, and none named for this call."""
     environ = workspace().environ
-    # where click.edit() looks; without either it starts an editor of its own choice, which waits for nobody
+    # where click.edit() looks; without either it starts an editor of its own choice, which waits
+    # for nobody
     named = environ.get("VISUAL") or environ.get("EDITOR")
     if not named and not (sys.stdin is not None and sys.stdin.isatty()):
-        raise UsageProblem("there is no terminal for an editor.", place=command, hint="Give fields: see --help")
+        raise UsageProblem(
+            "there is no terminal for an editor.", place=command, hint="Give fields: see --help"
+        )
 
 
 def _fields_from_editor(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """What a person wrote into the form of the kind. UsageProblem where the editor was closed as it was opened."""
+    """What a person wrote into the form of the kind. UsageProblem where the editor was closed as it
+    was opened.
+    """
     from kl_hooks.records.document import read_document, template
 
     _require_editor(f"kl {kind.name} new")
     text = click.edit(template(kind, raw), extension=".md")
     if text is None:
-        raise UsageProblem("nothing was changed in the editor, so nothing was made.", place=f"kl {kind.name} new")
+        raise UsageProblem(
+            "nothing was changed in the editor, so nothing was made.", place=f"kl {kind.name} new"
+        )
     while True:
         found = read_document(kind, f"{kind.prefix}-0000.md", text.encode("utf-8", "replace"))
         if found.record is not None:
-            return dict(found.record.values), found.record.body if not any(f.section for f in kind.fields) else ""
+            return dict(found.record.values), (
+                found.record.body if not any(f.section for f in kind.fields) else ""
+            )
         for problem in found.problems:
             warn(str(problem))
         if not click.confirm("edit it again?", default=True, err=True):
@@ -322,9 +387,13 @@ def _fields_from_editor(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any]
 
 
 _FIRST_CALLS: Final[Mapping[str, str]] = {
-    "memory": 'add "…"', "outcome": 'capture "…" --success', "failure": 'record "…"',
-    "turn": 'add --feature FEAT-0001 --summary "…"', "objective": 'create --title "…" --tasks "A,B"', "task": 'new "…"',
-}  # fmt: skip
+    "memory": 'add "…"',
+    "outcome": 'capture "…" --success',
+    "failure": 'record "…"',
+    "turn": 'add --feature FEAT-0001 --summary "…"',
+    "objective": 'create --title "…" --tasks "A,B"',
+    "task": 'new "…"',
+}
 """Kind → the call that most people begin with, as it can be typed, where it is not `new --edit`."""
 
 
@@ -351,21 +420,37 @@ def _list(kind: Kind) -> click.Command:
 
     @click.command("list", epilog=f"Example: kl {kind.name} list --status {kind.statuses[0]}")
     @click.option(
-        "--status", "statuses", multiple=True, type=click.Choice(kind.statuses), help="Only these; may be repeated."
+        "--status",
+        "statuses",
+        multiple=True,
+        type=click.Choice(kind.statuses),
+        help="Only these; may be repeated.",
     )
     @click.option("--tag", default="", help="Only those with this tag.")
     @about_option()
-    @click.option("--authority", type=click.Choice(["human", "agent", "auto"]), help="Only those of this authority.")
+    @click.option(
+        "--authority",
+        type=click.Choice(["human", "agent", "auto"]),
+        help="Only those of this authority.",
+    )
     @click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
     @top_option(50)
     @format_option()
     @_topic_option(kind)
     def list_(
-        statuses: tuple[str, ...], tag: str, about: str, authority: str | None, everything: bool, limit: int,
-        shape: str, topic: str = "",
-    ) -> None:  # fmt: skip
+        statuses: tuple[str, ...],
+        tag: str,
+        about: str,
+        authority: str | None,
+        everything: bool,
+        limit: int,
+        shape: str,
+        topic: str = "",
+    ) -> None:
         ws = workspace()
-        wanted = RecordFilter((kind.name,), statuses, tag, about, authority or "", everything, everything)
+        wanted = RecordFilter(
+            (kind.name,), statuses, tag, about, authority or "", everything, everything
+        )
         if topic:
             some = _with_topic(kind, list_records(ws, wanted), topic)
             found, total = some[:limit], len(some)
@@ -376,7 +461,10 @@ def _list(kind: Kind) -> click.Command:
                 else list_and_count(ws, wanted, limit)
             )
         warn_of_index_problems()
-        first = f"no {kind.plural} yet. Make one: kl {kind.name} {_FIRST_CALLS.get(kind.name, 'new --edit')}"
+        first = (
+            f"no {kind.plural} yet. Make one: kl {kind.name}"
+            f" {_FIRST_CALLS.get(kind.name, 'new --edit')}"
+        )
         none = first if wanted == RecordFilter((kind.name,)) else f"no {kind.name} fits."
         if not ws.initialized:  # what it advises would be refused with this
             none = f"{ws.root}: kl is not set up here. Set it up with: kl init"
@@ -393,7 +481,11 @@ def _search(kind: Kind) -> click.Command:
     @click.command("search", epilog=f"Example: kl {kind.name} search parser --top 5")
     @click.argument("words", nargs=-1, required=True)
     @click.option(
-        "--status", "statuses", multiple=True, type=click.Choice(kind.statuses), help="Only these; may be repeated."
+        "--status",
+        "statuses",
+        multiple=True,
+        type=click.Choice(kind.statuses),
+        help="Only these; may be repeated.",
     )
     @click.option("--tag", default="", help="Only those with this tag.")
     @about_option()
@@ -402,9 +494,15 @@ def _search(kind: Kind) -> click.Command:
     @format_option()
     @_topic_option(kind)
     def search_(
-        words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, everything: bool, limit: int,
-        shape: str, topic: str = "",
-    ) -> None:  # fmt: skip
+        words: tuple[str, ...],
+        statuses: tuple[str, ...],
+        tag: str,
+        about: str,
+        everything: bool,
+        limit: int,
+        shape: str,
+        topic: str = "",
+    ) -> None:
         ws = workspace()
         wanted = RecordFilter((kind.name,), statuses, tag, about, archived=True, expired=everything)
         # the topic is looked at after the search, so a limit before it would drop matches
@@ -436,9 +534,15 @@ def _show(kind: Kind) -> click.Command:
         warn_of_index_problems()
         lines = [*record_lines(ws, record, line)]
         for one in _proposed_successors(ws, record):
-            lines.append(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
+            lines.append(
+                f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}"
+            )
         lines += [f"\nIt is outdated: {why}."] if why else []
-        print_answer(shape, record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why}, lines)
+        print_answer(
+            shape,
+            record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why},
+            lines,
+        )
 
     show.help = f"One {kind.name}, whole: its text, its status, what took its place."
     return show
@@ -458,9 +562,18 @@ def _history(kind: Kind) -> click.Command:
         plain = [{"version": v.name, "at": v.at, "how": v.how, "values": v.values} for v in found]
         rows = [f"{one.name:<10}  {one.at[:19]}  {one.how}" for one in found]
         none = "nothing to show: it was never changed, and is not committed yet."
-        print_list(shape, {"schema": "kl.record.history/2", "id": id, "versions": plain}, rows, len(rows), none)
+        print_list(
+            shape,
+            {"schema": "kl.record.history/2", "id": id, "versions": plain},
+            rows,
+            len(rows),
+            none,
+        )
 
-    history.help = f"Earlier versions of {_with_article(kind.name)}: commits of its file, and before it was one."
+    history.help = (
+        f"Earlier versions of {_with_article(kind.name)}: commits of its file, and before it was"
+        " one."
+    )
     return history
 
 
@@ -483,12 +596,19 @@ def _delete(kind: Kind) -> click.Command:
         delete_record(ws, record)
         print_deleted(record, shape)
 
-    delete_.help = f"Take {_with_article(kind.name)} away. Its id is never used again; a file stays in git's history."
+    delete_.help = (
+        f"Take {_with_article(kind.name)} away. Its id is never used again; a file stays in git's"
+        " history."
+    )
     return delete_
 
 
-def _current_records(ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int) -> tuple[list[Record], int]:
-    """As `list_and_count`, of a kind whose records may be stale by now: that is computed, so all are looked at."""
+def _current_records(
+    ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int
+) -> tuple[list[Record], int]:
+    """As `list_and_count`, of a kind whose records may be stale by now: that is computed, so all
+    are looked at.
+    """
     from kl_hooks.records.liveness import with_stale_status
 
     all_ = with_stale_status(ws, list_records(ws, replace(wanted, statuses=())))

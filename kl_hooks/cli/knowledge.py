@@ -109,13 +109,22 @@ def knowledge() -> None:
 
 
 _topic_option = topic_option(
-    "Only of this topic (stack, workflow …), or of this group of older layouts (failure_patterns …)."
+    "Only of this topic (stack, workflow …), or of this group of older layouts"
+    " (failure_patterns …)."
 )
 
 
 @click.command("list", epilog="Example: kl knowledge list --about src/names.py")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind; may be repeated.")
-@click.option("--status", "statuses", multiple=True, metavar="STATUS", help="Only in this status; may be repeated.")
+@click.option(
+    "--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind; may be repeated."
+)
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    metavar="STATUS",
+    help="Only in this status; may be repeated.",
+)
 @click.option("--tag", default="", help="Only those with this tag.")
 @about_option()
 @_topic_option
@@ -123,9 +132,15 @@ _topic_option = topic_option(
 @top_option(50)
 @format_option()
 def list_(
-    kinds: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, topic: str, everything: bool, limit: int,
+    kinds: tuple[str, ...],
+    statuses: tuple[str, ...],
+    tag: str,
+    about: str,
+    topic: str,
+    everything: bool,
+    limit: int,
     shape: str,
-) -> None:  # fmt: skip
+) -> None:
     """Records of every kind."""
     from kl_hooks.records.liveness import with_stale_status
     from kl_hooks.records.query import Selection
@@ -133,7 +148,9 @@ def list_(
     ws = workspace()
     _refuse_unknown_kinds(kinds)
     meant = Selection(ws.kinds, topic) if topic else None
-    wanted = RecordFilter(kinds or (meant.kinds if meant else ()), statuses, tag, about, "", everything, everything)
+    wanted = RecordFilter(
+        kinds or (meant.kinds if meant else ()), statuses, tag, about, "", everything, everything
+    )
     if meant is None:
         found, total = list_and_count(ws, wanted, limit)
     else:
@@ -148,7 +165,13 @@ def list_(
     begin = "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
     none = "nothing of that is known." if kinds or statuses or tag or about or topic else begin
     rows = record_rows(ws, found, of_kind=True)
-    print_list(shape, {"schema": "kl.knowledge.list/1", "records": plain, "total": total}, rows, total, none)
+    print_list(
+        shape,
+        {"schema": "kl.knowledge.list/1", "records": plain, "total": total},
+        rows,
+        total,
+        none,
+    )
 
 
 def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
@@ -159,7 +182,9 @@ def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
     for name in kinds:
         if name not in known:
             hint = suggest_spelling(name, known) or f"There are: {', '.join(known)}."
-            raise click.UsageError(f"--kind {one_line(name, 60)}: there is no kind of this name. {hint}")
+            raise click.UsageError(
+                f"--kind {one_line(name, 60)}: there is no kind of this name. {hint}"
+            )
 
 
 @click.command(epilog="Example: kl knowledge show FEAT-AUTH-12")
@@ -176,11 +201,23 @@ def show(id: str, shape: str) -> None:
     print_answer(shape, plain, record_lines(ws, record, line))
 
 
-_OF_SEARCH = ("mode", "collections", "fusion", "rerank", "freshness", "rounds", "hops", "budget", "explain")
+_OF_SEARCH = (
+    "mode",
+    "collections",
+    "fusion",
+    "rerank",
+    "freshness",
+    "rounds",
+    "hops",
+    "budget",
+    "explain",
+)
 
 
 class _SearchCommand(click.Command):
-    """With the options of `kl search`, which are imported when this command is called and no other."""
+    """With the options of `kl search`, which are imported when this command is called and no
+    other.
+    """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         from kl_hooks.cli.document import search as whole
@@ -190,7 +227,9 @@ class _SearchCommand(click.Command):
 
 def _search_whole(ctx: click.Context, selects: object, **options: Any) -> None:
     if selects:
-        raise click.UsageError("--topic and --all select records; `kl search` and its options have neither.")
+        raise click.UsageError(
+            "--topic and --all select records; `kl search` and its options have neither."
+        )
     from kl_hooks.cli.document import search as whole
 
     ctx.invoke(whole, **options)
@@ -198,25 +237,42 @@ def _search_whole(ctx: click.Context, selects: object, **options: Any) -> None:
 
 @click.command(cls=_SearchCommand, epilog="Example: kl knowledge search utf-8 names")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind, or `page`; may be repeated.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Only of this kind, or `page`; may be repeated.",
+)
 @_topic_option
 @not_in_force_option()
 @top_option(20, 1000)
 @format_option()
 def search(
-    words: tuple[str, ...], kinds: tuple[str, ...], topic: str, everything: bool, limit: int,
-    shape: str, **options: Any,
-) -> None:  # fmt: skip
-    """Search records in force, claims, and the pages of the docs folder for any of the WORDS, best first.
+    words: tuple[str, ...],
+    kinds: tuple[str, ...],
+    topic: str,
+    everything: bool,
+    limit: int,
+    shape: str,
+    **options: Any,
+) -> None:
+    """Search records in force, claims, and the pages of the docs folder for any of the WORDS, best
+    first.
 
-    A page is found by its sections: each hit names the heading and its line. With --topic only records are searched.
+    A page is found by its sections: each hit names the heading and its line. With --topic only
+    records are searched.
 
-    With an option of `kl search`, such as --mode or --explain, it is `kl search`: the same list of documents, records
-    and code, and --kind as it has it.
+    With an option of `kl search`, such as --mode or --explain, it is `kl search`: the same list of
+    documents, records and code, and --kind as it has it.
     """
     ctx = click.get_current_context()
-    if any(ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in options):
-        _search_whole(ctx, topic or everything, query=words, kinds=kinds, top_k=limit, shape=shape, **options)
+    if any(
+        ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in options
+    ):
+        _search_whole(
+            ctx, topic or everything, query=words, kinds=kinds, top_k=limit, shape=shape, **options
+        )
         return
     from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.proof.claims import search_claims
@@ -228,7 +284,9 @@ def search(
     ws = workspace()
     _refuse_unknown_kinds(tuple(kind for kind in kinds if kind != PAGE_KIND))
     meant = Selection(ws.kinds, topic) if topic else None
-    wanted = RecordFilter(kinds or (meant.kinds if meant else ()), archived=True, expired=everything)
+    wanted = RecordFilter(
+        kinds or (meant.kinds if meant else ()), archived=True, expired=everything
+    )
     # the topic is looked at after the search, so a limit before it would drop matches
     found, total, omitted = search_all(ws, words, wanted, NO_LIMIT if meant else limit)
     if meant is not None:
@@ -237,11 +295,14 @@ def search(
     # a claim is of no kind and has no topic
     claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
     with agent_access(ws) as may:
-        records = may.records(with_stale_status(ws, [one for one in found if isinstance(one, Record)]))
+        records = may.records(
+            with_stale_status(ws, [one for one in found if isinstance(one, Record)])
+        )
         pages = [
-            one for one in found
+            one
+            for one in found
             if not isinstance(one, Record) and may.shows_node(one.hit.id, PAGE_KIND, one.hit.path)
-        ]  # fmt: skip
+        ]
         claims = [one for one in claims if may.shows_claim(one)]
     shown = {*(one.id for one in records), *(one.hit.id for one in pages)}
     total -= len(found) - len(shown)
@@ -251,16 +312,27 @@ def search(
     names = (one.id if isinstance(one, Record) else one.hit.id for one in found)
     order = [one for one in names if one in shown]
     plain = {
-        "schema": "kl.knowledge.search/1", "records": [record_to_dict(ws, record, whole=False) for record in records],
-        "pages": [section_to_dict(one, words) for one in pages], "order": order, "total": total,
-        "not_in_force": omitted, "claims": [claim_to_dict(one) for one in claims], "claims_total": matching,
-    }  # fmt: skip
-    lines = dict(zip((one.id for one in records), record_rows(ws, records, of_kind=True), strict=True))
+        "schema": "kl.knowledge.search/1",
+        "records": [record_to_dict(ws, record, whole=False) for record in records],
+        "pages": [section_to_dict(one, words) for one in pages],
+        "order": order,
+        "total": total,
+        "not_in_force": omitted,
+        "claims": [claim_to_dict(one) for one in claims],
+        "claims_total": matching,
+    }
+    lines = dict(
+        zip((one.id for one in records), record_rows(ws, records, of_kind=True), strict=True)
+    )
     wide = max((len(one.kind) for one in records), default=0)
     for one in pages:
-        lines[one.hit.id] = f"{PAGE_KIND:<{wide}}  {one.hit.path}:{one.hit.line}  {one_line(one.hit.title, 120)}"
+        lines[one.hit.id] = (
+            f"{PAGE_KIND:<{wide}}  {one.hit.path}:{one.hit.line}  {one_line(one.hit.title, 120)}"
+        )
     rows = [lines[identifier] for identifier in order]
-    rows += [f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}" for claim in claims]
+    rows += [
+        f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}" for claim in claims
+    ]
     print_list(shape, plain, rows, total + matching, f"no matches for: {one_line(' '.join(words))}")
 
 
@@ -275,7 +347,8 @@ def status(shape: str) -> None:
     warn_of_index_problems()
     warn_of_unreadable_records(ws)
     lines = [
-        f"{kind:<10} {sum(some.values()):>5}   {_numbers(dict(sorted(some.items())))}" for kind, some in counts.items()
+        f"{kind:<10} {sum(some.values()):>5}   {_numbers(dict(sorted(some.items())))}"
+        for kind, some in counts.items()
     ]
     lines += [f"waiting for a person: {line}" for line in waiting_lines(ws, numbers)]
     none = 'nothing is known yet. Begin with: kl decision new --edit, or kl memory add "…"'
@@ -289,7 +362,8 @@ _USES = ("injected", "opened", "reinforced", "outcome")
 @click.command(epilog="Example: kl knowledge stats --format json")
 @format_option()
 def stats(shape: str) -> None:
-    """Show how much is known: records by kind, status, topic and authority, seeded ones, and how often they were used.
+    """Show how much is known: records by kind, status, topic and authority, seeded ones, and how
+    often they were used.
 
     Expired and archived records are counted apart.
     """
@@ -307,25 +381,34 @@ def stats(shape: str) -> None:
     for name, kind in ws.kinds.items():
         some = [one for one in records if one.kind == name]
         field = topic_field(kind)
-        topics = Counter(one.text(field.name) or "none" for one in some) if field else Counter[str]()
+        topics = (
+            Counter(one.text(field.name) or "none" for one in some) if field else Counter[str]()
+        )
         if some:
             kinds[name] = {
-                "records": len(some), "files": sum(bool(one.path) for one in some),
-                "archived": sum(one.archived for one in some), "expired": sum(is_expired(ws, one) for one in some),
+                "records": len(some),
+                "files": sum(bool(one.path) for one in some),
+                "archived": sum(one.archived for one in some),
+                "expired": sum(is_expired(ws, one) for one in some),
                 "seeded": sum(bool(one.text("entity_id")) for one in some),
                 "statuses": dict(sorted(Counter(one.status for one in some).items())),
                 "authorities": dict(sorted(Counter(one.authority for one in some).items())),
                 "topics": dict(sorted(topics.items())),
-            }  # fmt: skip
+            }
     uses = {name: used[name] for name in _USES}
     lines = []
     for name, row in kinds.items():
-        lines.append(f"{name:<10} {row['records']:>5}   {_numbers(row['statuses'])}; {_numbers(row['authorities'])}")
+        lines.append(
+            f"{name:<10} {row['records']:>5}   {_numbers(row['statuses'])};"
+            f" {_numbers(row['authorities'])}"
+        )
         more = {key: row[key] for key in ("files", "archived", "expired", "seeded") if row[key]}
         lines += [f"{'':<18} {_numbers(line)}" for line in (more, row["topics"]) if line]
     lines.append(f"{counted(len(records), 'record')}; {_numbers(uses)}.")
     print_answer(
-        shape, {"schema": "kl.knowledge.stats/1", "records": len(records), "kinds": kinds, "uses": uses}, lines
+        shape,
+        {"schema": "kl.knowledge.stats/1", "records": len(records), "kinds": kinds, "uses": uses},
+        lines,
     )
 
 
@@ -334,7 +417,12 @@ def _numbers(counts: dict[str, int]) -> str:
 
 
 def _print_places(
-    page: Page, verb: str, places: Sequence[PageLine], shape: str, none: str, limit: int | None = None
+    page: Page,
+    verb: str,
+    places: Sequence[PageLine],
+    shape: str,
+    none: str,
+    limit: int | None = None,
 ) -> None:
     """Print the first `limit` places (None: all), a line each, or as `kl.knowledge.VERB/1`."""
     from kl_hooks.records.page_search import page_line_to_dict, page_to_dict
@@ -344,7 +432,12 @@ def _print_places(
         places = [one for one in places if may.shows_node(one.page.node, PAGE_KIND, one.page.path)]
     warn_of_index_problems()
     rows = [page_line_to_dict(one) for one in places[:limit]]
-    plain = {"schema": f"kl.knowledge.{verb}/1", "page": page_to_dict(page), verb: rows, "total": len(places)}
+    plain = {
+        "schema": f"kl.knowledge.{verb}/1",
+        "page": page_to_dict(page),
+        verb: rows,
+        "total": len(places),
+    }
     print_list(shape, plain, map(_place_line, places[:limit]), len(places), none)
 
 
@@ -358,10 +451,11 @@ def _place_line(one: PageLine) -> str:
 @click.argument("page", metavar="ID|FILE")
 @format_option()
 def links(page: str, shape: str) -> None:
-    """List the links of a page, broken ones too: [[wikilinks]], and Markdown links to files of the repository.
+    """List the links of a page, broken ones too: [[wikilinks]], and Markdown links to files of the
+    repository.
 
-    A page is an authored file, a Markdown or reStructuredText file of the docs folder, or any other document, such as
-    a README or an added one.
+    A page is an authored file, a Markdown or reStructuredText file of the docs folder, or any other
+    document, such as a README or an added one.
     """
     from kl_hooks.documents.pages import document_pages, document_text
     from kl_hooks.records.page_search import get_page, outgoing_links, page_to_dict
@@ -370,7 +464,9 @@ def links(page: str, shape: str) -> None:
     with agent_access(ws) as may:
         documents = document_pages(ws, may)
     found = get_page(ws, page, lambda: documents)
-    leads = outgoing_links(ws, found, document_text(ws, found) if found in documents else None, documents)
+    leads = outgoing_links(
+        ws, found, document_text(ws, found) if found in documents else None, documents
+    )
     warn_of_index_problems()
     rows = []
     for one in leads:
@@ -379,7 +475,11 @@ def links(page: str, shape: str) -> None:
             where = f"may mean {', '.join(one.several)}"
         target = f"[[{one.target}]]" if one.how == "wikilink" else f"({one.target})"
         rows.append(f"{found.path}:{one.line}  {target}  {where}")
-    plain = {"schema": "kl.knowledge.links/1", "page": page_to_dict(found), "links": [asdict(one) for one in leads]}
+    plain = {
+        "schema": "kl.knowledge.links/1",
+        "page": page_to_dict(found),
+        "links": [asdict(one) for one in leads],
+    }
     print_list(shape, plain, rows, len(rows), "it links to nothing.")
 
 
@@ -388,7 +488,9 @@ def links(page: str, shape: str) -> None:
 @top_option(200, 1000)
 @format_option()
 def backlinks(page: str, limit: int, shape: str) -> None:
-    """List the places that link to a page, with their line: of pages, and of other documents, such as a README."""
+    """List the places that link to a page, with their line: of pages, and of other documents, such
+    as a README.
+    """
     from kl_hooks.documents.pages import add_linking_documents, document_pages
     from kl_hooks.records.page_search import backlinks as ask
     from kl_hooks.records.page_search import get_page
@@ -405,7 +507,8 @@ def backlinks(page: str, limit: int, shape: str) -> None:
 @top_option(20, 1000)
 @format_option()
 def mentions(page: str, limit: int, shape: str) -> None:
-    """List the pages that name the title or ID of a page and do not link to it; the one changed last first.
+    """List the pages that name the title or ID of a page and do not link to it; the one changed
+    last first.
 
     Other documents, such as a README, come after pages.
     """
@@ -424,15 +527,19 @@ def mentions(page: str, limit: int, shape: str) -> None:
 @click.argument("page", metavar="ID|FILE")
 @top_option(10, 50)
 @click.option(
-    "--least", type=click.IntRange(1, 100), default=25, show_default=True, metavar="PERCENT",
+    "--least",
+    type=click.IntRange(1, 100),
+    default=25,
+    show_default=True,
+    metavar="PERCENT",
     help="Relevance threshold: less similar pages are omitted.",
-)  # fmt: skip
+)
 @format_option()
 def related(page: str, limit: int, least: int, shape: str) -> None:
     """List the pages most similar to a page, with the similarity in percent.
 
-    By their words, and by their meaning where an embedder is installed: the greater of both. The line is that of the
-    section that is most similar.
+    By their words, and by their meaning where an embedder is installed: the greater of both. The
+    line is that of the section that is most similar.
     """
     from kl_hooks.documents.meaning import add_pages_near
     from kl_hooks.documents.pages import document_pages
@@ -453,22 +560,37 @@ def related(page: str, limit: int, least: int, shape: str) -> None:
 @click.option("--staged", is_flag=True, help="Judge what is staged, not what is on disk.")
 @format_option()
 def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
-    """Check that authored files are valid, ids belong to one file each, and links and chains lead somewhere.
+    """Check that authored files are valid, ids belong to one file each, and links and chains lead
+    somewhere.
 
-    All files are read; findings are shown for FILES alone, if any are named. Exit 1: findings; 2: a file that can't be
-    read.
+    All files are read; findings are shown for FILES alone, if any are named. Exit 1: findings; 2: a
+    file that can't be read.
     """
     from kl_hooks.records.knowledge_check import check_knowledge as run
 
     ws = workspace()
     broken_kinds_are_shown()
     found = run(ws, [path_from_root(ws.root, one) for one in files], staged=staged)
-    problems = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
-    plain = {"schema": "kl.knowledge.check/1", "files": found.files, "links": found.links, "staged": staged, **problems}
+    problems = {
+        name: [one._asdict() for one in getattr(found, name)]
+        for name in ("findings", "unread", "remarks")
+    }
+    plain = {
+        "schema": "kl.knowledge.check/1",
+        "files": found.files,
+        "links": found.links,
+        "staged": staged,
+        **problems,
+    }
     lines = [str(problem) for problem in (*found.unread, *found.findings)]
     checked = f"{counted(found.files, 'file')}, {counted(found.links, 'link')}"
     print_answer(
-        shape, plain, [*lines, f"{counted(len(lines), 'finding')} in {checked}." if lines else f"clean: {checked}."]
+        shape,
+        plain,
+        [
+            *lines,
+            f"{counted(len(lines), 'finding')} in {checked}." if lines else f"clean: {checked}.",
+        ],
     )
     for problem in found.remarks if shape == "text" else ():
         warn(str(problem))
@@ -485,9 +607,10 @@ def proposals(shape: str) -> None:
     records, changes = _proposed_records(ws), pending_proposals(ws)
     warn_of_index_problems()
     plain = {
-        "schema": "kl.knowledge.proposals/1", "records": [record_to_dict(ws, one, whole=False) for one in records],
+        "schema": "kl.knowledge.proposals/1",
+        "records": [record_to_dict(ws, one, whole=False) for one in records],
         "changes": [one.to_dict() for one in changes],
-    }  # fmt: skip
+    }
     rows = [f"{one.id}  {one.status} {one.kind}  {one_line(one.title, 120)}" for one in records]
     rows += [f"{change.record}  {change.line()}" for change in changes]
     print_list(shape, plain, rows, len(rows), "nothing waits for a person.")
@@ -496,13 +619,21 @@ def proposals(shape: str) -> None:
 
 
 def _proposed_records(ws: Workspace) -> list[Record]:
-    """Return the records in the status that waits for a person, but memories, which have a review of their own."""
+    """Return the records in the status that waits for a person, but memories, which have a review
+    of their own.
+    """
     some = [kind for kind in ws.kinds.values() if kind.proposal and kind.name != "memory"]
-    return [one for kind in some for one in list_records(ws, RecordFilter((kind.name,), (kind.proposal,)))]
+    return [
+        one
+        for kind in some
+        for one in list_records(ws, RecordFilter((kind.name,), (kind.proposal,)))
+    ]
 
 
 def _decide_proposal(identifier: str, word: str, shape: str) -> None:
-    """Accept or reject what is proposed under an ID: a record of any kind, or changes of one. For people."""
+    """Accept or reject what is proposed under an ID: a record of any kind, or changes of one. For
+    people.
+    """
     from kl_hooks.records.permissions import agent_author
 
     ws = workspace()
@@ -511,7 +642,9 @@ def _decide_proposal(identifier: str, word: str, shape: str) -> None:
     if who := agent_author(ws, ""):
         hint = f"Ask a person to run: kl knowledge {word} {record.id}"
         raise UsageProblem(
-            f"{word} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint
+            f"{word} is for people, and this is {who.removeprefix('agent:')}.",
+            place=record.id,
+            hint=hint,
         )
     verb = next((v for v in kind.verbs if v.person and _decides(kind, v, word)), None)
     if record.status != kind.proposal or not kind.proposal or verb is None:
@@ -554,7 +687,10 @@ _MOST_DOCUMENTS = 1000
 @click.command(epilog="Example: kl knowledge add docs/features --type feature-spec")
 @click.argument("path", type=click.Path())
 @click.option(
-    "--type", "sort", type=click.Choice(_DOCUMENT_TYPES), help="What it is; else derived from its name and content."
+    "--type",
+    "sort",
+    type=click.Choice(_DOCUMENT_TYPES),
+    help="What it is; else derived from its name and content.",
 )
 @click.option("--pattern", default="**/*.md", show_default=True, help="Of a folder: these files.")
 @click.option("--force", is_flag=True, help="Write over what was edited or deleted by hand, too.")
@@ -562,20 +698,28 @@ _MOST_DOCUMENTS = 1000
 @format_option()
 @click.pass_context
 def add(
-    context: click.Context, path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, shape: str
+    context: click.Context,
+    path: str,
+    sort: str | None,
+    pattern: str,
+    force: bool,
+    dry_run: bool,
+    shape: str,
 ) -> int | None:
     """Make records of the document at PATH, or of every document in a folder.
 
-    adr: a decision, as `kl decision import` reads it. feature-spec: a feature. project-overview: facts and guides, as
-    of a README. project-doc: rules and guides, as of AGENTS.md. full-doc: its passages, as by `kl document add`.
-    Without --type, the ID in the front matter, the name, the title or the sections of a file decide. A second import
-    changes only what changed.
+    adr: a decision, as `kl decision import` reads it. feature-spec: a feature. project-overview:
+    facts and guides, as of a README. project-doc: rules and guides, as of AGENTS.md. full-doc: its
+    passages, as by `kl document add`. Without --type, the ID in the front matter, the name, the
+    title or the sections of a file decide. A second import changes only what changed.
     """
     if sort == _WHOLE:
         from kl_hooks.cli.document import add as add_documents
 
         if dry_run or force:
-            raise click.UsageError(f"--type {_WHOLE} makes passages, no records: without --dry-run and --force.")
+            raise click.UsageError(
+                f"--type {_WHOLE} makes passages, no records: without --dry-run and --force."
+            )
         places = tuple(str(one) for one in _documents(Path(path), pattern))
         return int(context.invoke(add_documents, places=places, shape=shape))
     from kl_hooks.kinds.seeds import type_of_file
@@ -584,9 +728,12 @@ def add(
     ws = workspace()
     files = list(_documents(Path(path), pattern))
     sorts = {file: sort or type_of_file(_name_from_root(ws, file), file) for file in files}
-    seeds = [seed for file in files if sorts[file] != "adr" for seed in _seeds(ws, file, sorts[file])]
+    seeds = [
+        seed for file in files if sorts[file] != "adr" for seed in _seeds(ws, file, sorts[file])
+    ]
     read = {_name_from_root(ws, file) for file in files}
-    # of seeds with one key the first counts: a dict stores the last value, so it is filled from the end
+    # of seeds with one key the first counts: a dict stores the last value, so it is filled from the
+    # end
     unique = list({seed.key: seed for seed in reversed(seeds)}.values())[::-1]
     if dry_run:
         done = plan_seeding(ws, unique, force=force, paths=read)
@@ -611,9 +758,17 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
         warn(remark)
     sync(ws)
     there = {one.id: one for one in get_records(ws, [i for i, *_ in (*done.made, *done.existing)])}
-    made = [Step("created", Seed("decision", i, {"title": t}, path, ""), "", there.get(i)) for i, t, path in done.made]
+    made = [
+        Step("created", Seed("decision", i, {"title": t}, path, ""), "", there.get(i))
+        for i, t, path in done.made
+    ]
     known = [
-        Step("skipped", Seed("decision", i, {"title": there[i].title}, path, ""), "is here already", there[i])
+        Step(
+            "skipped",
+            Seed("decision", i, {"title": there[i].title}, path, ""),
+            "is here already",
+            there[i],
+        )
         for i, path in done.existing
         if i in there
     ]
@@ -625,12 +780,20 @@ def _documents(path: Path, pattern: str) -> Iterator[Path]:
         yield path
         return
     if ".." in Path(pattern).parts or Path(pattern).is_absolute():
-        raise UsageProblem("must stay inside the folder.", place="--pattern", hint="Such as **/*.md")
+        raise UsageProblem(
+            "must stay inside the folder.", place="--pattern", hint="Such as **/*.md"
+        )
     # bounded: else `**/*` above an installed environment is walked to its end, only to be refused
-    found = [one for one in islice(path.glob(pattern), _MOST_DOCUMENTS * 20) if one.is_file() and not one.is_symlink()]
+    found = [
+        one
+        for one in islice(path.glob(pattern), _MOST_DOCUMENTS * 20)
+        if one.is_file() and not one.is_symlink()
+    ]
     if len(found) > _MOST_DOCUMENTS:
         raise UsageProblem(
-            f"{len(found)} documents; at most {_MOST_DOCUMENTS} are read.", place=str(path), hint="Narrow --pattern."
+            f"{len(found)} documents; at most {_MOST_DOCUMENTS} are read.",
+            place=str(path),
+            hint="Narrow --pattern.",
         )
     yield from sorted(found)
 
@@ -650,18 +813,24 @@ def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
     return found
 
 
-@click.command("import", epilog="Example: kl knowledge import --kind objective .fuseraft/knowledge/objectives/*.yaml")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.command(
+    "import",
+    epilog="Example: kl knowledge import --kind objective .fuseraft/knowledge/objectives/*.yaml",
+)
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
 @click.option("--kind", "name", required=True, help="The kind of the records, such as objective.")
 @format_option()
 def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
-    """Import records from JSON or YAML FILES, one or a list in each. Fields are read by every name that a kind has
-    for them.
+    """Import records from JSON or YAML FILES, one or a list in each. Fields are read by every name
+    that a kind has for them.
 
-    An ID stays where it fits and is free; an existing one is skipped. What matches no field goes into the body. If
-    anything is wrong in one of the files, nothing is imported.
+    An ID stays where it fits and is free; an existing one is skipped. What matches no field goes
+    into the body. If anything is wrong in one of the files, nothing is imported.
 
-    Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding
+    import.
     """
     from kl_hooks.records.interchange import parse_records, plan_import
     from kl_hooks.records.write import create_records
@@ -680,7 +849,11 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
     asked, bodies = [one.id for one in some.new], [one.body for one in some.new]
     raws = [one.raw for one in some.new]
     made = create_records(ws, kind, raws, asked=asked, bodies=bodies, by=some.by) if raws else []
-    plain = {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.existing)}
+    plain = {
+        "schema": "kl.knowledge.import/1",
+        "made": [one.id for one in made],
+        "there_already": list(some.existing),
+    }
     print_answer(shape, plain, map(record_line, made))
     if some.existing and shape == "text":
         warn(f"there already, and passed over: {', '.join(some.existing[:20])}")
@@ -691,7 +864,9 @@ def _importable_kind(ws: Workspace, name: str) -> Kind:
 
     _refuse_unknown_kinds((name,))
     if "import" in OWN_COMMANDS.get(name, {}):
-        raise UsageProblem("has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…")
+        raise UsageProblem(
+            "has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…"
+        )
     return ws.kinds[name]
 
 
@@ -702,15 +877,33 @@ def _read_file(path: Path) -> bytes:
     return data
 
 
-@click.command(epilog="Example: kl knowledge export --kind objective --format yaml -o objectives.yaml")
+@click.command(
+    epilog="Example: kl knowledge export --kind objective --format yaml -o objectives.yaml"
+)
 @click.argument("ids", nargs=-1, metavar="[ID...]")
-@click.option("--kind", "name", default="", help="All records of this kind, ended and archived ones too.")
-@click.option("--format", "form", type=click.Choice(["json", "yaml"]), default="json", show_default=True, help="Form.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+@click.option(
+    "--kind", "name", default="", help="All records of this kind, ended and archived ones too."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "yaml"]),
+    default="json",
+    show_default=True,
+    help="Form.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file instead.",
+)
 def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> None:
-    """Write records as JSON or YAML, an object or a list of them. `kl knowledge import` takes them back.
+    """Write records as JSON or YAML, an object or a list of them. `kl knowledge import` takes them
+    back.
 
-    Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding
+    import.
     """
     from kl_hooks.records.interchange import format_records
 
@@ -718,7 +911,9 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     _refuse_unknown_kinds((name,) if name else ())
     if not ids and not name:
         raise UsageProblem(
-            "no records selected: give IDs, or --kind.", place="kl knowledge export", hint="See: kl knowledge list"
+            "no records selected: give IDs, or --kind.",
+            place="kl knowledge export",
+            hint="See: kl knowledge list",
         )
     found = [get_record(ws, one, name) for one in ids] or list_records(
         ws, RecordFilter((name,), archived=True, expired=True)
@@ -734,8 +929,15 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
 
 
 @click.command(epilog="Example: kl knowledge clear --system-only --dry-run")
-@click.option("--system-only", "only", flag_value="system", help="Only what `kl seed --system` made.")
-@click.option("--project-only", "only", flag_value="project", help="Only what was made of this project's documents.")
+@click.option(
+    "--system-only", "only", flag_value="system", help="Only what `kl seed --system` made."
+)
+@click.option(
+    "--project-only",
+    "only",
+    flag_value="project",
+    help="Only what was made of this project's documents.",
+)
 @click.option("--force", is_flag=True, help="What was edited by hand since, too.")
 @click.option("--dry-run", is_flag=True, help="Show what would be taken away; change nothing.")
 @click.option("--yes", "--confirm", "sure", is_flag=True, help="Do not ask.")
@@ -753,28 +955,42 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
     going = [record for record, edited in found if force or not edited]
     left = [record for record, edited in found if edited and not force]
     if shape == "text":
-        echo_lines(f"{'would remove' if dry_run else 'remove':<12}  {record.id}  {record.title}" for record in going)
-        echo_lines(f"{'edited':<12}  {one.id}  {one.title}   (edited by hand; --force takes it too)" for one in left)
+        echo_lines(
+            f"{'would remove' if dry_run else 'remove':<12}  {record.id}  {record.title}"
+            for record in going
+        )
+        echo_lines(
+            f"{'edited':<12}  {one.id}  {one.title}   (edited by hand; --force takes it too)"
+            for one in left
+        )
     if going and not dry_run:
         if not sure:
             confirm(f"take away {counted(len(going), 'record')}?")
         take_away(ws, going)
-    plain = {"schema": "kl.knowledge.clear/2", "dry_run": dry_run, "removed": [one.id for one in going],
-             "edited": [one.id for one in left]}  # fmt: skip
+    plain = {
+        "schema": "kl.knowledge.clear/2",
+        "dry_run": dry_run,
+        "removed": [one.id for one in going],
+        "edited": [one.id for one in left],
+    }
     print_answer(shape, plain, [] if found else ["nothing here was made by seeding."])
 
 
 @click.command(epilog="Example: kl knowledge health --fail-under 90")
 @click.option(
-    "--fail-under", type=click.IntRange(0, 100), metavar="PERCENT", help="Exit 1 if fewer records are healthy."
+    "--fail-under",
+    type=click.IntRange(0, 100),
+    metavar="PERCENT",
+    help="Exit 1 if fewer records are healthy.",
 )
 @top_option(20, text="Most lines of each sort.")
 @format_option()
 def health(fail_under: int | None, limit: int, shape: str) -> int:
     """Find unhealthy records: broken, stale, contradicted, unanchored, over-long or unused ones.
 
-    Contradicted are two accepted decisions that govern the same code without naming each other, and memories that ask
-    for an import which the manifest forbids. How alike two texts are never counts.
+    Contradicted are two accepted decisions that govern the same code without naming each other, and
+    memories that ask for an import which the manifest forbids. How alike two texts are never
+    counts.
     """
     from kl_hooks.upkeep.health import check_health
 
@@ -790,8 +1006,12 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
         some = [one for one in found.found if one.sort == sort]
         lines += [f"{sort}: {number}"] if some else []
         lines += [f"  {one.id}  {one_line(one.reason, 200)}" for one in some[:limit]]
-        lines += [f"  … and {len(some) - limit} more: --top {len(some)}"] if len(some) > limit else []
-    lines.append(f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %).")
+        lines += (
+            [f"  … and {len(some) - limit} more: --top {len(some)}"] if len(some) > limit else []
+        )
+    lines.append(
+        f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %)."
+    )
     print_answer(shape, found.to_dict(), lines)
     if bad and shape == "text":
         warn(f"fewer than {fail_under} % are healthy.")
@@ -799,14 +1019,19 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
 
 
 @click.command(epilog="Example: kl knowledge gc --apply")
-@click.option("--apply", "really", is_flag=True, help="Make the changes; without it they are only shown.")
-@click.option("--policy", "only", multiple=True, metavar="NAME", help="Only this policy; may be repeated.")
+@click.option(
+    "--apply", "really", is_flag=True, help="Make the changes; without it they are only shown."
+)
+@click.option(
+    "--policy", "only", multiple=True, metavar="NAME", help="Only this policy; may be repeated."
+)
 @format_option()
 def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
-    """What upkeep would change now, policy by policy: archive, demote, prune, fold, delete what is over.
+    """What upkeep would change now, policy by policy: archive, demote, prune, fold, delete what is
+    over.
 
-    Its numbers are in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a second
-    --apply finds nothing to do.
+    Its numbers are in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a
+    second --apply finds nothing to do.
     """
     from kl_hooks.upkeep.run import apply_policies, preview
 
@@ -834,19 +1059,29 @@ def _gc_lines(report: Report, done: bool) -> Iterator[str]:
     if not count:
         yield "Nothing to do."
     elif done:
-        yield f"{counted(sum(len(one.changes) for one in report.results if one.applied), 'change')} made."
+        yield (
+            f"{counted(sum(len(one.changes) for one in report.results if one.applied), 'change')}"
+            " made."
+        )
     else:
-        yield f"{counted(count, 'change')}, none of them made. Make them with: kl knowledge gc --apply"
+        yield (
+            f"{counted(count, 'change')}, none of them made. Make them with: kl knowledge gc"
+            " --apply"
+        )
 
 
 @click.command(epilog="Example: kl knowledge verify --seal ADR-0007")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--seal", is_flag=True, help="Seal what is not valid: you have read it, and it is right.")
+@click.option(
+    "--seal", is_flag=True, help="Seal what is not valid: you have read it, and it is right."
+)
 @format_option()
 def verify(ids: tuple[str, ...], seal: bool, shape: str) -> int:
-    """Check authored files against their seals: valid, tampered (edited since, other than through kl) or unsealed.
+    """Check authored files against their seals: valid, tampered (edited since, other than through
+    kl) or unsealed.
 
-    Writing a record with kl as a person seals its file, in this clone. Exit code 1 where one was tampered with.
+    Writing a record with kl as a person seals its file, in this clone. Exit code 1 where one was
+    tampered with.
     """
     from kl_hooks.records.knowledge_check import STATES, seal_records, verify_seals
 
@@ -854,14 +1089,16 @@ def verify(ids: tuple[str, ...], seal: bool, shape: str) -> int:
     found = seal_records(ws, ids) if seal else verify_seals(ws, ids)
     counts = Counter(one.state for one in found)
     plain = {
-        "schema": "kl.knowledge.seals/1", "records": [one._asdict() for one in found],
+        "schema": "kl.knowledge.seals/1",
+        "records": [one._asdict() for one in found],
         "counts": {state: counts[state] for state in STATES},
-    }  # fmt: skip
+    }
     since = {"tampered": ", edited since it was sealed on {}"}
     rows = [
         f"{one.id:<14} {one.state:<9} {one.path}{since.get(one.state, '').format(one.at[:10])}"
-        for one in found if seal or ids or one.state != STATES[0]
-    ]  # fmt: skip
+        for one in found
+        if seal or ids or one.state != STATES[0]
+    ]
     total = ", ".join(f"{counts[state]} {state}" for state in STATES)
     print_answer(shape, plain, [*rows, total])
     return FINDINGS if counts["tampered"] else CLEAN

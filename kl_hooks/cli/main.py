@@ -1,4 +1,6 @@
-"""The entry of the command line: the commands, imported when they are called, and what their errors become."""
+"""The entry of the command line: the commands, imported when they are called, and what their errors
+become.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ import click
 
 from kl_hooks import __version__
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, INTERNAL_ERROR, INTERRUPTED, USAGE_ERROR, KlError
+from kl_hooks.errors import (
+    CLEAN,
+    ENVIRONMENT_ERROR,
+    INTERNAL_ERROR,
+    INTERRUPTED,
+    USAGE_ERROR,
+    KlError,
+)
 from kl_hooks.model.text import brief, one_line, safe_text
 
 if TYPE_CHECKING:
@@ -55,7 +64,9 @@ COMMANDS = {
     "stats": "Packages that were delivered, and what of them commits touched.",
     "help": "Help on a command; `kl help all` lists all of them.",
 }
-"""Command → its line in the help; it is the object of the same name in the module of the same name, or in `_PLACES`."""
+"""Command → its line in the help; it is the object of the same name in the module of the same name,
+or in `_PLACES`.
+"""
 
 _PLACES = {
     **dict.fromkeys(("run", "commits"), "capture"),
@@ -86,11 +97,15 @@ KINDS = {
     "fact": "What is true of this project, as people stated it.",
     "guide": "How work is done here.",
     "finding": "What agents' tools found out or changed, while it is true.",
-    "document": "Texts from elsewhere, found by their passages, and the documents of the repository.",
+    "document": (
+        "Texts from elsewhere, found by their passages, and the documents of the repository."
+    ),
     "skill": "What agents can do here: discover, use, check.",
     "proposal": "Skills that are proposed, and wait for a person.",
 }
-"""The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
+"""The kinds that kl brings → their line; their commands are made from what describes them. Others
+are found on need.
+"""
 
 _SECTIONS = {
     "Start": ("init", "doctor"),
@@ -116,7 +131,8 @@ class Commands(LazyGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._lines:
-            # only for a word that is no command of ours: those need no workspace, and no process of git, to be found
+            # only for a word that is no command of ours: those need no workspace, and no process of
+            # git, to be found
             self._lines |= self._described(ctx, asked=args[0])
         return super().resolve_command(ctx, args)
 
@@ -140,10 +156,11 @@ class Commands(LazyGroup):
             formatter.write_dl(list((KINDS | own).items()))
 
     def _described(self, ctx: click.Context, asked: str = "") -> dict[str, str]:
-        """Return the kinds of plugins and of the repository at hand; none where there is no repository.
+        """Return the kinds of plugins and of the repository at hand; none where there is no
+        repository.
 
-        `asked`: a name that must be among them where a file of `.kl/kinds/` is wrong: it may be missing only because of
-        that. Raises Problems.
+        `asked`: a name that must be among them where a file of `.kl/kinds/` is wrong: it may be
+        missing only because of that. Raises Problems.
         """
         from kl_hooks.cli.output import broken_kinds_are_shown, workspace
         from kl_hooks.errors import KlError
@@ -163,22 +180,32 @@ class Commands(LazyGroup):
 
 
 def _may_describe_kinds(root: str | None) -> bool:
-    """True if the folder, or one above it, has kinds of its own: only then is a workspace opened for the help."""
+    """True if the folder, or one above it, has kinds of its own: only then is a workspace opened
+    for the help.
+    """
     here = Path(root or ".").absolute()
     return any((place / ".kl" / "kinds").is_dir() for place in (here, *here.parents))
 
 
 @click.command(
-    cls=Commands, module="kl_hooks.cli.{}", lines={**COMMANDS, **KINDS}, places=_PLACES,
+    cls=Commands,
+    module="kl_hooks.cli.{}",
+    lines={**COMMANDS, **KINDS},
+    places=_PLACES,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KL"},
-)  # fmt: skip
-@click.option("--root", type=click.Path(file_okay=False, exists=True), help="Work on the repository of this folder.")
+)
+@click.option(
+    "--root",
+    type=click.Path(file_okay=False, exists=True),
+    help="Work on the repository of this folder.",
+)
 @click.version_option(__version__, prog_name="kl")
 @click.pass_context
 def kl(context: click.Context, root: str | None) -> None:
     """A knowledge layer for coding agents and the people who work with them.
 
-    Evidence of test runs, commands and commits; layers that block drift; a small, cited context package.
+    Evidence of test runs, commands and commits; layers that block drift; a small, cited context
+    package.
 
     All commands: kl help all. One of them: kl help COMMAND.
     """
@@ -188,7 +215,9 @@ def kl(context: click.Context, root: str | None) -> None:
 
 
 def _maintain(ws: Workspace | None) -> None:
-    """Start daily maintenance after a command that opened a workspace, for whoever configured it."""
+    """Start daily maintenance after a command that opened a workspace, for whoever configured
+    it.
+    """
     if ws is not None and ws.settings.maintain == "daily":
         from kl_hooks.cli.maintain import start_in_background
 
@@ -210,7 +239,8 @@ def help_(context: click.Context, words: tuple[str, ...]) -> None:
     for word in words:
         if not isinstance(command, click.Group):
             raise click.UsageError(f"{above.command_path} has no commands.", above)
-        # not get_command(): this one suggests a near name, and reads the spellings that are no longer listed
+        # not get_command(): this one suggests a near name, and reads the spellings that are no
+        # longer listed
         _, found, _ = command.resolve_command(above, [word])
         assert found is not None  # else resolve_command raised
         command, above = found, click.Context(found, info_name=word, parent=above)
@@ -263,7 +293,9 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
         "show": "One, whole, with what supports it.",
         "edit": "Change the text or fields of one.",
         "delete": "Take one away.",
-        "approve": "Accept it: it becomes a file, and agents are shown it. --checked: it was checked too.",
+        "approve": (
+            "Accept it: it becomes a file, and agents are shown it. --checked: it was checked too."
+        ),
         "reject": "Refuse it: the same pattern never comes back.",
         "demote": "Take it back to the candidates.",
         "disprove": "It was checked, and is wrong.",
@@ -293,7 +325,10 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
     "feature": {"detect": "Which features a text names, with their files."},
     "role": {"show": "A role as a page, by its name or id."},
     "gate": {"for": "What work of a type and complexity must pass."},
-    "turn": {"add": "Record a round of work and review.", "continue": "What the next round starts from."},
+    "turn": {
+        "add": "Record a round of work and review.",
+        "continue": "What the next round starts from.",
+    },
     "finding": {
         "add": "Record what an agent's tool found out or changed.",
         "import": "Import the findings of an agent's transcript.",
@@ -336,7 +371,9 @@ _OLD: Mapping[tuple[str, str], str] = {
 
 
 def commands_of(kind: Kind) -> dict[str, str]:
-    """Return command → its line: those of every kind, the changes of status of this one, those that only it has."""
+    """Return command → its line: those of every kind, the changes of status of this one, those that
+    only it has.
+    """
     verbs = {verb.name: verb.description for verb in kind.verbs}
     every = {**_STANDARD_COMMANDS, **verbs, **OWN_COMMANDS.get(kind.name, {})}
     return {name: line for name, line in every.items() if (kind.name, name) not in _OLD}
@@ -360,7 +397,9 @@ class KindGroup(LazyGroup):
         if instead := _OLD.get((self._kind_name, name)):
             from kl_hooks.cli.output import warn
 
-            warn(f"kl {self._kind_name} {name} will be removed. Use: kl {self._kind_name} {instead}")
+            warn(
+                f"kl {self._kind_name} {name} will be removed. Use: kl {self._kind_name} {instead}"
+            )
             return self.load(name)
         if name in OWN_COMMANDS.get(self._kind_name, {}):
             return self.load(name)
@@ -395,7 +434,9 @@ def print_problem(text: str) -> None:
 
 
 def _print_usage_error(problem: click.ClickException) -> None:
-    """Print click's message about a call as click does, but cut and made safe: it may quote an argument."""
+    """Print click's message about a call as click does, but cut and made safe: it may quote an
+    argument.
+    """
     if _is_help(problem):
         _write(safe_text(problem.format_message()) + "\n")
         return
@@ -410,7 +451,9 @@ def _print_usage_error(problem: click.ClickException) -> None:
 
 
 def _is_help(problem: click.ClickException) -> bool:
-    """True for the whole help, which a group without a command is answered with. An older click prints it by itself."""
+    """True for the whole help, which a group without a command is answered with. An older click
+    prints it by itself.
+    """
     kind = getattr(click.exceptions, "NoArgsIsHelpError", None)
     return kind is not None and isinstance(problem, kind)
 
@@ -432,7 +475,9 @@ _COMMIT_GATES = (("arch", "check"), ("knowledge", "check"))
 
 
 def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, str]) -> int:
-    """Runs the command and returns its exit code; never raises, never shows a traceback unless KL_DEBUG is set."""
+    """Runs the command and returns its exit code; never raises, never shows a traceback unless
+    KL_DEBUG is set.
+    """
     words = _command_words(argv)
     try:
         code = _call(command, argv)
@@ -460,9 +505,13 @@ def _trace(environ: Mapping[str, str]) -> str:
 
 
 def _command_words(argv: Sequence[str]) -> tuple[str, ...]:
-    """The first two words of a call that are no options of `kl` itself: which command it is, whatever follows."""
+    """The first two words of a call that are no options of `kl` itself: which command it is,
+    whatever follows.
+    """
     words = list(argv)
-    while words and words[0].startswith("-"):  # `--root` is the only option of `kl` itself with a value
+    while words and words[0].startswith(
+        "-"
+    ):  # `--root` is the only option of `kl` itself with a value
         del words[: 2 if words[0] == "--root" else 1]
     return tuple(words[:2])
 
@@ -477,28 +526,43 @@ def _call(command: click.Command, argv: list[str]) -> int:
     except click.ClickException as problem:
         _print_usage_error(problem)
         return USAGE_ERROR
-    except UnicodeEncodeError:  # bytes of an argument that do not decode are lone surrogates (PEP 383)
+    except (
+        UnicodeEncodeError
+    ):  # bytes of an argument that do not decode are lone surrogates (PEP 383)
         odd = [arg for arg in argv if any("\ud800" <= letter <= "\udfff" for letter in arg)]
         if not odd:
             raise
-        print_problem(f"{odd[0]}: is not {sys.getfilesystemencoding()}, so nothing here has this name.")
+        print_problem(
+            f"{odd[0]}: is not {sys.getfilesystemencoding()}, so nothing here has this name."
+        )
         return USAGE_ERROR
     except (click.Abort, KeyboardInterrupt):
         print_problem("interrupted.")
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit) as end:  # click exits with 1 where a pipe breaks: the code of a finding
-        if isinstance(end, SystemExit) and "_KL_COMPLETE" in os.environ:  # it also exits after a shell completion
+    except (
+        BrokenPipeError,
+        SystemExit,
+    ) as end:  # click exits with 1 where a pipe breaks: the code of a finding
+        if (
+            isinstance(end, SystemExit) and "_KL_COMPLETE" in os.environ
+        ):  # it also exits after a shell completion
             return end.code if isinstance(end.code, int) else CLEAN
         # the reader has seen enough; give the interpreter something it can flush into at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 128 + 13  # as a shell reports a process that SIGPIPE ended
     except OSError as problem:
-        if problem.filename is None and problem.errno is None:  # raised by our own code, not by the system
+        if (
+            problem.filename is None and problem.errno is None
+        ):  # raised by our own code, not by the system
             raise
         if problem.filename is None and isinstance(problem, FileNotFoundError):
-            print_problem("the current folder was removed. Change into one that exists, or give --root.")
+            print_problem(
+                "the current folder was removed. Change into one that exists, or give --root."
+            )
         else:
-            print_problem(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
+            print_problem(
+                f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor"
+            )
         if os.environ.get("KL_DEBUG"):
             _print_traceback()
         return ENVIRONMENT_ERROR
@@ -515,8 +579,8 @@ def _internal_error(fault: Exception, argv: list[str], environ: Mapping[str, str
         _print_traceback()
     report = _write_report(fault, argv)
     print_problem(
-        f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it."
-        + _trace(environ)
+        f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please"
+        " attach it." + _trace(environ)
     )
     return INTERNAL_ERROR
 
@@ -527,9 +591,15 @@ def _write_report(fault: Exception, argv: list[str]) -> str:
 
     from kl_hooks.store.redaction import redact
 
-    text = "kl " + " ".join(argv) + f"\nPython {sys.version}\n\n" + "".join(traceback.format_exception(fault))
+    text = (
+        "kl "
+        + " ".join(argv)
+        + f"\nPython {sys.version}\n\n"
+        + "".join(traceback.format_exception(fault))
+    )
     try:
-        # mkstemp() makes it for this user alone (0600) and follows no link: the arguments may be private
+        # mkstemp() makes it for this user alone (0600) and follows no link: the arguments may be
+        # private
         handle, name = tempfile.mkstemp(prefix="kl-crash-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(redact(text))

@@ -30,7 +30,13 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.cli.record_output import agent_access, print_deleted, record_line, record_lines, warn_of_proposals
+from kl_hooks.cli.record_output import (
+    agent_access,
+    print_deleted,
+    record_line,
+    record_lines,
+    warn_of_proposals,
+)
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.add import add_memory, revise
@@ -84,28 +90,55 @@ _MOST_TEXT = 1_000_000
 """Characters that are read from stdin; less is stored."""
 
 
-@click.command(epilog='Example: kl memory add "Tests of the importer need LC_ALL=C.UTF-8." --tag tests')
+@click.command(
+    epilog='Example: kl memory add "Tests of the importer need LC_ALL=C.UTF-8." --tag tests'
+)
 @click.argument("text")
-@click.option("--agent", "authority", flag_value="agent", help="An agent adds it: a candidate, for 90 days.")
-@click.option("--auto", "authority", flag_value="auto", help="A program found it: a candidate, for 30 days.")
-@click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days until it ends; 0: never. Else by authority.")
+@click.option(
+    "--agent", "authority", flag_value="agent", help="An agent adds it: a candidate, for 90 days."
+)
+@click.option(
+    "--auto", "authority", flag_value="auto", help="A program found it: a candidate, for 30 days."
+)
+@click.option(
+    "--ttl-days",
+    type=click.IntRange(0, 36_500),
+    help="Days until it ends; 0: never. Else by authority.",
+)
 @click.option("--tag", "tags", multiple=True, help="A short word to find it by. May be repeated.")
 @click.option("--title", default="", help="What it is, in one line; else its first line.")
-@click.option("--category", type=click.Choice(MEMORY.by_name["category"].choices), help="What sort of learning it is.")
-@click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent. Else 50.")
-@click.option("--about", multiple=True, metavar=ABOUT, help="A file or symbol it is about. May be repeated.")
+@click.option(
+    "--category",
+    type=click.Choice(MEMORY.by_name["category"].choices),
+    help="What sort of learning it is.",
+)
+@click.option(
+    "--importance", type=click.IntRange(0, 100), help="How much it matters, in percent. Else 50."
+)
+@click.option(
+    "--about", multiple=True, metavar=ABOUT, help="A file or symbol it is about. May be repeated."
+)
 @click.option("--source", default="", help="Where it comes from; else the session.")
 @format_option()
-def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str, ...], shape: str, **more: Any) -> None:
+def add(
+    text: str,
+    authority: str | None,
+    ttl_days: int | None,
+    tags: tuple[str, ...],
+    shape: str,
+    **more: Any,
+) -> None:
     """Record what was learned; `-` reads the TEXT from stdin.
 
-    What a person adds is approved at once and becomes a file. What an agent adds waits for a review. The same text
-    added again is the same memory: it is reinforced, or approved.
+    What a person adds is approved at once and becomes a file. What an agent adds waits for a
+    review. The same text added again is the same memory: it is reinforced, or approved.
     """
     ws = workspace()
     text = sys.stdin.read(_MOST_TEXT) if text == "-" else text
     fields = given(more)
-    record, done = add_memory(ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=fields)
+    record, done = add_memory(
+        ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=fields
+    )
     if shape == "json":
         echo_json(record_to_dict(ws, record) | {"done": done})
         _update_page()
@@ -144,29 +177,53 @@ def _use_lines(seen: ReviewItem) -> Iterator[str]:
     helped = f"helped {tally.positive}, did not {tally.negative}"
     yield f"{'weighs':<13} {seen.importance} % today; given {tally.injected}, {helped}"
     if seen.ready:
-        yield f"{'ready':<13} for the project (asked for {tally.opened} times): kl memory approve {seen.record.id}"
+        yield (
+            f"{'ready':<13} for the project (asked for {tally.opened} times): kl memory approve"
+            f" {seen.record.id}"
+        )
     for reason in seen.quarantine:
         yield f"{'quarantine':<13} {reason}"
     for line in seen.support.lines:
         yield f"{'evidence':<13} {line}"
 
 
-@click.command(epilog='Example: kl memory edit MEM-3f9a1c2b --text "Tests need Redis 7." --ttl-days 0')
+@click.command(
+    epilog='Example: kl memory edit MEM-3f9a1c2b --text "Tests need Redis 7." --ttl-days 0'
+)
 @click.argument("id")
 @click.option("--text", "pattern", help="Its text.")
 @click.option("--title", help="What it is, in one line.")
-@click.option("--category", type=click.Choice(MEMORY.by_name["category"].choices), help="What sort of learning it is.")
+@click.option(
+    "--category",
+    type=click.Choice(MEMORY.by_name["category"].choices),
+    help="What sort of learning it is.",
+)
 @click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent.")
-@click.option("--standing", type=click.Choice(MEMORY.by_name["standing"].choices), help="How it fared since.")
-@click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has. May be repeated.")
+@click.option(
+    "--standing", type=click.Choice(MEMORY.by_name["standing"].choices), help="How it fared since."
+)
+@click.option(
+    "--tag", "tags", multiple=True, help="Its tags, in place of those it has. May be repeated."
+)
 @click.option("--about", multiple=True, metavar=ABOUT, help="What it is about. May be repeated.")
-@click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days from now until it ends; 0: never.")
+@click.option(
+    "--ttl-days", type=click.IntRange(0, 36_500), help="Days from now until it ends; 0: never."
+)
 @click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
 @format_option()
 def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], shape: str, **options: Any) -> None:
-    """Change the text or fields of a memory. What an agent changes of an approved one is a candidate again."""
-    given = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items() if v not in (None, ())}
-    _print_changed(revise(workspace(), _find_memory(id), {**given, **dict.fromkeys(clear)}, ttl_days), shape=shape)
+    """Change the text or fields of a memory. What an agent changes of an approved one is a
+    candidate again.
+    """
+    given = {
+        name: list(v) if isinstance(v, tuple) else v
+        for name, v in options.items()
+        if v not in (None, ())
+    }
+    _print_changed(
+        revise(workspace(), _find_memory(id), {**given, **dict.fromkeys(clear)}, ttl_days),
+        shape=shape,
+    )
 
 
 @click.command(epilog="Example: kl memory delete MEM-3f9a1c2b --yes")
@@ -186,8 +243,12 @@ def delete(id: str, yes: bool, shape: str) -> None:
     _update_page()
 
 
-def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text", *, checked: bool = False) -> None:
-    """Approve or reject a memory and print what it is now. UsageProblem for an agent that is no reviewer."""
+def decide_memory(
+    identifier: str, do: str, reason: str = "", shape: str = "text", *, checked: bool = False
+) -> None:
+    """Approve or reject a memory and print what it is now. UsageProblem for an agent that is no
+    reviewer.
+    """
     from kl_hooks.records.write import pending_proposals
 
     ws = workspace()
@@ -207,14 +268,16 @@ def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text
 @click.command(epilog="Example: kl memory approve MEM-3f9a1c2b")
 @click.argument("id")
 @click.option(
-    "--checked", is_flag=True, help="Also note that it was checked and is right: it ranks higher from now on."
+    "--checked",
+    is_flag=True,
+    help="Also note that it was checked and is right: it ranks higher from now on.",
 )
 @format_option()
 def approve(id: str, checked: bool, shape: str) -> None:
     """Accept a memory: it becomes a file in .kl/knowledge/memories/, and agents are shown it.
 
-    A person's approval gives it a person's authority. Approving one that is approved confirms it: upkeep leaves it
-    alone for another window.
+    A person's approval gives it a person's authority. Approving one that is approved confirms it:
+    upkeep leaves it alone for another window.
 
     For people, and for reviewers that your configuration names (git config kl.reviewers).
     """
@@ -235,16 +298,22 @@ def reject(id: str, reason: str, shape: str) -> None:
 @click.option("--reason", default="", help="Why, in one line.")
 @format_option()
 def demote(id: str, reason: str, shape: str) -> None:
-    """Take an approved memory back to the candidates: agents are not shown it until it is reviewed again."""
+    """Take an approved memory back to the candidates: agents are not shown it until it is reviewed
+    again.
+    """
     record = _find_memory(id)
-    _print_changed(apply_verb(workspace(), record.id, "demote", {"reason": reason} if reason else {}), shape=shape)
+    _print_changed(
+        apply_verb(workspace(), record.id, "demote", {"reason": reason} if reason else {}),
+        shape=shape,
+    )
 
 
 @click.command(epilog="Example: kl memory promote MEM-3f9a1c2b")
 @click.argument("id")
 @format_option()
 def promote(id: str, shape: str) -> None:
-    """Raise the authority of a memory by one step: auto, agent, human. It expires by the new authority.
+    """Raise the authority of a memory by one step: auto, agent, human. It expires by the new
+    authority.
 
     For people only. It stays a candidate, or approved, as it was.
     """
@@ -258,18 +327,24 @@ def promote(id: str, shape: str) -> None:
 @click.argument("id")
 @format_option()
 def verify(id: str, shape: str) -> None:
-    """Note that a memory was checked and is right: it ranks higher from now on. For people and named reviewers."""
+    """Note that a memory was checked and is right: it ranks higher from now on. For people and
+    named reviewers.
+    """
     ws = workspace()
     who = Reviewer.current(ws, id)
     _print_changed(who.record_check(ws, _find_memory(id), "verified"), "verified", shape)
 
 
-@click.command(epilog='Example: kl memory disprove MEM-3f9a1c2b --reason "Redis is not needed since 2.0"')
+@click.command(
+    epilog='Example: kl memory disprove MEM-3f9a1c2b --reason "Redis is not needed since 2.0"'
+)
 @click.argument("id")
 @click.option("--reason", required=True, help="Why, in one line.")
 @format_option()
 def disprove(id: str, reason: str, shape: str) -> None:
-    """Note that a memory was checked and is wrong: agents are not shown it any more. For people and reviewers."""
+    """Note that a memory was checked and is wrong: agents are not shown it any more. For people and
+    reviewers.
+    """
     ws = workspace()
     who = Reviewer.current(ws, id)
     _print_changed(who.record_check(ws, _find_memory(id), "disproven", reason), "disproven", shape)
@@ -280,28 +355,44 @@ def disprove(id: str, reason: str, shape: str) -> None:
 @click.argument("result", type=click.Choice(["positive", "negative"]))
 @format_option()
 def feedback(id: str, result: str, shape: str) -> None:
-    """Note how a task ended that a memory was given to. From five on, it weighs what it was worth."""
+    """Note how a task ended that a memory was given to.
+
+    From five on, it weighs what it was worth.
+    """
     ws = workspace()
     record = _find_memory(id)
     record_use(ws, record, result)
     (seen,) = review_items(ws, [record])
     tally, today = seen.tally, seen.importance
     counts = {"injected": tally.injected, "positive": tally.positive, "negative": tally.negative}
-    line = f"{record.id}  given {tally.injected}, helped {tally.positive}, did not {tally.negative}; weighs {today} %"
-    print_answer(shape, {"schema": "kl.memory.feedback/1", "id": record.id, **counts, "weighs": today}, [line])
+    line = (
+        f"{record.id}  given {tally.injected}, helped {tally.positive}, did not {tally.negative};"
+        f" weighs {today} %"
+    )
+    print_answer(
+        shape,
+        {"schema": "kl.memory.feedback/1", "id": record.id, **counts, "weighs": today},
+        [line],
+    )
 
 
 @click.command(epilog="Example: kl memory inject parser utf-8 --top 3")
 @click.argument("hints", nargs=-1, metavar="[HINT]...")
 @click.option("--top", type=click.IntRange(1, 100), help="Most memories given; else as configured.")
-@click.option("--budget", default=8000, show_default=True, type=click.IntRange(200, 1_000_000), help="Characters.")
+@click.option(
+    "--budget",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(200, 1_000_000),
+    help="Characters.",
+)
 @format_option()
 def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> None:
     """The section `Project Knowledge` for an agent that is about to start.
 
-    Approved memories only. With HINTS: those that fit, by authority, then by who asked for them last, then by how well
-    they fit. Without, at the start of a session: 20 of them, by tier, then by how many sessions confirmed them. Each
-    memory given is counted; that never raises its rank.
+    Approved memories only. With HINTS: those that fit, by authority, then by who asked for them
+    last, then by how well they fit. Without, at the start of a session: 20 of them, by tier, then
+    by how many sessions confirmed them. Each memory given is counted; that never raises its rank.
     """
     from kl_hooks.kinds.memory.inject import inject, injection_limit
 
@@ -314,10 +405,13 @@ def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> 
     if shape == "json":
         echo_json(
             {
-                "schema": "kl.memory.inject/1", "text": given.text, "ids": list(given.ids), "brief": list(given.brief),
+                "schema": "kl.memory.inject/1",
+                "text": given.text,
+                "ids": list(given.ids),
+                "brief": list(given.brief),
                 "budget": {"unit": "characters", "total": budget, "used": len(given.text)},
             }
-        )  # fmt: skip
+        )
         return
     click.echo(given.text, nl=False)
     if not given.ids:
@@ -329,16 +423,23 @@ _MOST_INPUT = 1_000_000
 
 @click.command(epilog="Example: kl memory mine --transcript ~/.claude/projects/shop/3f9a1c2b.jsonl")
 @click.option(
-    "--transcript", "transcripts", multiple=True, type=click.Path(dir_okay=False, path_type=Path),
+    "--transcript",
+    "transcripts",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
     help="A session of an agent, as JSON lines (Claude Code, Codex). May be repeated.",
-)  # fmt: skip
-@click.option("--agent-event", is_flag=True, help="Read an agent hook's JSON from stdin and mine the session it names.")
+)
+@click.option(
+    "--agent-event",
+    is_flag=True,
+    help="Read an agent hook's JSON from stdin and mine the session it names.",
+)
 @format_option()
 def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
     """Mine receipts, commits and transcripts for candidates, which wait for a review.
 
-    Receipts and commits are mined by `kl status` and `kl memory review` too. No model is asked; the same input gives
-    the same patterns. What was rejected does not come back.
+    Receipts and commits are mined by `kl status` and `kl memory review` too. No model is asked; the
+    same input gives the same patterns. What was rejected does not come back.
     """
     from kl_hooks.kinds.memory.add import MiningResult, mine_receipts, mine_transcripts
 
@@ -369,7 +470,11 @@ def _named_transcript() -> list[Path]:
 
 def _print_mined(taken: MiningResult, shape: str) -> None:
     lines = [f"{counted(len(taken.new), 'new candidate')}, {len(taken.reinforced)} seen again"]
-    lines += [*(f"  {one}" for one in taken.new), "Review them with: kl memory review"] if taken.new else []
+    lines += (
+        [*(f"  {one}" for one in taken.new), "Review them with: kl memory review"]
+        if taken.new
+        else []
+    )
     plain = {"new": list(taken.new), "reinforced": list(taken.reinforced), "waiting": taken.waiting}
     print_answer(shape, {"schema": "kl.memory.mine/1", **plain}, lines)
     if taken.waiting:
@@ -378,20 +483,28 @@ def _print_mined(taken: MiningResult, shape: str) -> None:
         warn(taken.trouble)
 
 
-@click.command(epilog="Example: kl memory review --format json | my-reviewer | kl memory review --answers -")
+@click.command(
+    epilog="Example: kl memory review --format json | my-reviewer | kl memory review --answers -"
+)
 @click.option("--all", "everything", is_flag=True, help="Those that were approved or rejected too.")
 @top_option(50, 10_000)
 @click.option(
-    "--answers", type=click.Path(allow_dash=True, path_type=str), metavar="FILE",
-    help='Take decisions from this JSON file, or - for stdin: {"answers": [{"id": …, "do": "approve"}]}.',
-)  # fmt: skip
+    "--answers",
+    type=click.Path(allow_dash=True, path_type=str),
+    metavar="FILE",
+    help=(
+        'Take decisions from this JSON file, or - for stdin: {"answers": [{"id": …, "do":'
+        ' "approve"}]}.'
+    ),
+)
 @format_option()
 def review(everything: bool, limit: int, answers: str | None, shape: str) -> None:
-    """Go through the candidates, those that most sessions saw first: approve, reject, edit, skip, undo, quit.
+    """Go through the candidates, those that most sessions saw first: approve, reject, edit, skip,
+    undo, quit.
 
-    One key and Enter each; `r` takes a reason after it. Nothing is done before the last question is answered, so undo
-    always works; Ctrl-C drops it all. `--format json` lists the candidates for a program, `--answers` takes its
-    decisions.
+    One key and Enter each; `r` takes a reason after it. Nothing is done before the last question is
+    answered, so undo always works; Ctrl-C drops it all. `--format json` lists the candidates for a
+    program, `--answers` takes its decisions.
     """
     from kl_hooks.kinds.memory.add import mine_receipts
 
@@ -418,7 +531,9 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
 
 
 def _review_from_file(answers: str, shape: str) -> None:
-    """Carries out the decisions in a file. Problems with everything wrong, and then nothing is done."""
+    """Carries out the decisions in a file. Problems with everything wrong, and then nothing is
+    done.
+    """
     name = "stdin" if answers == "-" else answers
     try:
         text = sys.stdin.read() if answers == "-" else Path(answers).read_text("utf-8")
@@ -426,7 +541,9 @@ def _review_from_file(answers: str, shape: str) -> None:
     except OSError as problem:
         raise UsageProblem(f"can't be read: {problem.strerror}.", place=name) from problem
     except (ValueError, RecursionError) as problem:
-        raise UsageProblem(f"is no JSON: {problem}", place=name, hint="See: kl memory review --format json") from None
+        raise UsageProblem(
+            f"is no JSON: {problem}", place=name, hint="See: kl memory review --format json"
+        ) from None
     if problems:
         raise Problems(problems)
     _apply_decisions([one for one in decisions if one.do != "skip" or one.text], shape)
@@ -436,8 +553,13 @@ def _apply_decisions(decisions: list[Decision], shape: str) -> None:
     ws = workspace()
     done = Reviewer.current(ws, "kl memory review").apply(ws, decisions) if decisions else []
     _update_page()
-    plain = {"schema": "kl.memory.review/2", "memories": [one.to_dict() for one in review_items(ws, done)]}
-    print_answer(shape, plain, [*map(record_line, done), f"{counted(len(done), 'memory')} changed."])
+    plain = {
+        "schema": "kl.memory.review/2",
+        "memories": [one.to_dict() for one in review_items(ws, done)],
+    }
+    print_answer(
+        shape, plain, [*map(record_line, done), f"{counted(len(done), 'memory')} changed."]
+    )
 
 
 _PROMPT = "approve (a), reject (r), edit (e), skip (s or Enter), undo (u), quit (q): "
@@ -446,9 +568,11 @@ _YES, _NO = ("", "y", "yes"), ("n", "no", "q", "quit")
 
 
 def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[Decision]:
-    """What was decided, and confirmed at the end. Shows one, reads a line, and so on; `quit` goes to the last question.
+    """What was decided, and confirmed at the end. Shows one, reads a line, and so on; `quit` goes
+    to the last question.
 
-    UsageProblem where the input ends before that is answered: a person who left has confirmed nothing.
+    UsageProblem where the input ends before that is answered: a person who left has confirmed
+    nothing.
     """
     # first: nobody should answer fifty questions and be refused at the end
     Reviewer.current(ws, "kl memory review")
@@ -469,7 +593,9 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
         review = _next_review(review, word.strip())
     if review.decided:
         hint = "Answer the last question too, or: kl memory review --answers FILE"
-        raise UsageProblem("the input ended before the last answer, so nothing was decided.", hint=hint)
+        raise UsageProblem(
+            "the input ended before the last answer, so nothing was decided.", hint=hint
+        )
     return []
 
 
@@ -507,7 +633,9 @@ def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
 def _read_line(prompt: str) -> str | None:
     """One line from stdin; None at its end."""
     click.echo(safe_text(prompt), nl=False, err=True)
-    line = sys.stdin.readline()  # click.prompt ends with Abort at the end of a pipe; here that is an answer too
+    line = (
+        sys.stdin.readline()
+    )  # click.prompt ends with Abort at the end of a pipe; here that is an answer too
     return line.rstrip("\n") if line else None
 
 
@@ -515,13 +643,16 @@ _LARGEST_FILE = 64 * 1024 * 1024
 
 
 @click.command("import", epilog="Example: kl memory import .fuseraft/knowledge/repository/*.json")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
 @format_option()
 def import_(files: tuple[Path, ...], shape: str) -> None:
-    """Import memories that fuseraft or agor wrote as JSON: an entry, or a list of them, in each file.
+    """Import memories that fuseraft or agor wrote as JSON: an entry, or a list of them, in each
+    file.
 
-    They come in as candidates, also what was approved elsewhere; what was rejected is rejected here. If anything is
-    wrong in one of the files, nothing is imported.
+    They come in as candidates, also what was approved elsewhere; what was rejected is rejected
+    here. If anything is wrong in one of the files, nothing is imported.
     """
     from kl_hooks.kinds.memory.interchange import import_memories, read_memories
 
@@ -530,7 +661,11 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
     if problems := [problem for _, wrong in pairs for problem in wrong]:
         raise Problems(problems)
     taken = import_memories(ws, [one for found, _ in pairs for one in found], files[0].name)
-    plain = {"schema": "kl.memory.import/1", "new": list(taken.new), "reinforced": list(taken.reinforced)}
+    plain = {
+        "schema": "kl.memory.import/1",
+        "new": list(taken.new),
+        "reinforced": list(taken.reinforced),
+    }
     print_answer(shape, plain, [f"{len(taken.new)} imported, {len(taken.reinforced)} seen again"])
     if taken.new:
         warn("review them with: kl memory review")
@@ -550,13 +685,21 @@ def _read_json(path: Path) -> Any:
 
 
 @click.command(epilog="Example: kl memory export > memories.json")
-@click.option("--status", "statuses", multiple=True, type=click.Choice(MEMORY.statuses), help="Only these.")
+@click.option(
+    "--status", "statuses", multiple=True, type=click.Choice(MEMORY.statuses), help="Only these."
+)
 def export(statuses: tuple[str, ...]) -> None:
-    """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads it."""
+    """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads
+    it.
+    """
     from kl_hooks.kinds.memory.interchange import to_fuseraft
 
     ws = workspace()
-    echo_json(to_fuseraft(review_items(ws, list_records(ws, RecordFilter((MEMORY.name,), statuses, expired=True)))))
+    echo_json(
+        to_fuseraft(
+            review_items(ws, list_records(ws, RecordFilter((MEMORY.name,), statuses, expired=True)))
+        )
+    )
 
 
 @click.command(epilog="Example: kl memory configure --top 3 --auto-extract no")
@@ -568,14 +711,23 @@ def export(statuses: tuple[str, ...]) -> None:
     type=click.IntRange(1, 100),
     help="Memories shown to an agent at once.",
 )
-@click.option("--auto-extract", type=click.BOOL, help="Whether patterns are mined without being asked for: yes or no.")
+@click.option(
+    "--auto-extract",
+    type=click.BOOL,
+    help="Whether patterns are mined without being asked for: yes or no.",
+)
 @format_option()
 def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
-    """Configure memories in this clone. Stored in git's configuration of the clone: it is yours, and no checkout's."""
+    """Configure memories in this clone. Stored in git's configuration of the clone: it is yours,
+    and no checkout's.
+    """
     from kl_hooks.git.repository import git_in
 
     ws = workspace()
-    chosen = {"memory-top-k": top_k, "memory-auto-extract": None if auto_extract is None else str(auto_extract).lower()}
+    chosen = {
+        "memory-top-k": top_k,
+        "memory-auto-extract": None if auto_extract is None else str(auto_extract).lower(),
+    }
     for key, value in chosen.items():
         if value is None:
             continue
@@ -586,7 +738,9 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
     top = top_k or ws.settings.memory_top_k
     extract = ws.settings.memory_auto_extract if auto_extract is None else auto_extract
     lines = [f"top-k         {top}", f"auto-extract  {'yes' if extract else 'no'}"]
-    print_answer(shape, {"schema": "kl.memory.settings/1", "top_k": top, "auto_extract": extract}, lines)
+    print_answer(
+        shape, {"schema": "kl.memory.settings/1", "top_k": top, "auto_extract": extract}, lines
+    )
     if shape == "text" and (top_k or auto_extract is not None):
         warn("stored in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
 
@@ -594,7 +748,9 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
 @click.command(epilog="Example: kl memory stats")
 @format_option()
 def stats(shape: str) -> None:
-    """How much each tier of memory has that you can read, how often it was read, and what is due for promotion."""
+    """How much each tier of memory has that you can read, how often it was read, and what is due
+    for promotion.
+    """
     from kl_hooks.cli.tiers import print_statistics
 
     print_statistics(shape)
@@ -615,7 +771,9 @@ _CONTEXT_COMMANDS = {
 
 @click.group(cls=LazyGroup, module="kl_hooks.cli.tiers", lines=_CONTEXT_COMMANDS)
 def context() -> None:
-    """Persistent contexts: what an agent keeps beyond its sessions, in versions. Your own has your name."""
+    """Persistent contexts: what an agent keeps beyond its sessions, in versions. Your own has your
+    name.
+    """
 
 
 # `kl memory new` is read for one more release (groups.py)

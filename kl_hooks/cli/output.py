@@ -1,4 +1,6 @@
-"""What commands share: options, the workspace of this call, text and JSON on stdout, notes on stderr."""
+"""What commands share: options, the workspace of this call, text and JSON on stdout, notes on
+stderr.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,15 @@ def workspace() -> Workspace:
     if "workspace" not in shared:
         shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
         context.call_on_close(lambda: _warn_of_broken_kinds(shared["workspace"]))
-        # a command reads 20 times; what stays for hours (`kl mcp`, `kl serve`) opens a workspace for each question
+        # a command reads 20 times; what stays for hours (`kl mcp`, `kl serve`) opens a workspace
+        # for each question
         context.with_resource(shared["workspace"].store.reusing())
         state = shared["workspace"].state
         if state.is_emptied:  # before it is made anew: memory in it is lost without a trace
-            warn(f"warning: {state.database} is empty (0 bytes): what was stored in it is lost. See: kl doctor")
+            warn(
+                f"warning: {state.database} is empty (0 bytes): what was stored in it is lost. See:"
+                " kl doctor"
+            )
     opened: Workspace = shared["workspace"]
     return opened
 
@@ -54,14 +60,17 @@ def _warn_of_broken_kinds(ws: Workspace) -> None:
 
 
 def broken_kinds_are_shown() -> None:
-    """Called by commands that report broken files of `.kl/kinds/` themselves: each is reported once."""
+    """Called by commands that report broken files of `.kl/kinds/` themselves: each is reported
+    once.
+    """
     click.get_current_context().find_root().ensure_object(dict)[_SHOWN_PROBLEMS] = True
 
 
 def echo(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
     """A line of the answer, on stdout, made safe for a terminal.
 
-    `red`, `yellow`: from which character on it has that colour (-1: it has none), where anybody sees colours.
+    `red`, `yellow`: from which character on it has that colour (-1: it has none), where anybody
+    sees colours.
     """
     start = max(red, yellow)
     head, tail = (text[:start], text[start:]) if start >= 0 else (text, "")
@@ -70,7 +79,9 @@ def echo(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
 
 
 def echo_line(text: str) -> None:
-    """The same for a line that quotes names of files or of what is in them: a line end in those does not end it."""
+    """The same for a line that quotes names of files or of what is in them: a line end in those
+    does not end it.
+    """
     echo(text.replace("\n", r"\x0a"))
 
 
@@ -81,8 +92,12 @@ def echo_lines(lines: Iterable[str]) -> None:
 
 
 def echo_json(value: Any) -> None:
-    """The answer as JSON on stdout: sorted keys, two spaces, ASCII only (so any terminal and any pipe can take it)."""
-    click.echo(json.dumps(value, indent=2, sort_keys=True))  # ensure_ascii: no encoding of a pipe can fail
+    """The answer as JSON on stdout: sorted keys, two spaces, ASCII only (so any terminal and any
+    pipe can take it).
+    """
+    click.echo(
+        json.dumps(value, indent=2, sort_keys=True)
+    )  # ensure_ascii: no encoding of a pipe can fail
 
 
 def print_answer(shape: str, plain: Any, lines: Iterable[str]) -> None:
@@ -94,7 +109,9 @@ def print_answer(shape: str, plain: Any, lines: Iterable[str]) -> None:
 
 
 def print_list(shape: str, plain: Any, rows: Iterable[str], total: int, none: str) -> None:
-    """As `print_answer`, of the first rows of `total`; people see how many more there are, or `none`."""
+    """As `print_answer`, of the first rows of `total`; people see how many more there are, or
+    `none`.
+    """
     if shape == "json":
         echo_json(plain)
         return
@@ -113,7 +130,10 @@ def warn(text: str) -> None:
 
 @contextmanager
 def progress(label: str) -> Iterator[None]:
-    """Show on a terminal that work is going on, once it has taken a second. Nothing of it remains."""
+    """Show on a terminal that work is going on, once it has taken a second.
+
+    Nothing of it remains.
+    """
     if not (sys.stderr is not None and sys.stderr.isatty()):
         yield
         return
@@ -140,12 +160,16 @@ def progress(label: str) -> Iterator[None]:
 
 
 def confirm(question: str) -> None:
-    """Ask on stderr, and return where the answer is yes. click.Abort for no; UsageProblem where nobody can answer."""
+    """Ask on stderr, and return where the answer is yes. click.Abort for no; UsageProblem where
+    nobody can answer.
+    """
     try:
         click.confirm(question, abort=True, err=True)
     except click.Abort:
         if sys.stdin is None or not sys.stdin.isatty():
-            raise UsageProblem("not confirmed, so nothing was changed.", hint="Without asking: --yes") from None
+            raise UsageProblem(
+                "not confirmed, so nothing was changed.", hint="Without asking: --yes"
+            ) from None
         raise
 
 
@@ -180,7 +204,9 @@ class Option(click.Option):
 
 
 class _FormatOption(click.Option):
-    """`--format`, with the variable KL_…_FORMAT although the parameter has another name: `format` is a builtin."""
+    """`--format`, with the variable KL_…_FORMAT although the parameter has another name: `format`
+    is a builtin.
+    """
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         return os.environ.get(f"{ctx.auto_envvar_prefix}_FORMAT") or None
@@ -188,33 +214,55 @@ class _FormatOption(click.Option):
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given, by name; an option that may be repeated as a list."""
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in options.items() if v not in (None, "", ())}
+    return {
+        name: list(v) if isinstance(v, tuple) else v
+        for name, v in options.items()
+        if v not in (None, "", ())
+    }
 
 
 def format_option(*more: str) -> Callable[[F], F]:
     """`--format text|json` and whatever else fits; the parameter is `shape`."""
     choices = click.Choice(["text", "json", *more])
     return click.option(
-        "--format", "shape", cls=_FormatOption, type=choices, default="text", show_default=True, help="Output format."
+        "--format",
+        "shape",
+        cls=_FormatOption,
+        type=choices,
+        default="text",
+        show_default=True,
+        help="Output format.",
     )
 
 
-def top_option(default: int, most: int = 100_000, text: str = "Most results shown.") -> Callable[[F], F]:
+def top_option(
+    default: int, most: int = 100_000, text: str = "Most results shown."
+) -> Callable[[F], F]:
     """`--top N`; the parameter is `limit`, so that KL_…_LIMIT still sets it."""
     return click.option(
-        "--top", "limit", cls=Option, old=("--limit",), type=click.IntRange(1, most), default=default,
-        show_default=True, help=text,
-    )  # fmt: skip
+        "--top",
+        "limit",
+        cls=Option,
+        old=("--limit",),
+        type=click.IntRange(1, most),
+        default=default,
+        show_default=True,
+        help=text,
+    )
 
 
-def about_option(text: str = "Only those about this file, folder, symbol or record.") -> Callable[[F], F]:
+def about_option(
+    text: str = "Only those about this file, folder, symbol or record.",
+) -> Callable[[F], F]:
     """`--about PATH_OR_ID`, once, to narrow a list."""
     return click.option("--about", default="", metavar=ABOUT, help=text)
 
 
 def topic_option(text: str) -> Callable[[F], F]:
     """`--topic NAME`, also by the name of a group of older layouts."""
-    return click.option("--topic", cls=Option, old=("--group",), default="", metavar="NAME", help=text)
+    return click.option(
+        "--topic", cls=Option, old=("--group",), default="", metavar="NAME", help=text
+    )
 
 
 def not_in_force_option() -> Callable[[F], F]:

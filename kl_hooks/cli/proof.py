@@ -1,4 +1,6 @@
-"""`kl claim` and `kl proof`: what is claimed, and what recorded runs prove of symbols and show of tests."""
+"""`kl claim` and `kl proof`: what is claimed, and what recorded runs prove of symbols and show of
+tests.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
 
 
 def _checked_id(given: str) -> str:
-    """Return the ID that `--about` means: as given, or that of a file or test. UsageProblem for anything else."""
+    """Return the ID that `--about` means: as given, or that of a file or test. UsageProblem for
+    anything else.
+    """
     prefix, name = split_id(given)
     if (prefix and name) or RECORD_ID.fullmatch(given):
         return given
@@ -65,20 +69,31 @@ def claim() -> None:
     """Claims, their tier and the reasons."""
 
 
-@claim.command(epilog='Example: kl claim add "parses UTF-8 names" --about file:src/names.py --expires 30d')
+@claim.command(
+    epilog='Example: kl claim add "parses UTF-8 names" --about file:src/names.py --expires 30d'
+)
 @click.argument("text")
 @click.option(
-    "--about", required=True, metavar=ABOUT, help="What it is about: src/a.py, tests/test_a.py::test_b, ADR-0007 …"
+    "--about",
+    required=True,
+    metavar=ABOUT,
+    help="What it is about: src/a.py, tests/test_a.py::test_b, ADR-0007 …",
 )
 @click.option("--expires", help="When it ends: 30d, 12h, or a date such as 2027-01-31.")
 @click.option(
-    "--support", "cited", multiple=True, metavar="ADR-7|MEM-…|COMMIT|TEST", help="What it rests on. May be repeated."
+    "--support",
+    "cited",
+    multiple=True,
+    metavar="ADR-7|MEM-…|COMMIT|TEST",
+    help="What it rests on. May be repeated.",
 )
 @format_option()
 def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
-    """Assert something. An assertion alone is *assumed*, by any actor; what it cites counts while that is valid.
+    """Assert something. An assertion alone is *assumed*, by any actor; what it cites counts while
+    that is valid.
 
-    It is stale when the code changes that it is about, that its text names in backticks, or that a cited test executes.
+    It is stale when the code changes that it is about, that its text names in backticks, or that a
+    cited test executes.
     """
     from kl_hooks.code.query.session import SYMBOL_KINDS
 
@@ -93,21 +108,35 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
 
 @claim.command("list", epilog="Example: kl claim list --tier verified")
 @click.option("--about", metavar=ABOUT, help="Only claims about this file, test, symbol or record.")
-@click.option("--tier", type=click.Choice([t.word for t in reversed(Tier)]), help="Only claims of this tier.")
+@click.option(
+    "--tier", type=click.Choice([t.word for t in reversed(Tier)]), help="Only claims of this tier."
+)
 @click.option("--stale", is_flag=True, help="Only those under which something changed.")
 @click.option("--all", "everything", is_flag=True, help="Expired ones too.")
 @top_option(50)
 @format_option()
-def list_(about: str | None, tier: str | None, stale: bool, everything: bool, limit: int, shape: str) -> None:
+def list_(
+    about: str | None, tier: str | None, stale: bool, everything: bool, limit: int, shape: str
+) -> None:
     """List claims: derived from evidence or asserted manually."""
     from kl_hooks.proof.claims import claims_now
 
     about = _checked_id(about) if about else None
     with progress("Importing captured runs and commits"):
         claims = list(claims_now(workspace(), warn, about))
-    found = [c for c in claims if (everything or c.freshness != "expired") and tier in (None, c.tier.word)]
+    found = [
+        c
+        for c in claims
+        if (everything or c.freshness != "expired") and tier in (None, c.tier.word)
+    ]
     found = [c for c in found if not stale or c.freshness == OLDER_TREE]
-    none = "no such claim. See: kl claim list" if about or tier else "no claim is stale." if stale else _NO_CLAIMS
+    none = (
+        "no such claim. See: kl claim list"
+        if about or tier
+        else "no claim is stale."
+        if stale
+        else _NO_CLAIMS
+    )
     _print_claims(found[:limit], len(found), none, shape)
 
 
@@ -121,8 +150,16 @@ def _print_claims(found: Sequence[Claim], total: int, none: str, shape: str) -> 
         tier = tier_words(one.tier.word, one.freshness)[0] if one.freshness == OLDER_TREE else tier
         rows.append(f"{one.id}  {tier}  {one.text}")
         # of an asserted claim: why, and what makes it current again
-        rows += [f"{'':<18}{one.reasons[-1]}"] if one.freshness == OLDER_TREE and one.author != "auto" else []
-    plain = {"schema": "kl.claim.list/1", "claims": [claim_to_dict(one) for one in found], "total": total}
+        rows += (
+            [f"{'':<18}{one.reasons[-1]}"]
+            if one.freshness == OLDER_TREE and one.author != "auto"
+            else []
+        )
+    plain = {
+        "schema": "kl.claim.list/1",
+        "claims": [claim_to_dict(one) for one in found],
+        "total": total,
+    }
     print_list(shape, plain, rows, total, none)
 
 
@@ -146,16 +183,24 @@ def show(id: str, shape: str) -> None:
     from kl_hooks.proof.claims import claims_now
 
     digits = is_hex(id.lower())
-    found = [c for c in claims_now(workspace(), warn) if c.id.startswith(id.lower())] if digits else []
+    found = (
+        [c for c in claims_now(workspace(), warn) if c.id.startswith(id.lower())] if digits else []
+    )
     if len(found) != 1:
-        several = "several claims begin like this; give more digits." if found else "no claim has this id."
+        several = (
+            "several claims begin like this; give more digits."
+            if found
+            else "no claim has this id."
+        )
         reason = several if digits else "an id is at least 4 hexadecimal digits."
         raise UsageProblem(reason, place=id or "''", hint="See: kl claim list")
     print_answer(shape, claim_to_dict(found[0]), _reason_lines(found[0]))
 
 
 def _origin_lines(claim: Claim) -> Iterator[str]:
-    """Where its evidence comes from: each origin once, with what that proves and what it does not."""
+    """Where its evidence comes from: each origin once, with what that proves and what it does
+    not.
+    """
     for origin in dict.fromkeys(one.origin for one in claim.support if one.origin):
         meaning = origin_meaning(origin)
         kind, _, name = origin.partition("; ")[0].partition(":")
@@ -183,14 +228,18 @@ def _reason_lines(claim: Claim) -> list[str]:
         weight = "hard" if s.observation.hard else f"not hard: {s.observation.why_not}"
         where = f"   tree {short(s.tree, 7)}" if s.tree else ""
         lines.append(
-            f"{s.speaks:<10} {s.observation.kind} {s.outcome}, seen by {s.observation.observer}{where}   {weight}"
+            f"{s.speaks:<10} {s.observation.kind} {s.outcome}, seen by"
+            f" {s.observation.observer}{where}   {weight}"
         )
         if s.receipt:
-            lines.append(f"           run {short(s.observation.run, 8)}, {s.observation.producer}, {s.at}")
+            lines.append(
+                f"           run {short(s.observation.run, 8)}, {s.observation.producer}, {s.at}"
+            )
     lines += _origin_lines(claim)
     if claim.tier < Tier.VERIFIED:
         lines.append(
-            "verified needs two executions: under another interpreter, or in another way (pytest -n 2, a random order)."
+            "verified needs two executions: under another interpreter, or in another way (pytest -n"
+            " 2, a random order)."
         )
     return lines
 
@@ -211,10 +260,11 @@ def proof() -> None:
 @top_option(50)
 @format_option()
 def tests(symbol: str, limit: int, shape: str) -> None:
-    """List the tests that executed a symbol: when, with which result, and whether that is valid for this content.
+    """List the tests that executed a symbol: when, with which result, and whether that is valid for
+    this content.
 
-    ID is a symbol (function:shop.cart.total), its name or the end of it, a name that a module has from another
-    (shop.total), or a file.
+    ID is a symbol (function:shop.cart.total), its name or the end of it, a name that a module has
+    from another (shop.total), or a file.
     """
     from kl_hooks.proof.impact import tests_of
 
@@ -227,12 +277,19 @@ def tests(symbol: str, limit: int, shape: str) -> None:
                 raise
             found = tests_of(runs, definition)
     shown = found[:limit]
-    plain = {"schema": "kl.proof.tests/1", "tests": [one.to_dict() for one in shown], "total": len(found)}
+    plain = {
+        "schema": "kl.proof.tests/1",
+        "tests": [one.to_dict() for one in shown],
+        "total": len(found),
+    }
     print_list(shape, plain, map(_test_line, shown), len(found), "no recorded test executed it.")
 
 
 def _definition(name: str) -> str | None:
-    """The ID of what a module hands on under this name: `click.echo` is defined in `click.utils`."""
+    """The ID of what a module hands on under this name:
+
+    `click.echo` is defined in `click.utils`.
+    """
     from kl_hooks.code.query.lookup import reexported_symbol
     from kl_hooks.code.query.session import open_graph
 
@@ -245,7 +302,10 @@ def _test_line(one: SymbolTest) -> str:
     age = f", {counted(one.commits, 'commit')} ago" if one.commits else ""
     more = f"{age}{f', in {one.runs} runs' if one.runs > 1 else ''}{f', {one.flaky}' if one.flaky else ''}"
     when = f"{one.ended[:16].replace('T', ' ')}  run {short(one.run, 8)}"
-    return f"{one.outcome:<8} {when}  {one.test}  {one.state}{f': {one.reason}' if one.reason else ''}{more}"
+    return (
+        f"{one.outcome:<8} {when}  {one.test} "
+        f" {one.state}{f': {one.reason}' if one.reason else ''}{more}"
+    )
 
 
 @proof.command(epilog="Example: kl proof symbols test_basket.py::test_total")
@@ -262,24 +322,36 @@ def symbols(test: str, shape: str) -> None:
         name, part, rows = symbols_of(runs, test)
     verdict = part.verdicts.get(name)
     plain = {
-        "schema": "kl.proof.symbols/1", "test": name, "run": part.original.receipt.run,
-        "state": verdict.state if verdict else "not assessed", "reason": verdict.reason if verdict else "",
-        "symbols": [one._asdict() for one in rows], "total": len(rows),
-    }  # fmt: skip
+        "schema": "kl.proof.symbols/1",
+        "test": name,
+        "run": part.original.receipt.run,
+        "state": verdict.state if verdict else "not assessed",
+        "reason": verdict.reason if verdict else "",
+        "symbols": [one._asdict() for one in rows],
+        "total": len(rows),
+    }
     head = f"{name}: run {short(part.original.receipt.run, 8)}, {plain['state']}"
     lines = [head + (f" ({plain['reason']})" if plain["reason"] else "")]
-    print_answer(shape, plain, [*lines, *(f"  {one.phase:<9} {one.symbol}  {one.path}" for one in rows)])
+    print_answer(
+        shape, plain, [*lines, *(f"  {one.phase:<9} {one.symbol}  {one.path}" for one in rows)]
+    )
 
 
 @proof.command(epilog="Example: pytest $(kl proof impacted --format pytest)")
-@click.option("--changed", metavar="A...B", default="", help="Those that the change between two commits reaches.")
+@click.option(
+    "--changed",
+    metavar="A...B",
+    default="",
+    help="Those that the change between two commits reaches.",
+)
 @click.option("--staged", is_flag=True, help="Those that must run to prove what is staged.")
 @format_option("pytest")
 def impacted(changed: str, staged: bool, shape: str) -> None:
     """List the tests that must run to know how they end on this content, and why each.
 
-    All others have a valid result of an earlier run: they executed nothing that differs. A test that was
-    never recorded, or of which that is unknown, is always listed. `--format pytest` prints IDs for pytest.
+    All others have a valid result of an earlier run: they executed nothing that differs. A test
+    that was never recorded, or of which that is unknown, is always listed. `--format pytest` prints
+    IDs for pytest.
     """
     from kl_hooks.proof.impact import content_of, impacted_answer
 
@@ -288,12 +360,20 @@ def impacted(changed: str, staged: bool, shape: str) -> None:
     ws = initialized_workspace()
     content = content_of(ws, staged=staged, changed=changed)
     with _all_evidence(ws) as seen:
-        plain = {"schema": "kl.proof.impacted/1", **impacted_answer(ws, seen, content, bool(changed))}
+        plain = {
+            "schema": "kl.proof.impacted/1",
+            **impacted_answer(ws, seen, content, bool(changed)),
+        }
     if shape == "pytest":
         echo_lines(plain["arguments"])
         return
-    end = f"{counted(plain['total'], 'test')} to run; the results of {plain['settled']} others are valid"
-    print_answer(shape, plain, [*(f"{one['test']}: {one['reason']}" for one in plain["tests"]), end])
+    end = (
+        f"{counted(plain['total'], 'test')} to run; the results of {plain['settled']} others are"
+        " valid"
+    )
+    print_answer(
+        shape, plain, [*(f"{one['test']}: {one['reason']}" for one in plain["tests"]), end]
+    )
 
 
 @contextmanager
@@ -336,7 +416,11 @@ def _record_lines(found: TestRecord) -> Iterator[str]:
     else:
         detail = failure.result.detail
         yield f"failure   {one_line(str(detail.get('message') or 'no message'), 300)}"
-        place = f"{detail['path']}:{detail['line']}" if detail.get("path") and detail.get("line") else ""
+        place = (
+            f"{detail['path']}:{detail['line']}"
+            if detail.get("path") and detail.get("line")
+            else ""
+        )
         where = ", at ".join(filter(None, (str(detail.get("frame") or ""), place)))
         yield from [f"raised    {where}"] if where else []
         if found.suspects and found.passed_before:
@@ -348,7 +432,10 @@ def _record_lines(found: TestRecord) -> Iterator[str]:
         ended = one.receipt.ended[:16].replace("T", " ")
         content = f"tree {short(one.receipt.tree, 7)}{'+dirty' if one.receipt.dirty else ''}"
         name = f"  as {one.test}" if one.test != found.test else ""
-        yield f"{'' if at else 'runs':<9} {one.run}  {ended}  {one.result.outcome:<7}  {content}{name}"
+        yield (
+            f"{'' if at else 'runs':<9} {one.run}  {ended}  {one.result.outcome:<7} "
+            f" {content}{name}"
+        )
     if len(found.attempts) > _RESULTS:
         yield f"{'':<9} {len(found.attempts) - _RESULTS} more: --format json"
 
@@ -357,7 +444,8 @@ def _record_lines(found: TestRecord) -> Iterator[str]:
 @top_option(20)
 @format_option()
 def flaky(limit: int, shape: str) -> None:
-    """List the tests that failed and passed where nothing that they depend on differs, with two runs as witnesses.
+    """List the tests that failed and passed where nothing that they depend on differs, with two
+    runs as witnesses.
 
     No test is run again for this: recorded runs are compared.
     """

@@ -26,7 +26,9 @@ _HEAD = ("title", "status", "supersedes", "superseded_by")
 
 @contextmanager
 def agent_access(ws: Workspace) -> Iterator[Access]:
-    """Yield what an agent may be shown by this command; a person may be shown everything: he can open the files."""
+    """Yield what an agent may be shown by this command; a person may be shown everything: he can
+    open the files.
+    """
     from kl_hooks.context.access import Access, access
     from kl_hooks.model.actors import agent
 
@@ -37,9 +39,15 @@ def agent_access(ws: Workspace) -> Iterator[Access]:
         yield seen
 
 
-def record_rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = False) -> Iterator[str]:
-    """`ADR-0001  accepted    Two scanners, one contract`, in columns. `of_kind`: with its kind before it."""
-    statuses = (status for kind in {one.kind for one in records} for status in ws.kinds[kind].statuses)
+def record_rows(
+    ws: Workspace, records: Sequence[Record], *, of_kind: bool = False
+) -> Iterator[str]:
+    """`ADR-0001  accepted    Two scanners, one contract`, in columns. `of_kind`: with its kind
+    before it.
+    """
+    statuses = (
+        status for kind in {one.kind for one in records} for status in ws.kinds[kind].statuses
+    )
     widths = (
         max((len(one.kind) for one in records), default=0) if of_kind else 0,
         max((len(one.id) for one in records), default=0),
@@ -53,13 +61,18 @@ def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, statu
 
     beside = ((name, record.values.get(name)) for name in ws.kinds[record.kind].list_fields)
     marks = [
-        f"{name.replace('_', ' ')}: {one_line(format_value(value), 40)}" for name, value in beside if value is not None
+        f"{name.replace('_', ' ')}: {one_line(format_value(value), 40)}"
+        for name, value in beside
+        if value is not None
     ]
     marks += ["archived"] * record.archived + ["expired"] * is_expired(ws, record)
     marks += ["can't be read today"] * bool(record.broken)
     end = f"   ({', '.join(marks)})" if marks else ""
     start = f"{record.kind:<{kind}}  " if kind else ""
-    return f"{start}{record.id:<{identifier}}  {record.status:<{status}}  {one_line(record.title, 120)}{end}"
+    return (
+        f"{start}{record.id:<{identifier}}  {record.status:<{status}} "
+        f" {one_line(record.title, 120)}{end}"
+    )
 
 
 def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
@@ -80,7 +93,10 @@ def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iter
     if record.path:
         yield f"{'file':<{wide}} {record.path}"
     if record.broken:
-        yield f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is its last valid content."
+        yield (
+            f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is its"
+            " last valid content."
+        )
     if len(chain) > 1:
         yield f"{'chain':<{wide}} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
     for one in pending_proposals(ws, record.id):
@@ -110,15 +126,22 @@ def _is_short(field: Field) -> bool:
 def print_deleted(record: Record, shape: str) -> None:
     """That a record was taken away, in a line or as `kl.record.deleted/1`."""
     line = f"deleted {record.id}" + (f"  {record.path}" if record.path else "")
-    print_answer(shape, {"schema": "kl.record.deleted/1", "id": record.id, "path": record.path}, [line])
+    print_answer(
+        shape, {"schema": "kl.record.deleted/1", "id": record.id, "path": record.path}, [line]
+    )
 
 
 def warn_of_unreadable_records(ws: Workspace) -> None:
-    """A line on stderr for each kind, or folder, whose records nobody can read today, with what to do."""
+    """A line on stderr for each kind, or folder, whose records nobody can read today, with what to
+    do.
+    """
     from kl_hooks.records.query import unreadable_records
 
     for number, where, reason in unreadable_records(ws):
-        warn(f"{counted(number, 'record')} {where} {'is' if number == 1 else 'are'} omitted: {reason}")
+        warn(
+            f"{counted(number, 'record')} {where} {'is' if number == 1 else 'are'} omitted:"
+            f" {reason}"
+        )
 
 
 def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
@@ -134,10 +157,16 @@ def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
 
 
 def waiting_for_a_person(ws: Workspace, counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Kind → how many wait for a person, for kinds of which any do: their status is one that only a person changes."""
+    """Kind → how many wait for a person, for kinds of which any do: their status is one that only a
+    person changes.
+    """
     from kl_hooks.records.write import pending_proposals
 
-    begun = {name: counts.get(name, {}).get(kind.proposal, 0) for name, kind in ws.kinds.items() if kind.proposal}
+    begun = {
+        name: counts.get(name, {}).get(kind.proposal, 0)
+        for name, kind in ws.kinds.items()
+        if kind.proposal
+    }
     changes = {"proposed change": len(pending_proposals(ws))}
     return {name: number for name, number in (begun | changes).items() if number}
 
@@ -179,11 +208,16 @@ def print_record(ws: Workspace, record: Record, shape: str) -> None:
 
 
 def warn_of_proposals(record: Record) -> None:
-    """Report that a change was not made but waits for a person, or which changes of the record wait still."""
+    """Report that a change was not made but waits for a person, or which changes of the record wait
+    still.
+    """
     from kl_hooks.records.write import pending_proposals
 
     if record.proposal:
-        warn(f"{record.id}: noted as a proposal, for a person to accept with: kl knowledge accept {record.id}")
+        warn(
+            f"{record.id}: noted as a proposal, for a person to accept with: kl knowledge accept"
+            f" {record.id}"
+        )
         return
     pending = pending_proposals(workspace(), record.id)
     for one in pending:
@@ -193,8 +227,13 @@ def warn_of_proposals(record: Record) -> None:
 
 
 def record_line(record: Record) -> str:
-    """A record that was made or changed: ID, status and title, and its file on a line of its own."""
-    return f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else "")
+    """A record that was made or changed:
+
+    ID, status and title, and its file on a line of its own.
+    """
+    return f"{record.id}  {record.status}  {record.title}" + (
+        f"\n    {record.path}" if record.path else ""
+    )
 
 
 def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
@@ -211,8 +250,15 @@ def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> 
     states = ("created", "updated", "outdated", "skipped", "kept")
     summary = ", ".join(f"{counts[what]} {what}" for what in states if counts[what])
     rows.append(f"{counted(len(done), 'seed')}: {'would be: ' if dry_run else ''}{summary}")
-    plain = {"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]}
-    print_answer(shape, plain, rows if done else ["no document here has anything that can be seeded."])
+    plain = {
+        "schema": "kl.seed/1",
+        "scope": scope,
+        "dry_run": dry_run,
+        "seeds": [_plain(step) for step in done],
+    }
+    print_answer(
+        shape, plain, rows if done else ["no document here has anything that can be seeded."]
+    )
 
 
 def _title(step: Step) -> str:
@@ -223,7 +269,13 @@ def _plain(step: Step) -> dict[str, str]:
     from kl_hooks.store.redaction import redact
 
     return {
-        "what": step.what, "kind": step.seed.kind, "key": redact(step.seed.key), "title": redact(_title(step)),
-        "source_path": step.seed.path, "source_hash": step.seed.hash, "reason": step.reason,
-        "id": step.record.id if step.record else "", "path": step.record.path if step.record else "",
-    }  # fmt: skip
+        "what": step.what,
+        "kind": step.seed.kind,
+        "key": redact(step.seed.key),
+        "title": redact(_title(step)),
+        "source_path": step.seed.path,
+        "source_hash": step.seed.hash,
+        "reason": step.reason,
+        "id": step.record.id if step.record else "",
+        "path": step.record.path if step.record else "",
+    }

@@ -1,7 +1,9 @@
-"""`kl knowledge registry`: what there is of what changes too often for git, asked for at this moment.
+"""`kl knowledge registry`: what there is of what changes too often for git, asked for at this
+moment.
 
-A snapshot is a page of Markdown that people may commit. It has no date, so that a registry that did not change is the
-same file; it is never read again by kl, and replaced only where it states that it is one.
+A snapshot is a page of Markdown that people may commit. It has no date, so that a registry that did
+not change is the same file; it is never read again by kl, and replaced only where it states that it
+is one.
 """
 
 from __future__ import annotations
@@ -13,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.output import format_option, initialized_workspace, path_from_root, print_answer, warn
+from kl_hooks.cli.output import (
+    format_option,
+    initialized_workspace,
+    path_from_root,
+    print_answer,
+    warn,
+)
 from kl_hooks.cli.record_output import agent_access, records_by_status
 from kl_hooks.clock import iso
 from kl_hooks.documents.collections import collections
@@ -40,20 +48,28 @@ _Rows = list[dict[str, Any]]
 @click.command(epilog="Example: kl knowledge registry skills agents --snapshot docs/registries.md")
 @click.argument("names", nargs=-1, metavar="[REGISTRY...]")
 @click.option(
-    "--snapshot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    "--snapshot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Also write them as a page of Markdown, or write it anew.",
-)  # fmt: skip
+)
 @format_option()
 def registry(names: tuple[str, ...], snapshot: Path | None, shape: str) -> None:
-    """List skills in force, agents, pools, contexts, collections of documents and kinds of records, as they are now.
+    """List skills in force, agents, pools, contexts, collections of documents and kinds of records,
+    as they are now.
 
-    REGISTRY is one of: skills, agents, pools, contexts, collections, kinds. All of them where none is named. What the
-    caller may not see is not listed. A snapshot is for people to write; it has only what every reader may see.
+    REGISTRY is one of: skills, agents, pools, contexts, collections, kinds. All of them where none
+    is named. What the caller may not see is not listed. A snapshot is for people to write; it has
+    only what every reader may see.
     """
     ws = initialized_workspace()
     for name in names:
         if name not in _REGISTRIES:
-            raise UsageProblem("is no registry.", place=one_line(name, 60), hint=f"One of: {', '.join(_REGISTRIES)}.")
+            raise UsageProblem(
+                "is no registry.",
+                place=one_line(name, 60),
+                hint=f"One of: {', '.join(_REGISTRIES)}.",
+            )
     wanted = names or tuple(_REGISTRIES)
     with agent_access(ws) as may:
         found = {name: _REGISTRIES[name](ws, may) for name in wanted}
@@ -61,7 +77,11 @@ def registry(names: tuple[str, ...], snapshot: Path | None, shape: str) -> None:
         _write(ws, snapshot, found)
     lines = []
     for name, rows in found.items():
-        lines += [f"{name}", *(f"  {_line(row)}" for row in rows), *(["  none"] if not rows else [])]
+        lines += [
+            f"{name}",
+            *(f"  {_line(row)}" for row in rows),
+            *(["  none"] if not rows else []),
+        ]
     print_answer(shape, {"schema": "kl.knowledge.registry/1", "registries": found}, lines)
     if snapshot is not None and shape == "text":
         warn(f"written to {snapshot}")
@@ -82,11 +102,17 @@ def _skills(ws: Workspace, may: Visibility) -> _Rows:
     live = [one for one in skills_in_force(ws) if may.shows(one)]
     known = effectiveness_of(ws, live)[0]
     return [
-        {"name": one.title, "version": one.text("version"), "category": one.text("category"),
-         "description": one_line(one.text("description"), 200), "path": one.path, "uses": known[one.id].uses,
-         "effectiveness": known[one.id].line()}
+        {
+            "name": one.title,
+            "version": one.text("version"),
+            "category": one.text("category"),
+            "description": one_line(one.text("description"), 200),
+            "path": one.path,
+            "uses": known[one.id].uses,
+            "effectiveness": known[one.id].line(),
+        }
         for one in sorted(live, key=lambda one: one.title)
-    ]  # fmt: skip
+    ]
 
 
 def _agents(ws: Workspace, may: Visibility) -> _Rows:
@@ -99,24 +125,41 @@ def _agents(ws: Workspace, may: Visibility) -> _Rows:
     counts = Counter(one.actor.removeprefix("agent:") for one in every)
     last = {one.actor.removeprefix("agent:"): iso(one.at)[:10] for one in every}
     return [
-        {"name": name, "skills": sorted(has.get(name, ())), "uses": counts[name], "last_used": last.get(name, "")}
+        {
+            "name": name,
+            "skills": sorted(has.get(name, ())),
+            "uses": counts[name],
+            "last_used": last.get(name, ""),
+        }
         for name in sorted({*has, *counts})
     ]
 
 
 def _pools(ws: Workspace, may: Visibility) -> _Rows:
     return [
-        {"name": one.name, "type": one.type, "scope": one.scope, "owner": one.owner, "public": one.public,
-         "version": one.version}
+        {
+            "name": one.name,
+            "type": one.type,
+            "scope": one.scope,
+            "owner": one.owner,
+            "public": one.public,
+            "version": one.version,
+        }
         for one in list_pools(ws, caller_of(ws))
-    ]  # fmt: skip
+    ]
 
 
 def _contexts(ws: Workspace, may: Visibility) -> _Rows:
     with reading(ws) as db:
         found = list_contexts(db, caller_of(ws))
     return [
-        {"name": one.name, "type": one.type, "scope": one.scope, "owner": one.owner, "version": one.version}
+        {
+            "name": one.name,
+            "type": one.type,
+            "scope": one.scope,
+            "owner": one.owner,
+            "version": one.version,
+        }
         for one in found
     ]
 
@@ -125,32 +168,53 @@ def _collections(ws: Workspace, may: Visibility) -> _Rows:
     sync_documents(ws)
     documents = indexed_documents(ws, visible_documents(ws, None, may))
     return [
-        {"name": one.name, "status": one.status, "strategy": one.chunking.strategy,
-         "documents": sum(some.collection == one.name for some in documents),
-         "chunks": sum(some.chunks for some in documents if some.collection == one.name)}
+        {
+            "name": one.name,
+            "status": one.status,
+            "strategy": one.chunking.strategy,
+            "documents": sum(some.collection == one.name for some in documents),
+            "chunks": sum(some.chunks for some in documents if some.collection == one.name),
+        }
         for one in collections(ws).values()
-    ]  # fmt: skip
+    ]
 
 
 def _kinds(ws: Workspace, may: Visibility) -> _Rows:
     counts = records_by_status(ws)
-    return [{"name": name, "purpose": kind.purpose, "records": counts.get(name, {})} for name, kind in ws.kinds.items()]
+    return [
+        {"name": name, "purpose": kind.purpose, "records": counts.get(name, {})}
+        for name, kind in ws.kinds.items()
+    ]
 
 
 _REGISTRIES: Final[Mapping[str, Callable[[Workspace, Visibility], _Rows]]] = {
-    "skills": _skills, "agents": _agents, "pools": _pools, "contexts": _contexts, "collections": _collections,
+    "skills": _skills,
+    "agents": _agents,
+    "pools": _pools,
+    "contexts": _contexts,
+    "collections": _collections,
     "kinds": _kinds,
-}  # fmt: skip
+}
 
 
 def _write(ws: Workspace, path: Path, found: Mapping[str, _Rows]) -> None:
-    """Write a snapshot. UsageProblem for an agent, for a place outside the repository, and for a page that is none."""
+    """Write a snapshot. UsageProblem for an agent, for a place outside the repository, and for a
+    page that is none.
+    """
     if who := agent(ws.environ):
-        raise UsageProblem(f"writing a snapshot is for people, and this is {who}.", place="--snapshot")
+        raise UsageProblem(
+            f"writing a snapshot is for people, and this is {who}.", place="--snapshot"
+        )
     name = path_from_root(ws.root, str(path))
     # no file of kl, of git or of an agent, whose folders begin with a dot
-    if not name.endswith(".md") or name.startswith("/") or any(part.startswith(".") for part in name.split("/")):
-        raise UsageProblem("is no place for a page.", place=name, hint="Such as: docs/registries.md")
+    if (
+        not name.endswith(".md")
+        or name.startswith("/")
+        or any(part.startswith(".") for part in name.split("/"))
+    ):
+        raise UsageProblem(
+            "is no place for a page.", place=name, hint="Such as: docs/registries.md"
+        )
     before = read_small(ws.root / name, within=ws.root)
     if before is not None and not before.startswith(_MARK.encode()):
         hint = "Name another file, or remove it first."
@@ -168,5 +232,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return "None.\n"
     cells = [list(rows[0]), ["---"] * len(rows[0])]
-    cells += [[one_line(_cell(value), 200).replace("|", "\\|") for value in row.values()] for row in rows]
+    cells += [
+        [one_line(_cell(value), 200).replace("|", "\\|") for value in row.values()] for row in rows
+    ]
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)

@@ -1,4 +1,6 @@
-"""`kl store · sync · trust`: a team's database, evidence of other clones, and whose signatures count."""
+"""`kl store · sync · trust`: a team's database, evidence of other clones, and whose signatures
+count.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.output import counted, format_option, print_answer, print_list, progress, short, warn, workspace
+from kl_hooks.cli.output import (
+    counted,
+    format_option,
+    print_answer,
+    print_list,
+    progress,
+    short,
+    warn,
+    workspace,
+)
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.model.actors import agent
 from kl_hooks.model.text import one_line
@@ -31,28 +42,46 @@ if TYPE_CHECKING:
 
 
 _USE = "See: kl store use --help"
-_TABLES = {"receipts": "receipt", "tests": "test", "commits": "commit_log", "records": "record",
-           "events": "record_event", "claims": "claim", "pools": "pool"}  # fmt: skip
+_TABLES = {
+    "receipts": "receipt",
+    "tests": "test",
+    "commits": "commit_log",
+    "records": "record",
+    "events": "record_event",
+    "claims": "claim",
+    "pools": "pool",
+}
 _LEVELS = ("none", *LEVELS)
 
 
 @click.group()
 def store() -> None:
-    """Where evidence and records are stored: in this clone, or in a PostgreSQL database that a team shares.
+    """Where evidence and records are stored: in this clone, or in a PostgreSQL database that a team
+    shares.
 
-    The address is in this clone's git configuration, without a password: libpq reads it from PGPASSWORD, ~/.pgpass or a
-    service file. Runs of tests are written to this clone first, and wait there while the server is away.
+    The address is in this clone's git configuration, without a password: libpq reads it from
+    PGPASSWORD, ~/.pgpass or a service file. Runs of tests are written to this clone first, and wait
+    there while the server is away.
     """
 
 
 @store.command(epilog="Example: kl store use postgresql://db.example.org/team --create")
 @click.argument("url", required=False)
-@click.option("--repository", default="", metavar="NAME", help="Its name in the database; by default from the remote.")
-@click.option("--create", is_flag=True, help="Make tables, roles and the repository where they are missing.")
+@click.option(
+    "--repository",
+    default="",
+    metavar="NAME",
+    help="Its name in the database; by default from the remote.",
+)
+@click.option(
+    "--create", is_flag=True, help="Make tables, roles and the repository where they are missing."
+)
 @click.option("--local", is_flag=True, help="Use the database of this clone again.")
 @format_option()
 def use(url: str | None, repository: str, create: bool, local: bool, shape: str) -> None:
-    """Use the database at URL from now on. What is stored in this clone stays there: see kl store migrate."""
+    """Use the database at URL from now on. What is stored in this clone stays there: see kl store
+    migrate.
+    """
     ws = _person()
     if bool(url) == local:
         raise UsageProblem("give either an address or --local.", place="kl store use")
@@ -67,8 +96,16 @@ def use(url: str | None, repository: str, create: bool, local: bool, shape: str)
     lines = [f"evidence and records are stored in {address.place}, repository {address.repository}"]
     lines += [f"tables made or changed: {made}"] if made else []
     if ws.state.database.exists() and ws.store.address is None:
-        lines.append("hint: what this clone has recorded is not there. To copy it first: kl store migrate --to URL")
-    answer = {"schema": "kl.store.use/1", "place": address.place, "repository": address.repository, "tables": made}
+        lines.append(
+            "hint: what this clone has recorded is not there. To copy it first: kl store migrate"
+            " --to URL"
+        )
+    answer = {
+        "schema": "kl.store.use/1",
+        "place": address.place,
+        "repository": address.repository,
+        "tables": made,
+    }
     print_answer(shape, answer, lines)
 
 
@@ -86,20 +123,31 @@ def status(shape: str) -> int:
     waiting = sum(len(pending_spools(folder)) for folder, _ in spool_folders(ws))
     address = ws.store.address
     plain: dict[str, Any] = {
-        "schema": "kl.store.status/1", "place": address.place if address else str(ws.state.database),
-        "repository": address.repository if address else None, "waiting": waiting, "problem": None, "access": None,
-        "members": {}, "rows": {}, "milliseconds": None,
-    }  # fmt: skip
+        "schema": "kl.store.status/1",
+        "place": address.place if address else str(ws.state.database),
+        "repository": address.repository if address else None,
+        "waiting": waiting,
+        "problem": None,
+        "access": None,
+        "members": {},
+        "rows": {},
+        "milliseconds": None,
+    }
     start = time.perf_counter()
     try:
         with ws.store.reading() as db:
             if address:
                 plain["access"] = ws.store.server.access()
-                plain["members"] = {row[0]: _LEVELS[row[1]] for row in db.rows("SELECT * FROM members()")} if db else {}
+                plain["members"] = (
+                    {row[0]: _LEVELS[row[1]] for row in db.rows("SELECT * FROM members()")}
+                    if db
+                    else {}
+                )
             plain["rows"] = {
-                word: db.rows(f"SELECT COUNT(*) FROM {table}")[0][0] for word, table in _TABLES.items()
+                word: db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]
+                for word, table in _TABLES.items()
                 if db and db.has_table(table)
-            }  # fmt: skip
+            }
         plain["milliseconds"] = round((time.perf_counter() - start) * 1000)
         problem = ws.store.problem()
     except EnvironmentProblem as trouble:
@@ -112,9 +160,13 @@ def status(shape: str) -> int:
 def _status_lines(plain: dict[str, Any]) -> list[str]:
     lines = [f"store    {plain['place']}"]
     if plain["repository"]:
-        lines.append(f"         repository {plain['repository']}, you are: {plain['access'] or 'unknown'}")
+        lines.append(
+            f"         repository {plain['repository']}, you are: {plain['access'] or 'unknown'}"
+        )
     if plain["members"]:
-        lines.append("access   " + ", ".join(f"{name} {level}" for name, level in plain["members"].items()))
+        lines.append(
+            "access   " + ", ".join(f"{name} {level}" for name, level in plain["members"].items())
+        )
     if plain["problem"]:
         lines.append(f"problem  {plain['problem']}")
     rows = ", ".join(f"{number:,} {word}" for word, number in plain["rows"].items() if number)
@@ -123,21 +175,35 @@ def _status_lines(plain: dict[str, Any]) -> list[str]:
         lines.append(f"answered in {plain['milliseconds']} ms")
     if plain["waiting"]:
         waiting = counted(plain["waiting"], "capture")
-        lines.append(f"waiting  {waiting} in the spool; imported by the next command that reads evidence")
+        lines.append(
+            f"waiting  {waiting} in the spool; imported by the next command that reads evidence"
+        )
     return lines
 
 
 @store.command(epilog="Example: kl store migrate --to postgresql://db.example.org/team --create")
 @click.option("--to", "to", metavar="URL", help="Copy the store of this clone there, then use it.")
-@click.option("--from", "back", metavar="URL", help="Copy the repository there into this clone, then use that.")
-@click.option("--repository", default="", metavar="NAME", help="Its name in the database; by default from the remote.")
-@click.option("--create", is_flag=True, help="Make tables, roles and the repository where they are missing.")
+@click.option(
+    "--from",
+    "back",
+    metavar="URL",
+    help="Copy the repository there into this clone, then use that.",
+)
+@click.option(
+    "--repository",
+    default="",
+    metavar="NAME",
+    help="Its name in the database; by default from the remote.",
+)
+@click.option(
+    "--create", is_flag=True, help="Make tables, roles and the repository where they are missing."
+)
 @format_option()
 def migrate(to: str | None, back: str | None, repository: str, create: bool, shape: str) -> None:
     """Move the store of this clone to a server, or back.
 
-    Every table is copied and compared by number of rows and SHA-256 before the address changes. A copy that was killed
-    goes on where it ended. What was there stays: in kl.db, or on the server.
+    Every table is copied and compared by number of rows and SHA-256 before the address changes. A
+    copy that was killed goes on where it ended. What was there stays: in kl.db, or on the server.
     """
     ws = _person()
     if bool(to) == bool(back):
@@ -150,10 +216,16 @@ def migrate(to: str | None, back: str | None, repository: str, create: bool, sha
 
     address = _address(ws, to or back or "", repository)
     if to and ws.store.address and ws.store.address.key == address.key:
-        reason = f"this clone uses that database already, repository {address.repository!r}: nothing is to be copied."
+        reason = (
+            f"this clone uses that database already, repository {address.repository!r}: nothing is"
+            " to be copied."
+        )
         raise UsageProblem(reason, place=address.place, hint="See: kl store status")
     here = Store(ws.state, ws.store.schemas, ws.environ)
-    local, shared = ws.state.directory / "high-water", state_of_server(ws.state, address.key).high_water
+    local, shared = (
+        ws.state.directory / "high-water",
+        state_of_server(ws.state, address.key).high_water,
+    )
     with _opened(ws, address, create) as (there, _):
         if not to:
             moved, place = move_from_server(here, there), str(ws.state.database)
@@ -163,27 +235,43 @@ def migrate(to: str | None, back: str | None, repository: str, create: bool, sha
                 with ledger_writer(open_workspace(ws.root, environ=ws.environ), accept=True):
                     pass
         elif not ws.state.database.exists():
-            raise UsageProblem("nothing is stored in this clone.", place=str(ws.state.database), hint=_USE)
+            raise UsageProblem(
+                "nothing is stored in this clone.", place=str(ws.state.database), hint=_USE
+            )
         else:
             moved, place = move_to_server(here, there), address.place
             _copy_mark(local, shared)
             _switch(ws, address)
     rows = sum(moved.rows.values())
-    lines = [f"{rows:,} rows of {len(moved.rows)} tables copied and compared: sha256 {moved.sha256[:16]}",
-             f"evidence and records are stored in {place}"]  # fmt: skip
-    answer = {"schema": "kl.store.migrate/1", "place": place, "rows": moved.rows, "sha256": moved.sha256}
+    lines = [
+        (
+            f"{rows:,} rows of {len(moved.rows)} tables copied and compared: sha256"
+            f" {moved.sha256[:16]}"
+        ),
+        f"evidence and records are stored in {place}",
+    ]
+    answer = {
+        "schema": "kl.store.migrate/1",
+        "place": place,
+        "rows": moved.rows,
+        "sha256": moved.sha256,
+    }
     print_answer(shape, answer, lines)
 
 
 @store.command(epilog="Example: kl store upgrade")
 @format_option()
 def upgrade(shape: str) -> None:
-    """Make the tables that this version of kl needs and the server lacks. Needs the rights of the database's owner."""
+    """Make the tables that this version of kl needs and the server lacks. Needs the rights of the
+    database's owner.
+    """
     ws = _person()
     address = _used(ws)
     count = ws.store.upgrade_server()
     text = f"tables made or changed: {count}" if count else "the tables are up to date."
-    print_answer(shape, {"schema": "kl.store.upgrade/1", "place": address.place, "tables": count}, [text])
+    print_answer(
+        shape, {"schema": "kl.store.upgrade/1", "place": address.place, "tables": count}, [text]
+    )
 
 
 @store.command(epilog="Example: kl store grant alice writer")
@@ -193,8 +281,8 @@ def upgrade(shape: str) -> None:
 def grant(name: str, level: str, shape: str) -> None:
     """Let a role of the server read, write or administer this repository, or take that away (none).
 
-    A writer adds evidence and changes records; only an admin removes evidence (kl maintain). The role itself is made
-    by the server's administrator: CREATE ROLE alice LOGIN.
+    A writer adds evidence and changes records; only an admin removes evidence (kl maintain). The
+    role itself is made by the server's administrator: CREATE ROLE alice LOGIN.
     """
     ws = _person()
     address = _used(ws)
@@ -202,7 +290,12 @@ def grant(name: str, level: str, shape: str) -> None:
         raise UsageProblem("names no role of the server.", place="kl store grant")
     with ws.store.writing(what="granting access") as db, db.transaction():
         db.row("SELECT set_access(?, ?)", (name, _LEVELS.index(level)))
-    plain = {"schema": "kl.store.grant/1", "repository": address.repository, "name": name, "level": level}
+    plain = {
+        "schema": "kl.store.grant/1",
+        "repository": address.repository,
+        "name": name,
+        "level": level,
+    }
     print_answer(shape, plain, [f"{name} is now: {level}, in repository {address.repository}"])
 
 
@@ -219,7 +312,9 @@ def _person() -> Workspace:
 
 def _used(ws: Workspace) -> Address:
     if ws.store.address is None:
-        raise UsageProblem("this clone uses no shared database.", place=str(ws.state.database), hint=_USE)
+        raise UsageProblem(
+            "this clone uses no shared database.", place=str(ws.state.database), hint=_USE
+        )
     return ws.store.address
 
 
@@ -232,19 +327,29 @@ def _address(ws: Workspace, url: str, repository: str) -> Address:
     name = repository or configured or _remote_name(ws)
     if not name:
         hint = "Name it, with the same name in every clone: --repository NAME"
-        raise UsageProblem("there is no remote `origin` that names the repository.", place="kl store", hint=hint)
+        raise UsageProblem(
+            "there is no remote `origin` that names the repository.", place="kl store", hint=hint
+        )
     return Address(url, name, clone_id(ws.state)).checked()
 
 
 def _remote_name(ws: Workspace) -> str:
-    """`example.org/team/shop` of the remote's address: the same over ssh and https, without who logs in."""
-    remote = _git(ws, "config", "--get", "remote.origin.url", ok=(0, 1)).decode("utf-8", "replace").strip()
+    """`example.org/team/shop` of the remote's address: the same over ssh and https, without who
+    logs in.
+    """
+    remote = (
+        _git(ws, "config", "--get", "remote.origin.url", ok=(0, 1))
+        .decode("utf-8", "replace")
+        .strip()
+    )
     found = re.fullmatch(r"(?:\w+://)?(?:[^@/]*@)?([^:/]+)(?::\d+)?[:/]+(.+?)(?:\.git)?/?", remote)
     return f"{found[1]}/{found[2]}" if found and not remote.startswith(("/", ".")) else ""
 
 
 def _copy_mark(source: Path, target: Path) -> None:
-    """Copy the high-water mark of a store: what it remembers holds for the copy of the store, too."""
+    """Copy the high-water mark of a store: what it remembers holds for the copy of the store,
+    too.
+    """
     from kl_hooks.store.files import write_atomic
 
     if source.exists():
@@ -262,7 +367,9 @@ def _switch(ws: Workspace, address: Address | None) -> None:
 
 @contextmanager
 def _opened(ws: Workspace, address: Address, create: bool) -> Iterator[tuple[Store, int]]:
-    """The store there, and how many steps of tables were taken. EnvironmentProblem where it can't be used."""
+    """The store there, and how many steps of tables were taken. EnvironmentProblem where it can't
+    be used.
+    """
     from kl_hooks.store.store import Store
 
     there = Store(ws.state, ws.store.schemas, ws.environ, address)
@@ -287,28 +394,47 @@ _SHOWN = 20
 
 
 @click.command(epilog="Example: kl sync --dry-run")
-@click.option("--remote", default="origin", show_default=True, help="A remote's name, path or address.")
+@click.option(
+    "--remote", default="origin", show_default=True, help="A remote's name, path or address."
+)
 @click.option("--push", "only_push", is_flag=True, help="Only push.")
 @click.option("--pull", "only_pull", is_flag=True, help="Only fetch and import.")
-@click.option("--dry-run", is_flag=True, help="List the runs that would be written and pushed; change nothing.")
-@click.option("--sign", metavar="KEY", default="", help="Sign with this SSH key. Default: git config kl.signingKey.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="List the runs that would be written and pushed; change nothing.",
+)
+@click.option(
+    "--sign",
+    metavar="KEY",
+    default="",
+    help="Sign with this SSH key. Default: git config kl.signingKey.",
+)
 @click.option(
     "--receipts",
     "files",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Publish the receipts of this file (of kl evidence export) that are about the commit checked out. May be "
-    "repeated: one for each job of a matrix.",
+    help=(
+        "Publish the receipts of this file (of kl evidence export) that are about the commit"
+        " checked out. May be repeated: one for each job of a matrix."
+    ),
 )
 @format_option()
 def sync(
-    remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str, files: tuple[Path, ...], shape: str
+    remote: str,
+    only_push: bool,
+    only_pull: bool,
+    dry_run: bool,
+    sign: str,
+    files: tuple[Path, ...],
+    shape: str,
 ) -> int:
     """Exchange evidence with other clones, by git notes on the contents that it is about.
 
-    Names of tests and of what they executed, outcomes, versions and your producer name (user@host) leave this machine;
-    messages, output and command lines do not. What comes in counts only where a key that you trust signed it (see:
-    kl trust).
+    Names of tests and of what they executed, outcomes, versions and your producer name (user@host)
+    leave this machine; messages, output and command lines do not. What comes in counts only where a
+    key that you trust signed it (see: kl trust).
 
     Exit 1: something was refused, or the remote could not be reached.
     """
@@ -325,9 +451,15 @@ def sync(
     with progress("Exchanging evidence"):
         sync_evidence(ws)
         done = share(
-            ws, remote, push=both or only_push, pull=both or only_pull, dry_run=dry_run, key=signing_key(ws, sign),
-            receipts=given, executed=executed,
-        )  # fmt: skip
+            ws,
+            remote,
+            push=both or only_push,
+            pull=both or only_pull,
+            dry_run=dry_run,
+            key=signing_key(ws, sign),
+            receipts=given,
+            executed=executed,
+        )
     lines = _sync_lines(done, dry_run, pushing=both or only_push, pulling=both or only_pull)
     print_answer(shape, done.to_dict(), lines)
     for one in (*refused, *done.remarks):
@@ -344,13 +476,19 @@ def _read(file: Path) -> tuple[list[Receipt], dict[str, Executed], list[str]]:
     whole = FileOfEvidence(str(file), read_given(file), "", "", None)
     found = list(read_lines(whole))
     problems = [str(one) for one in found if isinstance(one, Problem)]
-    return [one for one in found if not isinstance(one, Problem)], read_executed_lines(whole), problems
+    return (
+        [one for one in found if not isinstance(one, Problem)],
+        read_executed_lines(whole),
+        problems,
+    )
 
 
 def _sync_lines(done: Shared, dry_run: bool, *, pushing: bool, pulling: bool) -> Iterator[str]:
     how = "would be written" if dry_run else f"written{' and signed' if done.signed else ''}"
     if pushing or done.added:
-        yield f"{counted(len(done.added), 'run')} {how} to the notes of {done.writer or 'this clone'}"
+        yield (
+            f"{counted(len(done.added), 'run')} {how} to the notes of {done.writer or 'this clone'}"
+        )
     for one in done.added[-_SHOWN:]:
         tests = counted(len(one.evidence), "result")
         when = one.ended[:16].replace("T", " ")
@@ -359,16 +497,27 @@ def _sync_lines(done: Shared, dry_run: bool, *, pushing: bool, pulling: bool) ->
         yield f"  and {len(done.added) - _SHOWN} older"
     if done.events:
         names = sorted(Counter(one.name for one in done.events).items())
-        yield f"{counted(len(done.events), 'event')} {how}: {', '.join(f'{n} {name}' for name, n in names)}"
+        yield (
+            f"{counted(len(done.events), 'event')} {how}:"
+            f" {', '.join(f'{n} {name}' for name, n in names)}"
+        )
     if (done.added or done.events) and not done.signed and not dry_run:
-        yield "they are not signed, so others will not count them: git config kl.signingKey KEY, then kl sync again"
+        yield (
+            "they are not signed, so others will not count them: git config kl.signingKey KEY, then"
+            " kl sync again"
+        )
     if dry_run:
         return
     if done.pushed:
         yield f"pushed to {one_line(done.remote, 100)}"
     if pulling:
-        events = f" and {counted(done.imported_events, 'new event')}" if done.imported_events else ""
-        yield f"{counted(done.imported, 'new run')}{events} of {counted(len(done.writers), 'other writer')} imported"
+        events = (
+            f" and {counted(done.imported_events, 'new event')}" if done.imported_events else ""
+        )
+        yield (
+            f"{counted(done.imported, 'new run')}{events} of"
+            f" {counted(len(done.writers), 'other writer')} imported"
+        )
     if done.refusals:
         yield f"{counted(done.refusals, 'line')} refused:"
         yield from (f"  {one}" for one in done.refused)
@@ -382,20 +531,30 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 def trust() -> None:
     """The keys whose signatures make evidence of others count: add, list, remove, revoke.
 
-    They are in your git configuration. A team's are in `.kl/trust`, which counts only as it is in a commit that you
-    name: git config kl.trustRef origin/main, or kl verify --trust-ref origin/main.
+    They are in your git configuration. A team's are in `.kl/trust`, which counts only as it is in a
+    commit that you name: git config kl.trustRef origin/main, or kl verify --trust-ref origin/main.
     """
 
 
 @trust.command(epilog="Example: kl trust add github --key ci.pub --role ci")
 @click.argument("name")
-@click.option("--key", "file", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="A public key of OpenSSH, such as id_ed25519.pub.")  # fmt: skip
+@click.option(
+    "--key",
+    "file",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A public key of OpenSSH, such as id_ed25519.pub.",
+)
 @click.option("--role", type=click.Choice(["person", "ci"]), default="person", show_default=True)
 @click.option(
-    "--expires", metavar="DATE", default="", help="The last day (UTC) on which it counts, such as 2027-12-31."
+    "--expires",
+    metavar="DATE",
+    default="",
+    help="The last day (UTC) on which it counts, such as 2027-12-31.",
 )
-@click.option("--team", is_flag=True, help="Write it to .kl/trust, for everybody, once it is merged.")
+@click.option(
+    "--team", is_flag=True, help="Write it to .kl/trust, for everybody, once it is merged."
+)
 @format_option()
 def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) -> None:
     """Trust a public key from now on, under NAME."""
@@ -403,7 +562,11 @@ def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) 
 
     ws = _workspace()
     if ws.git_settings and ws.git_settings.kl.get(f"trust.{name}.revoked") and not team:
-        raise UsageProblem("this key is revoked.", place=name, hint=f"Take another name, or: kl trust remove {name}")
+        raise UsageProblem(
+            "this key is revoked.",
+            place=name,
+            hint=f"Take another name, or: kl trust remove {name}",
+        )
     try:
         with file.open("rb") as opened:  # a key is short; a device has no end
             text = opened.read(_LONGEST_KEY).decode("utf-8", "replace")
@@ -415,18 +578,27 @@ def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) 
     line = _checked(ws, name, role, key, expires)
     if team:
         _append(ws.root / TRUST_FILE, line)
-        how = f"added to {TRUST_FILE}. It counts once it is in the commit that you trust (git config kl.trustRef)."
+        how = (
+            f"added to {TRUST_FILE}. It counts once it is in the commit that you trust (git config"
+            " kl.trustRef)."
+        )
         _print_change(shape, name, "added", how)
         return
-    # the key last: killed before it, nothing is trusted; killed after it, nothing of what limits it is missing
-    values = ({"validBefore": f"{expires}T23:59:59Z"} if expires else {}) | {"role": role, "key": key}
+    # the key last: killed before it, nothing is trusted; killed after it, nothing of what limits it
+    # is missing
+    values = ({"validBefore": f"{expires}T23:59:59Z"} if expires else {}) | {
+        "role": role,
+        "key": key,
+    }
     for word, value in values.items():
         _git(ws, "config", "--local", f"kl.trust.{name}.{word}", value)
     _print_change(shape, name, "added", f"{name} ({role}) is trusted here: {fingerprint(key)}")
 
 
 @trust.command("list", epilog="Example: kl trust list --trust-ref origin/main")
-@click.option("--trust-ref", metavar="REF", default="", help="Also the keys of .kl/trust in this commit.")
+@click.option(
+    "--trust-ref", metavar="REF", default="", help="Also the keys of .kl/trust in this commit."
+)
 @format_option()
 def list_(trust_ref: str, shape: str) -> None:
     """List the trusted keys, and where each is configured."""
@@ -434,8 +606,12 @@ def list_(trust_ref: str, shape: str) -> None:
 
     found = trusted_keys(workspace(), trust_ref)
     keys = sorted(found.keys.values(), key=lambda one: (one.name, one.fingerprint))
-    plain = {"schema": "kl.trust.list/1", "keys": [_key_to_dict(one) for one in keys],
-             "problems": [str(one) for one in found.problems], "total": len(keys)}  # fmt: skip
+    plain = {
+        "schema": "kl.trust.list/1",
+        "keys": [_key_to_dict(one) for one in keys],
+        "problems": [str(one) for one in found.problems],
+        "total": len(keys),
+    }
     none = "no key is trusted: evidence of others never counts. See: kl trust add --help"
     print_list(shape, plain, list(_key_lines(keys)), len(keys), none)
     for one in found.problems:
@@ -471,7 +647,9 @@ def _print_change(shape: str, name: str, what: str, line: str) -> None:
 def _workspace() -> Workspace:
     ws = workspace()
     if ws.repo is None:
-        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint="Keys are in git's configuration.")
+        raise EnvironmentProblem(
+            "not a git repository.", place=str(ws.root), hint="Keys are in git's configuration."
+        )
     # whom to trust decides what is proven: that is a person's decision
     if name := agent(ws.environ):
         raise UsageProblem("only a person decides whom to trust.", place=f"agent:{name}")
@@ -480,7 +658,11 @@ def _workspace() -> Workspace:
 
 def _known(ws: Workspace, name: str) -> None:
     if ws.git_settings is None or f"trust.{name}.key" not in ws.git_settings.kl:
-        raise UsageProblem("no key of this name is in your git configuration.", place=name, hint="See: kl trust list")
+        raise UsageProblem(
+            "no key of this name is in your git configuration.",
+            place=name,
+            hint="See: kl trust list",
+        )
 
 
 def _checked(ws: Workspace, name: str, role: str, key: str, expires: str) -> str:
@@ -491,27 +673,44 @@ def _checked(ws: Workspace, name: str, role: str, key: str, expires: str) -> str
     if expires and not _DAY.fullmatch(expires):
         raise UsageProblem("give a date such as 2027-12-31.", place=f"--expires {expires}")
     if expires and expires < iso(ws.clock.now())[:10]:
-        raise UsageProblem("that is in the past: the key would never count.", place=f"--expires {expires}")
+        raise UsageProblem(
+            "that is in the past: the key would never count.", place=f"--expires {expires}"
+        )
     before = f',valid-before="{expires.replace("-", "")}235959Z"' if expires else ""
     line = f'{role}:{name} namespaces="{NAMESPACE}"{before} {key}'
     found = read_signer("kl trust add", 1, line)
     if not isinstance(found, TrustedKey):
-        raise UsageProblem(found.message, place=name, hint="A name has letters, digits, - and _; a date is 2027-12-31.")
+        raise UsageProblem(
+            found.message,
+            place=name,
+            hint="A name has letters, digits, - and _; a date is 2027-12-31.",
+        )
     return line
 
 
 def _append(path: Path, line: str) -> None:
     from kl_hooks.store.files import write_atomic
 
-    before = path.read_bytes() if path.exists() else b"# Keys that vouch for evidence, as ssh's allowed_signers.\n"
+    before = (
+        path.read_bytes()
+        if path.exists()
+        else b"# Keys that vouch for evidence, as ssh's allowed_signers.\n"
+    )
     path.parent.mkdir(exist_ok=True)
     gap = b"" if before.endswith(b"\n") else b"\n"
     write_atomic(path, before + gap + f"{line}{os.linesep}".encode())
 
 
 def _key_to_dict(one: TrustedKey) -> dict[str, Any]:
-    return {"name": one.name, "role": one.role, "fingerprint": one.fingerprint, "key": one.key, "place": one.place,
-            "revoked": one.revoked, "origin": one.origin}  # fmt: skip
+    return {
+        "name": one.name,
+        "role": one.role,
+        "fingerprint": one.fingerprint,
+        "key": one.key,
+        "place": one.place,
+        "revoked": one.revoked,
+        "origin": one.origin,
+    }
 
 
 def _key_lines(keys: list[TrustedKey]) -> Iterator[str]:
@@ -519,4 +718,7 @@ def _key_lines(keys: list[TrustedKey]) -> Iterator[str]:
 
     for one in keys:
         until = f"  until {iso(one.valid_before)[:10]}" if one.valid_before else ""
-        yield f"{one.name:<16} {one.role:<7} {one.fingerprint}  {one.place}{until}{'  revoked' if one.revoked else ''}"
+        yield (
+            f"{one.name:<16} {one.role:<7} {one.fingerprint} "
+            f" {one.place}{until}{'  revoked' if one.revoked else ''}"
+        )

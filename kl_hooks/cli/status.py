@@ -52,11 +52,16 @@ def status(shape: str) -> None:
     with all_evidence(ws, place.head) as seen:
         db = seen.db
         here, found = judge(ws, seen, place.trees)
-        near = nearest(ws, seen, place.trees, None) if place.trees and found.tier is Tier.GUESSED else None
+        near = (
+            nearest(ws, seen, place.trees, None)
+            if place.trees and found.tier is Tier.GUESSED
+            else None
+        )
         facts: dict[str, Any] = {
             "schema": "kl.status/1",
             "root": str(ws.root),
-            "state": str(ws.state.directory), "shared": ws.store.address.place if ws.store.address else None,
+            "state": str(ws.state.directory),
+            "shared": ws.store.address.place if ws.store.address else None,
             "tree": place.tree,
             "head": place.head,
             "branch": place.branch,
@@ -65,23 +70,32 @@ def status(shape: str) -> None:
             "manifest_mistakes": _manifest_has_mistakes(ws),
             "counts": _counts(db) if db else {},
             "proof": {
-                "tier": found.tier.word, "run": found.run,
+                "tier": found.tier.word,
+                "run": found.run,
                 "reasons": list(found.notes if found.run else found.reasons),
                 "untracked": had_untracked_files(here, found.run, place.tree),
-                "assessed": not seen.gaps, **seen.to_dict(),
+                "assessed": not seen.gaps,
+                **seen.to_dict(),
                 "nearest": near.to_dict() if near else None,
             },
-        }  # fmt: skip
-        edits = edits_since_green(ws, db, place) if found.tier is Tier.GUESSED and not seen.gaps else ""
+        }
+        edits = (
+            edits_since_green(ws, db, place) if found.tier is Tier.GUESSED and not seen.gaps else ""
+        )
         newest = seen.recent(5)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
-        facts["unchecked_commits"] = commits_without_check(ws, db) if db and drift and facts["manifest"] else []
+        facts["unchecked_commits"] = (
+            commits_without_check(ws, db) if db and drift and facts["manifest"] else []
+        )
         facts["stale_claims"] = (
-            [{"id": one.id, "reason": one.reasons[-1]} for one in _stale_claims(ws, db)] if db else []
+            [{"id": one.id, "reason": one.reasons[-1]} for one in _stale_claims(ws, db)]
+            if db
+            else []
         )
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     if is_outdated(ws):
-        # only where something is new: the modules that mine and review add 60 ms (kinds/memory/status.py)
+        # only where something is new: the modules that mine and review add 60 ms
+        # (kinds/memory/status.py)
         from kl_hooks.kinds.memory.add import update_memories
 
         update_memories(ws)
@@ -93,7 +107,9 @@ def status(shape: str) -> None:
     if shape == "json":
         echo_json(facts)
         return
-    asks = waiting_lines(ws, {kind: number for kind, number in facts["waiting"].items() if kind != "memory"})
+    asks = waiting_lines(
+        ws, {kind: number for kind, number in facts["waiting"].items() if kind != "memory"}
+    )
     tests = [
         *_proof_lines(facts, found, here),
         *([f"  {edits}"] if edits else []),
@@ -130,23 +146,38 @@ def _counts(db: Database) -> dict[str, int]:
 
 
 def _lines(
-    facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tests: list[str], asks: Iterable[str]
+    facts: dict[str, Any],
+    newest: list[Entry],
+    drift: Entry | None,
+    tests: list[str],
+    asks: Iterable[str],
 ) -> Iterator[str]:
     changed = f" + {facts['changed']} uncommitted" if facts["changed"] else ""
-    at = short(facts["head"], 7) if facts["head"] else "no commit yet" if facts["tree"] else "no repository"
+    at = (
+        short(facts["head"], 7)
+        if facts["head"]
+        else "no commit yet"
+        if facts["tree"]
+        else "no repository"
+    )
     yield f"{facts['root']}   {facts['branch'] or 'no branch'} {at}{changed}"
     yield f"  tree      {short(facts['tree'])}"
     yield from (f"  {'tests' if n == 0 else '':<9} {one}" for n, one in enumerate(tests))
     yield f"  layers    {_layers_line(facts, drift)}"
     if unchecked := facts["unchecked_commits"]:
         names = name_list([short(sha, 7) for sha in unchecked], _REASONS)
-        yield f"              no check record, made without the hook: {names}. hint: kl arch check --at {names[:7]}"
+        yield (
+            f"              no check record, made without the hook: {names}. hint: kl arch check"
+            f" --at {names[:7]}"
+        )
     yield f"  known     {_store_line(facts['counts']) or 'nothing yet'}"
     if stale := facts["stale_claims"]:
         total = counted(facts["counts"]["asserted claims"], "asserted claim")
         yield f"  claims    {len(stale)} of {total} stale: kl claim list --stale"
     if any(facts["memories"].values()):
-        yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(**facts["memories"])
+        yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(
+            **facts["memories"]
+        )
     if known := _records_line(facts["records"]):
         yield f"  records   {known}"
     yield from (f"  waiting   {text}" for text in asks)
@@ -157,10 +188,18 @@ def _lines(
 
 
 def _store_line(counts: dict[str, int]) -> str:
-    sources = {key.removeprefix("receipts "): n for key, n in counts.items() if key.startswith("receipts ")}
+    sources = {
+        key.removeprefix("receipts "): n for key, n in counts.items() if key.startswith("receipts ")
+    }
     total = counted(sum(sources.values()), "receipt")
-    words = [f"{total} ({', '.join(f'{source}: {n}' for source, n in sources.items())})"] if sources else []
-    return ", ".join(words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _COUNTED])
+    words = (
+        [f"{total} ({', '.join(f'{source}: {n}' for source, n in sources.items())})"]
+        if sources
+        else []
+    )
+    return ", ".join(
+        words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _COUNTED]
+    )
 
 
 def _records_line(counts: Mapping[str, Mapping[str, int]]) -> str:
@@ -195,7 +234,9 @@ def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> I
 
 
 def _manifest_has_mistakes(ws: Workspace) -> bool:
-    """True for a manifest that `kl arch check` would refuse. One that was read before is not read as YAML again."""
+    """True for a manifest that `kl arch check` would refuse. One that was read before is not read
+    as YAML again.
+    """
     from kl_hooks.arch.manifest import load_manifest
     from kl_hooks.store.files import read_small
 
@@ -217,7 +258,15 @@ def _layers_line(facts: dict[str, Any], drift: Entry | None) -> str:
     if drift is None:
         return "not checked yet. Run: kl arch check"
     found = "clean" if facts["drift"] == "passed" else "violations"
-    same = "this tree" if drift.receipt.tree == facts["tree"] else f"tree {short(drift.receipt.tree, 7)}"
+    same = (
+        "this tree"
+        if drift.receipt.tree == facts["tree"]
+        else f"tree {short(drift.receipt.tree, 7)}"
+    )
     checked = f"{found} at the last check ({same}, {drift.receipt.ended[:16].replace('T', ' ')})"
-    outside = next((one.detail.get("unassigned", 0) for one in drift.receipt.evidence if one.detail), 0)
-    return checked + (f"; {counted(outside, 'file')} in no layer" if isinstance(outside, int) and outside else "")
+    outside = next(
+        (one.detail.get("unassigned", 0) for one in drift.receipt.evidence if one.detail), 0
+    )
+    return checked + (
+        f"; {counted(outside, 'file')} in no layer" if isinstance(outside, int) and outside else ""
+    )

@@ -1,4 +1,6 @@
-"""Memory in tiers, as its caller sees it: `kl remember · recall · forget · keys · session · memory context · pool`."""
+"""Memory in tiers, as its caller sees it: `kl remember · recall · forget · keys · session · memory
+context · pool`.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,16 @@ from kl_hooks.tiers.contexts import (
     take_snapshot,
     write_entry,
 )
-from kl_hooks.tiers.entries import TYPES, Entry, actor_name, caller_of, checked_key, encoded, parsed, reading
+from kl_hooks.tiers.entries import (
+    TYPES,
+    Entry,
+    actor_name,
+    caller_of,
+    checked_key,
+    encoded,
+    parsed,
+    reading,
+)
 from kl_hooks.tiers.pools import (
     DEFAULT_POOL,
     EVICTION_ALIASES,
@@ -65,7 +76,9 @@ from kl_hooks.workspace import Workspace
 _MOST_INPUT = 2_000_000
 """Bytes that are read from stdin; a value may have half as many."""
 _tier = click.Choice([*TIERS, *TIER_ALIASES])
-_session = click.option("--session", default="", metavar="NAME", help="The session; else KL_SESSION, else `default`.")
+_session = click.option(
+    "--session", default="", metavar="NAME", help="The session; else KL_SESSION, else `default`."
+)
 
 
 def memory_of(ws: Workspace, session: str = "") -> Memory:
@@ -90,10 +103,17 @@ def value_lines(value: Any) -> Iterator[str]:
 def entry_to_dict(one: Entry) -> dict[str, Any]:
     """An entry in the JSON of an answer."""
     made = {
-        "key": one.key, "value": one.value, "tier": one.tier, "source": one.source, "by": one.by, "type": one.type,
-        "session": one.session, "at": iso(one.at) if one.at else "", "expires": iso(one.expires) if one.expires else "",
+        "key": one.key,
+        "value": one.value,
+        "tier": one.tier,
+        "source": one.source,
+        "by": one.by,
+        "type": one.type,
+        "session": one.session,
+        "at": iso(one.at) if one.at else "",
+        "expires": iso(one.expires) if one.expires else "",
         "accesses": one.accesses,
-    }  # fmt: skip
+    }
     return made | dict(one.more)
 
 
@@ -101,40 +121,83 @@ def entry_to_dict(one: Entry) -> dict[str, Any]:
 @click.argument("key")
 @click.argument("value", required=False, default="-", metavar="[VALUE|-]")
 @click.option("--tier", type=_tier, default="short", show_default=True, help="Where it is stored.")
-@click.option("--ttl", type=int, metavar="SECONDS", help="Until it expires: working at most a day, short a week.")
-@click.option("--type", "sort", type=click.Choice(TYPES), default="general", show_default=True, help="What it is.")
-@_session
-@click.option("--append", is_flag=True, help="Working memory: at the end of the list that is there.")
 @click.option(
-    "--for", "to", default="", metavar="AGENT", help="Working memory: only this agent can recall it, from you."
+    "--ttl",
+    type=int,
+    metavar="SECONDS",
+    help="Until it expires: working at most a day, short a week.",
 )
-@click.option("--importance", type=click.IntRange(0, 100), help="Long-term memory: how much it matters, in percent.")
-@click.option("--tag", "tags", multiple=True, help="Long-term memory: a short word. May be repeated.")
-@click.option("--text", "as_text", is_flag=True, help="The value is text, also where it could be JSON.")
+@click.option(
+    "--type",
+    "sort",
+    type=click.Choice(TYPES),
+    default="general",
+    show_default=True,
+    help="What it is.",
+)
+@_session
+@click.option(
+    "--append", is_flag=True, help="Working memory: at the end of the list that is there."
+)
+@click.option(
+    "--for",
+    "to",
+    default="",
+    metavar="AGENT",
+    help="Working memory: only this agent can recall it, from you.",
+)
+@click.option(
+    "--importance",
+    type=click.IntRange(0, 100),
+    help="Long-term memory: how much it matters, in percent.",
+)
+@click.option(
+    "--tag", "tags", multiple=True, help="Long-term memory: a short word. May be repeated."
+)
+@click.option(
+    "--text", "as_text", is_flag=True, help="The value is text, also where it could be JSON."
+)
 @format_option()
 def remember(
-    key: str, value: str, tier: str, ttl: int | None, sort: str, session: str, append: bool, to: str,
-    importance: int | None, tags: tuple[str, ...], as_text: bool, shape: str,
-) -> None:  # fmt: skip
+    key: str,
+    value: str,
+    tier: str,
+    ttl: int | None,
+    sort: str,
+    session: str,
+    append: bool,
+    to: str,
+    importance: int | None,
+    tags: tuple[str, ...],
+    as_text: bool,
+    shape: str,
+) -> None:
     """Store VALUE (JSON, or text; `-` reads stdin) under KEY.
 
-    `working`: for minutes or hours, in the cache. `short`: an hour, in the database. `long`: in your own persistent
-    context, in versions. `shared`: in the pool `default`, for everybody here. All but `shared` is private to you.
+    `working`: for minutes or hours, in the cache. `short`: an hour, in the database. `long`: in
+    your own persistent context, in versions. `shared`: in the pool `default`, for everybody here.
+    All but `shared` is private to you.
     """
     if (append or to) and tier not in ("working", "working_memory"):
         raise click.UsageError("--append and --for need --tier working.")
     memory = memory_of(initialized_workspace(), session)
     made = read_value(value, as_text)
     if append or to:
-        entry = memory.working.write(key, made, ttl=ttl, type=sort, append=append, to=actor_name(to) if to else "")
+        entry = memory.working.write(
+            key, made, ttl=ttl, type=sort, append=append, to=actor_name(to) if to else ""
+        )
         stored = entry.value[-1] if append else entry.value
     else:
-        options = EntryOptions(importance=importance, tags=tags or None, type=sort if sort != TYPES[0] else None)
+        options = EntryOptions(
+            importance=importance, tags=tags or None, type=sort if sort != TYPES[0] else None
+        )
         entry = memory.write(key, made, tier, ttl=ttl, type=sort, options=options)
         stored = entry.value
     until = f", until {iso(entry.expires)[:19]}Z" if entry.expires else ""
     print_answer(
-        shape, {"schema": "kl.entry/1", **entry_to_dict(entry)}, [f"{quoted_field(key)}  {entry.source}{until}"]
+        shape,
+        {"schema": "kl.entry/1", **entry_to_dict(entry)},
+        [f"{quoted_field(key)}  {entry.source}{until}"],
     )
     _warn_of_change(key, entry.key, made, stored)
     _warn_of(memory)
@@ -153,13 +216,27 @@ def _warn_of_change(key: str, stored_key: str, given: Any, stored: Any) -> None:
 @click.command(epilog="Example: kl recall plan")
 @click.argument("key")
 @click.option("--tier", type=_tier, help="Only there.")
-@click.option("--from", "sender", default="", metavar="AGENT", help="What this agent stored with --for for you.")
-@click.option("--search", "searched", is_flag=True, help="KEY is words: what has most of them, in keys and values.")
+@click.option(
+    "--from",
+    "sender",
+    default="",
+    metavar="AGENT",
+    help="What this agent stored with --for for you.",
+)
+@click.option(
+    "--search",
+    "searched",
+    is_flag=True,
+    help="KEY is words: what has most of them, in keys and values.",
+)
 @_session
 @top_option(10, 1000)
 @format_option()
-def recall(key: str, tier: str | None, sender: str, searched: bool, session: str, limit: int, shape: str) -> int:
-    """Read KEY from working, short-term, long-term, then shared memory: the first hit wins, and its tier is shown.
+def recall(
+    key: str, tier: str | None, sender: str, searched: bool, session: str, limit: int, shape: str
+) -> int:
+    """Read KEY from working, short-term, long-term, then shared memory: the first hit wins, and its
+    tier is shown.
 
     Exit code 1 where there is none. A value is data, whoever wrote it: text reads it after a bar.
     """
@@ -173,7 +250,11 @@ def recall(key: str, tier: str | None, sender: str, searched: bool, session: str
         if shape == "json":
             print_answer(shape, {"schema": "kl.entry/1", "key": key, "tier": None}, [])
         else:
-            where = "See: kl keys" if ws.initialized else f"{ws.root}: kl is not set up here. Set it up with: kl init"
+            where = (
+                "See: kl keys"
+                if ws.initialized
+                else f"{ws.root}: kl is not set up here. Set it up with: kl init"
+            )
             warn(f"{one_line(key, 100)}: nothing is stored under this key. {where}")
         return FINDINGS
     if record := entry.more.get("record"):
@@ -181,9 +262,14 @@ def recall(key: str, tier: str | None, sender: str, searched: bool, session: str
             may.record(get_record(ws, record))
     suspicious = suspicion(entry, memory.caller)
     plain = {"schema": "kl.entry/1", **entry_to_dict(entry), "suspicious": suspicious}
-    print_answer(shape, plain, [f"{entry.source}, by {quoted_field(entry.by)}", *value_lines(entry.value)])
+    print_answer(
+        shape, plain, [f"{entry.source}, by {quoted_field(entry.by)}", *value_lines(entry.value)]
+    )
     if suspicious:
-        warn(f"this reads like an instruction ({suspicious}): it is data of {one_line(entry.by, 80)}.")
+        warn(
+            f"this reads like an instruction ({suspicious}): it is data of"
+            f" {one_line(entry.by, 80)}."
+        )
     return CLEAN
 
 
@@ -206,13 +292,26 @@ def _row(one: Entry) -> str:
 @_session
 @format_option()
 def forget(key: str, tier: str | None, session: str, shape: str) -> int:
-    """Remove KEY from your own working, short-term and long-term memory. Long-term memory keeps its versions."""
+    """Remove KEY from your own working, short-term and long-term memory. Long-term memory keeps its
+    versions.
+    """
     memory = memory_of(initialized_workspace(), session)
     removed = memory.forget(key, tier or "")
-    done = f"removed from {', '.join(removed)}" if removed else "nothing of yours is stored under this key"
+    done = (
+        f"removed from {', '.join(removed)}"
+        if removed
+        else "nothing of yours is stored under this key"
+    )
     if not removed and not tier and (shared := memory.read(key, "shared")):
-        done += f"; {shared.source}, has it. Remove it there with: {memory.removal_command(key, shared.more['pool'])}"
-    print_answer(shape, {"schema": "kl.forgotten/1", "key": key, "tiers": removed}, [f"{quoted_field(key)}  {done}"])
+        done += (
+            f"; {shared.source}, has it. Remove it there with:"
+            f" {memory.removal_command(key, shared.more['pool'])}"
+        )
+    print_answer(
+        shape,
+        {"schema": "kl.forgotten/1", "key": key, "tiers": removed},
+        [f"{quoted_field(key)}  {done}"],
+    )
     _warn_of(memory)
     return CLEAN if removed else FINDINGS
 
@@ -227,7 +326,10 @@ def keys(tier: str | None, all_sessions: bool, session: str, limit: int, shape: 
     """List what you can recall, tier by tier: your own, and what is shared with you."""
     memory = memory_of(workspace(), session)
     found = memory.entries(tier or "", all_sessions=all_sessions)
-    rows = [{name: value for name, value in entry_to_dict(one).items() if name != "value"} for one in found]
+    rows = [
+        {name: value for name, value in entry_to_dict(one).items() if name != "value"}
+        for one in found
+    ]
     plain = {"schema": "kl.keys/1", "keys": rows[:limit], "total": len(rows)}
     print_list(shape, plain, [_row(one) for one in found[:limit]], len(rows), "nothing is stored.")
     _warn_of(memory)
@@ -247,10 +349,15 @@ def session() -> None:
 
 @click.command("close", epilog="Example: kl session close --session review-12")
 @_session
-@click.option("--propose", is_flag=True, help="Propose what matters much (70 percent) as memories of the repository.")
+@click.option(
+    "--propose",
+    is_flag=True,
+    help="Propose what matters much (70 percent) as memories of the repository.",
+)
 @format_option()
 def session_close(session: str, propose: bool, shape: str) -> None:
-    """Close a session: short-term entries that were read three times become long-term memory, also expired ones.
+    """Close a session: short-term entries that were read three times become long-term memory, also
+    expired ones.
 
     Alike entries are merged, expired ones removed, working memory and pools of the session cleared.
     """
@@ -260,11 +367,25 @@ def session_close(session: str, propose: bool, shape: str) -> None:
     done = close_session(ws, caller_of(ws, session_name=session), propose=propose)
     closed = done.closed
     lines = [
-        f"{counted(len(closed.promoted), 'entry')} promoted, {closed.expired} expired, {closed.left} left",
-        *([f"{counted(closed.working, 'entry')} of working memory removed"] if closed.working else []),
-        *(f"  {quoted_field(one.key)}  importance {one.importance}, version {one.version}" for one in closed.promoted),
+        (
+            f"{counted(len(closed.promoted), 'entry')} promoted, {closed.expired} expired,"
+            f" {closed.left} left"
+        ),
+        *(
+            [f"{counted(closed.working, 'entry')} of working memory removed"]
+            if closed.working
+            else []
+        ),
+        *(
+            f"  {quoted_field(one.key)}  importance {one.importance}, version {one.version}"
+            for one in closed.promoted
+        ),
         *([f"pools closed: {', '.join(closed.pools)}"] if closed.pools else []),
-        *([f"proposed: {', '.join(done.proposed)}. See: kl memory review"] if done.proposed else []),
+        *(
+            [f"proposed: {', '.join(done.proposed)}. See: kl memory review"]
+            if done.proposed
+            else []
+        ),
     ]
     print_answer(shape, done.to_dict(), lines)
 
@@ -286,7 +407,11 @@ def session_load(session: str, shape: str) -> None:
 
 
 def _copied(number: int, shape: str) -> None:
-    print_answer(shape, {"schema": "kl.session.copied/1", "entries": number}, [f"{counted(number, 'entry')} copied"])
+    print_answer(
+        shape,
+        {"schema": "kl.session.copied/1", "entries": number},
+        [f"{counted(number, 'entry')} copied"],
+    )
 
 
 def _warn_of(memory: Memory) -> None:
@@ -304,7 +429,10 @@ def print_statistics(shape: str) -> None:
         for tier, row in found["tiers"].items():
             due = row["due_for_promotion"] or ""
             echo(f"{tier:<10} {row['entries']:>8} {row['bytes']:>10,} {row['accesses']:>9}  {due}")
-        echo(f"{counted(found['contexts'], 'context')}, {counted(found['pools'], 'pool')} that you can read")
+        echo(
+            f"{counted(found['contexts'], 'context')}, {counted(found['pools'], 'pool')} that you"
+            " can read"
+        )
     _warn_of(memory)
 
 
@@ -320,43 +448,87 @@ def context_list(shape: str) -> None:
     with reading(ws) as db:
         found = list_contexts(db, caller)
     rows = [
-        f"{one.name:<24} version {one.version:<6} {one.type}, {one.scope}, {one.level(caller.actor)}" for one in found
+        f"{one.name:<24} version {one.version:<6} {one.type}, {one.scope},"
+        f" {one.level(caller.actor)}"
+        for one in found
     ]
-    plain = {"schema": "kl.contexts/1", "contexts": [one.to_dict() for one in found], "total": len(found)}
-    print_list(shape, plain, rows, len(found), "there is no context yet. The first: kl remember KEY VALUE --tier long")
+    plain = {
+        "schema": "kl.contexts/1",
+        "contexts": [one.to_dict() for one in found],
+        "total": len(found),
+    }
+    print_list(
+        shape,
+        plain,
+        rows,
+        len(found),
+        "there is no context yet. The first: kl remember KEY VALUE --tier long",
+    )
 
 
-@click.command("create", epilog="Example: kl memory context create glossary --scope account --max-entries 200")
+@click.command(
+    "create", epilog="Example: kl memory context create glossary --scope account --max-entries 200"
+)
 @click.argument("name")
 @click.option(
-    "--type", "sort", type=click.Choice(CONTEXT_TYPES), default=CONTEXT_TYPES[0], show_default=True, help="What it is."
+    "--type",
+    "sort",
+    type=click.Choice(CONTEXT_TYPES),
+    default=CONTEXT_TYPES[0],
+    show_default=True,
+    help="What it is.",
 )
 @click.option(
-    "--scope", type=click.Choice(CONTEXT_SCOPES), default="agent", show_default=True,
+    "--scope",
+    type=click.Choice(CONTEXT_SCOPES),
+    default="agent",
+    show_default=True,
     help="agent: private. The others: everybody here may read it.",
-)  # fmt: skip
-@click.option(
-    "--max-entries", type=click.IntRange(0), default=0, help="Beyond it the least relevant are archived; 0: none."
 )
-@click.option("--max-age-days", type=click.IntRange(0), default=0, help="Older entries are archived; 0: none.")
+@click.option(
+    "--max-entries",
+    type=click.IntRange(0),
+    default=0,
+    help="Beyond it the least relevant are archived; 0: none.",
+)
+@click.option(
+    "--max-age-days", type=click.IntRange(0), default=0, help="Older entries are archived; 0: none."
+)
 @format_option()
-def context_create(name: str, sort: str, scope: str, max_entries: int, max_age_days: int, shape: str) -> None:
+def context_create(
+    name: str, sort: str, scope: str, max_entries: int, max_age_days: int, shape: str
+) -> None:
     """Make a context of yours."""
     ws = initialized_workspace()
     made = create_context(
-        ws, caller_of(ws), name, type=sort, scope=scope, max_entries=max_entries, max_age_days=max_age_days
+        ws,
+        caller_of(ws),
+        name,
+        type=sort,
+        scope=scope,
+        max_entries=max_entries,
+        max_age_days=max_age_days,
     )
-    print_answer(shape, {"schema": "kl.context/1", **made.to_dict()}, [f"{made.name}  {made.type}, {made.scope}"])
+    print_answer(
+        shape,
+        {"schema": "kl.context/1", **made.to_dict()},
+        [f"{made.name}  {made.type}, {made.scope}"],
+    )
 
 
 @click.command("show", epilog="Example: kl memory context show")
 @_context_name
 @format_option()
 def context_show(name: str, shape: str) -> None:
-    """Show a context (yours, without a NAME): entries by relevance, snapshots, retention, who read and changed it."""
+    """Show a context (yours, without a NAME): entries by relevance, snapshots, retention, who read
+    and changed it.
+    """
     ws = workspace()
     page = context_page(ws, caller_of(ws), name)
-    lines = [f"{page['name']}  version {page['version']}  {page['type']}, {page['scope']}, {page['retention']}"]
+    lines = [
+        f"{page['name']}  version {page['version']}  {page['type']}, {page['scope']},"
+        f" {page['retention']}"
+    ]
     for one in page["entries"]:
         scores = f"relevance {one['relevance']:.2f}, staleness {one['staleness']:.2f}"
         scores += f", read {counted(one['accesses'], 'time')}"
@@ -364,32 +536,62 @@ def context_show(name: str, shape: str) -> None:
             f"{quoted_field(one['key'])}  {one['type']}, version {one['version']}, {scores}",
             *value_lines(one["value"]),
         ]
-    lines += [f"snapshot {one['id']}  version {one['version']}  {iso(one['at'])[:19]}Z" for one in page["snapshots"]]
-    lines += [f"{iso(one['at'])[:19]}Z  {one['name']:<10} {quoted_field(one['by'])}" for one in page["log"][-10:]]
+    lines += [
+        f"snapshot {one['id']}  version {one['version']}  {iso(one['at'])[:19]}Z"
+        for one in page["snapshots"]
+    ]
+    lines += [
+        f"{iso(one['at'])[:19]}Z  {one['name']:<10} {quoted_field(one['by'])}"
+        for one in page["log"][-10:]
+    ]
     print_answer(shape, {"schema": "kl.context/1", **page}, lines)
 
 
-@click.command("write", epilog="Example: kl memory context write glossary terms.receipt 'one capture of evidence'")
+@click.command(
+    "write",
+    epilog="Example: kl memory context write glossary terms.receipt 'one capture of evidence'",
+)
 @click.argument("name")
 @click.argument("path")
 @click.argument("value", required=False, default="-", metavar="[VALUE|-]")
-@click.option("--type", "sort", type=click.Choice(ENTRY_TYPES), help="What it is; else as it was, or an observation.")
+@click.option(
+    "--type",
+    "sort",
+    type=click.Choice(ENTRY_TYPES),
+    help="What it is; else as it was, or an observation.",
+)
 @click.option("--importance", type=click.IntRange(0, 100), help="Percent; else as it was, or 50.")
 @click.option("--confidence", type=click.IntRange(0, 100), help="Percent; else as it was, or 100.")
 @click.option("--tag", "tags", multiple=True, help="In place of those it has. May be repeated.")
 @click.option("--merge", is_flag=True, help="Merge an object into what is there, key by key.")
-@click.option("--text", "as_text", is_flag=True, help="The value is text, also where it could be JSON.")
+@click.option(
+    "--text", "as_text", is_flag=True, help="The value is text, also where it could be JSON."
+)
 @format_option()
 def context_write(
-    name: str, path: str, value: str, sort: str | None, importance: int | None, confidence: int | None,
-    tags: tuple[str, ...], merge: bool, as_text: bool, shape: str,
-) -> None:  # fmt: skip
+    name: str,
+    path: str,
+    value: str,
+    sort: str | None,
+    importance: int | None,
+    confidence: int | None,
+    tags: tuple[str, ...],
+    merge: bool,
+    as_text: bool,
+    shape: str,
+) -> None:
     """Write VALUE at a dotted PATH of a context: a new version of that entry."""
     ws = initialized_workspace()
     options = EntryOptions(sort, importance, confidence, tags or None)
-    made = write_entry(ws, caller_of(ws), name, path, read_value(value, as_text), options, merge=merge)
+    made = write_entry(
+        ws, caller_of(ws), name, path, read_value(value, as_text), options, merge=merge
+    )
     plain = {"schema": "kl.context.entry/1", **made.to_dict(ws.clock.now())}
-    print_answer(shape, plain, [f"{quoted_field(made.key)}  version {made.version}, importance {made.importance}"])
+    print_answer(
+        shape,
+        plain,
+        [f"{quoted_field(made.key)}  version {made.version}, importance {made.importance}"],
+    )
 
 
 @click.command("snapshot", epilog="Example: kl memory context snapshot glossary")
@@ -399,7 +601,11 @@ def context_snapshot(name: str, shape: str) -> None:
     """Store a context as it is now, with its version and the SHA-256 of its content."""
     ws = initialized_workspace()
     made = take_snapshot(ws, caller_of(ws), name)
-    print_answer(shape, {"schema": "kl.context.snapshot/1", **made}, [f"{made['id']}  version {made['version']}"])
+    print_answer(
+        shape,
+        {"schema": "kl.context.snapshot/1", **made},
+        [f"{made['id']}  version {made['version']}"],
+    )
 
 
 @click.command("restore", epilog="Example: kl memory context restore glossary 3f9a1c2b4d5e")
@@ -407,17 +613,26 @@ def context_snapshot(name: str, shape: str) -> None:
 @click.argument("snapshot_id", metavar="SNAPSHOT")
 @format_option()
 def context_restore(name: str, snapshot_id: str, shape: str) -> None:
-    """Make the entries of a context what they were in a snapshot; what changed becomes a new version."""
+    """Make the entries of a context what they were in a snapshot; what changed becomes a new
+    version.
+    """
     ws = initialized_workspace()
     number = restore_snapshot(ws, caller_of(ws), name, snapshot_id)
-    plain = {"schema": "kl.context.restored/1", "context": name, "snapshot": snapshot_id, "changed": number}
+    plain = {
+        "schema": "kl.context.restored/1",
+        "context": name,
+        "snapshot": snapshot_id,
+        "changed": number,
+    }
     print_answer(shape, plain, [f"{counted(number, 'entry')} restored or archived"])
 
 
 @click.command("grant", epilog="Example: kl memory context grant glossary claude-code --write")
 @click.argument("name")
 @click.argument("actor", metavar="AGENT|human")
-@click.option("--read", "level", flag_value="read", default="read", help="Read it; without another option.")
+@click.option(
+    "--read", "level", flag_value="read", default="read", help="Read it; without another option."
+)
 @click.option("--write", "level", flag_value="write", help="Write it too.")
 @click.option("--admin", "level", flag_value="admin", help="Grant and archive it too.")
 @format_option()
@@ -439,7 +654,11 @@ def _print_context_grants(name: str, actor: str, level: str, shape: str) -> None
     ws = initialized_workspace()
     made = grant_context(ws, caller_of(ws), name, actor, level)
     granted = ", ".join(f"{who}: {what}" for who, what in sorted(made.grants.items()))
-    print_answer(shape, {"schema": "kl.context/1", **made.to_dict()}, [f"{made.name}  {granted or 'no grants'}"])
+    print_answer(
+        shape,
+        {"schema": "kl.context/1", **made.to_dict()},
+        [f"{made.name}  {granted or 'no grants'}"],
+    )
 
 
 @click.command("archive", epilog="Example: kl memory context archive glossary")
@@ -449,7 +668,9 @@ def context_archive(name: str, shape: str) -> None:
     """Archive a context: nobody reads it any more. Its rows stay in the database."""
     ws = initialized_workspace()
     archive_context(ws, caller_of(ws), name)
-    print_answer(shape, {"schema": "kl.context/1", "name": name, "status": "archived"}, [f"{name}  archived"])
+    print_answer(
+        shape, {"schema": "kl.context/1", "name": name, "status": "archived"}, [f"{name}  archived"]
+    )
 
 
 _POOL_COMMANDS = {
@@ -464,14 +685,20 @@ _POOL_COMMANDS = {
     "stats": "Keys, bytes, changes, reads, and what happened last.",
     "close": "Close one, and remove its data.",
 }
-_if_version = click.option("--if-version", type=int, metavar="N", help="Only if the pool is still at version N.")
-_as_text = click.option("--text", "as_text", is_flag=True, help="The value is text, also where it could be JSON.")
+_if_version = click.option(
+    "--if-version", type=int, metavar="N", help="Only if the pool is still at version N."
+)
+_as_text = click.option(
+    "--text", "as_text", is_flag=True, help="The value is text, also where it could be JSON."
+)
 _value = click.argument("value", required=False, default="-", metavar="[VALUE|-]")
 
 
 @click.group(cls=LazyGroup, module="kl_hooks.cli.tiers", lines=_POOL_COMMANDS)
 def pool() -> None:
-    """Memory that several agents share: values under dotted keys, with access lists, a quota and a version."""
+    """Memory that several agents share: values under dotted keys, with access lists, a quota and a
+    version.
+    """
 
 
 def _print_pool(one: Pool, shape: str, keys: Sequence[dict[str, str]] | None = None) -> None:
@@ -483,29 +710,67 @@ def _print_pool(one: Pool, shape: str, keys: Sequence[dict[str, str]] | None = N
         "expires": iso(one.expires) if one.expires else "",
     }
     state = one.status if not one.expires else f"{one.status} until {iso(one.expires)[:19]}Z"
-    print_answer(shape, plain, [f"{one.name}  version {one.version}  {one.type}, {one.scope}, {state}"])
+    print_answer(
+        shape, plain, [f"{one.name}  version {one.version}  {one.type}, {one.scope}, {state}"]
+    )
 
 
-@click.command("create", epilog="Example: kl pool create review-12 --type team_shared --write claude-code --ttl 86400")
+@click.command(
+    "create",
+    epilog="Example: kl pool create review-12 --type team_shared --write claude-code --ttl 86400",
+)
 @click.argument("name")
 @click.option(
-    "--type", "sort", type=click.Choice(POOL_TYPES), default="shared", show_default=True, help="Who may write."
+    "--type",
+    "sort",
+    type=click.Choice(POOL_TYPES),
+    default="shared",
+    show_default=True,
+    help="Who may write.",
 )
 @click.option(
-    "--scope", type=click.Choice([*POOL_SCOPES, *POOL_SCOPE_ALIASES]), default="account", show_default=True,
+    "--scope",
+    type=click.Choice([*POOL_SCOPES, *POOL_SCOPE_ALIASES]),
+    default="account",
+    show_default=True,
     help="How long it lives: session and task end with your session.",
-)  # fmt: skip
+)
 @click.option("--title", default="", help="What it is for, in one line.")
-@click.option("--read", "readers", multiple=True, metavar="AGENT", help="May read it. May be repeated.")
-@click.option("--write", "writers", multiple=True, metavar="AGENT", help="May read and write it. May be repeated.")
-@click.option("--public", is_flag=True, help="Everybody here may read it; of the types shared and global write it too.")
-@click.option("--ttl", "lifetime", type=int, metavar="SECONDS", help="Until the whole pool expires.")
-@click.option("--value-ttl", "ttl", type=int, metavar="SECONDS", help="Until a value expires after it was written.")
-@click.option("--max-bytes", "most_bytes", type=int, default=8_000_000, show_default=True, help="Its quota.")
 @click.option(
-    "--eviction", type=click.Choice([*EVICTIONS, *EVICTION_ALIASES]), default="none", show_default=True,
+    "--read", "readers", multiple=True, metavar="AGENT", help="May read it. May be repeated."
+)
+@click.option(
+    "--write",
+    "writers",
+    multiple=True,
+    metavar="AGENT",
+    help="May read and write it. May be repeated.",
+)
+@click.option(
+    "--public",
+    is_flag=True,
+    help="Everybody here may read it; of the types shared and global write it too.",
+)
+@click.option(
+    "--ttl", "lifetime", type=int, metavar="SECONDS", help="Until the whole pool expires."
+)
+@click.option(
+    "--value-ttl",
+    "ttl",
+    type=int,
+    metavar="SECONDS",
+    help="Until a value expires after it was written.",
+)
+@click.option(
+    "--max-bytes", "most_bytes", type=int, default=8_000_000, show_default=True, help="Its quota."
+)
+@click.option(
+    "--eviction",
+    type=click.Choice([*EVICTIONS, *EVICTION_ALIASES]),
+    default="none",
+    show_default=True,
     help="What gives way to a new value where the quota is reached; none: the write is refused.",
-)  # fmt: skip
+)
 @click.option("--persist", is_flag=True, help="It outlives your session, whatever its scope.")
 @format_option()
 def pool_create(name: str, sort: str, shape: str, **options: Any) -> None:
@@ -533,16 +798,27 @@ def pool_show(name: str, shape: str) -> None:
     ws = workspace()
     caller = caller_of(ws)
     one = find_pool(ws, caller, name)
-    entries = [value for value in Memory(ws, caller).entries("shared") if value.more["pool"] == one.name]
-    _print_pool(one, shape, keys=[{"key": value.key, "by": value.by, "at": iso(value.at)} for value in entries])
+    entries = [
+        value for value in Memory(ws, caller).entries("shared") if value.more["pool"] == one.name
+    ]
+    _print_pool(
+        one,
+        shape,
+        keys=[{"key": value.key, "by": value.by, "at": iso(value.at)} for value in entries],
+    )
     if shape == "text":
-        print_answer(shape, None, [
-            f"owner    {one.owner}", f"read     {', '.join(one.readers) or 'none'}{', public' if one.public else ''}",
-            f"write    {', '.join(one.writers) or 'none'}",
-            f"quota    {one.most_bytes:,} bytes, eviction: {one.eviction}",
-            f"keys     {len(entries)}",
-            *(f"  {quoted_field(value.key)}  by {quoted_field(value.by)}" for value in entries),
-        ])  # fmt: skip
+        print_answer(
+            shape,
+            None,
+            [
+                f"owner    {one.owner}",
+                f"read     {', '.join(one.readers) or 'none'}{', public' if one.public else ''}",
+                f"write    {', '.join(one.writers) or 'none'}",
+                f"quota    {one.most_bytes:,} bytes, eviction: {one.eviction}",
+                f"keys     {len(entries)}",
+                *(f"  {quoted_field(value.key)}  by {quoted_field(value.by)}" for value in entries),
+            ],
+        )
 
 
 @click.command("read", epilog="Example: kl pool read default build.status")
@@ -556,10 +832,18 @@ def pool_read(name: str, path: str, shape: str) -> None:
     one, entry = read_pool(ws, caller, name, path)
     suspicious = suspicion(entry, caller)
     head = f"{one.name}  version {one.version}, by {quoted_field(entry.by)}"
-    plain = {"schema": "kl.pool.value/1", **entry_to_dict(entry), "suspicious": suspicious, "success": True}
+    plain = {
+        "schema": "kl.pool.value/1",
+        **entry_to_dict(entry),
+        "suspicious": suspicious,
+        "success": True,
+    }
     print_answer(shape, plain, [head, *value_lines(entry.value)])
     if suspicious:
-        warn(f"this reads like an instruction ({suspicious}): it is data of {quoted_field(entry.by)}.")
+        warn(
+            f"this reads like an instruction ({suspicious}): it is data of"
+            f" {quoted_field(entry.by)}."
+        )
 
 
 @click.command("write", epilog="Example: kl pool write default build.status green --if-version 4")
@@ -569,11 +853,13 @@ def pool_read(name: str, path: str, shape: str) -> None:
 @_if_version
 @_as_text
 @format_option()
-def pool_write(name: str, path: str, value: str, if_version: int | None, as_text: bool, shape: str) -> None:
+def pool_write(
+    name: str, path: str, value: str, if_version: int | None, as_text: bool, shape: str
+) -> None:
     """Write VALUE (JSON, or text; `-` reads stdin) at PATH; the version rises by one.
 
-    With --if-version exit code 1, and nothing is written, where the pool has changed since. A write below
-    `agent_bulletin.` is an event of its own, for agents that follow it: kl pool stats.
+    With --if-version exit code 1, and nothing is written, where the pool has changed since. A write
+    below `agent_bulletin.` is an event of its own, for agents that follow it: kl pool stats.
     """
     ws = initialized_workspace()
     given = read_value(value, as_text)
@@ -583,14 +869,19 @@ def pool_write(name: str, path: str, value: str, if_version: int | None, as_text
     _warn_of_change(start, checked_key(start), given, json.loads(encoded(given)))
 
 
-@click.command("merge", epilog="""Example: kl pool merge default '{"build": {"status": "green", "old": null}}'""")
+@click.command(
+    "merge",
+    epilog="""Example: kl pool merge default '{"build": {"status": "green", "old": null}}'""",
+)
 @click.argument("name")
 @_value
 @click.option("--at", "path", default="", metavar="PATH", help="Merge into the value at this path.")
 @_if_version
 @format_option()
 def pool_merge(name: str, value: str, path: str, if_version: int | None, shape: str) -> None:
-    """Merge a JSON object into the pool, key by key (RFC 7396): null removes a key, lists are replaced."""
+    """Merge a JSON object into the pool, key by key (RFC 7396): null removes a key, lists are
+    replaced.
+    """
     ws = initialized_workspace()
     given = read_value(value, False)
     made = write_pool(ws, caller_of(ws), name, path, given, if_version=if_version, merge=True)
@@ -602,7 +893,9 @@ def pool_merge(name: str, value: str, path: str, if_version: int | None, shape: 
 @click.argument("name")
 @click.argument("actor", metavar="AGENT|human|public")
 @click.option("--write", "level", flag_value="write", help="Read and write.")
-@click.option("--read", "level", flag_value="read", default="read", help="Read; without another option.")
+@click.option(
+    "--read", "level", flag_value="read", default="read", help="Read; without another option."
+)
 @format_option()
 def pool_grant(name: str, actor: str, level: str, shape: str) -> None:
     """Grant another actor access to one of your pools."""
@@ -630,9 +923,12 @@ def pool_stats(name: str, shape: str) -> None:
     lines = [
         f"{found['keys']} keys, {found['bytes']:,} of {found.get('max_bytes', 0):,} bytes",
         f"{found['changes']} changes, {found['reads']} reads",
-        *(f"{iso(one['at'])[:19]}Z  {one['name']:<22} {quoted_field(one['by'])}  {quoted_field(one.get('key', ''))}"
-          for one in found["events"]),
-    ]  # fmt: skip
+        *(
+            f"{iso(one['at'])[:19]}Z  {one['name']:<22} {quoted_field(one['by'])} "
+            f" {quoted_field(one.get('key', ''))}"
+            for one in found["events"]
+        ),
+    ]
     print_answer(shape, {"schema": "kl.pool.stats/1", **found}, lines)
 
 

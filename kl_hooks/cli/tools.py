@@ -1,4 +1,6 @@
-"""`kl tool`, `mcp` and `serve`: the agents' tools from a shell, over MCP, and over HTTP on this machine."""
+"""`kl tool`, `mcp` and `serve`: the agents' tools from a shell, over MCP, and over HTTP on this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,18 @@ from kl_hooks.workspace import Workspace, open_workspace, require_setup
 @click.command(epilog="""Example: kl tool decision_search '{"query": "store"}'""")
 @click.argument("name", required=False, default="")
 @click.argument("arguments", required=False, default="{}", metavar="JSON")
-@click.option("--list", "listed", is_flag=True, help="Every tool, with the schema of what it takes.")
+@click.option(
+    "--list", "listed", is_flag=True, help="Every tool, with the schema of what it takes."
+)
 @click.option("--schema", "described", is_flag=True, help="The schema of what NAME takes.")
-@click.option("--allow-write", is_flag=True, help="Let it write; else tools that write are refused.")
+@click.option(
+    "--allow-write", is_flag=True, help="Let it write; else tools that write are refused."
+)
 def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: bool) -> int:
     """Call the tool NAME with JSON (`-` reads it from stdin); the answer is JSON, whatever happens.
 
-    A call that fails answers {"ok": false, "error": {place, reason, hint}}, and ends with the exit code of its problem.
+    A call that fails answers {"ok": false, "error": {place, reason, hint}}, and ends with the exit
+    code of its problem.
     """
     from kl_hooks.tools.call import call, catalogue, failed, tool_of
     from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA
@@ -37,12 +44,20 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
             echo_json({"schema": SCHEMA, "ok": True, "tools": [one.plain() for one in found]})
             return CLEAN
         # one byte more than allowed, so that what is too long is refused and not cut
-        given = sys.stdin.buffer.read(LARGEST_INPUT + 1) if arguments == "-" else arguments.encode("utf-8", "replace")
+        given = (
+            sys.stdin.buffer.read(LARGEST_INPUT + 1)
+            if arguments == "-"
+            else arguments.encode("utf-8", "replace")
+        )
         answer, code = call(ws, name, given, allow_write=allow_write)
     except KlError as problem:
         answer, code = failed(name, problem), problem.exit_code
     except Exception as fault:  # an agent always gets JSON; the report and exit code 4 follow
-        echo_json(failed(name, KlError(f"internal error ({type(fault).__name__}).", hint="Please report it.")))
+        echo_json(
+            failed(
+                name, KlError(f"internal error ({type(fault).__name__}).", hint="Please report it.")
+            )
+        )
         raise
     echo_json(answer)
     return code
@@ -50,34 +65,57 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
 
 @click.command(epilog="Example: claude mcp add kl -- kl mcp")
 @click.option(
-    "--tools", "wanted", multiple=True, metavar="SET",
-    help="Sets or names of tools, separated by commas: core (the default), knowledge, graph, tasks, claims, all.",
-)  # fmt: skip
-@click.option("--allow-write", is_flag=True, help="List the tools that write too; else an agent only reads.")
+    "--tools",
+    "wanted",
+    multiple=True,
+    metavar="SET",
+    help=(
+        "Sets or names of tools, separated by commas: core (the default), knowledge, graph, tasks,"
+        " claims, all."
+    ),
+)
+@click.option(
+    "--allow-write", is_flag=True, help="List the tools that write too; else an agent only reads."
+)
 def mcp(wanted: tuple[str, ...], allow_write: bool) -> None:
     """Serve the agents' tools over MCP on stdin and stdout, until the client closes them.
 
-    Ten tools that read by default: context, verify, memory_search, those of decisions, graph and objectives; with
-    --allow-write five more that write. Resources: kl://adr/ID, kl://package/ID. Needs the extra kl-hooks[mcp].
+    Ten tools that read by default: context, verify, memory_search, those of decisions, graph and
+    objectives; with --allow-write five more that write. Resources: kl://adr/ID, kl://package/ID.
+    Needs the extra kl-hooks[mcp].
     """
     if importlib.util.find_spec("mcp_types") is None:
         raise EnvironmentProblem(
-            "the library mcp (2.0 or newer) is not installed.", place="kl mcp", hint='pip install "kl-hooks[mcp]"'
+            "the library mcp (2.0 or newer) is not installed.",
+            place="kl mcp",
+            hint='pip install "kl-hooks[mcp]"',
         )
     from kl_hooks.tools.mcp_server import serve
 
     opened = workspace()
     names = [name for one in wanted for name in one.replace(",", " ").split()]
-    serve(lambda: open_workspace(opened.root, failing_sources=opened.failing_sources), names, allow_write=allow_write)
+    serve(
+        lambda: open_workspace(opened.root, failing_sources=opened.failing_sources),
+        names,
+        allow_write=allow_write,
+    )
 
 
 @click.command(epilog="Example: kl serve --port 8750")
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="The port; 0, the default: one that is free.")
-@click.option("--allow-write", is_flag=True, help="Answer the tools that write too; else programs only read.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    help="The port; 0, the default: one that is free.",
+)
+@click.option(
+    "--allow-write", is_flag=True, help="Answer the tools that write too; else programs only read."
+)
 def serve(port: int, allow_write: bool) -> None:
     """Serve the agents' tools over HTTP on 127.0.0.1, until it is interrupted: JSON in, JSON out.
 
-    It prints its address and a token, new at each start, that every request must have: Authorization: Bearer TOKEN.
+    It prints its address and a token, new at each start, that every request must have:
+    Authorization: Bearer TOKEN.
     """
     from kl_hooks.tools.http_server import KnowledgeServer
 
@@ -89,7 +127,10 @@ def serve(port: int, allow_write: bool) -> None:
         return open_workspace(opened.root, failing_sources=opened.failing_sources)
 
     with KnowledgeServer(open_again, token, port=port, allow_write=allow_write) as server:
-        echo(f"http://127.0.0.1:{server.server_port}  {'reads and writes' if allow_write else 'reads only'}")
+        echo(
+            f"http://127.0.0.1:{server.server_port} "
+            f" {'reads and writes' if allow_write else 'reads only'}"
+        )
         echo(f"token {token}")
         sys.stdout.flush()
         with suppress(KeyboardInterrupt):

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_content
-from kl_hooks.cli.output import counted, echo, echo_json, echo_lines, format_option, short, workspace
+from kl_hooks.cli.output import (
+    counted,
+    echo,
+    echo_json,
+    echo_lines,
+    format_option,
+    short,
+    workspace,
+)
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
@@ -32,10 +40,14 @@ if TYPE_CHECKING:
     from kl_hooks.proof.impact import SymbolState
 
 _NAMED: Final = 3
-_NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
+_NEEDED: Final = {
+    Tier.INFERRED: "one complete passing run",
+    Tier.VERIFIED: "two independent observations",
+}
 """What `--require` asks for, in words."""
 _ANOTHER_WAY: Final = (
-    "hint: the tests passed in one way; run them under another interpreter, or in another way: pytest -n 2"
+    "hint: the tests passed in one way; run them under another interpreter, or in another way:"
+    " pytest -n 2"
 )
 _BY_CI: Final = "one complete passing run of this content signed by a CI"
 """The same of `--require verified --from ci`."""
@@ -72,7 +84,9 @@ class _Answer:
     required: str
     nearest: Nearest | None
     demanded: tuple[_Demanded, ...] = ()
-    """Asked for by `--require proven`, `--changed`, `--staged` or `--paths`, and by the repository's settings."""
+    """Asked for by `--require proven`, `--changed`, `--staged` or `--paths`, and by the
+    repository's settings.
+    """
     origin: str = ""
     """`ci`, or empty for any."""
     fetch: str = ""
@@ -125,16 +139,28 @@ class _Answer:
         """`kl.verify/2`."""
         found = self.proof
         return {
-            "schema": "kl.verify/2", "tree": self.tree, "tier": found.tier.word, "required": self.required,
-            "proven": self.proven, "run": found.run, "untracked": self.untracked,
-            "runs": list(found.runs), "reasons": [] if self.proven else list(found.reasons), "notes": list(found.notes),
-            "missing": [one._asdict() for one in found.missing], "not_assessed": list(found.not_assessed),
-            "transferred": [one.to_dict() for one in found.transfers], "ran": found.ran,
-            "not_compared": list(found.not_compared), "command": self.command, "flaky": list(found.flaky),
+            "schema": "kl.verify/2",
+            "tree": self.tree,
+            "tier": found.tier.word,
+            "required": self.required,
+            "proven": self.proven,
+            "run": found.run,
+            "untracked": self.untracked,
+            "runs": list(found.runs),
+            "reasons": [] if self.proven else list(found.reasons),
+            "notes": list(found.notes),
+            "missing": [one._asdict() for one in found.missing],
+            "not_assessed": list(found.not_assessed),
+            "transferred": [one.to_dict() for one in found.transfers],
+            "ran": found.ran,
+            "not_compared": list(found.not_compared),
+            "command": self.command,
+            "flaky": list(found.flaky),
             "symbols": [one.to_dict() for one in self.states],
-            "assessed": not self.seen.gaps, **self.seen.to_dict(),
+            "assessed": not self.seen.gaps,
+            **self.seen.to_dict(),
             "nearest": self.nearest.to_dict() if self.nearest else None,
-        }  # fmt: skip
+        }
 
 
 def _is_met(demand: _Demanded, tier: Tier) -> bool:
@@ -145,21 +171,39 @@ def _is_met(demand: _Demanded, tier: Tier) -> bool:
 
 @click.command(epilog="Example: kl verify --require verified")
 @click.option(
-    "--at", "--tree", "rev", metavar="REV",
-    help="A commit or tree instead of the files as they are now. Default at pre-push: what is pushed.",
-)  # fmt: skip
-@click.option("--staged", is_flag=True, help="What is staged, and each symbol that differs from HEAD.")
-@click.option(
-    "--changed", metavar="A...B", default="", help="Each symbol that differs between two commits; B is judged."
+    "--at",
+    "--tree",
+    "rev",
+    metavar="REV",
+    help=(
+        "A commit or tree instead of the files as they are now. Default at pre-push: what is"
+        " pushed."
+    ),
 )
-@click.option("--paths", multiple=True, metavar="PATH", help="Only changed symbols in this file or folder; repeatable.")
+@click.option(
+    "--staged", is_flag=True, help="What is staged, and each symbol that differs from HEAD."
+)
+@click.option(
+    "--changed",
+    metavar="A...B",
+    default="",
+    help="Each symbol that differs between two commits; B is judged.",
+)
+@click.option(
+    "--paths",
+    multiple=True,
+    metavar="PATH",
+    help="Only changed symbols in this file or folder; repeatable.",
+)
 @click.option(
     "--require",
     type=click.Choice([_PROVEN, Tier.INFERRED.word, Tier.VERIFIED.word]),
     default=Tier.INFERRED.word,
     show_default=True,
-    help="inferred: one complete, passing run of the content; verified: two independent ones; proven: of each changed "
-    "symbol a test that executed it and passed.",
+    help=(
+        "inferred: one complete, passing run of the content; verified: two independent ones;"
+        " proven: of each changed symbol a test that executed it and passed."
+    ),
 )
 @click.option(
     "--from",
@@ -172,30 +216,50 @@ def _is_met(demand: _Demanded, tier: Tier) -> bool:
 @click.option(
     "--trust-ref",
     metavar="REF",
-    help="Read verify of .kl/config.yaml, and the keys of .kl/trust, from this commit (such as origin/main), not from "
-    "the content that is judged.",
+    help=(
+        "Read verify of .kl/config.yaml, and the keys of .kl/trust, from this commit (such as"
+        " origin/main), not from the content that is judged."
+    ),
 )
 @click.option(
-    "--advise", is_flag=True, help="Print the verdict, and exit 0 unless verify.mode in the settings is block."
+    "--advise",
+    is_flag=True,
+    help="Print the verdict, and exit 0 unless verify.mode in the settings is block.",
 )
-@click.option("--task", metavar="ID", help="Apply the gate that fits this task, by its type and complexity.")
+@click.option(
+    "--task", metavar="ID", help="Apply the gate that fits this task, by its type and complexity."
+)
 @click.option("--type", "task_type", help="Apply the gate for this type of work: feature, docs …")
-@click.option("--complexity", type=click.IntRange(1, 10), help="From 1 to 10, with --type. Default: 5.")
+@click.option(
+    "--complexity", type=click.IntRange(1, 10), help="From 1 to 10, with --type. Default: 5."
+)
 @format_option("github", "gitlab", "sarif")
 def verify(
-    rev: str | None, staged: bool, changed: str, paths: tuple[str, ...], require: str, origin: str,
-    trust_ref: str | None, advise: bool, task: str | None, task_type: str | None, complexity: int | None, shape: str,
-) -> int:  # fmt: skip
+    rev: str | None,
+    staged: bool,
+    changed: str,
+    paths: tuple[str, ...],
+    require: str,
+    origin: str,
+    trust_ref: str | None,
+    advise: bool,
+    task: str | None,
+    task_type: str | None,
+    complexity: int | None,
+    shape: str,
+) -> int:
     """Check for a complete, passing test run of exactly this content.
 
-    Results of runs of other contents count where their tests executed nothing that differs, in the same environment.
-    What can't be compared never counts; the tests that must run are named with the command that runs them.
+    Results of runs of other contents count where their tests executed nothing that differs, in the
+    same environment. What can't be compared never counts; the tests that must run are named with
+    the command that runs them.
 
-    With --task or --type the gate for that work is applied: what it demands and evidence can show decides, the rest is
-    listed as not checked. Without them no gate is.
+    With --task or --type the gate for that work is applied: what it demands and evidence can show
+    decides, the rest is listed as not checked. Without them no gate is.
 
-    Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not assessed, because
-    captured runs or the store can't be read, or because kl is not set up here (see: kl init).
+    Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not
+    assessed, because captured runs or the store can't be read, or because kl is not set up here
+    (see: kl init).
     """
     ws = workspace()
     if ws.repo is None:
@@ -203,11 +267,17 @@ def verify(
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
     require_setup(ws)  # exit 3, not 0: a gate that was never set up has proven nothing
     if sum([bool(rev), staged, bool(changed)]) > 1:
-        raise UsageProblem("--at, --staged and --changed name different contents.", place="kl verify", hint="Give one.")
+        raise UsageProblem(
+            "--at, --staged and --changed name different contents.",
+            place="kl verify",
+            hint="Give one.",
+        )
     gate = _gate_of(ws, task, task_type, complexity)
     # pre-commit sets it at pre-push: the commit that is pushed, which need not be checked out
     pushed = None if staged or changed else os.environ.get("PRE_COMMIT_TO_REF")
-    asked_for = _Question(rev or pushed, staged, changed, paths, require, trust_ref, "" if origin == "any" else origin)
+    asked_for = _Question(
+        rev or pushed, staged, changed, paths, require, trust_ref, "" if origin == "any" else origin
+    )
     answer = _answer(ws, asked_for)
     asked = _check_demands(gate, answer.proven, answer.entries) if gate else []
     if shape == "json":
@@ -227,13 +297,18 @@ def verify(
 
 
 def _by_mode(ws: Workspace, code: int, advise: bool, trust_ref: str | None, shape: str) -> int:
-    """The exit code by `verify: mode:`: what only advises does not block, but for what can't be read."""
+    """The exit code by `verify: mode:`: what only advises does not block, but for what can't be
+    read.
+    """
     mode = _policy(ws, trust_ref).mode
     # exit 3 stays: a store that can't be read is no verdict that could be advice
     if code != FINDINGS or mode == "block" or not (advise or mode == "advise"):
         return code
     if shape == "text":
-        echo("  advice only: nothing is blocked (verify: mode: block in .kl/config.yaml makes it a gate)")
+        echo(
+            "  advice only: nothing is blocked (verify: mode: block in .kl/config.yaml makes it a"
+            " gate)"
+        )
     return CLEAN
 
 
@@ -245,7 +320,9 @@ def _policy(ws: Workspace, trust_ref: str | None) -> VerifyPolicy:
     from kl_hooks.proof.expected_tests import content_source
 
     commit = resolve_commit(ws.repo, trust_ref)
-    return verify_policy(f"{trust_ref}:{SETTINGS_FILE}", content_source(ws.repo, commit).text(SETTINGS_FILE))
+    return verify_policy(
+        f"{trust_ref}:{SETTINGS_FILE}", content_source(ws.repo, commit).text(SETTINGS_FILE)
+    )
 
 
 class _Question(NamedTuple):
@@ -272,30 +349,49 @@ def _answer(ws: Workspace, asked: _Question) -> _Answer:
 
     assert ws.repo is not None
     trusted = resolve_commit(ws.repo, asked.trust_ref) if asked.trust_ref else ""
-    pushed_from = _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if asked.rev else ""
+    pushed_from = (
+        _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if asked.rev else ""
+    )
     if asked.staged or asked.changed:
         content = content_of(ws, staged=asked.staged, changed=asked.changed)
         trees, committed = content.trees, content.other is not None
     else:
         trees, committed = _trees_at(ws, asked.rev), asked.rev is not None
         content = Content(
-            trees, trees[0] if committed else None, pushed_from or (f"{asked.rev}^" if asked.rev else "HEAD")
+            trees,
+            trees[0] if committed else None,
+            pushed_from or (f"{asked.rev}^" if asked.rev else "HEAD"),
         )
     base = content.before if asked.changed else pushed_from
     with all_evidence(ws, trust_ref=trusted) as seen:
         entries, found = judge(
-            ws, seen, trees, committed, rev=asked.rev or "", trust_ref=trusted, base=base, staged=asked.staged,
+            ws,
+            seen,
+            trees,
+            committed,
+            rev=asked.rev or "",
+            trust_ref=trusted,
+            base=base,
+            staged=asked.staged,
             origin=asked.origin,
-        )  # fmt: skip
+        )
         at = content.other if committed and not asked.staged else None
-        near = nearest(ws, seen, trees, at) if found.tier is Tier.GUESSED and not asked.staged else None
+        near = (
+            nearest(ws, seen, trees, at)
+            if found.tier is Tier.GUESSED and not asked.staged
+            else None
+        )
         demanded = tuple(_demands(ws, asked, content, seen)) if not seen.gaps else ()
         unknown = found.tier is Tier.GUESSED and bool(found.not_compared)
     fetch = completing_fetch(ws.repo) if unknown else ""
-    return _Answer(trees[0], found, seen, entries, asked.require, near, demanded, asked.origin, fetch)
+    return _Answer(
+        trees[0], found, seen, entries, asked.require, near, demanded, asked.origin, fetch
+    )
 
 
-def _demands(ws: Workspace, asked: _Question, content: Content, seen: Snapshot) -> Iterator[_Demanded]:
+def _demands(
+    ws: Workspace, asked: _Question, content: Content, seen: Snapshot
+) -> Iterator[_Demanded]:
     """What the command line and the settings ask of changed symbols, with their states."""
     from kl_hooks.proof.impact import symbol_states
 
@@ -311,7 +407,8 @@ def _demands(ws: Workspace, asked: _Question, content: Content, seen: Snapshot) 
 def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     """The tree ids that evidence may carry: of a commit, or of the content now.
 
-    UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be determined.
+    UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be
+    determined.
     """
     from kl_hooks.evidence.provenance import worktree_state
     from kl_hooks.git.worktree import tree_of_revision
@@ -321,7 +418,9 @@ def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     else:
         trees = tuple(tree for tree in [tree_of_revision(ws.repo, rev)] if tree)
     if not trees and rev is not None:
-        raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
+        raise UsageProblem(
+            f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline"
+        )
     if not trees:
         what = "the tree of this content can't be determined (no git?)."
         raise EnvironmentProblem(what, place=str(ws.root), hint="See: kl doctor")
@@ -329,7 +428,9 @@ def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
 
 
 def _known_commit(repo: Repository, rev: str) -> str:
-    """The commit that a revision means; empty where there is none, as for the first push of a branch."""
+    """The commit that a revision means; empty where there is none, as for the first push of a
+    branch.
+    """
     try:
         return resolve_commit(repo, rev)
     except UsageProblem:
@@ -363,9 +464,14 @@ def _lines(answer: _Answer) -> Iterator[str]:
 def _by_whom(answer: _Answer) -> str:
     """` by CI github` where a trusted key signed a run that proves the content."""
     here = (one.origin for one in answer.entries if one.receipt.run in answer.proof.runs)
-    signed = {one for one in (*here, *(part.origin for part in answer.proof.transfers)) if one.startswith(ATTESTED)}
+    signed = {
+        one
+        for one in (*here, *(part.origin for part in answer.proof.transfers))
+        if one.startswith(ATTESTED)
+    }
     names = [
-        f"{'CI ' if kind == 'ci' else ''}{name}" for kind, _, name in (one.partition(":") for one in sorted(signed))
+        f"{'CI ' if kind == 'ci' else ''}{name}"
+        for kind, _, name in (one.partition(":") for one in sorted(signed))
     ]
     return f" by {name_list(names, _NAMED)}" if names else ""
 
@@ -373,16 +479,27 @@ def _by_whom(answer: _Answer) -> str:
 def _symbol_lines(answer: _Answer) -> Iterator[str]:
     """The changed symbols: what is open first."""
     ranked = sorted(answer.states, key=lambda one: one.state == _PROVEN)
-    yield from (f"  {one.state:<15} {one.symbol.partition(':')[2]}: {one.reason}" for one in ranked[:_SHOWN])
+    yield from (
+        f"  {one.state:<15} {one.symbol.partition(':')[2]}: {one.reason}" for one in ranked[:_SHOWN]
+    )
     if len(ranked) > _SHOWN:
         yield f"  … and {len(ranked) - _SHOWN} more: kl verify --format json"
 
 
 def _open_symbol_lines(answer: _Answer, tree: str) -> Iterator[str]:
-    """Changed symbols that are not proven, and the command that proves what a run of tests can prove."""
+    """Changed symbols that are not proven, and the command that proves what a run of tests can
+    prove.
+    """
     open_ = [one for one in answer.states if one.state != _PROVEN]
-    number = f"{len(open_)} of {len(answer.states)} changed symbols" if open_ else "no changed symbol to prove it by"
-    yield f"{tree}: not proven: {number}{' are not proven' if open_ else '; ' + 'no evidence of the whole content'}"
+    number = (
+        f"{len(open_)} of {len(answer.states)} changed symbols"
+        if open_
+        else "no changed symbol to prove it by"
+    )
+    yield (
+        f"{tree}: not proven:"
+        f" {number}{' are not proven' if open_ else '; ' + 'no evidence of the whole content'}"
+    )
     yield from _symbol_lines(answer)
     yield from _notes(answer.proof)
     if answer.command:
@@ -401,7 +518,10 @@ def _notes(found: Proof) -> Iterator[str]:
         files = Counter(one.partition("::")[0].partition(" (")[0] for one in found.not_assessed)
         [(name, most)] = files.most_common(1)
         where = f"{most} in {name}" if most > 1 else f"in {counted(len(files), 'file')}"
-        yield f"  note: {len(found.not_assessed)} tests not assessed, {where}: kl verify --format json lists them"
+        yield (
+            f"  note: {len(found.not_assessed)} tests not assessed, {where}: kl verify --format"
+            " json lists them"
+        )
 
 
 def _passed_lines(answer: _Answer) -> Iterator[str]:
@@ -418,7 +538,10 @@ def _passed_lines(answer: _Answer) -> Iterator[str]:
     )
     yield f"  {which} on {proven_content(answer.untracked)}: kl evidence show {run}"
     if answer.untracked:
-        yield "  These files are not committed. hint: if the tests need them, git add them, then run pytest"
+        yield (
+            "  These files are not committed. hint: if the tests need them, git add them, then run"
+            " pytest"
+        )
 
 
 def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
@@ -428,13 +551,18 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
         run = short(answer.proof.stale, 8)
         why = f"{lost} test{'s' * (lost != 1)} must run again (run {run} is valid for the others)"
     yield f"{tree}: not proven: {why}"
-    yield from (f"  {reason}" for reason in answer.proof.reasons if reason not in answer.proof.notes)
+    yield from (
+        f"  {reason}" for reason in answer.proof.reasons if reason not in answer.proof.notes
+    )
     yield from _notes(answer.proof)
     if answer.nearest:
         yield f"  {answer.nearest}"
     yield from (f"  {one}" for one in answer.proof.not_compared[:2])
     if answer.fetch:
-        yield f"hint: contents that runs are compared with may be missing in this clone: {answer.fetch}"
+        yield (
+            "hint: contents that runs are compared with may be missing in this clone:"
+            f" {answer.fetch}"
+        )
     if NOTHING_TRACKED in answer.proof.reasons:
         yield "hint: git add your files, then run pytest"
     elif answer.proof.failed:
@@ -445,13 +573,19 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
         if not answer.proof.transfers and not answer.proof.stale:
             yield "hint: files that are no tests belong in verify.exclude in .kl/config.yaml"
     elif answer.proof.missing:
-        yield "hint: run the missing tests; files that are no tests belong in verify.exclude in .kl/config.yaml"
+        yield (
+            "hint: run the missing tests; files that are no tests belong in verify.exclude in"
+            " .kl/config.yaml"
+        )
     else:
         yield "  no passing full test run recorded for this content. hint: run pytest"
 
 
-def _gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity: int | None) -> Record | None:
-    """The gate for a task, or for a type of work and a complexity: the narrowest one; None where nothing was asked.
+def _gate_of(
+    ws: Workspace, task: str | None, task_type: str | None, complexity: int | None
+) -> Record | None:
+    """The gate for a task, or for a type of work and a complexity: the narrowest one; None where
+    nothing was asked.
 
     UsageProblem for a task without a type, and where no gate covers the complexity.
     """
@@ -463,16 +597,26 @@ def _gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity:
         complexity = complexity or record.number("complexity") or None
         if not task_type:
             hint = f"kl task edit {record.id} --task-type feature --complexity 5"
-            raise UsageProblem("has no type of work, so no gate fits it.", place=record.id, hint=hint)
+            raise UsageProblem(
+                "has no type of work, so no gate fits it.", place=record.id, hint=hint
+            )
     if not task_type:
         if complexity:
-            raise UsageProblem("--complexity needs --type or --task.", place="--complexity", hint="Add --type feature")
+            raise UsageProblem(
+                "--complexity needs --type or --task.",
+                place="--complexity",
+                hint="Add --type feature",
+            )
         return None
     from kl_hooks.kinds.gate import fitting_gates
 
     found = fitting_gates(ws, task_type, complexity or 5)
     if not found:
-        raise UsageProblem(f"no gate covers complexity {complexity or 5}.", place=task_type, hint="See: kl gate list")
+        raise UsageProblem(
+            f"no gate covers complexity {complexity or 5}.",
+            place=task_type,
+            hint="See: kl gate list",
+        )
     return found[0]
 
 
@@ -482,8 +626,13 @@ def _check_demands(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> 
 
     commands: dict[str, bool] = {}
     for entry in entries:
-        # a content that changed under way, or a receipt of another store, is no evidence here (ADR-0003, ADR-0006)
-        if entry.receipt.source != "command" or entry.receipt.moved or entry.origin.startswith("imported"):
+        # a content that changed under way, or a receipt of another store, is no evidence here
+        # (ADR-0003, ADR-0006)
+        if (
+            entry.receipt.source != "command"
+            or entry.receipt.moved
+            or entry.origin.startswith("imported")
+        ):
             continue
         for one in entry.receipt.evidence:
             if one.kind == "ExitCode":
@@ -505,4 +654,7 @@ def _print_gate(gate: Record, found: Sequence[Demand]) -> None:
 
     echo(Gate(gate).line())
     for one in found:
-        echo(f"  {'not checked' if one.met is None else 'met' if one.met else 'NOT met':<12} {one.reason}")
+        echo(
+            f"  {'not checked' if one.met is None else 'met' if one.met else 'NOT met':<12}"
+            f" {one.reason}"
+        )

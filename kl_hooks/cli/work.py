@@ -1,4 +1,6 @@
-"""`kl task · turn · outcome · objective · gate · role · feature`: pieces of work, their order, gates and ends."""
+"""`kl task · turn · outcome · objective · gate · role · feature`: pieces of work, their order,
+gates and ends.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,20 @@ from kl_hooks.kinds.task import (
 )
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line, suggest_spelling
-from kl_hooks.records.document import fields_by_heading, leading_title, read_front_matter, split_lines
-from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_record, list_records, record_to_dict, search_records
+from kl_hooks.records.document import (
+    fields_by_heading,
+    leading_title,
+    read_front_matter,
+    split_lines,
+)
+from kl_hooks.records.query import (
+    NO_LIMIT,
+    RecordFilter,
+    get_record,
+    list_records,
+    record_to_dict,
+    search_records,
+)
 from kl_hooks.records.write import validate_or_raise
 from kl_hooks.store.files import read_small
 from kl_hooks.workspace import require_initialized
@@ -58,7 +72,9 @@ if TYPE_CHECKING:
 
 
 def _works(ws: Workspace, path: str | None) -> Works:
-    """The works of a file, or of the tasks on record; with a warning for each token that is none."""
+    """The works of a file, or of the tasks on record; with a warning for each token that is
+    none.
+    """
     found = Works.load(ws, path)
     for identifier, error in found.errors:
         warn(f"{identifier}: {error}. It counts for nothing. See: kl task edit {identifier}")
@@ -66,42 +82,74 @@ def _works(ws: Workspace, path: str | None) -> Works:
 
 
 @click.command(
-    "new", epilog='Example: kl task new "Write the lexer" --requires artifact:grammar --produces file:src/lexer.py'
+    "new",
+    epilog=(
+        'Example: kl task new "Write the lexer" --requires artifact:grammar --produces'
+        " file:src/lexer.py"
+    ),
 )
 @click.argument("title", required=False)
 @click.option("--title", "title_option", help="What it is, in one line.")
 @click.option(
-    "--requires", multiple=True, metavar="TOKEN", help="artifact:NAME, file:PATH or symbol:NAME. May be repeated."
+    "--requires",
+    multiple=True,
+    metavar="TOKEN",
+    help="artifact:NAME, file:PATH or symbol:NAME. May be repeated.",
 )
-@click.option("--produces", multiple=True, metavar="TOKEN", help="What is there once it is done. May be repeated.")
-@click.option("--type", "--task-type", "task_type", help="The type of work, which selects its gate: feature, docs …")
+@click.option(
+    "--produces",
+    multiple=True,
+    metavar="TOKEN",
+    help="What is there once it is done. May be repeated.",
+)
+@click.option(
+    "--type",
+    "--task-type",
+    "task_type",
+    help="The type of work, which selects its gate: feature, docs …",
+)
 @click.option("--complexity", type=click.IntRange(1, 10), help="How much there is to it, 1 to 10.")
 @click.option("--assignee", help="Who does it.")
 @click.option("--objective", metavar="ID", help="The objective it serves.")
 @click.option("--feature", "feature_id", metavar="ID", help="The feature it belongs to.")
-@click.option("--about", multiple=True, metavar=ABOUT, help="The files and symbols it is about. May be repeated.")
+@click.option(
+    "--about",
+    multiple=True,
+    metavar=ABOUT,
+    help="The files and symbols it is about. May be repeated.",
+)
 @click.option("--description", help="What to do.")
 @click.option("--agent", is_flag=True, help="An agent makes it.")
 @format_option()
-def task_new(title: str | None, title_option: str | None, agent: bool, shape: str, **options: Any) -> None:
+def task_new(
+    title: str | None, title_option: str | None, agent: bool, shape: str, **options: Any
+) -> None:
     """Make a task. What tasks require and produce gives their order: kl task plan."""
     raw = given(options)
     wrong = valid_tokens([*options["requires"], *options["produces"]])[1]
     if wrong:
         raise Problems([Problem("kl task new", 0, 0, f"{one}.") for one in wrong])
     make_record(
-        workspace().kinds["task"], raw | {"title": title or title_option or ""}, {"agent": agent, "shape": shape}
+        workspace().kinds["task"],
+        raw | {"title": title or title_option or ""},
+        {"agent": agent, "shape": shape},
     )
 
 
 @click.command(epilog="Example: kl task plan --from agents.yaml")
-@click.option("--from", "path", metavar="FILE", type=click.Path(), help="Plan the agents of this YAML file instead.")
+@click.option(
+    "--from",
+    "path",
+    metavar="FILE",
+    type=click.Path(),
+    help="Plan the agents of this YAML file instead.",
+)
 @format_option()
 def plan(path: str | None, shape: str) -> int:
     """What can be done side by side, in which order: from what each task requires and produces.
 
-    Exit 1 where tasks wait for each other in a cycle; each cycle is shown whole. What nobody produces and is not
-    there orders nothing and is listed.
+    Exit 1 where tasks wait for each other in a cycle; each cycle is shown whole. What nobody
+    produces and is not there orders nothing and is listed.
     """
     ws = workspace()
     works = _works(ws, path)
@@ -110,14 +158,29 @@ def plan(path: str | None, shape: str) -> int:
     plain = {"schema": "kl.task.plan/2", **made.to_dict()}
     rows = []
     for way in made.cycles:
-        what = f"{way[0]} needs what it produces itself" if len(way) == 2 else f"a cycle: {' needs '.join(way)}"
+        what = (
+            f"{way[0]} needs what it produces itself"
+            if len(way) == 2
+            else f"a cycle: {' needs '.join(way)}"
+        )
         rows.append(f"{what}. Take one of its requirements out.")
-    rows += [f"{n:>3}  {_titled(name, titles)}" for n, wave in enumerate(made.waves, 1) for name in wave]
+    rows += [
+        f"{n:>3}  {_titled(name, titles)}" for n, wave in enumerate(made.waves, 1) for name in wave
+    ]
     blocked = set(made.blocked) - {name for name, _ in made.unmet}
-    rows += [f"  -  {_titled(n, titles)}   (waits for what can't be begun)" for n in made.blocked if n in blocked]
-    rows += [f"  ?  {name} requires {one}: nobody produces it, and it is not there" for name, one in made.unmet]
+    rows += [
+        f"  -  {_titled(n, titles)}   (waits for what can't be begun)"
+        for n in made.blocked
+        if n in blocked
+    ]
+    rows += [
+        f"  ?  {name} requires {one}: nobody produces it, and it is not there"
+        for name, one in made.unmet
+    ]
     if len(works.done) == len(works.all):
-        rows.append("everything is done." if works.all else 'no task is open. Make one: kl task new "…"')
+        rows.append(
+            "everything is done." if works.all else 'no task is open. Make one: kl task new "…"'
+        )
     print_answer(shape, plain, rows)
     return 1 if made.cycles else 0
 
@@ -127,11 +190,31 @@ def _titled(name: str, titles: Mapping[str, str]) -> str:
 
 
 @click.command(epilog="Example: kl task eligible --done planner")
-@click.option("--from", "path", metavar="FILE", type=click.Path(), help="Of the agents of this YAML file instead.")
-@click.option("--done", "finished", multiple=True, metavar="NAME", help="Count this one as done. May be repeated.")
-@click.option("--with", "given", multiple=True, metavar="TOKEN", help="Count this token as there. May be repeated.")
+@click.option(
+    "--from",
+    "path",
+    metavar="FILE",
+    type=click.Path(),
+    help="Of the agents of this YAML file instead.",
+)
+@click.option(
+    "--done",
+    "finished",
+    multiple=True,
+    metavar="NAME",
+    help="Count this one as done. May be repeated.",
+)
+@click.option(
+    "--with",
+    "given",
+    multiple=True,
+    metavar="TOKEN",
+    help="Count this token as there. May be repeated.",
+)
 @format_option()
-def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...], shape: str) -> None:
+def eligible(
+    path: str | None, finished: tuple[str, ...], given: tuple[str, ...], shape: str
+) -> None:
     """The tasks whose requirements are all there, and what the others still wait for."""
     ws = workspace()
     works = _works(ws, path)
@@ -154,10 +237,13 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
 
 @click.command(epilog="Example: kl task fulfil artifact:design")
 @click.argument("what", metavar="ID|TOKEN")
-@click.option("--force", is_flag=True, help="Also where something that the task requires is not there.")
+@click.option(
+    "--force", is_flag=True, help="Also where something that the task requires is not there."
+)
 @format_option()
 def fulfil(what: str, force: bool, shape: str) -> None:
-    """Mark a task (TSK-0001) as done, and with it all it produces; or mark a token (artifact:design) as fulfilled.
+    """Mark a task (TSK-0001) as done, and with it all it produces; or mark a token
+    (artifact:design) as fulfilled.
 
     The first time a task is done, its outcome is recorded.
     """
@@ -171,12 +257,21 @@ def fulfil(what: str, force: bool, shape: str) -> None:
             raise UsageProblem(f"{error}.", place="kl task fulfil") from None
         print_answer(shape, {"schema": "kl.task.fulfil/1", "token": made}, [f"{made} is there."])
         return
-    done = complete_task(ws, what, _works(ws, None), force=force, by=by, authority="agent" if agent(ws.environ) else "")
+    done = complete_task(
+        ws,
+        what,
+        _works(ws, None),
+        force=force,
+        by=by,
+        authority="agent" if agent(ws.environ) else "",
+    )
     gives = list(Work.of(done.task).produces)
     rows = [f"{done.task.id}  done  {done.task.title}"]
     rows += [f"    there now: {', '.join(gives)}"] if gives else []
     rows += (
-        [f'    outcome    {done.outcome}: kl outcome edit {done.outcome} --lessons-learned "…"'] if done.outcome else []
+        [f'    outcome    {done.outcome}: kl outcome edit {done.outcome} --lessons-learned "…"']
+        if done.outcome
+        else []
     )
     if done.aside:
         warn(f"{done.aside} The outcome is put aside, and recorded with the next one.")
@@ -188,12 +283,20 @@ _NUMBER = click.IntRange(0, 1_000_000)
 
 
 @click.command(
-    "add", epilog='Example: kl turn add --feature FEAT-AUTH-12 --task T-3 --summary "Sign-in works" --review approved'
+    "add",
+    epilog=(
+        'Example: kl turn add --feature FEAT-AUTH-12 --task T-3 --summary "Sign-in works" --review'
+        " approved"
+    ),
 )
-@click.option("--feature", "feature_id", required=True, metavar="ID", help="The feature it worked on.")
+@click.option(
+    "--feature", "feature_id", required=True, metavar="ID", help="The feature it worked on."
+)
 @click.option("--task", "task_id", default="", help="The task it worked on.")
 @click.option("--summary", "player_summary", help="What was done.")
-@click.option("--decision", "player_decision", help="What the player ended with: implemented, blocked …")
+@click.option(
+    "--decision", "player_decision", help="What the player ended with: implemented, blocked …"
+)
 @click.option(
     "--review",
     "coach_decision",
@@ -204,9 +307,19 @@ _NUMBER = click.IntRange(0, 1_000_000)
 @click.option("--mode", help="How it was worked: fresh_start, continuing_work, tdd …")
 @click.option("--blocker", "blockers_found", multiple=True, help="An obstacle. May be repeated.")
 @click.option(
-    "--criterion", "criteria", multiple=True, metavar="TEXT=STATE", help="An acceptance criterion. May be repeated."
+    "--criterion",
+    "criteria",
+    multiple=True,
+    metavar="TEXT=STATE",
+    help="An acceptance criterion. May be repeated.",
 )
-@click.option("--file", "files_modified", multiple=True, metavar="PATH", help="A file it changed. May be repeated.")
+@click.option(
+    "--file",
+    "files_modified",
+    multiple=True,
+    metavar="PATH",
+    help="A file it changed. May be repeated.",
+)
 @click.option("--passed", "tests_passed", type=_NUMBER, help="Tests that passed at its end.")
 @click.option("--failed", "tests_failed", type=_NUMBER, help="Tests that failed at its end.")
 @click.option("--coverage", type=click.IntRange(0, 100), help="Coverage at its end, percent.")
@@ -217,13 +330,23 @@ _NUMBER = click.IntRange(0, 1_000_000)
 @click.option("--started", "started_at", metavar="MOMENT", help="When it was begun.")
 @click.option("--seconds", "duration_seconds", type=_NUMBER, help="How long it took.")
 @format_option()
-def turn_add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **options: Any) -> None:
+def turn_add(
+    feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **options: Any
+) -> None:
     """Record a turn. It gets the next number of its feature and task."""
     ws = initialized_workspace()
-    raw = {n: list(v) if isinstance(v, tuple) else v for n, v in options.items() if v not in (None, ())}
+    raw = {
+        n: list(v) if isinstance(v, tuple) else v for n, v in options.items() if v not in (None, ())
+    }
     states = _criteria(criteria)
     by = sign_record(ws, raw)
-    made = add_turn(ws, feature_id, task_id, {**raw, **({"acceptance_criteria_status": states} if states else {})}, by)
+    made = add_turn(
+        ws,
+        feature_id,
+        task_id,
+        {**raw, **({"acceptance_criteria_status": states} if states else {})},
+        by,
+    )
     print_record(ws, made, shape)
 
 
@@ -240,68 +363,146 @@ def _criteria(given: tuple[str, ...]) -> dict[str, str]:
 @click.option("--task", default="", help="The task.")
 @format_option()
 def turn_continue(feature: str, task: str, shape: str) -> None:
-    """The last five turns of a feature and task, the oldest first; what a rejected one asks for as MUST ADDRESS."""
+    """The last five turns of a feature and task, the oldest first; what a rejected one asks for as
+    MUST ADDRESS.
+    """
     ws = workspace()
     turns = list_records(ws, RecordFilter(("turn",)))
     last = last_turns(turns, feature, task)
     must = last[-1].text("coach_feedback") if last and is_rejected(last[-1]) else None
-    plain = {"schema": "kl.turn.continue/1", "turns": [record_to_dict(ws, one) for one in last], "must_address": must,
-             "next": next_number(turns, feature, task)}  # fmt: skip
-    print_answer(shape, plain, [continuation(last).rstrip("\n") or "no turn yet: this is the first."])
+    plain = {
+        "schema": "kl.turn.continue/1",
+        "turns": [record_to_dict(ws, one) for one in last],
+        "must_address": must,
+        "next": next_number(turns, feature, task),
+    }
+    print_answer(
+        shape, plain, [continuation(last).rstrip("\n") or "no turn yet: this is the first."]
+    )
 
 
 _KEYS: Final[Mapping[str, str]] = {
-    "id": "task_id", "task_id": "task_id", "title": "title", "feature_id": "feature_id", "feature": "feature_id",
-    "started": "started_at", "started_at": "started_at", "completed": "completed_at", "completed_at": "completed_at",
-    "coverage": "test_coverage", "test_coverage": "test_coverage", "review_cycles": "review_cycles",
+    "id": "task_id",
+    "task_id": "task_id",
+    "title": "title",
+    "feature_id": "feature_id",
+    "feature": "feature_id",
+    "started": "started_at",
+    "started_at": "started_at",
+    "completed": "completed_at",
+    "completed_at": "completed_at",
+    "coverage": "test_coverage",
+    "test_coverage": "test_coverage",
+    "review_cycles": "review_cycles",
     "duration_minutes": "duration_minutes",
-}  # fmt: skip
+}
 _TEXTS: Final[Mapping[str, str]] = {
-    "requirements": "task_requirements", "description": "task_requirements", "task": "task_requirements",
-    "overview": "task_requirements", "acceptance criteria": "task_requirements", "summary": "summary",
-    "implementation summary": "summary", "outcome": "summary", "result": "summary", "approach": "approach_used",
-    "implementation": "approach_used", "implementation notes": "approach_used",
-}  # fmt: skip
+    "requirements": "task_requirements",
+    "description": "task_requirements",
+    "task": "task_requirements",
+    "overview": "task_requirements",
+    "acceptance criteria": "task_requirements",
+    "summary": "summary",
+    "implementation summary": "summary",
+    "outcome": "summary",
+    "result": "summary",
+    "approach": "approach_used",
+    "implementation": "approach_used",
+    "implementation notes": "approach_used",
+}
 _LISTS: Final[Mapping[str, str]] = {
-    "problems": "problems_encountered", "problems encountered": "problems_encountered",
-    "issues": "problems_encountered", "lessons": "lessons_learned", "lessons learned": "lessons_learned",
-    "patterns": "patterns_used", "patterns used": "patterns_used",
-}  # fmt: skip
+    "problems": "problems_encountered",
+    "problems encountered": "problems_encountered",
+    "issues": "problems_encountered",
+    "lessons": "lessons_learned",
+    "lessons learned": "lessons_learned",
+    "patterns": "patterns_used",
+    "patterns used": "patterns_used",
+}
 _OUTCOMES: Final[Mapping[str, tuple[str, bool]]] = {
-    "completed": ("task_completed", True), "complete": ("task_completed", True), "done": ("task_completed", True),
-    "blocked": ("task_blocked", False), "cancelled": ("task_cancelled", False), "canceled": ("task_cancelled", False),
-    "failed": ("task_failed", False), "in_review": ("phase_completed", True),
-}  # fmt: skip
+    "completed": ("task_completed", True),
+    "complete": ("task_completed", True),
+    "done": ("task_completed", True),
+    "blocked": ("task_blocked", False),
+    "cancelled": ("task_cancelled", False),
+    "canceled": ("task_cancelled", False),
+    "failed": ("task_failed", False),
+    "in_review": ("phase_completed", True),
+}
 """Status of a task → how it ended, and whether it succeeded."""
 
 
 @click.command(
-    epilog='Example: kl outcome capture "Sign-in" --success --approach "OAuth" --lesson "Pin the clock in tests"'
+    epilog=(
+        'Example: kl outcome capture "Sign-in" --success --approach "OAuth" --lesson "Pin the clock'
+        ' in tests"'
+    )
 )
 @click.argument("title", required=False)
 @click.option("--title", "title_option", help="What the task was, in one line.")
-@click.option("--type", "outcome_type", help="How it ended: task_completed, task_failed, task_blocked, review_passed …")
+@click.option(
+    "--type",
+    "outcome_type",
+    help="How it ended: task_completed, task_failed, task_blocked, review_passed …",
+)
 @click.option("--success/--failure", default=None, help="Whether it reached what it was for.")
-@click.option("--task", "task_id", cls=Option, old=("--task-id",), metavar="ID", help="The task that ended.")
-@click.option("--requirements", "task_requirements", help="What was asked for; similar tasks are found by it.")
+@click.option(
+    "--task", "task_id", cls=Option, old=("--task-id",), metavar="ID", help="The task that ended."
+)
+@click.option(
+    "--requirements", "task_requirements", help="What was asked for; similar tasks are found by it."
+)
 @click.option("--summary", help="What was done, in a few sentences.")
 @click.option("--approach", "approach_used", help="How it was done.")
-@click.option("--pattern", "patterns_used", multiple=True, help="A pattern that was applied. May be repeated.")
-@click.option("--problem", "problems_encountered", multiple=True, help="A problem on the way. May be repeated.")
-@click.option("--lesson", "lessons_learned", multiple=True, help="What to do otherwise next time. May be repeated.")
-@click.option("--tests-written/--no-tests-written", default=None, help="Whether tests were written for it.")
-@click.option("--coverage", "test_coverage", type=click.IntRange(0, 100), help="Coverage of what it changed, percent.")
+@click.option(
+    "--pattern", "patterns_used", multiple=True, help="A pattern that was applied. May be repeated."
+)
+@click.option(
+    "--problem",
+    "problems_encountered",
+    multiple=True,
+    help="A problem on the way. May be repeated.",
+)
+@click.option(
+    "--lesson",
+    "lessons_learned",
+    multiple=True,
+    help="What to do otherwise next time. May be repeated.",
+)
+@click.option(
+    "--tests-written/--no-tests-written", default=None, help="Whether tests were written for it."
+)
+@click.option(
+    "--coverage",
+    "test_coverage",
+    type=click.IntRange(0, 100),
+    help="Coverage of what it changed, percent.",
+)
 @click.option("--review-cycles", type=click.IntRange(0, 1000), help="Rounds of review.")
 @click.option("--started", "started_at", metavar="MOMENT", help="When it was begun (ISO 8601).")
 @click.option("--completed", "completed_at", metavar="MOMENT", help="When it ended.")
-@click.option("--minutes", "duration_minutes", type=click.IntRange(0, 1_000_000), help="How long it took.")
-@click.option("--feature", "feature_id", metavar="ID", help="The feature it belongs to.")
-@click.option("--decision", "related_adr_ids", multiple=True, metavar="ID", help="A decision it followed or met.")
 @click.option(
-    "--from-task-file", "path", metavar="FILE", type=click.Path(), help="Take what is not given from this file."
+    "--minutes", "duration_minutes", type=click.IntRange(0, 1_000_000), help="How long it took."
+)
+@click.option("--feature", "feature_id", metavar="ID", help="The feature it belongs to.")
+@click.option(
+    "--decision",
+    "related_adr_ids",
+    multiple=True,
+    metavar="ID",
+    help="A decision it followed or met.",
+)
+@click.option(
+    "--from-task-file",
+    "path",
+    metavar="FILE",
+    type=click.Path(),
+    help="Take what is not given from this file.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be recorded; record nothing.")
-@click.option("--strict", is_flag=True, help="Refuse an outcome without requirements, summary and approach.")
+@click.option(
+    "--strict", is_flag=True, help="Refuse an outcome without requirements, summary and approach."
+)
 @format_option()
 def capture(
     title: str | None,
@@ -317,10 +518,15 @@ def capture(
     raw = {**(_read_task_file(path) if path else {}), **given(options)}
     if title or title_option:
         raw["title"] = title or title_option
-    raw.setdefault("success", True if raw.get("outcome_type") in (None, "task_completed", "review_passed") else None)
+    raw.setdefault(
+        "success",
+        True if raw.get("outcome_type") in (None, "task_completed", "review_passed") else None,
+    )
     raw.setdefault("outcome_type", "task_failed" if raw["success"] is False else "task_completed")
     raw = {name: value for name, value in raw.items() if value is not None}
-    missing = [name for name in ("task_requirements", "summary", "approach_used") if not raw.get(name)]
+    missing = [
+        name for name in ("task_requirements", "summary", "approach_used") if not raw.get(name)
+    ]
     if strict and missing:
         raise UsageProblem(f"--strict: {', '.join(missing)} missing.", place="kl outcome capture")
     by = sign_record(ws, raw)
@@ -331,7 +537,9 @@ def capture(
 
 
 def _record_outcome(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> None:
-    """Records it, and what was put aside before; where that can't be done now it is put aside, id and all."""
+    """Records it, and what was put aside before; where that can't be done now it is put aside, id
+    and all.
+    """
     identifier, aside = record_outcome(ws, raw, by)
     if not aside:
         record_queued(ws)
@@ -339,7 +547,9 @@ def _record_outcome(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> 
         return
     warn(f"{aside} It is put aside, and recorded with the next outcome.")
     print_answer(
-        shape, {"schema": "kl.outcome.capture/1", "dry_run": False, "id": identifier, "put_aside": True}, [identifier]
+        shape,
+        {"schema": "kl.outcome.capture/1", "dry_run": False, "id": identifier, "put_aside": True},
+        [identifier],
     )
 
 
@@ -351,7 +561,9 @@ def _read_task_file(path: str) -> dict[str, Any]:
 
 
 def _print_dry_run(values: Any, shape: str) -> None:
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    plain = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
+    }
     rows = (f"{name:<20} {'; '.join(v) if isinstance(v, list) else v}" for name, v in plain.items())
     print_answer(shape, {"schema": "kl.outcome.capture/1", "dry_run": True, "fields": plain}, rows)
 
@@ -361,7 +573,9 @@ def _print_dry_run(values: Any, shape: str) -> None:
 @top_option(5, 1000)
 @format_option()
 def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
-    """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked, what was learned."""
+    """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked,
+    what was learned.
+    """
     ws = workspace()
     record_queued(ws)
     all_ = search_records(ws, list(requirements), RecordFilter(("outcome",)), NO_LIMIT)
@@ -382,12 +596,16 @@ def _similar_text(one: Record) -> str:
 
 
 def read_task_file(path: str, data: bytes) -> dict[str, Any]:
-    """Return the raw fields of an outcome that a task's Markdown file states. Problems where it can't be read."""
+    """Return the raw fields of an outcome that a task's Markdown file states. Problems where it
+    can't be read.
+    """
     try:
         lines = split_lines(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise Problems([Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8.")]) from None
+        raise Problems(
+            [Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8.")]
+        ) from None
     raw: dict[str, Any] = {}
     if lines and lines[0].rstrip() == "---":
         front, problems = read_front_matter(path, lines)
@@ -412,13 +630,22 @@ def _fields_of_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
     return raw
 
 
-@click.command("new", epilog='Example: kl objective create --title "A parser" --tasks "Lexer,Grammar"')
+@click.command(
+    "new", epilog='Example: kl objective create --title "A parser" --tasks "Lexer,Grammar"'
+)
 @click.argument("title", required=False)
 @click.option("--title", "title_option", help="What it is, in one line.")
 @click.option("--tasks", default="", help="The tasks that remain, separated by commas.")
-@click.option("--task", "more", multiple=True, help="One task that remains, verbatim. May be repeated.")
+@click.option(
+    "--task", "more", multiple=True, help="One task that remains, verbatim. May be repeated."
+)
 @click.option("--description", help="Why it matters, and when it is reached.")
-@click.option("--about", multiple=True, metavar=ABOUT, help="The files and symbols it is about. May be repeated.")
+@click.option(
+    "--about",
+    multiple=True,
+    metavar=ABOUT,
+    help="The files and symbols it is about. May be repeated.",
+)
 @click.option("--tag", "tags", multiple=True, help="Short words to find it by. May be repeated.")
 @click.option("--agent", is_flag=True, help="An agent makes it.")
 @format_option()
@@ -442,22 +669,40 @@ def objective_new(
 @click.argument("id", required=False)
 @format_option()
 def objective_status(id: str | None, shape: str) -> None:
-    """How far an objective is; without an ID all that are active. At most five remaining tasks are shown."""
+    """How far an objective is; without an ID all that are active. At most five remaining tasks are
+    shown.
+    """
     ws = workspace()
-    found = [get_record(ws, id, "objective")] if id else list_records(ws, RecordFilter(("objective",), ("active",)))
+    found = (
+        [get_record(ws, id, "objective")]
+        if id
+        else list_records(ws, RecordFilter(("objective",), ("active",)))
+    )
     warn_of_index_problems()
     seen = reported_progress(ws, found)
     rows = []
     for record in found:
         progress = seen[record.id]
-        rows.append({"id": record.id, "title": record.title, "status": record.status, "percent": progress.percent,
-                     "completed": list(progress.completed), "remaining": list(progress.remaining),
-                     "agents": dict(progress.agents)})  # fmt: skip
+        rows.append(
+            {
+                "id": record.id,
+                "title": record.title,
+                "status": record.status,
+                "percent": progress.percent,
+                "completed": list(progress.completed),
+                "remaining": list(progress.remaining),
+                "agents": dict(progress.agents),
+            }
+        )
     pages = [
-        "\n".join(seen[one.id].summary(one)) + (f"\n({one.status})" if one.status != "active" else "") for one in found
+        "\n".join(seen[one.id].summary(one))
+        + (f"\n({one.status})" if one.status != "active" else "")
+        for one in found
     ]
     none = 'no active objective. Make one: kl objective create --title "…" --tasks "A,B"'
-    print_answer(shape, {"schema": "kl.objective.status/1", "objectives": rows}, ["\n\n".join(pages) or none])
+    print_answer(
+        shape, {"schema": "kl.objective.status/1", "objectives": rows}, ["\n\n".join(pages) or none]
+    )
 
 
 @click.command("link", epilog='Example: kl objective link OBJ-0001 "Write the lexer" --done')
@@ -478,8 +723,15 @@ def objective_link(id: str, task: str, done: bool, shape: str) -> None:
 
 
 @click.command("for", epilog="Example: kl gate for --type feature --complexity 5")
-@click.option("--type", "task_type", required=True, help="The type of work: feature, scaffolding, testing, docs …")
-@click.option("--complexity", type=click.IntRange(1, 10), default=5, show_default=True, help="From 1 to 10.")
+@click.option(
+    "--type",
+    "task_type",
+    required=True,
+    help="The type of work: feature, scaffolding, testing, docs …",
+)
+@click.option(
+    "--complexity", type=click.IntRange(1, 10), default=5, show_default=True, help="From 1 to 10."
+)
 @format_option()
 def gate_for(task_type: str, complexity: int, shape: str) -> None:
     """The gates for work of this type and complexity, at most four, the narrowest first."""
@@ -487,16 +739,25 @@ def gate_for(task_type: str, complexity: int, shape: str) -> None:
     found = fitting_gates(ws, task_type, complexity)
     warn_of_index_problems()
     plain = {
-        "schema": "kl.gate.for/1", "type": task_type, "complexity": complexity,
-        "gates": [record_to_dict(ws, one) for one in found], "note": DO_NOT_ADJUST,
-    }  # fmt: skip
-    end = f"Gates hold for the whole session: {DO_NOT_ADJUST}." if found else f"no gate covers complexity {complexity}."
+        "schema": "kl.gate.for/1",
+        "type": task_type,
+        "complexity": complexity,
+        "gates": [record_to_dict(ws, one) for one in found],
+        "note": DO_NOT_ADJUST,
+    }
+    end = (
+        f"Gates hold for the whole session: {DO_NOT_ADJUST}."
+        if found
+        else f"no gate covers complexity {complexity}."
+    )
     print_answer(shape, plain, [*(Gate(one).line() for one in found), end])
 
 
 @click.command("show", epilog="Example: kl role show player --context feature-build")
 @click.argument("name", metavar="NAME|ID")
-@click.option("--context", default="", help="Where it is to hold; the role of this context goes first.")
+@click.option(
+    "--context", default="", help="Where it is to hold; the role of this context goes first."
+)
 @format_option()
 def role_show(name: str, context: str, shape: str) -> None:
     """What an actor in this role must do, must not do, and asks about first."""
@@ -509,7 +770,9 @@ def role_show(name: str, context: str, shape: str) -> None:
     if record is None:
         known = sorted({one.text("role") for one in roles if one.status == "active"})
         hint = suggest_spelling(name, known) or (
-            f"Roles: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
+            f"Roles: {', '.join(known)}."
+            if known
+            else "Take those that kl brings: kl seed --system"
         )
         raise UsageProblem("there is no active role of this name.", place=name, hint=hint)
     print_answer(shape, record_to_dict(ws, record), [render_role(record).rstrip("\n")])
@@ -519,7 +782,9 @@ def role_show(name: str, context: str, shape: str) -> None:
 @click.argument("text", nargs=-1, required=True)
 @format_option()
 def feature_detect(text: tuple[str, ...], shape: str) -> None:
-    """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of the same prefix."""
+    """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of
+    the same prefix.
+    """
     rows = detect_features(workspace(), " ".join(text))
     lines = []
     for row in rows:

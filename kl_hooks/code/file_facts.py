@@ -1,8 +1,10 @@
-"""The facts of files: scanned once per content, in processes where they are many, and cached in the graph database.
+"""The facts of files: scanned once per content, in processes where they are many, and cached in the
+graph database.
 
-The cache has a row per content and scanner. The facts of thousands of contents do not fit into a small memory:
-what a process that scans gives back is packed into bytes that are ready to be written; in between it lies in a
-temporary file, and of each content only the parts that are asked for are unpacked.
+The cache has a row per content and scanner. The facts of thousands of contents do not fit into a
+small memory: what a process that scans gives back is packed into bytes that are ready to be
+written; in between it lies in a temporary file, and of each content only the parts that are asked
+for are unpacked.
 """
 
 from __future__ import annotations
@@ -62,13 +64,16 @@ class Columns(NamedTuple):
 
 
 def stored_facts(store: Store, wanted: Iterable[Key], symbols: bool = True) -> KnownFacts:
-    """What the store knows of these contents; nothing where there is no database yet. KlError if it can't be read."""
+    """What the store knows of these contents; nothing where there is no database yet. KlError if it
+    can't be read.
+    """
     with store.reading("graph") as db:
         return load(db, wanted, symbols, uses=symbols) if db is not None else {}
 
 
 def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = False) -> KnownFacts:
-    """What the database knows of these contents: errors and imports; symbols, and uses with outlines, if wanted.
+    """What the database knows of these contents: errors and imports; symbols, and uses with
+    outlines, if wanted.
 
     A row that can't be read is as good as none.
     """
@@ -76,7 +81,10 @@ def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = Fal
     columns += ["uses", "outline", "names"] if uses else ["''"] * 3
     known: KnownFacts = {}
     for scanner, blobs in _by_scanner(wanted):
-        sql = f"SELECT blob, {', '.join(columns)} FROM facts WHERE scanner = ? AND blob IN ({placeholders(blobs)})"
+        sql = (
+            f"SELECT blob, {', '.join(columns)} FROM facts WHERE scanner = ? AND blob IN"
+            f" ({placeholders(blobs)})"
+        )
         for blob, *row in db.rows(sql, (scanner, *blobs)):
             facts = _facts(*row)
             if facts is not None:
@@ -88,7 +96,9 @@ def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Outline]:
     """Content → its outline (see `code.uses`), of those that are known."""
     found = {}
     for scanner, blobs in _by_scanner(wanted):
-        sql = f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({placeholders(blobs)})"
+        sql = (
+            f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({placeholders(blobs)})"
+        )
         for blob, text in db.rows(sql, (scanner, *blobs)):
             with suppress(ValueError, zlib.error):
                 found[blob, scanner] = _unpacked(text)
@@ -112,30 +122,46 @@ class Outlines:
 
 
 def save_facts(db: Rows, fresh: Mapping[Key, Facts]) -> None:
-    """Write facts, packed ones as they are; call it inside a transaction. What is there already is replaced."""
+    """Write facts, packed ones as they are; call it inside a transaction. What is there already is
+    replaced.
+    """
     names = "blob, scanner, error, imports, symbols, uses, outline, names"
     packed = fresh if isinstance(fresh, PackedFacts) else None
-    rows = ((*key, *(packed.columns(key) if packed else columns_of(fresh[key]))) for key in sorted(fresh))
+    rows = (
+        (*key, *(packed.columns(key) if packed else columns_of(fresh[key])))
+        for key in sorted(fresh)
+    )
     db.many(f"INSERT OR REPLACE INTO facts ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def columns_of(facts: Facts) -> Columns:
     """Facts as the database keeps them."""
     return Columns(
-        facts["error"], _packed(facts["imports"]), _packed([facts[part] for part in SYMBOL_PARTS]),
-        _packed(facts["uses"]), _packed(facts["outline"]), _packed(facts["names"]),
-    )  # fmt: skip
+        facts["error"],
+        _packed(facts["imports"]),
+        _packed([facts[part] for part in SYMBOL_PARTS]),
+        _packed(facts["uses"]),
+        _packed(facts["outline"]),
+        _packed(facts["names"]),
+    )
 
 
-def _facts(error: str, imports: bytes, symbols: bytes, uses: bytes, outline: bytes, names: bytes) -> Facts | None:
+def _facts(
+    error: str, imports: bytes, symbols: bytes, uses: bytes, outline: bytes, names: bytes
+) -> Facts | None:
     try:
         found, words, decorators, text = _unpacked(symbols) if symbols else ([], [], {}, [])
         return {
-            "error": error, "symbols": found, "words": words, "imports": _unpacked(imports),
-            "decorators": decorators, "uses": _unpacked(uses) if uses else {},
-            "outline": _unpacked(outline) if outline else {}, "names": _unpacked(names) if names else "",
+            "error": error,
+            "symbols": found,
+            "words": words,
+            "imports": _unpacked(imports),
+            "decorators": decorators,
+            "uses": _unpacked(uses) if uses else {},
+            "outline": _unpacked(outline) if outline else {},
+            "names": _unpacked(names) if names else "",
             "text": text,
-        }  # fmt: skip
+        }
     except (ValueError, TypeError, zlib.error):
         return None
 
@@ -173,7 +199,9 @@ _SIZES: Final = struct.Struct(f"<{len(_JSON)}I")
 def pack_facts(facts: Facts) -> bytes:
     """The facts of a content as the bytes that `PackedFacts` keeps."""
     error, *others = columns_of(facts)
-    return b"".join((_SIZES.pack(*map(len, others)), *others, error.encode("utf-8", "surrogatepass")))
+    return b"".join(
+        (_SIZES.pack(*map(len, others)), *others, error.encode("utf-8", "surrogatepass"))
+    )
 
 
 class TempBlobFile(Iterable[bytes]):
@@ -206,7 +234,8 @@ class TempBlobFile(Iterable[bytes]):
         start, end = self._ends[place : place + 2]
         if isinstance(self._file, BytesIO):
             return bytes(self._file.getbuffer()[start:end])
-        # a process that was forked shares the position in the file (fork(2)): no seek, which others would move
+        # a process that was forked shares the position in the file (fork(2)): no seek, which others
+        # would move
         return os.pread(self._file.fileno(), end - start, start)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -253,7 +282,9 @@ class PackedFacts(Mapping[Key, Facts]):
 
 
 def _file() -> IO[bytes]:
-    """A file deleted when it is closed, unbuffered because processes share it; memory where there is no disk."""
+    """A file deleted when it is closed, unbuffered because processes share it; memory where there
+    is no disk.
+    """
     from tempfile import TemporaryFile
 
     try:
@@ -307,7 +338,8 @@ def is_test_file(path: str) -> bool:
 
 
 def test_rows(path: str, symbols: Sequence[Row], bases: Mapping[str, Sequence[str]]) -> list[Row]:
-    """A row as those of `symbols` for each test, its Id as pytest would call it, with the function's Id at the end.
+    """A row as those of `symbols` for each test, its Id as pytest would call it, with the
+    function's Id at the end.
 
     `bases`: class → the expressions of its bases (see `code.uses`).
     """
@@ -318,7 +350,11 @@ def test_rows(path: str, symbols: Sequence[Row], bases: Mapping[str, Sequence[st
     for row in symbols:
         prefix, _, name = row[0].partition(":")
         parts = name[len(module) + 1 :].split(".")
-        if prefix not in ("function", "method") or not parts[-1].startswith("test") or "<locals>" in parts:
+        if (
+            prefix not in ("function", "method")
+            or not parts[-1].startswith("test")
+            or "<locals>" in parts
+        ):
             continue
         if all(_collected(".".join(parts[:depth]), bases) for depth in range(1, len(parts))):
             found.append([f"test:{path}::{'::'.join(parts)}", *row[1:], row[0]])
@@ -326,15 +362,21 @@ def test_rows(path: str, symbols: Sequence[Row], bases: Mapping[str, Sequence[st
 
 
 def _collected(name: str, bases: Mapping[str, Sequence[str]]) -> bool:
-    return name.rpartition(".")[2].startswith("Test") or any(base.endswith("TestCase") for base in bases.get(name, ()))
+    return name.rpartition(".")[2].startswith("Test") or any(
+        base.endswith("TestCase") for base in bases.get(name, ())
+    )
 
 
 UNNAMED: Final = "_"
-"""The module that every content is scanned as: facts are remembered by content, and named afterwards."""
+"""The module that every content is scanned as: facts are remembered by content, and named
+afterwards.
+"""
 
 
 def facts_under(facts: Facts, module: str, path: str) -> Facts:
-    """The facts of a content as those of a file, with its tests (see `code.tests_found`) under the key `tests`."""
+    """The facts of a content as those of a file, with its tests (see `code.tests_found`) under the
+    key `tests`.
+    """
     return {**facts, **_renamed(facts, module, path)}
 
 
@@ -353,10 +395,15 @@ def _renamed(facts: Facts, module: str, path: str) -> Facts:
 
 
 class FilesFacts(Mapping[str, Facts]):
-    """Path → facts as `facts_under` gives them, made anew, and only as far as they are asked for, each time."""
+    """Path → facts as `facts_under` gives them, made anew, and only as far as they are asked for,
+    each time.
+    """
 
     def __init__(self, facts: Mapping[Key, Facts], files: Mapping[str, tuple[Key, str]]) -> None:
-        """`files`: path → its content and its module. What is not among the facts could not be had."""
+        """`files`: path → its content and its module.
+
+        What is not among the facts could not be had.
+        """
         self._facts, self._files = facts, files
 
     def __getitem__(self, path: str) -> Facts:
@@ -392,30 +439,42 @@ Scan = Callable[[Sequence[Any]], list[Any]]
 
 
 def processes() -> int:
-    """How many processes may be forked for this: none where that is unsafe (threads), unusual, or no gain."""
-    # fork copies the calling thread alone: a lock that another one holds is never released in the copy, which is why
-    # CPython 3.12 warns. On macOS system libraries start threads, so spawn is the default there since 3.8
+    """How many processes may be forked for this: none where that is unsafe (threads), unusual, or
+    no gain.
+    """
+    # fork copies the calling thread alone: a lock that another one holds is never released in the
+    # copy, which is why CPython 3.12 warns. On macOS system libraries start threads, so spawn is
+    # the default there since 3.8
     if not sys.platform.startswith("linux") or threading.active_count() > 1:
         return 0
     # not cpu_count(): a container or taskset may allow fewer processors than there are
     return min(len(os.sched_getaffinity(0)), 8) if len(os.sched_getaffinity(0)) > 1 else 0
 
 
-def scan_in_processes(items: Sequence[Any], scan: Scan, crashed: Callable[[Any], Any], count: int = 0) -> Iterator[Any]:
-    """The results for all items, in the order of the items' shares; `crashed(item)` for one that stops its process."""
-    from concurrent.futures.process import BrokenProcessPool  # imported late: an edit of one file never needs it
+def scan_in_processes(
+    items: Sequence[Any], scan: Scan, crashed: Callable[[Any], Any], count: int = 0
+) -> Iterator[Any]:
+    """The results for all items, in the order of the items' shares; `crashed(item)` for one that
+    stops its process.
+    """
+    from concurrent.futures.process import (
+        BrokenProcessPool,
+    )  # imported late: an edit of one file never needs it
 
     shares = [items[start : start + _SHARE] for start in range(0, len(items), _SHARE)]
     _WORK.append(scan)
     try:
         broken = []
         with _executor(count or processes() or 1) as executor:
-            waiting: list[tuple[Sequence[Any], Future[list[Any]]]] = [(s, executor.submit(_share, s)) for s in shares]
+            waiting: list[tuple[Sequence[Any], Future[list[Any]]]] = [
+                (s, executor.submit(_share, s)) for s in shares
+            ]
             for share, future in waiting:
                 try:
                     yield from future.result()
                 except BrokenProcessPool:
-                    # a broken pool fails all that it has not done yet, so the share that broke it is not known
+                    # a broken pool fails all that it has not done yet, so the share that broke it
+                    # is not known
                     broken.append(share)
         for share in broken:
             for item in share:
@@ -428,12 +487,17 @@ def _executor(count: int) -> ProcessPoolExecutor:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    # by name: CPython 3.14 no longer forks by default, and the other methods would have to pickle what is in _WORK
-    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork"), initializer=_end_with_parent)
+    # by name: CPython 3.14 no longer forks by default, and the other methods would have to pickle
+    # what is in _WORK
+    return ProcessPoolExecutor(
+        count, mp_context=multiprocessing.get_context("fork"), initializer=_end_with_parent
+    )
 
 
 def _end_with_parent() -> None:
-    """Waits in the background for the end of the process that forked this one, which would never hear of it else."""
+    """Waits in the background for the end of the process that forked this one, which would never
+    hear of it else.
+    """
     threading.Thread(target=_wait_and_end, daemon=True).start()
 
 
@@ -466,15 +530,21 @@ MANY: Final = 200
 
 
 def facts_of(
-    store: Store | None, entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner], *,
-    symbols: bool = True, warn: Callable[[str], None] | None = None,
-) -> dict[str, Facts]:  # fmt: skip
-    """Path → facts (see `code.scan`) of every entry that a scanner knows, Ids named by `modules_of`.
+    store: Store | None,
+    entries: Sequence[FileEntry],
+    read: Read,
+    scanners: Sequence[Scanner],
+    *,
+    symbols: bool = True,
+    warn: Callable[[str], None] | None = None,
+) -> dict[str, Facts]:
+    """Path → facts (see `code.scan`) of every entry that a scanner knows, Ids named by
+    `modules_of`.
 
-    Only contents never seen before are parsed; what was parsed is remembered in the graph database (a damaged one is
-    built anew). Without a store, or with one that can't be used (locked, read-only), everything still is answered,
-    parsed in memory; `warn` then gets one line. `symbols=False` leaves the symbols of remembered files empty: imports
-    alone load faster.
+    Only contents never seen before are parsed; what was parsed is remembered in the graph database
+    (a damaged one is built anew). Without a store, or with one that can't be used (locked,
+    read-only), everything still is answered, parsed in memory; `warn` then gets one line.
+    `symbols=False` leaves the symbols of remembered files empty: imports alone load faster.
     """
     known: KnownFacts = {}
     trouble: list[str] = []
@@ -492,7 +562,12 @@ def facts_of(
         trouble.append(_reason(problem))
     if trouble and warn:
         warn(f"the graph database could not be used, so files were read anew: {trouble[0]}")
-    return named_facts({path: new.get(key) or known.get(key) or unavailable_facts() for path, key in wanted.items()})
+    return named_facts(
+        {
+            path: new.get(key) or known.get(key) or unavailable_facts()
+            for path, key in wanted.items()
+        }
+    )
 
 
 def modules_of(facts: Mapping[str, Facts]) -> dict[str, str]:
@@ -507,15 +582,23 @@ def named_facts(facts: Mapping[str, Facts]) -> dict[str, Facts]:
 
 
 def scan_missing(
-    entries: Sequence[FileEntry], wanted: Mapping[str, Key], known: Mapping[Key, Facts],
-    read: Read, scanners: Sequence[Scanner], watch: Progress = no_progress,
-) -> Mapping[Key, Facts]:  # fmt: skip
-    """Scan the contents that are not known, each once. What can't be read is omitted, so that it is tried again.
+    entries: Sequence[FileEntry],
+    wanted: Mapping[str, Key],
+    known: Mapping[Key, Facts],
+    read: Read,
+    scanners: Sequence[Scanner],
+    watch: Progress = no_progress,
+) -> Mapping[Key, Facts]:
+    """Scan the contents that are not known, each once. What can't be read is omitted, so that it is
+    tried again.
 
-    `watch` is given what is made of the contents, as it comes, and the number of contents; it hands it on. The facts of
-    many are unpacked one after the other (see `KnownFacts`): ask for their parts by name.
+    `watch` is given what is made of the contents, as it comes, and the number of contents; it hands
+    it on. The facts of many are unpacked one after the other (see `KnownFacts`): ask for their
+    parts by name.
     """
-    missing = {wanted[e.path]: e for e in entries if e.path in wanted and wanted[e.path] not in known}
+    missing = {
+        wanted[e.path]: e for e in entries if e.path in wanted and wanted[e.path] not in known
+    }
     if not missing:
         return {}
     by_version = {scanner.version: scanner for scanner in scanners}
@@ -524,7 +607,10 @@ def scan_missing(
         with no_garbage_collection():
             for entry, content in read(some):
                 key = wanted[entry.path]
-                yield key, _redacted(cast("Facts", by_version[key[1]].scan(content, entry.path, UNNAMED)))
+                yield (
+                    key,
+                    _redacted(cast("Facts", by_version[key[1]].scan(content, entry.path, UNNAMED))),
+                )
 
     items = list(missing.values())
     if len(items) < MANY:
@@ -536,7 +622,9 @@ def scan_missing(
     made: Iterator[tuple[Key, bytes]] = folded(items)
     if processes():
         made = scan_in_processes(
-            items, lambda some: list(folded(some)), lambda e: (wanted[e.path], pack_facts(crashed_facts()))
+            items,
+            lambda some: list(folded(some)),
+            lambda e: (wanted[e.path], pack_facts(crashed_facts())),
         )
     return PackedFacts(watch(made, len(items)))
 
@@ -547,11 +635,16 @@ def crashed_facts() -> Facts:
 
 
 def _reason(problem: Exception) -> str:
-    return str(problem) if isinstance(problem, KlError) else f"{type(problem).__name__}: {one_line(str(problem))}"
+    return (
+        str(problem)
+        if isinstance(problem, KlError)
+        else f"{type(problem).__name__}: {one_line(str(problem))}"
+    )
 
 
 def _redacted(facts: Facts) -> Facts:
-    """The same facts without secrets where source holds free text: docstrings, defaults, values, literal names.
+    """The same facts without secrets where source holds free text: docstrings, defaults, values,
+    literal names.
 
     Names stay as they are: code is addressed by them, and some look as random as a token.
     """
@@ -559,7 +652,9 @@ def _redacted(facts: Facts) -> Facts:
 
     marks = facts["decorators"]
     literal = [row for row in facts["imports"] if row[4] == "dynamic import"]
-    texts = [row[index] for row in facts["symbols"] for index in (3, 4)] + [row[5] for row in literal]
+    texts = [row[index] for row in facts["symbols"] for index in (3, 4)] + [
+        row[5] for row in literal
+    ]
     texts += [mark for some in marks.values() for mark in some]
     whole = "\n".join(texts)
     if redact(whole) == whole:  # one look at all of them: nearly every file ends here

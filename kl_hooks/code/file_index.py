@@ -1,8 +1,9 @@
 """The files that the graph holds, and which of them differ from the files of the working tree.
 
-They are stored many to a row and as one text: one comparison shows that hundreds are unchanged. An update has the
-entries of thousands of files, of which one has changed. Only the rows that differ are looked into; the tables with a
-row for each file are read for the files in those, and for no others.
+They are stored many to a row and as one text: one comparison shows that hundreds are unchanged. An
+update has the entries of thousands of files, of which one has changed. Only the rows that differ
+are looked into; the tables with a row for each file are read for the files in those, and for no
+others.
 """
 
 from __future__ import annotations
@@ -52,11 +53,15 @@ class Part(NamedTuple):
 
     def is_current(self, db: Rows) -> bool:
         """True if nothing was written since the part was found."""
-        return bool(self.stamps) and self.stamps == tuple(sorted(db.rows("SELECT first, stamp FROM listed")))
+        return bool(self.stamps) and self.stamps == tuple(
+            sorted(db.rows("SELECT first, stamp FROM listed"))
+        )
 
 
 def differing_part(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> Part:
-    """Where `entries` (sorted by path), read by these scanners, differ from what the graph holds."""
+    """Where `entries` (sorted by path), read by these scanners, differ from what the graph
+    holds.
+    """
     rows = sorted(db.rows("SELECT first, stamp, files, entries FROM listed"))
     if not rows:
         return Part.whole(entries)
@@ -80,12 +85,16 @@ def differing_part(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Sc
 
 
 def store_part(
-    db: Rows, part: Part, scanners: Sequence[Scanner], source: Collection[str], lost: Collection[str]
+    db: Rows,
+    part: Part,
+    scanners: Sequence[Scanner],
+    source: Collection[str],
+    lost: Collection[str],
 ) -> None:
     """Writes that the graph holds the entries of a part. Inside one transaction.
 
-    `source`: the paths of source files among them; `lost`: of those whose content could not be had, which keep their
-    row from ever being the same, so that they are asked for again.
+    `source`: the paths of source files among them; `lost`: of those whose content could not be had,
+    which keep their row from ever being the same, so that they are asked for again.
     """
     # not a time: two writes within one tick of the clock would have the same
     how, stamp = _scanner_versions(scanners), os.urandom(8).hex()
@@ -104,7 +113,11 @@ def store_part(
 def range_condition(within: Range, column: str) -> tuple[str, tuple[str, ...]]:
     """The condition that a column holds a path in a range, and its parameters."""
     first, end = within
-    return (f"{column} >= ?", (first,)) if end is None else (f"{column} >= ? AND {column} < ?", (first, end))
+    return (
+        (f"{column} >= ?", (first,))
+        if end is None
+        else (f"{column} >= ? AND {column} < ?", (first, end))
+    )
 
 
 def _split_entries(entries: Sequence[FileEntry]) -> list[Sequence[FileEntry]]:
@@ -115,7 +128,9 @@ def _split_entries(entries: Sequence[FileEntry]) -> list[Sequence[FileEntry]]:
 
 
 def _text(how: str, entries: Sequence[FileEntry]) -> str:
-    """The text of a row. No path contains `//`; the mode is in it because omitting it would take longer."""
+    """The text of a row. No path contains `//`; the mode is in it because omitting it would take
+    longer.
+    """
     return "//".join(chain((how,), chain.from_iterable(entries)))
 
 
@@ -127,11 +142,14 @@ def _scanner_versions(scanners: Sequence[Scanner]) -> str:
 File = tuple[str, str, str]
 """(blob, scanner, module)"""
 UNAVAILABLE: Final = "?"
-"""Before the blob id of a file whose content could not be had: it is asked for again the next time."""
+"""Before the blob id of a file whose content could not be had: it is asked for again the next time.
+"""
 
 
 class PendingChanges(NamedTuple):
-    """Both sides, of the files in some part of the repository; everywhere else they are the same."""
+    """Both sides, of the files in some part of the repository; everywhere else they are the
+    same.
+    """
 
     part: Part
     now: list[FileEntry]
@@ -157,7 +175,11 @@ class PendingChanges(NamedTuple):
     @property
     def stale(self) -> dict[str, Key]:
         """The files whose content or scanner is another one, or that are new."""
-        return {path: key for path, key in self.wanted.items() if self.before.get(path, ("", ""))[:2] != key}
+        return {
+            path: key
+            for path, key in self.wanted.items()
+            if self.before.get(path, ("", ""))[:2] != key
+        }
 
     def same_paths(self) -> bool:
         """True where no file was added or removed, whether source or project marker."""
@@ -168,7 +190,9 @@ class PendingChanges(NamedTuple):
         return bool(self.part.stamps) and not self.stale and self.same_paths()
 
     def as_lost_as_before(self) -> bool:
-        """True where nothing differs but contents that could not be had, and could not be had the last time either."""
+        """True where nothing differs but contents that could not be had, and could not be had the
+        last time either.
+        """
         old = self.before
         return self.same_paths() and all(
             old[path][:2] == (UNAVAILABLE + key[0], key[1]) for path, key in self.stale.items()
@@ -176,7 +200,10 @@ class PendingChanges(NamedTuple):
 
 
 def pending_changes(
-    db: Database, entries: Sequence[FileEntry], scanners: Sequence[Scanner], part: Part | None = None
+    db: Database,
+    entries: Sequence[FileEntry],
+    scanners: Sequence[Scanner],
+    part: Part | None = None,
 ) -> PendingChanges:
     """What differs in a part; without one, where `entries` (of all files, by path) differ."""
     if part is None:
@@ -196,18 +223,23 @@ def all_pending(entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> Pe
     return _pending(Part.whole(entries), scanners, {}, set())
 
 
-def _pending(part: Part, scanners: Sequence[Scanner], before: dict[str, File], known_marks: set[str]) -> PendingChanges:
+def _pending(
+    part: Part, scanners: Sequence[Scanner], before: dict[str, File], known_marks: set[str]
+) -> PendingChanges:
     now = [entry for some in part.entries for entry in some]
     marks = {entry.path for entry in now if is_marker(entry.path)}
     return PendingChanges(part, now, content_keys(now, scanners), marks, before, known_marks)
 
 
 def stored_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
-    """The files that marked projects when names were last decided; of those that fit a condition over `path`."""
+    """The files that marked projects when names were last decided; of those that fit a condition
+    over `path`.
+    """
     return {row[0] for row in db.rows(f"SELECT path FROM marks WHERE {condition}", tuple(params))}
 
 
 def errors_of(db: Database) -> dict[str, str]:
     """Path → why it has no symbols, of all files that could not be read."""
-    # the condition as in the partial index files_error: SQLite uses one only where the query implies its WHERE
+    # the condition as in the partial index files_error: SQLite uses one only where the query
+    # implies its WHERE
     return dict(db.rows("SELECT path, error FROM files WHERE error <> ''"))

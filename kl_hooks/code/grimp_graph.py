@@ -1,7 +1,8 @@
 """Has grimp build the import graph of packages that lie in known folders.
 
-grimp finds packages through Python's import system, which looks at `sys.path` and at what is loaded already. Here it is
-given the folders: nothing of the source needs to be importable, and no folder of it ever comes onto `sys.path`.
+grimp finds packages through Python's import system, which looks at `sys.path` and at what is loaded
+already. Here it is given the folders: nothing of the source needs to be importable, and no folder
+of it ever comes onto `sys.path`.
 """
 
 from __future__ import annotations
@@ -17,21 +18,30 @@ class KnownFolders:
         self._folders = folders
 
     def determine_package_directories(self, package_name: str, file_system: Any) -> set[str]:
-        """The folders of a package; several for a namespace package. KeyError for a package that is not known."""
+        """The folders of a package; several for a namespace package. KeyError for a package that is
+        not known.
+        """
         return set(self._folders[package_name])
 
     def determine_package_directory(self, package_name: str, file_system: Any) -> str:
-        """What older versions of grimp ask for. ValueError where one folder is not the whole package."""
+        """What older versions of grimp ask for. ValueError where one folder is not the whole
+        package.
+        """
         first, *others = self._folders[package_name]
         if others:
-            raise ValueError(f"this version of grimp can't read {package_name}, which lies in several folders")
+            raise ValueError(
+                f"this version of grimp can't read {package_name}, which lies in several folders"
+            )
         return first
 
 
-def build(folders: Mapping[str, Sequence[str]], *, externals: bool, without_type_checking: bool) -> Any:
+def build(
+    folders: Mapping[str, Sequence[str]], *, externals: bool, without_type_checking: bool
+) -> Any:
     """The graph of these packages (name → its folders), by grimp itself and without its cache.
 
-    For a process of its own: grimp's settings are changed. Raises what grimp raises, SourceSyntaxError first of all.
+    For a process of its own: grimp's settings are changed. Raises what grimp raises,
+    SourceSyntaxError first of all.
     """
     import grimp
     from grimp.application.config import settings
@@ -49,4 +59,8 @@ def place_of_syntax_error(problem: Exception) -> tuple[str, int] | None:
     """File and line (0: not known) where grimp could not parse; None for any other trouble."""
     from grimp.exceptions import SourceSyntaxError
 
-    return (str(problem.filename), problem.lineno or 0) if isinstance(problem, SourceSyntaxError) else None
+    return (
+        (str(problem.filename), problem.lineno or 0)
+        if isinstance(problem, SourceSyntaxError)
+        else None
+    )

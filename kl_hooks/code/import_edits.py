@@ -1,10 +1,12 @@
 """The imports of one file: what each is needed for, and edits that remove some or move them. Pure.
 
-An import can be removed unnoticed only where the file does not need its name, and what it imports just defines.
+An import can be removed unnoticed only where the file does not need its name, and what it imports
+just defines.
 
-An edit takes whole statements, at the lines that `ast` gives, so every other byte stays as it is: encoding, byte order
-mark, line endings. The result is checked: it has to compile, with the same comments, and the same statements but for
-the imports that were asked for. Why not by libcst's transformers: ADR-0027.
+An edit takes whole statements, at the lines that `ast` gives, so every other byte stays as it is:
+encoding, byte order mark, line endings. The result is checked: it has to compile, with the same
+comments, and the same statements but for the imports that were asked for. Why not by libcst's
+transformers: ADR-0027.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def parsed(content: bytes) -> ast.Module | None:
 def any_of(words: Iterable[str]) -> re.Pattern[bytes]:
     """Find any of these identifiers in a text."""
     # in a pattern for bytes \b knows ASCII letters only: callers treat other text as a match
-    return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(words)))
+    return re.compile(
+        rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(words))
+    )
 
 
 Import = ast.Import | ast.ImportFrom
@@ -50,7 +54,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Uses:
-    """How a file uses names. Scopes are not distinguished: a name that is used anywhere counts as used.
+    """How a file uses names. Scopes are not distinguished: a name that is used anywhere counts as
+    used.
 
     Lines are those of the first use.
     """
@@ -61,29 +66,43 @@ class Uses:
         """Name → how many statements bind or delete it, in any scope; arguments too."""
         self.used: dict[str, int] = {}
         """Name → the line that needs it at run time."""
-        self.noted = dict.fromkeys(word for found in _TYPE_COMMENT.findall(text) for word in _WORD.findall(found))
+        self.noted = dict.fromkeys(
+            word for found in _TYPE_COMMENT.findall(text) for word in _WORD.findall(found)
+        )
         """The names in annotations: written out, in a string, or in a type comment."""
         self.strings: dict[str, int] = {}
-        """Word → the line of a string outside annotations that has it; of docstrings only those with doctests."""
+        """Word → the line of a string outside annotations that has it; of docstrings only those
+        with doctests.
+        """
         self.members: dict[str, int] = {}
-        """Attribute, keyword or word of a string → line: what may be taken out of a module with this name."""
+        """Attribute, keyword or word of a string → line: what may be taken out of a module with
+        this name.
+        """
         skipped: set[int] = set()
         todo: list[tuple[ast.AST, bool]] = [(tree, False)]
         while todo:
             node, noted = todo.pop()
             # doctest runs what follows `>>>` with the names of the module
-            doc = ast.get_docstring(node, clean=False) if isinstance(node, _Definition | ast.Module) else None
+            doc = (
+                ast.get_docstring(node, clean=False)
+                if isinstance(node, _Definition | ast.Module)
+                else None
+            )
             if doc is not None and ">>>" not in doc:
                 skipped.add(id(node.body[0].value))  # type: ignore[attr-defined]
             notes = {id(note) for note in _notes_of(node)}
-            children = [(child, noted or id(child) in notes) for child in ast.iter_child_nodes(node)]
+            children = [
+                (child, noted or id(child) in notes) for child in ast.iter_child_nodes(node)
+            ]
             todo += reversed(children)
             if id(node) not in skipped:
                 self._add(node, noted)
 
     @property
     def looks(self) -> int:
-        """The line where the file may look at its own names: `globals()`, `sys.modules[__name__]`; 0 for none."""
+        """The line where the file may look at its own names: `globals()`, `sys.modules[__name__]`;
+        0 for none.
+        """
         own = [self.used["__name__"]] if "__name__" in self.used else []
         by_name = own if _BY_NAME & (self.used.keys() | self.members.keys()) else []
         return min([*by_name, *(self.used[word] for word in _LOOKS & self.used.keys())], default=0)
@@ -95,7 +114,11 @@ class Uses:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             (self.noted if noted else self.used).setdefault(node.id, node.lineno)
         elif isinstance(node, ast.Constant):
-            text = node.value.decode("utf-8", "replace") if isinstance(node.value, bytes) else node.value
+            text = (
+                node.value.decode("utf-8", "replace")
+                if isinstance(node.value, bytes)
+                else node.value
+            )
             members = _WORD.findall(text) if isinstance(text, str) else []
             for word in members:
                 (self.noted if noted else self.strings).setdefault(word, node.lineno)
@@ -106,7 +129,9 @@ class Uses:
         elif isinstance(node, ast.MatchClass):  # `case Point(x=0)` reads the attribute x (PEP 634)
             members = node.kwd_attrs
         for word in members:
-            line = node.end_lineno if isinstance(node, ast.Attribute) else getattr(node, "lineno", 0)
+            line = (
+                node.end_lineno if isinstance(node, ast.Attribute) else getattr(node, "lineno", 0)
+            )
             self.members.setdefault(word, line or 0)
 
 
@@ -136,15 +161,81 @@ def binds(node: ast.AST) -> Iterator[str]:
 
 
 LIBRARIES: Final = frozenset(
-    ("aiogram", "apischema", "arguably", "beanie", "beartype", "blacksheep", "cappa", "cattr", "cattrs", "clize",
-     "cyclopts", "dacite", "dagster", "dataclasses_json", "defopt", "dishka", "disnake", "discord", "esmerald",
-     "fastapi", "fastmcp", "faststream", "flytekit", "hypothesis", "injector", "jaxtyping", "jsonargparse", "kfp",
-     "lagom", "langchain_core", "litestar", "magicgui", "marshmallow_dataclass", "mashumaro", "mcp", "mirascope",
-     "msgspec", "multimethod", "nextcord", "ninja", "odmantic", "ovld", "pandera", "piccolo", "plac", "plum",
-     "prefect", "punq", "pydantic", "pydantic_ai", "pydantic_settings", "pyserde", "runtype", "sanic_ext", "serde",
-     "simple_parsing", "spock", "sqlalchemy", "sqlmodel", "starlite", "strawberry", "svcs", "taskiq", "that_depends",
-     "tortoise", "trycast", "typeguard", "typer", "typic", "tyro", "wireup", "zenml")
-)  # fmt: skip
+    (
+        "aiogram",
+        "apischema",
+        "arguably",
+        "beanie",
+        "beartype",
+        "blacksheep",
+        "cappa",
+        "cattr",
+        "cattrs",
+        "clize",
+        "cyclopts",
+        "dacite",
+        "dagster",
+        "dataclasses_json",
+        "defopt",
+        "dishka",
+        "disnake",
+        "discord",
+        "esmerald",
+        "fastapi",
+        "fastmcp",
+        "faststream",
+        "flytekit",
+        "hypothesis",
+        "injector",
+        "jaxtyping",
+        "jsonargparse",
+        "kfp",
+        "lagom",
+        "langchain_core",
+        "litestar",
+        "magicgui",
+        "marshmallow_dataclass",
+        "mashumaro",
+        "mcp",
+        "mirascope",
+        "msgspec",
+        "multimethod",
+        "nextcord",
+        "ninja",
+        "odmantic",
+        "ovld",
+        "pandera",
+        "piccolo",
+        "plac",
+        "plum",
+        "prefect",
+        "punq",
+        "pydantic",
+        "pydantic_ai",
+        "pydantic_settings",
+        "pyserde",
+        "runtype",
+        "sanic_ext",
+        "serde",
+        "simple_parsing",
+        "spock",
+        "sqlalchemy",
+        "sqlmodel",
+        "starlite",
+        "strawberry",
+        "svcs",
+        "taskiq",
+        "that_depends",
+        "tortoise",
+        "trycast",
+        "typeguard",
+        "typer",
+        "typic",
+        "tyro",
+        "wireup",
+        "zenml",
+    )
+)
 """Top-level names of libraries that evaluate annotations at run time, or may."""
 _READERS = re.compile(
     rb"\b(get_type_hints|get_annotations|__annotations__|eval_str|annotation|return_annotation|singledispatch"
@@ -152,15 +243,23 @@ _READERS = re.compile(
 )
 """What code that looks at annotations itself names; a comment that does counts too."""
 _HARMLESS: Final = frozenset({*sys.stdlib_module_names, "click", "pytest", "typing_extensions"})
-"""Modules whose decorators and classes read no annotations; those functions that do are among the words above."""
-# dataclasses recognizes these in the text of an annotation, by the names that the module has (_is_type in CPython)
+"""Modules whose decorators and classes read no annotations; those functions that do are among the
+words above.
+"""
+# dataclasses recognizes these in the text of an annotation, by the names that the module has
+# (_is_type in CPython)
 _KEYS: Final = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
 
 def imported_modules(node: ast.AST) -> Iterator[tuple[str, ast.alias]]:
     """The top-level modules that an import names, each with a name that it binds."""
-    for alias in node.names if isinstance(node, Import) and not getattr(node, "level", 0) else ():
-        yield (alias.name if isinstance(node, ast.Import) else node.module or "").partition(".")[0], alias  # type: ignore[attr-defined]
+    match node:
+        case ast.Import(names=aliases):
+            for alias in aliases:
+                yield alias.name.partition(".")[0], alias
+        case ast.ImportFrom(module=module, names=aliases, level=level) if not level:
+            for alias in aliases:
+                yield (module or "").partition(".")[0], alias
 
 
 def _names_from(tree: ast.Module, modules: Collection[str]) -> set[str]:
@@ -179,8 +278,11 @@ def _root_of(node: ast.expr) -> str:
 UNUSED: Final = "unused"
 NOTED: Final = "annotations"
 NEEDED: Final = "needed"
-# what flake8 and ruff (a bare noqa, or F401: unused import), pycln and isort take as an order to leave an import
-_KEEP_COMMENT = re.compile(rb"#.*?(noqa(?!:)|noqa:[^#]*F401|nopycln|isort:\s*skip|import-side-effect)", re.I)
+# what flake8 and ruff (a bare noqa, or F401: unused import), pycln and isort take as an order to
+# leave an import
+_KEEP_COMMENT = re.compile(
+    rb"#.*?(noqa(?!:)|noqa:[^#]*F401|nopycln|isort:\s*skip|import-side-effect)", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +315,10 @@ class Source:
         """Who in it may read its annotations at run time, as a clause; empty for nobody."""
         # without it they are evaluated; to add it would turn all others of the file into text too
         if "annotations" not in _names_from(self.tree, ("__future__",)):
-            return "its annotations are evaluated at run time, without `from __future__ import annotations`"
+            return (
+                "its annotations are evaluated at run time, without `from __future__ import"
+                " annotations`"
+            )
         found = _READERS.search(self.content)
         if found:
             line = self.content.count(b"\n", 0, found.start()) + 1
@@ -223,10 +328,18 @@ class Source:
         known = {*dir(builtins), *own, *_names_from(self.tree, _HARMLESS)}
         for node in nodes:
             # attrs reads those of functions that convert values
-            for library in {top for top, _ in imported_modules(node)} & {*LIBRARIES, "attr", "attrs"}:
-                return f"{library} reads annotations at run time (line {getattr(node, 'lineno', 0)})"
+            for library in {top for top, _ in imported_modules(node)} & {
+                *LIBRARIES,
+                "attr",
+                "attrs",
+            }:
+                return (
+                    f"{library} reads annotations at run time (line {getattr(node, 'lineno', 0)})"
+                )
             readers = [*node.decorator_list] if isinstance(node, _Definition) else []
-            if isinstance(node, ast.ClassDef) and any(isinstance(part, ast.AnnAssign) for part in node.body):
+            if isinstance(node, ast.ClassDef) and any(
+                isinstance(part, ast.AnnAssign) for part in node.body
+            ):
                 readers += [*node.bases, *(keyword.value for keyword in node.keywords)]
             for reader in readers:
                 if _root_of(reader) not in known and not isinstance(reader, ast.Constant):
@@ -236,7 +349,9 @@ class Source:
 
 
 def need(source: Source, row: Sequence[Any]) -> Need:
-    """Return what an import (`row` of the scanner) is needed for; `needed` too where an edit of it is not safe."""
+    """Return what an import (`row` of the scanner) is needed for; `needed` too where an edit of it
+    is not safe.
+    """
     found = mention(source, row)
     # an import holds no strings: whatever is behind a `#` on its lines is a comment
     if found.kind != NEEDED and b"#" in _text(source, row[3]):
@@ -247,7 +362,9 @@ def need(source: Source, row: Sequence[Any]) -> Need:
 
 
 def mention(source: Source, row: Sequence[Any]) -> Need:
-    """Return what an import is needed for in its file, without asking who evaluates annotations at run time."""
+    """Return what an import is needed for in its file, without asking who evaluates annotations at
+    run time.
+    """
     module, name, how = row[0], row[1], row[4]
     if how != "import":
         return Need(NEEDED, _METHODS.get(how, f"it is a {how}"))
@@ -257,7 +374,9 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
         return Need(NEEDED, "it is not a statement by itself at the top level of the file")
     bound = same[0].asname or same[0].name.partition(".")[0]
     reason = _why_needed(source, row[3], same, bound)
-    return Need(NEEDED if reason else NOTED if bound in source.uses.noted else UNUSED, reason, bound)
+    return Need(
+        NEEDED if reason else NOTED if bound in source.uses.noted else UNUSED, reason, bound
+    )
 
 
 _METHODS: Final = {
@@ -269,7 +388,9 @@ _METHODS: Final = {
 
 
 def statement(tree: ast.Module, line: int) -> Import | None:
-    """The import at the top level of a file that starts on a line, if it has its lines to itself."""
+    """The import at the top level of a file that starts on a line, if it has its lines to
+    itself.
+    """
     found = [node for node in tree.body if node.lineno <= line <= (node.end_lineno or node.lineno)]
     alone = found[0] if len(found) == 1 and found[0].lineno == line else None
     return alone if isinstance(alone, Import) else None
@@ -282,7 +403,9 @@ def _text(source: Source, line: int) -> bytes:
 
 
 def _why_needed(source: Source, line: int, same: Sequence[ast.alias], bound: str) -> str:
-    """Why a name has to stay that is imported on a line, as one of `same`; empty where nothing speaks for it."""
+    """Why a name has to stay that is imported on a line, as one of `same`; empty where nothing
+    speaks for it.
+    """
     uses = source.uses
     if uses.bound[bound] > 1:
         return f"something else in the file is called {bound} too"
@@ -309,30 +432,118 @@ def _why_needed(source: Source, line: int, same: Sequence[ast.alias], bound: str
 
 
 _QUIET: Final = frozenset(
-    ("compile", "frozenset", "set", "dict", "list", "tuple", "object", "str", "int", "float", "bool", "bytes", "range",
-     "TypeVar", "ParamSpec", "TypeVarTuple", "NewType", "NamedTuple", "namedtuple", "TypedDict", "Enum", "getLogger",
-     "Path", "PurePath", "PurePosixPath", "Decimal", "Fraction", "timedelta", "date", "datetime", "field", "auto",
-     "sorted", "len", "min", "max", "sum", "cast", "attrgetter", "itemgetter", "methodcaller", "partial",
-     "MappingProxyType", "ContextVar", "Lock", "RLock", "defaultdict", "OrderedDict", "Counter", "deque", "zip",
-     "enumerate", "join", "split", "strip", "format", "lower", "upper", "encode", "decode", "removeprefix",
-     # decorators
-     "property", "staticmethod", "classmethod", "dataclass", "abstractmethod", "overload", "override", "final",
-     "unique", "runtime_checkable", "contextmanager", "asynccontextmanager", "cached_property", "lru_cache", "cache",
-     "wraps", "total_ordering", "setter", "getter", "deleter", "no_type_check", "deprecated", "define",
-     "frozen", "mutable")
-)  # fmt: skip
+    (
+        "compile",
+        "frozenset",
+        "set",
+        "dict",
+        "list",
+        "tuple",
+        "object",
+        "str",
+        "int",
+        "float",
+        "bool",
+        "bytes",
+        "range",
+        "TypeVar",
+        "ParamSpec",
+        "TypeVarTuple",
+        "NewType",
+        "NamedTuple",
+        "namedtuple",
+        "TypedDict",
+        "Enum",
+        "getLogger",
+        "Path",
+        "PurePath",
+        "PurePosixPath",
+        "Decimal",
+        "Fraction",
+        "timedelta",
+        "date",
+        "datetime",
+        "field",
+        "auto",
+        "sorted",
+        "len",
+        "min",
+        "max",
+        "sum",
+        "cast",
+        "attrgetter",
+        "itemgetter",
+        "methodcaller",
+        "partial",
+        "MappingProxyType",
+        "ContextVar",
+        "Lock",
+        "RLock",
+        "defaultdict",
+        "OrderedDict",
+        "Counter",
+        "deque",
+        "zip",
+        "enumerate",
+        "join",
+        "split",
+        "strip",
+        "format",
+        "lower",
+        "upper",
+        "encode",
+        "decode",
+        "removeprefix",
+        # decorators
+        "property",
+        "staticmethod",
+        "classmethod",
+        "dataclass",
+        "abstractmethod",
+        "overload",
+        "override",
+        "final",
+        "unique",
+        "runtime_checkable",
+        "contextmanager",
+        "asynccontextmanager",
+        "cached_property",
+        "lru_cache",
+        "cache",
+        "wraps",
+        "total_ordering",
+        "setter",
+        "getter",
+        "deleter",
+        "no_type_check",
+        "deprecated",
+        "define",
+        "frozen",
+        "mutable",
+    )
+)
 """Functions that make a value and touch nothing else, by the last part of their name."""
 _CHECKING: Final = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 _STDLIB: Final = frozenset({*sys.stdlib_module_names, "typing_extensions"})
 _Defining = (
-    _Function | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.Try | ast.Import
-    | ast.ImportFrom | ast.Pass | ast.Global
-)  # fmt: skip
+    _Function
+    | ast.ClassDef
+    | ast.Assign
+    | ast.AnnAssign
+    | ast.AugAssign
+    | ast.If
+    | ast.Try
+    | ast.Import
+    | ast.ImportFrom
+    | ast.Pass
+    | ast.Global
+)
 """Statements that do no more than their parts."""
 
 
 def first_side_effect(tree: ast.Module, trusted: Collection[str] = ()) -> tuple[int, str]:
-    """Line and description of the first statement of this file that does more than define; `(0, "")` for none.
+    """Line and description of the first statement of this file that does more than define; `(0,
+    "")` for none.
 
     `trusted`: names imported from modules of the repository: those files are asked for themselves.
     """
@@ -351,7 +562,12 @@ def _parts(node: ast.AST) -> Iterable[ast.AST]:
     """The parts of this node that run when the module is imported."""
     if isinstance(node, _Function):
         notes = (note for part in (node, *ast.walk(node.args)) for note in _notes_of(part))
-        return [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults), *notes]
+        return [
+            *node.decorator_list,
+            *node.args.defaults,
+            *filter(None, node.args.kw_defaults),
+            *notes,
+        ]
     if isinstance(node, ast.If) and ast.unparse(node.test) in _CHECKING:
         return node.orelse
     return () if isinstance(node, ast.Lambda) else ast.iter_child_nodes(node)
@@ -360,12 +576,18 @@ def _parts(node: ast.AST) -> Iterable[ast.AST]:
 def _effect(node: ast.AST, known: Collection[str]) -> str:
     """What this very node does, apart from its parts, besides defining; empty for nothing."""
     if isinstance(node, ast.ClassDef):
-        # an unknown base may have a metaclass or an `__init_subclass__`, which run when the class is defined
+        # an unknown base may have a metaclass or an `__init_subclass__`, which run when the class
+        # is defined
         for base in node.bases:
-            if _root_of(base) not in known or any(isinstance(part, ast.Call) for part in ast.walk(base)):
+            if _root_of(base) not in known or any(
+                isinstance(part, ast.Call) for part in ast.walk(base)
+            ):
                 return f"class {node.name}({_brief(base)})"
         for keyword in node.keywords:
-            if keyword.arg not in ("total", "frozen") and ast.unparse(keyword.value).rpartition(".")[2] != "ABCMeta":
+            if (
+                keyword.arg not in ("total", "frozen")
+                and ast.unparse(keyword.value).rpartition(".")[2] != "ABCMeta"
+            ):
                 return f"class {node.name}({keyword.arg}=…)"
     # hooks of PEP 487: they run when another class is defined
     hook = isinstance(node, _Function) and node.name in ("__init_subclass__", "__set_name__")
@@ -373,17 +595,29 @@ def _effect(node: ast.AST, known: Collection[str]) -> str:
         if _last(decorator.func if isinstance(decorator, ast.Call) else decorator) not in _QUIET:
             return f"@{_brief(decorator)}"
     calls = isinstance(node, ast.Call) and _last(node.func) not in _QUIET
-    changes = isinstance(node, ast.Attribute | ast.Subscript | ast.Starred) and not isinstance(node.ctx, ast.Load)
+    changes = isinstance(node, ast.Attribute | ast.Subscript | ast.Starred) and not isinstance(
+        node.ctx, ast.Load
+    )
     text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     # TypeAlias: Python 3.12
-    other = isinstance(node, ast.stmt) and not isinstance(node, _Defining) and node.__class__.__name__ != "TypeAlias"
+    other = (
+        isinstance(node, ast.stmt)
+        and not isinstance(node, _Defining)
+        and node.__class__.__name__ != "TypeAlias"
+    )
     waits = isinstance(node, ast.Await | ast.Yield | ast.YieldFrom)
     return _brief(node) if hook or calls or changes or waits or (other and not text) else ""
 
 
 def _last(node: ast.expr) -> str:
     node = node.value if isinstance(node, ast.Subscript) else node
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return (
+        node.attr
+        if isinstance(node, ast.Attribute)
+        else node.id
+        if isinstance(node, ast.Name)
+        else ""
+    )
 
 
 def _brief(node: ast.AST) -> str:
@@ -401,11 +635,13 @@ class Unfixable(Exception):
 
 
 def rewrite(content: bytes, moves: Collection[int], drops: Collection[int]) -> bytes:
-    """Return the file with the imports that start on these lines moved and removed. Raises Unfixable.
+    """Return the file with the imports that start on these lines moved and removed. Raises
+    Unfixable.
 
-    They must be statements at the top level that nothing needs at run time (`import_use`). What is moved goes to the
-    end of the first `if TYPE_CHECKING:` block, or to a new one after the imports at the top, and `TYPE_CHECKING` is
-    imported where it is missing. The file must have `from __future__ import annotations`.
+    They must be statements at the top level that nothing needs at run time (`import_use`). What is
+    moved goes to the end of the first `if TYPE_CHECKING:` block, or to a new one after the imports
+    at the top, and `TYPE_CHECKING` is imported where it is missing. The file must have `from
+    __future__ import annotations`.
     """
     try:
         edit = _Edit(content)
@@ -428,7 +664,8 @@ class _Edit:
     def __init__(self, content: bytes) -> None:
         self.tree = ast.parse(content)
         self.mark = _BOM if content.startswith(_BOM) else b""
-        # bytes.splitlines cuts at \n, \r and \r\n only, as the tokenizer does; str.splitlines also at \f and \x1c
+        # bytes.splitlines cuts at \n, \r and \r\n only, as the tokenizer does; str.splitlines also
+        # at \f and \x1c
         self.lines = content.removeprefix(_BOM).splitlines(keepends=True)
         self.newline = b"\r\n" if b"\r\n" in content else b"\n"
         if content.count(b"\r") != content.count(b"\r\n") or content.count(b"\n") < len(self.lines):
@@ -456,16 +693,24 @@ class _Edit:
             self._join_blank_lines(own, top=not moves)
         if moved:
             self._move(moved)
-        return self.mark + b"".join(line for number in range(1, len(self.lines) + 2) for line in self._at(number))
+        return self.mark + b"".join(
+            line for number in range(1, len(self.lines) + 2) for line in self._at(number)
+        )
 
     def _join_blank_lines(self, own: range, *, top: bool) -> None:
-        """Where these lines are removed, keep the larger group of blank lines around them; `top`: none at the top."""
+        """Where these lines are removed, keep the larger group of blank lines around them; `top`:
+        none at the top.
+        """
         start = own.start
         while start > 1 and (start - 1 in self.removed or not self.lines[start - 2].strip()):
             start -= 1
         above = [number for number in range(start, own.start) if number not in self.removed]
-        below = list(takewhile(lambda n: not self.lines[n - 1].strip(), range(own.stop, len(self.lines) + 1)))
-        self.removed.update([*above, *below] if start == 1 and top else above[max(len(above) - len(below), 0) :])
+        below = list(
+            takewhile(lambda n: not self.lines[n - 1].strip(), range(own.stop, len(self.lines) + 1))
+        )
+        self.removed.update(
+            [*above, *below] if start == 1 and top else above[max(len(above) - len(below), 0) :]
+        )
 
     def _move(self, moved: Sequence[bytes]) -> None:
         """Put the lines under `if TYPE_CHECKING:`, with the import that this needs."""
@@ -486,14 +731,26 @@ class _Edit:
         if not flag:
             # among the imports of the standard library, where isort wants it
             importing = [_FLAG_IMPORT.encode() + self.newline]
-            self._insert((own[-1].end_lineno or 0) + 1, importing, apart=_top_module(own[-1]) == "__future__")
+            self._insert(
+                (own[-1].end_lineno or 0) + 1, importing, apart=_top_module(own[-1]) == "__future__"
+            )
 
     def _flag(self) -> ast.stmt | None:
         """The import of TYPE_CHECKING; Unfixable where something else in the file has the name."""
         binding = [node for node in ast.walk(self.tree) if _FLAG in binds(node)]
-        found = [node for node in self.tree.body if isinstance(node, ast.ImportFrom) and node in binding]
-        plain = [one for node in found for one in node.names if one.name == _FLAG and one.asname in (None, _FLAG)]
-        if len(plain) != len(binding) or {*map(_top_module, found)} - {"typing", "typing_extensions"}:
+        found = [
+            node for node in self.tree.body if isinstance(node, ast.ImportFrom) and node in binding
+        ]
+        plain = [
+            one
+            for node in found
+            for one in node.names
+            if one.name == _FLAG and one.asname in (None, _FLAG)
+        ]
+        if len(plain) != len(binding) or {*map(_top_module, found)} - {
+            "typing",
+            "typing_extensions",
+        }:
             raise Unfixable(f"something in the file is called {_FLAG} that is not typing's")
         return found[0] if found else None
 
@@ -501,19 +758,32 @@ class _Edit:
         """Insert lines above a line; `apart`: blank lines part them from what is there."""
         if apart:
             before = [line for number in range(1, place) for line in self._at(number)]
-            after = next((line for number in range(place, len(self.lines) + 2) for line in self._at(number)), b"")
+            after = next(
+                (line for number in range(place, len(self.lines) + 2) for line in self._at(number)),
+                b"",
+            )
             over = before and before[-1].strip()
-            text = [*([self.newline] if over else []), *text, *([self.newline] if after.strip() else [])]
+            text = [
+                *([self.newline] if over else []),
+                *text,
+                *([self.newline] if after.strip() else []),
+            ]
         self.above[place] = [*text, *self.above.get(place, [])]
 
     def _at(self, number: int) -> list[bytes]:
-        """What is written for a line: what is inserted above it, and the line itself unless it is removed."""
+        """What is written for a line: what is inserted above it, and the line itself unless it is
+        removed.
+        """
         own = [] if number in self.removed else self.lines[number - 1 : number]
         return [*self.above.get(number, []), *own]
 
 
 def _is_block(node: ast.stmt) -> TypeGuard[ast.If]:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == _FLAG and node.body[0].lineno > node.lineno
+    return (
+        isinstance(node, ast.If)
+        and ast.unparse(node.test) == _FLAG
+        and node.body[0].lineno > node.lineno
+    )
 
 
 def _top_module(node: ast.stmt) -> str:
@@ -522,10 +792,14 @@ def _top_module(node: ast.stmt) -> str:
 
 
 def _other_statements(content: bytes, mine: Collection[str]) -> list[str]:
-    """The statements at the top level, and those under `if TYPE_CHECKING:` apart, in their order, without mine."""
+    """The statements at the top level, and those under `if TYPE_CHECKING:` apart, in their order,
+    without mine.
+    """
     found = []
     for node in ast.parse(content).body:
         inner, outer = (node.body, node.orelse) if _is_block(node) else ([], [node])
-        found += [f"under {_FLAG}: {dump}" for part in inner if (dump := ast.dump(part)) not in mine]
+        found += [
+            f"under {_FLAG}: {dump}" for part in inner if (dump := ast.dump(part)) not in mine
+        ]
         found += [dump for part in outer if (dump := ast.dump(part)) not in mine]
     return found

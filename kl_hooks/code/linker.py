@@ -1,14 +1,18 @@
-"""The links of files: expressions resolved through the outlines of all files, and what an edit links again.
+"""The links of files: expressions resolved through the outlines of all files, and what an edit
+links again.
 
-There are hundreds of thousands of them, so they are plain rows here: see `Row` in `graph.links`. Nothing is guessed:
-what can't be followed to a definition is reported as unresolved, by the name where it stopped.
+There are hundreds of thousands of them, so they are plain rows here: see `Row` in `graph.links`.
+Nothing is guessed: what can't be followed to a definition is reported as unresolved, by the name
+where it stopped.
 
-While a file is linked, the resolver records all that it consults, what it did not find included (ADR-0026). These keys
-are stored with the file, as numbers of 32 bits, and a change leads from its own keys to exactly the files that have one
-of them. Where two keys have one number, a file is linked in vain, and nothing worse.
+While a file is linked, the resolver records all that it consults, what it did not find included
+(ADR-0026). These keys are stored with the file, as numbers of 32 bits, and a change leads from its
+own keys to exactly the files that have one of them. Where two keys have one number, a file is
+linked in vain, and nothing worse.
 
-Whether any symbol at all has a name is not recorded, since every unresolved attribute depends on it: the name index
-finds the files that mention a name which has got its first symbol, or lost its last one.
+Whether any symbol at all has a name is not recorded, since every unresolved attribute depends on
+it: the name index finds the files that mention a name which has got its first symbol, or lost its
+last one.
 """
 
 from __future__ import annotations
@@ -54,8 +58,8 @@ class Value(NamedTuple):
     """What an expression refers to, part by part."""
 
     sort: str
-    """`module`, `package` (a namespace without a file), `symbol`, `instance` of a class, `attribute` of `self`
-    without a symbol of its own, or `external`."""
+    """`module`, `package` (a namespace without a file), `symbol`, `instance` of a class,
+    `attribute` of `self` without a symbol of its own, or `external`."""
     module: str
     name: str = ""
     """Dotted, within the module."""
@@ -71,12 +75,16 @@ class Value(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """The symbols that an expression passes, the last one last, and the names at which it could not be followed."""
+    """The symbols that an expression passes, the last one last, and the names at which it could not
+    be followed.
+    """
 
     symbols: tuple[Value, ...]
     lost: tuple[str, ...]
     beyond: bool = False
-    """True where it goes on to what has no symbol, here or outside: the last symbol is passed, not meant."""
+    """True where it goes on to what has no symbol, here or outside: the last symbol is passed, not
+    meant.
+    """
 
 
 _SORTS: Final = {DEFINED: "symbol", INSTANCE: "instance", SAME_CLASS: "instance", SUPER: "above"}
@@ -91,9 +99,11 @@ T = TypeVar("T")
 
 
 def linearize(own: T, orders: Sequence[Sequence[T]]) -> list[T]:
-    """The class, then its bases and theirs; `orders`: those of the bases, in the order of the bases.
+    """The class, then its bases and theirs; `orders`: those of the bases, in the order of the
+    bases.
 
-    Where there is no such order (Python would refuse the class) each is taken the first time it comes.
+    Where there is no such order (Python would refuse the class) each is taken the first time it
+    comes.
     """
     # the merge of C3, Python's method resolution order since 2.3: next is a head that is in no tail
     left = [list(order) for order in [*orders, [order[0] for order in orders if order]] if order]
@@ -114,12 +124,15 @@ _DEEP: Final = 24
 
 
 Consulted = str | tuple[str, str]
-"""What an answer depends on: a name of a module (module, name); whether there is a module, by its name; whether there
-is one below a name, by that name with a dot after it. The name `*` means the star imports of a module."""
+"""What an answer depends on: a name of a module (module, name); whether there is a module, by its
+name; whether there is one below a name, by that name with a dot after it. The name `*` means the
+star imports of a module."""
 
 
 class _Answer(Generic[T]):
-    """A remembered answer, and what was consulted for it: other answers only as long as they are being worked out."""
+    """A remembered answer, and what was consulted for it: other answers only as long as they are
+    being worked out.
+    """
 
     __slots__ = ("consulted", "done", "value")
 
@@ -129,7 +142,9 @@ class _Answer(Generic[T]):
 
 
 class Resolver:
-    """Answers for one state of the repository; remembers what it was asked, and records what it consulted for that."""
+    """Answers for one state of the repository; remembers what it was asked, and records what it
+    consulted for that.
+    """
 
     def __init__(self, known: ModuleIndex, outline: Callable[[str], Outline | None]) -> None:
         """`outline`: module → its outline, None for one that has none (it does not parse)."""
@@ -149,7 +164,11 @@ class Resolver:
             new = {one for one in more if isinstance(one, _Answer)} - seen
             seen |= new
             waiting += new
-        return {one for one in found if one.__class__ is str or (one.__class__ is tuple and one[0] != module)}
+        return {
+            one
+            for one in found
+            if one.__class__ is str or (one.__class__ is tuple and one[0] != module)
+        }
 
     def module_of(self, path: str) -> str:
         """The module that a file is."""
@@ -161,7 +180,9 @@ class Resolver:
         return self._known.find(name, importer)
 
     def resolve(self, expression: str, module: str) -> Resolved:
-        """What an expression of a module leads to; nothing for what lies outside of the repository."""
+        """What an expression of a module leads to; nothing for what lies outside of the
+        repository.
+        """
         ref = decode(expression)
         names = ref.attributes
         if ref.kind == UNRESOLVED:
@@ -214,7 +235,9 @@ class Resolver:
         answer = self._values.get(key)
         if answer is None:
             outer, self._consulted = self._consulted, []
-            answer = self._values[key] = _Answer(None)  # a question that comes back here goes in a cycle
+            answer = self._values[key] = _Answer(
+                None
+            )  # a question that comes back here goes in a cycle
             value = self._root(ref, module, deep)
             for name in ref.attributes:
                 if value is None or value is EXTERNAL:
@@ -226,11 +249,17 @@ class Resolver:
         return answer.value
 
     def _made(self, called: Ref, module: str, deep: int) -> Value | None:
-        """What calling something gives: an instance of a class, or what a function is annotated to return."""
+        """What calling something gives: an instance of a class, or what a function is annotated to
+        return.
+        """
         value = self._value(called, module, deep)
         if value is None or value is EXTERNAL or value.prefix not in FUNCTIONS:
             found = self._class(value, deep)
-            return Value("instance", found.module, found.name) if found is not None and found is not EXTERNAL else found
+            return (
+                Value("instance", found.module, found.name)
+                if found is not None and found is not EXTERNAL
+                else found
+            )
         typed = self._type(value)
         made = self._value(typed, value.module, deep + 1) if typed else None
         # `-> Self` is the class that the method is called on, not the one that defines it (PEP 673)
@@ -238,12 +267,17 @@ class Resolver:
             owner = self._value(called._replace(attributes=called.attributes[:-1]), module, deep)
             if owner is not None and (owner.sort == "instance" or owner.prefix in CLASSES):
                 made = Value("instance", owner.module, owner.name)
-        # EXTERNAL is compared by identity: a copy of it with `returned` would no longer be recognized
+        # EXTERNAL is compared by identity: a copy of it with `returned` would no longer be
+        # recognized
         return made if made is None or made is EXTERNAL else made._replace(returned=True)
 
     def _class(self, value: Value | None, deep: int) -> Value | None:
         """The class that something is, by itself or as another name of one (`X = Y`)."""
-        while value is not None and value is not EXTERNAL and not (value.sort == "symbol" and value.prefix in CLASSES):
+        while (
+            value is not None
+            and value is not EXTERNAL
+            and not (value.sort == "symbol" and value.prefix in CLASSES)
+        ):
             typed = self._type(value) if value.sort in ("symbol", "attribute") else None
             if typed is None or typed.kind not in (DEFINED, IMPORTED, STARRED) or deep > _DEEP:
                 return None
@@ -261,7 +295,9 @@ class Resolver:
     def _attribute(self, value: Value, name: str, deep: int) -> Value | None:
         found = self._part(value, name, deep)
         return (
-            found._replace(returned=True) if value.returned and found is not None and found is not EXTERNAL else found
+            found._replace(returned=True)
+            if value.returned and found is not None and found is not EXTERNAL
+            else found
         )
 
     def _part(self, value: Value, name: str, deep: int) -> Value | None:
@@ -293,7 +329,9 @@ class Resolver:
             return found
         if found.sort == "package":
             return self._module(f"{base}.{name}", path)
-        if found.module == module:  # `from . import x` in a package: what is being bound is a module below
+        if (
+            found.module == module
+        ):  # `from . import x` in a package: what is being bound is a module below
             below = self.find(f"{base}.{name}", path)
             if below is not None:
                 return Value("module", below)
@@ -306,8 +344,12 @@ class Resolver:
         self._consulted.append(f"{name}.")
         return Value("package", name) if self._known.inside(name) else EXTERNAL
 
-    def _lookup(self, module: str, name: str, deep: int, seen: set[tuple[str, str]]) -> Value | None:
-        """A name of a module as other files see it: defined there, imported there, a submodule, or star-imported."""
+    def _lookup(
+        self, module: str, name: str, deep: int, seen: set[tuple[str, str]]
+    ) -> Value | None:
+        """A name of a module as other files see it: defined there, imported there, a submodule, or
+        star-imported.
+        """
         if (module, name) in seen or deep > _DEEP:
             return None
         seen.add((module, name))
@@ -337,7 +379,8 @@ class Resolver:
             theirs = self._outline(source.module)
             self._consulted.append((source.module, ALL))
             listed = theirs["all"] if theirs is not None else None
-            # as `import *` does: `__all__`, else all names without a leading underscore (language reference, 7.11)
+            # as `import *` does: `__all__`, else all names without a leading underscore (language
+            # reference, 7.11)
             if name in listed if listed is not None else not name.startswith("_"):
                 found = self._lookup(source.module, name, deep + 1, seen)
                 if found is not None:
@@ -345,13 +388,17 @@ class Resolver:
         return EXTERNAL if outside else None
 
     def _order(self, module: str, name: str) -> list[tuple[str, str]]:
-        """The classes of the repository in which an attribute of a class is looked for, in Python's order."""
+        """The classes of the repository in which an attribute of a class is looked for, in Python's
+        order.
+        """
         key = (module, name)
         answer = self._orders.get(key)
         if answer is None:
             outer, self._consulted = self._consulted, []
             answer = self._orders[key] = _Answer([key])  # a class can't be its own base
-            answer.value = linearize(key, [self._order(*base) for base in self._bases(module, name)])
+            answer.value = linearize(
+                key, [self._order(*base) for base in self._bases(module, name)]
+            )
             answer.consulted, answer.done = _flat(self._consulted), True
             self._consulted = outer
         self._consulted.append(answer)
@@ -363,7 +410,11 @@ class Resolver:
         found = []
         for base in outline["bases"].get(name, ()) if outline is not None else ():
             value = self._class(self._value(decode(base), module, 1), 1) if base else None
-            if value is not None and value is not EXTERNAL and (value.module, value.name) != (module, name):
+            if (
+                value is not None
+                and value is not EXTERNAL
+                and (value.module, value.name) != (module, name)
+            ):
                 found.append((value.module, value.name))
         return found
 
@@ -384,17 +435,25 @@ _MANY: Final = 20
 
 
 def replace_consulted(db: Rows, batch: Mapping[str, bytes]) -> None:
-    """Store path → keys of files, as `Keys` packs them, none for a removed file. Inside one transaction."""
+    """Store path → keys of files, as `Keys` packs them, none for a removed file. Inside one
+    transaction.
+    """
     db.many("DELETE FROM consulted WHERE path = ?", [(path,) for path in sorted(batch)])
-    db.many("INSERT INTO consulted (path, keys) VALUES (?, ?)", sorted((p, keys) for p, keys in batch.items() if keys))
+    db.many(
+        "INSERT INTO consulted (path, keys) VALUES (?, ?)",
+        sorted((p, keys) for p, keys in batch.items() if keys),
+    )
 
 
 class Keys(dict[Consulted, bytes]):
     """Key → its number as four bytes; each is worked out once."""
 
     def __missing__(self, key: Consulted) -> bytes:
-        # not hash(): that of a text differs from process to process (PYTHONHASHSEED), and this is stored
-        number = crc32((key if isinstance(key, str) else ":".join(key)).encode()).to_bytes(4, "little")
+        # not hash(): that of a text differs from process to process (PYTHONHASHSEED), and this is
+        # stored
+        number = crc32((key if isinstance(key, str) else ":".join(key)).encode()).to_bytes(
+            4, "little"
+        )
         self[key] = number
         return number
 
@@ -404,15 +463,21 @@ class Keys(dict[Consulted, bytes]):
 
 
 def files_to_relink(db: Rows, was: Outlined, now: Outlined) -> list[str]:
-    """The unchanged files whose links may be others, now that some files changed, were added or removed.
+    """The unchanged files whose links may be others, now that some files changed, were added or
+    removed.
 
-    The tables `files`, `symbols` and `said` are already up to date, and `consulted` still is as it was.
+    The tables `files`, `symbols` and `said` are already up to date, and `consulted` still is as it
+    was.
     """
     changed = was.keys() | now.keys()
     found: set[str] = set()
     numbers = set(map(Keys().__getitem__, _changed_keys(db, was, now, changed)))
     if numbers:
-        found = {path for path, packed in db.rows("SELECT path, keys FROM consulted") if _any(numbers, packed)}
+        found = {
+            path
+            for path, packed in db.rows("SELECT path, keys FROM consulted")
+            if _any(numbers, packed)
+        }
     names = set(_names_defined_or_not(db, was, now, changed))
     if names:
         mentions = name_index.files_mentioning(db, names)
@@ -426,8 +491,12 @@ def _any(numbers: Collection[bytes], packed: bytes) -> bool:
     return any(packed[place : place + 4] in numbers for place in range(0, len(packed), 4))
 
 
-def _changed_keys(db: Rows, was: Outlined, now: Outlined, changed: Collection[str]) -> set[Consulted]:
-    keys: set[Consulted] = {(module, name) for _, module, name, *_ in set(_entries(was)) ^ set(_entries(now))}
+def _changed_keys(
+    db: Rows, was: Outlined, now: Outlined, changed: Collection[str]
+) -> set[Consulted]:
+    keys: set[Consulted] = {
+        (module, name) for _, module, name, *_ in set(_entries(was)) ^ set(_entries(now))
+    }
     files = {(path, module) for some in (was, now) for path, (module, _) in some.items()}
     for path, module in files:
         if was.get(path, ("",))[0] != now.get(path, ("",))[0]:
@@ -440,28 +509,49 @@ def _changed_keys(db: Rows, was: Outlined, now: Outlined, changed: Collection[st
 
 
 def _entries(files: Outlined) -> Iterator[tuple[str, str, str, str, str]]:
-    """All that outlines hold, one by one. Paths are among it: what an import means depends on where the file is."""
+    """All that outlines hold, one by one. Paths are among it: what an import means depends on where
+    the file is.
+    """
     for path, (module, outline) in files.items():
         parts: Mapping[str, Mapping[str, object] | None]
         parts = {part: outline.get(part) for part in ("defs", "names", "types", "bases")}  # type: ignore[misc]
-        entries = [(part, key, value) for part, some in parts.items() for key, value in (some or {}).items()]
+        entries = [
+            (part, key, value)
+            for part, some in parts.items()
+            for key, value in (some or {}).items()
+        ]
         entries += [("stars", STARS, outline.get("stars")), ("all", ALL, outline.get("all"))]
         yield from ((path, module, key, part, str(value)) for part, key, value in entries)
 
 
 def _is_still_package(db: Rows, package: str, changed: Collection[str]) -> bool:
-    """True if there were modules below a name before, and still are (PEP 420): one of them is unchanged."""
-    # one more than can have changed: of so many, one at least is unchanged, and a large package need not be read
+    """True if there were modules below a name before, and still are (PEP 420): one of them is
+    unchanged.
+    """
+    # one more than can have changed: of so many, one at least is unchanged, and a large package
+    # need not be read
     sql = "SELECT path FROM files WHERE module >= ? AND module < ? LIMIT ?"
-    rows = db.rows(sql, (f"{package}.", f"{package}/", len(changed) + 1))  # `/` comes right after `.`
+    rows = db.rows(
+        sql, (f"{package}.", f"{package}/", len(changed) + 1)
+    )  # `/` comes right after `.`
     return any(path not in changed for (path,) in rows)
 
 
-def _names_defined_or_not(db: Rows, was: Outlined, now: Outlined, changed: Collection[str]) -> Iterator[str]:
+def _names_defined_or_not(
+    db: Rows, was: Outlined, now: Outlined, changed: Collection[str]
+) -> Iterator[str]:
     """The names that got their first symbol, or lost their last one."""
-    # the outline of a file that can't be read, so that its module has no symbol, is as empty as that of an empty file
-    empty = {module for some in (was, now) for module, outline in some.values() if not any(outline.values())}
-    modules = {module for module, _ in was.values()} ^ {module for module, _ in now.values()} | empty
+    # the outline of a file that can't be read, so that its module has no symbol, is as empty as
+    # that of an empty file
+    empty = {
+        module
+        for some in (was, now)
+        for module, outline in some.values()
+        if not any(outline.values())
+    }
+    modules = {module for module, _ in was.values()} ^ {
+        module for module, _ in now.values()
+    } | empty
     names = {last_name(f"namespace:{module}") for module in modules}
     sql = "SELECT f.path FROM symbol_rows r JOIN files f ON f.number = r.file WHERE r.name = ?"
     for name in names | _defined(was) ^ _defined(now):
@@ -470,15 +560,23 @@ def _names_defined_or_not(db: Rows, was: Outlined, now: Outlined, changed: Colle
 
 
 def _defined(files: Outlined) -> set[str]:
-    return {name.rpartition(".")[2] for _, outline in files.values() for name in outline.get("defs") or ()}
+    return {
+        name.rpartition(".")[2]
+        for _, outline in files.values()
+        for name in outline.get("defs") or ()
+    }
 
 
 METHODS: Final = {
-    DEFINED: ("same scope", 100), IMPORTED: ("import", 100), INSTANCE: ("self", 90), SUPER: ("super", 90),
-    RESULT: ("instance", 80), STARRED: ("star import", 90),
-}  # fmt: skip
-"""Kind of an expression → how a link through it was found, and how sure that is (percent). An instance may be one of a
-subclass that overrides the attribute; so may `self`."""
+    DEFINED: ("same scope", 100),
+    IMPORTED: ("import", 100),
+    INSTANCE: ("self", 90),
+    SUPER: ("super", 90),
+    RESULT: ("instance", 80),
+    STARRED: ("star import", 90),
+}
+"""Kind of an expression → how a link through it was found, and how sure that is (percent). An
+instance may be one of a subclass that overrides the attribute; so may `self`."""
 _RETURNED: Final = ("return annotation", 70)
 """The same of a part of what a function returns by its annotation."""
 NAME_ONLY: Final = "name only"
@@ -492,7 +590,9 @@ Target = tuple[str, bool, str, int]
 
 
 def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
-    """file → namespace → class → method …; `rows`: the file's symbols, Ids with their module, the module first."""
+    """file → namespace → class → method …; `rows`: the file's symbols, Ids with their module, the
+    module first.
+    """
     # reversed: of two symbols with one dotted name (a class and a function) the first one stays
     by_name = {row[0].partition(":")[2]: row[0] for row in reversed(rows)}
     module = rows[0][0].partition(":")[2] if rows else ""
@@ -505,8 +605,8 @@ def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
 
 
 def depending_links(path: str, imported: Iterable[Link], known: ModuleIndex) -> Iterator[Row]:
-    """file → each file of the repository that it imports, at the first line that does: records and pages name files,
-    and the graph goes on from there.
+    """file → each file of the repository that it imports, at the first line that does: records and
+    pages name files, and the graph goes on from there.
     """
     first: dict[str, Link] = {}
     for link in imported:
@@ -514,7 +614,14 @@ def depending_links(path: str, imported: Iterable[Link], known: ModuleIndex) -> 
         if target and target != path:
             first.setdefault(target, link)
     for target, link in first.items():
-        yield f"file:{path}", "depends_on", f"file:{target}", link.line, link.method, link.confidence
+        yield (
+            f"file:{path}",
+            "depends_on",
+            f"file:{target}",
+            link.line,
+            link.method,
+            link.confidence,
+        )
 
 
 def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
@@ -523,8 +630,11 @@ def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
         yield row[0], "calls", row[-1], row[1], "pytest", 100
 
 
-def from_import_links(module: str, rows: Iterable[Sequence[Any]], resolver: Resolver) -> Iterator[Row]:
-    """module → what it imports by name (`from m import f`): who renames that must touch this line, used or not.
+def from_import_links(
+    module: str, rows: Iterable[Sequence[Any]], resolver: Resolver
+) -> Iterator[Row]:
+    """module → what it imports by name (`from m import f`): who renames that must touch this line,
+    used or not.
 
     `rows`: the file's imports (see `code.scanner.imports`). What is a module has its link already.
     """
@@ -533,7 +643,12 @@ def from_import_links(module: str, rows: Iterable[Sequence[Any]], resolver: Reso
         if not name or name == "*":
             continue
         found = resolver.resolve(imported("." * level + wanted, name), module)
-        if found.symbols and not found.lost and not found.beyond and found.symbols[-1].module != module:
+        if (
+            found.symbols
+            and not found.lost
+            and not found.beyond
+            and found.symbols[-1].module != module
+        ):
             target = found.symbols[-1].id
             if (target, line, how) not in seen:
                 seen.add((target, line, how))
@@ -548,18 +663,25 @@ def _owner(name: str, module: str, by_name: Mapping[str, str]) -> str:
 
 
 def used_links(
-    module: str, ids: Sequence[str], uses: Mapping[str, Sequence[int]], resolver: Resolver,
+    module: str,
+    ids: Sequence[str],
+    uses: Mapping[str, Sequence[int]],
+    resolver: Resolver,
     defined: Callable[[str], bool],
-) -> list[Row]:  # fmt: skip
-    """The links of what a file uses, each once. `ids`: of the file's symbols, as `uses` counts them.
+) -> list[Row]:
+    """The links of what a file uses, each once. `ids`: of the file's symbols, as `uses` counts
+    them.
 
-    `defined`: whether any symbol in the repository has a name; a use of one that none has is no link.
+    `defined`: whether any symbol in the repository has a name; a use of one that none has is no
+    link.
     """
     seen: set[tuple[str, str, str, int]] = set()
     made: list[Row] = []
     for expression, flat in uses.items():
         # once for an expression, however many uses of it there are
-        targets = list(_targets(expression, resolver.resolve(expression, module), resolver, defined))
+        targets = list(
+            _targets(expression, resolver.resolve(expression, module), resolver, defined)
+        )
         if not targets:
             continue
         by_relation: dict[int, list[tuple[str, str, str, int]]] = {}
@@ -579,7 +701,9 @@ def used_links(
 
 
 def _by(relation: str, targets: Iterable[Target]) -> list[tuple[str, str, str, int]]:
-    """(relation, target, method, confidence) of each link that a use makes: what is only passed is referred to."""
+    """(relation, target, method, confidence) of each link that a use makes: what is only passed is
+    referred to.
+    """
     return [
         (relation if meant else "references", target, method, confidence)
         for target, meant, method, confidence in targets
@@ -587,7 +711,9 @@ def _by(relation: str, targets: Iterable[Target]) -> list[tuple[str, str, str, i
     ]
 
 
-def _targets(expression: str, found: Resolved, resolver: Resolver, defined: Callable[[str], bool]) -> Iterator[Target]:
+def _targets(
+    expression: str, found: Resolved, resolver: Resolver, defined: Callable[[str], bool]
+) -> Iterator[Target]:
     method, confidence = METHODS.get(decode(expression).kind, (NAME_ONLY, 0))
     end = len(found.symbols) - 1
     for place, value in enumerate(found.symbols):
@@ -606,24 +732,35 @@ def _targets(expression: str, found: Resolved, resolver: Resolver, defined: Call
 
 
 def _inherits(source: str, target: str) -> str:
-    return "implements" if target.startswith("interface:") and not source.startswith("interface:") else "inherits"
+    return (
+        "implements"
+        if target.startswith("interface:") and not source.startswith("interface:")
+        else "inherits"
+    )
 
 
 _AT_ONCE = 400
 
 
 def relink(
-    db: Database, removed: Collection[str], changed: Mapping[str, Facts], was: Outlined, targets: ModuleIndex,
+    db: Database,
+    removed: Collection[str],
+    changed: Mapping[str, Facts],
+    was: Outlined,
+    targets: ModuleIndex,
     alone: bool,
-) -> int:  # fmt: skip
-    """Writes the links of `changed` files, and again those of others that they concern; returns how many others.
+) -> int:
+    """Writes the links of `changed` files, and again those of others that they concern; returns how
+    many others.
 
-    `changed`: path → facts under its module; `was`: path → module and outline as they were, of what changed or was
-    removed; `targets`: the modules of all files; `alone`: there are no other files. The tables `files`, `symbols` and
-    `said` are as they are to be. In one transaction.
+    `changed`: path → facts under its module; `was`: path → module and outline as they were, of what
+    changed or was removed; `targets`: the modules of all files; `alone`: there are no other files.
+    The tables `files`, `symbols` and `said` are as they are to be. In one transaction.
     """
     now = {path: (targets.module_of(path), facts["outline"]) for path, facts in changed.items()}
-    linker = Linker(targets, Outlines(db, dict(now.values())).of, _Defined(db, whole=len(changed) > _AT_ONCE))
+    linker = Linker(
+        targets, Outlines(db, dict(now.values())).of, _Defined(db, whole=len(changed) > _AT_ONCE)
+    )
     others = [] if alone else files_to_relink(db, was, now)
     # no rows of its own for a removed file: links of others to it stay in the rows of those others
     batch: dict[str, links.Columns] = dict.fromkeys(removed, ())
@@ -644,7 +781,10 @@ class Linker:
     """Makes the links of files, in one state of the repository, and records what they depend on."""
 
     def __init__(
-        self, targets: ModuleIndex, outline: Callable[[str], Outline | None], defined: Callable[[str], bool]
+        self,
+        targets: ModuleIndex,
+        outline: Callable[[str], Outline | None],
+        defined: Callable[[str], bool],
     ) -> None:
         self._targets, self._defined = targets, defined
         self._resolver = Resolver(targets, outline)
@@ -664,7 +804,9 @@ class Linker:
         yield from used_links(module, ids, facts["uses"], self._resolver, self._defined)
 
     def consulted(self, path: str) -> bytes:
-        """The keys that the links of this file depend on, all of which were asked for since the last call."""
+        """The keys that the links of this file depend on, all of which were asked for since the
+        last call.
+        """
         return self._keys.pack(self._resolver.consulted(self._targets.module_of(path)))
 
 
@@ -687,10 +829,16 @@ class _Defined:
 
     def __init__(self, db: Database, whole: bool) -> None:
         self._db = db
-        self._known = {row[0]: True for row in db.rows("SELECT DISTINCT name FROM symbol_rows")} if whole else {}
+        self._known = (
+            {row[0]: True for row in db.rows("SELECT DISTINCT name FROM symbol_rows")}
+            if whole
+            else {}
+        )
         self._whole = whole
 
     def __call__(self, name: str) -> bool:
         if name not in self._known and not self._whole:
-            self._known[name] = bool(self._db.rows("SELECT 1 FROM symbol_rows WHERE name = ? LIMIT 1", (name,)))
+            self._known[name] = bool(
+                self._db.rows("SELECT 1 FROM symbol_rows WHERE name = ? LIMIT 1", (name,))
+            )
         return self._known.get(name, False)

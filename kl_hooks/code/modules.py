@@ -1,21 +1,26 @@
-"""Modules: which one a file is, which one an import means, and the links between them; nothing is imported for it.
+"""Modules: which one a file is, which one an import means, and the links between them; nothing is
+imported for it.
 
 The rules, in their order:
-1. A folder with `__init__.py` is a package; what is in it is named from the outermost such folder on.
-2. The folder that a name starts from is the *source root*. Under a folder called `src` every folder is part of the
-   name, with or without `__init__.py` (PEP 420). Elsewhere folders without `__init__.py` between a package and its
-   project (the nearest folder with `setup.py`, `setup.cfg` or `pyproject.toml` among the paths, else the repository)
-   are part of the name if something imports it by that longer name, or if the shorter name is one of Python's own.
-3. A file in no package (a script, a test) is named by its path from its project; by a shorter end of that path if
-   something imports it so.
-4. Files that get one name are qualified by path, `conftest@tests/a/conftest.py`, save a package beside a module of
-   the same name, which Python prefers and so keeps the name.
+1. A folder with `__init__.py` is a package; what is in it is named from the outermost such folder
+   on.
+2. The folder that a name starts from is the *source root*. Under a folder called `src` every folder
+   is part of the name, with or without `__init__.py` (PEP 420). Elsewhere folders without
+   `__init__.py` between a package and its project (the nearest folder with `setup.py`, `setup.cfg`
+   or `pyproject.toml` among the paths, else the repository) are part of the name if something
+   imports it by that longer name, or if the shorter name is one of Python's own.
+3. A file in no package (a script, a test) is named by its path from its project; by a shorter end
+   of that path if something imports it so.
+4. Files that get one name are qualified by path, `conftest@tests/a/conftest.py`, save a package
+   beside a module of the same name, which Python prefers and so keeps the name.
 
-An import of a name means the module of that name whose path is nearest to the importing file. The links between
-modules are resolved within the repository; what it does not have keeps the name it is imported by.
+An import of a name means the module of that name whose path is nearest to the importing file. The
+links between modules are resolved within the repository; what it does not have keeps the name it is
+imported by.
 
-The database holds what the names were decided by, so that an edit decides them anew only where it must: of a few
-files that were added or removed, only the files that mention their names are looked into.
+The database holds what the names were decided by, so that an edit decides them anew only where it
+must: of a few files that were added or removed, only the files that mention their names are looked
+into.
 """
 
 from __future__ import annotations
@@ -44,15 +49,20 @@ class Mapped(NamedTuple):
 
     module: str
     root: str
-    """The source root: the folder that the name starts from; empty for the top of the repository."""
+    """The source root: the folder that the name starts from; empty for the top of the repository.
+    """
     rule: str
     """A key of `RULES`."""
     same: tuple[str, ...] = ()
-    """Other files that would have the same name, and why this one's is qualified by its path, if it is."""
+    """Other files that would have the same name, and why this one's is qualified by its path, if it
+    is.
+    """
 
 
 RULES: Final = {
-    "package": "it is in a package: the name starts with the outermost folder that has an __init__.py",
+    "package": (
+        "it is in a package: the name starts with the outermost folder that has an __init__.py"
+    ),
     "src": "it is under src: every folder below that is part of the name, __init__.py or not",
     "imported": "an import asks for it by this longer name (a namespace package, PEP 420)",
     "python's own": "the shorter name is one of Python's own, so the folders above are part of it",
@@ -65,16 +75,22 @@ RULES: Final = {
 def module_names(paths: Sequence[str], imported: Collection[str] = ()) -> dict[str, str]:
     """Path → dotted name for each `.py` file among `paths` (from the repository's root, with `/`).
 
-    `imported` are the absolute names that the repository's imports ask for (`imported_names`), with their parents;
-    they decide where the folders alone do not. The answer does not depend on the order of either.
+    `imported` are the absolute names that the repository's imports ask for (`imported_names`), with
+    their parents; they decide where the folders alone do not. The answer does not depend on the
+    order of either.
     """
-    return _qualified({path: _dotted(path, start) for path, (start, _) in _starts(paths, imported).items()})
+    return _qualified(
+        {path: _dotted(path, start) for path, (start, _) in _starts(paths, imported).items()}
+    )
 
 
-def module_name(path: str, packages: Container[str], projects: Container[str], imported: Container[str]) -> str:
+def module_name(
+    path: str, packages: Container[str], projects: Container[str], imported: Container[str]
+) -> str:
     """How `module_names` would name one `.py` file if no other got that name.
 
-    `packages`: the folders that hold an `__init__.py`; `projects`: those that hold a mark of a project, or `setup.py`.
+    `packages`: the folders that hold an `__init__.py`; `projects`: those that hold a mark of a
+    project, or `setup.py`.
     """
     folder = _folder(path)
     if folder in packages:
@@ -97,26 +113,32 @@ def _starts(paths: Sequence[str], imported: Collection[str]) -> dict[str, tuple[
     """Path → how many leading folders its name omits, and the rule that decided so."""
     python = [path for path in paths if path.endswith(".py")]
     packages = {_folder(path) for path in python if path.rpartition("/")[2] == _INIT}
-    projects = {_folder(path) for path in paths if is_marker(path) or path.rpartition("/")[2] == "setup.py"}
+    projects = {
+        _folder(path) for path in paths if is_marker(path) or path.rpartition("/")[2] == "setup.py"
+    }
     of_packages: dict[str, tuple[int, str]] = {}
     starts: dict[str, tuple[int, str]] = {}
     for path in python:
         folder = _folder(path)
         if folder not in of_packages and folder in packages:
             of_packages[folder] = _package_start(folder, packages, projects, imported)
-        starts[path] = of_packages[folder] if folder in packages else _file_start(path, projects, imported)
+        starts[path] = (
+            of_packages[folder] if folder in packages else _file_start(path, projects, imported)
+        )
     return starts
 
 
 def imported_names(facts: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Every absolute module name that these files import, with its parents: `a.b` gives `a.b` and `a`.
+    """Every absolute module name that these files import, with its parents: `a.b` gives `a.b` and
+    `a`.
 
     Of `from a import b` both `a` and `a.b`: `b` may be a module.
     """
     found: set[str] = set()
     for one in facts:
         for module, name, level, *_ in one["imports"]:
-            # a relative import starts from the package around it, wherever the names begin: it decides nothing
+            # a relative import starts from the package around it, wherever the names begin: it
+            # decides nothing
             if level == 0:
                 found.add(module)
                 if name and name != "*":
@@ -155,7 +177,9 @@ def _project(folder: str, projects: Container[str]) -> int:
 
 
 def _source(parts: Sequence[str], most: int) -> int | None:
-    """Where the name starts under the last `src` folder among the first `most` parts; None without one."""
+    """Where the name starts under the last `src` folder among the first `most` parts; None without
+    one.
+    """
     return next((n for n in range(most, 0, -1) if parts[n - 1] == "src"), None)
 
 
@@ -207,16 +231,20 @@ def _qualified(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def import_links(facts: Mapping[str, Mapping[str, Any]], modules: Mapping[str, str]) -> list[Link]:
-    """The import Links of the files in `facts`, sorted by path and line; `modules` maps every path to its name.
+    """The import Links of the files in `facts`, sorted by path and line; `modules` maps every path
+    to its name.
 
-    `from pkg import mod` leads to `namespace:pkg.mod` where that is a module, else to `namespace:pkg`. What the
-    repository does not have keeps the name it is imported by. `method` is how it is imported: see `scanner.imports`.
-    An import of a module's own name (`from . import x` in a package) is none; a relative import that leads out of
-    its package has no target and is omitted. A name that we do not know below a module that we do (generated, or
-    compiled) leads to the nearest one above it with confidence 50.
+    `from pkg import mod` leads to `namespace:pkg.mod` where that is a module, else to
+    `namespace:pkg`. What the repository does not have keeps the name it is imported by. `method` is
+    how it is imported: see `scanner.imports`. An import of a module's own name (`from . import x`
+    in a package) is none; a relative import that leads out of its package has no target and is
+    omitted. A name that we do not know below a module that we do (generated, or compiled) leads to
+    the nearest one above it with confidence 50.
     """
     known = ModuleIndex(modules)
-    return [link for path in sorted(facts) for link in file_links(path, facts[path]["imports"], known)]
+    return [
+        link for path in sorted(facts) for link in file_links(path, facts[path]["imports"], known)
+    ]
 
 
 class ModuleIndex:
@@ -239,7 +267,9 @@ class ModuleIndex:
         return self._paths.get(module, "")
 
     def inside(self, name: str) -> bool:
-        """True if there are modules under this name, whether it is a module itself or not (PEP 420)."""
+        """True if there are modules under this name, whether it is a module itself or not (PEP
+        420).
+        """
         if self._parents is None:
             self._parents = set()
             for one in self._by_name:
@@ -248,7 +278,8 @@ class ModuleIndex:
         return name in self._parents
 
     def find(self, name: str, importer: str) -> str | None:
-        """The module called `name`; of several the one whose path is nearest to the file `importer`'s.
+        """The module called `name`; of several the one whose path is nearest to the file
+        `importer`'s.
 
         Of a package and its sibling module, which are equally near, the package: so does Python.
         """
@@ -273,16 +304,22 @@ class Finder(Protocol):
 
 
 def file_links(path: str, rows: Iterable[Sequence[Any]], known: Finder) -> list[Link]:
-    """The import Links of one file, of its import rows; each (target, line, manner) once, in the order of lines."""
+    """The import Links of one file, of its import rows; each (target, line, manner) once, in the
+    order of lines.
+    """
     module = known.module_of(path)
     links: dict[tuple[str, int, str], Link] = {}
     for wanted, name, level, line, how, _ in rows:
-        base = absolute(wanted, level, module, path.endswith("/__init__.py") or path == "__init__.py")
+        base = absolute(
+            wanted, level, module, path.endswith("/__init__.py") or path == "__init__.py"
+        )
         if base is None:
             continue
         target, confidence = _target(base, name, path, known)
         if target != module:
-            link = Link(f"namespace:{module}", "imports", f"namespace:{target}", path, line, how, confidence)
+            link = Link(
+                f"namespace:{module}", "imports", f"namespace:{target}", path, line, how, confidence
+            )
             links.setdefault((target, line, how), link)
     return sorted(links.values(), key=lambda link: (link.line, link.target, link.method))
 
@@ -292,7 +329,8 @@ def absolute(wanted: str, level: int, module: str, is_package: bool) -> str | No
     if not level:
         return wanted
     package = plain_name(module).split(".")
-    # one dot is the package itself in `__init__.py`, and in a module the package around it (PEP 328)
+    # one dot is the package itself in `__init__.py`, and in a module the package around it (PEP
+    # 328)
     up = level - 1 if is_package else level
     if up >= len(package):
         return None

@@ -1,7 +1,7 @@
 """An inverted index of names: which files mention an identifier, without looking into all of them.
 
-Names fall into buckets, each with its files. A bucket holds many names, so that not every file of it mentions the one
-asked for: callers look into these few.
+Names fall into buckets, each with its files. A bucket holds many names, so that not every file of
+it mentions the one asked for: callers look into these few.
 """
 
 from __future__ import annotations
@@ -20,21 +20,29 @@ _SHARE: Final = 8
 
 
 def files_mentioning(db: Rows, names: Collection[str]) -> dict[str, str]:
-    """Path → every identifier in the file, between spaces; of all files that mention one of `names`, and of others."""
+    """Path → every identifier in the file, between spaces; of all files that mention one of
+    `names`, and of others.
+    """
     if len(names) <= _MANY:
         wanted = file_numbers(db, names)
         if len(wanted) * _SHARE <= _count(db):
             return {
                 path: words
                 for some in chunks(sorted(wanted))
-                for path, words in db.rows(f"SELECT path, names FROM said WHERE number IN ({placeholders(some)})", some)
+                for path, words in db.rows(
+                    f"SELECT path, names FROM said WHERE number IN ({placeholders(some)})", some
+                )
             }
     return all_files(db)
 
 
 def file_numbers(db: Rows, names: Collection[str]) -> set[int]:
     """The numbers of all files that mention one of `names`, and of some others."""
-    return {number for files in _files(db, {_bucket(name) for name in names}).values() for number in files}
+    return {
+        number
+        for files in _files(db, {_bucket(name) for name in names}).values()
+        for number in files
+    }
 
 
 def all_files(db: Rows) -> dict[str, str]:
@@ -43,7 +51,9 @@ def all_files(db: Rows) -> dict[str, str]:
 
 
 def replace_files(db: Rows, removed: Iterable[str], changed: Mapping[str, str]) -> None:
-    """Store path → identifiers of the file, and delete those of removed files. Inside one transaction."""
+    """Store path → identifiers of the file, and delete those of removed files. Inside one
+    transaction.
+    """
     now = {path: names for path, names in changed.items() if names}
     old = sorted({*removed, *changed})
     if len(old) * _SHARE > _count(db):
@@ -58,16 +68,26 @@ def replace_files(db: Rows, removed: Iterable[str], changed: Mapping[str, str]) 
             f"SELECT path, number, names FROM said WHERE path IN ({placeholders(some)})", some
         )
     }
-    # a file keeps its number, so that only the buckets of names added to it or removed from it are written
+    # a file keeps its number, so that only the buckets of names added to it or removed from it are
+    # written
     stay = now.keys() & before.keys()
-    db.many("UPDATE said SET names = ? WHERE number = ?", [(now[path], before[path][0]) for path in sorted(stay)])
-    db.many("DELETE FROM said WHERE number = ?", [(before[path][0],) for path in sorted(before.keys() - stay)])
+    db.many(
+        "UPDATE said SET names = ? WHERE number = ?",
+        [(now[path], before[path][0]) for path in sorted(stay)],
+    )
+    db.many(
+        "DELETE FROM said WHERE number = ?",
+        [(before[path][0],) for path in sorted(before.keys() - stay)],
+    )
     numbers = {path: number for path, (number, _) in before.items()}
     numbers |= _insert(db, {path: now[path] for path in now.keys() - stay})
-    _move(db, [
-        (numbers[path], _buckets(before.get(path, (0, ""))[1]), _buckets(now.get(path, "")))
-        for path in sorted(numbers)
-    ])  # fmt: skip
+    _move(
+        db,
+        [
+            (numbers[path], _buckets(before.get(path, (0, ""))[1]), _buckets(now.get(path, "")))
+            for path in sorted(numbers)
+        ],
+    )
 
 
 def _count(db: Rows) -> int:
@@ -121,7 +141,9 @@ def _files(db: Rows, classes: Collection[int]) -> dict[int, set[int]]:
     return {
         one: set(map(int, files.split()))
         for some in chunks(sorted(classes))
-        for one, files in db.rows(f"SELECT bucket, files FROM said_by WHERE bucket IN ({placeholders(some)})", some)
+        for one, files in db.rows(
+            f"SELECT bucket, files FROM said_by WHERE bucket IN ({placeholders(some)})", some
+        )
     }
 
 
@@ -130,7 +152,8 @@ def _buckets(names: str) -> set[int]:
 
 
 def _bucket(name: str) -> int:
-    # not hash(): that of a text differs from process to process (PYTHONHASHSEED), and this number is stored
+    # not hash(): that of a text differs from process to process (PYTHONHASHSEED), and this number
+    # is stored
     return int.from_bytes(name.encode(), "big") % _BUCKETS
 
 

@@ -1,23 +1,47 @@
-"""Updates the graph: what changed is read and replaced, in one transaction. Imported only where something did change.
+"""Updates the graph: what changed is read and replaced, in one transaction. Imported only where
+something did change.
 
-Of a repository of which the graph holds nothing yet, all rows are made at once, by several processes, and written.
-The processes are done before the database is opened: none of them may hold its lock, or come near an open transaction.
+Of a repository of which the graph holds nothing yet, all rows are made at once, by several
+processes, and written. The processes are done before the database is opened: none of them may hold
+its lock, or come near an open transaction.
 """
 
 from __future__ import annotations
 
 import marshal
 from collections import ChainMap
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from kl_hooks.code import file_facts, file_index, name_index
 from kl_hooks.code.file_facts import FilesFacts, TempBlobFile, scan_missing
 from kl_hooks.code.file_index import UNAVAILABLE, File, PendingChanges, errors_of, pending_changes
 from kl_hooks.code.linker import Linker, Outlined, relink, replace_consulted
-from kl_hooks.code.modules import ModuleIndex, QueriedNames, imported_names, module_name, module_names, plain_name
+from kl_hooks.code.modules import (
+    ModuleIndex,
+    QueriedNames,
+    imported_names,
+    module_name,
+    module_names,
+    plain_name,
+)
 from kl_hooks.code.plugin import HEADS
-from kl_hooks.code.scanner.parser import WORD, Facts, Key, Read, no_garbage_collection, unavailable_facts
+from kl_hooks.code.scanner.parser import (
+    WORD,
+    Facts,
+    Key,
+    Read,
+    no_garbage_collection,
+    unavailable_facts,
+)
 from kl_hooks.code.scanner.python import Progress
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned
@@ -33,10 +57,14 @@ if TYPE_CHECKING:
 
 
 _FILES_AT_ONCE: Final = 200
-"""Files whose rows are made before they are written: those of all would not fit into a small memory."""
+"""Files whose rows are made before they are written: those of all would not fit into a small
+memory.
+"""
 
 
-def write_files(db: Database, removed: Collection[str], files: Mapping[str, File], facts: Mapping[str, Facts]) -> None:
+def write_files(
+    db: Database, removed: Collection[str], files: Mapping[str, File], facts: Mapping[str, Facts]
+) -> None:
     """Delete the rows of removed files, and replace those of changed ones. Inside one transaction.
 
     `files` and `facts`: of those that changed; their facts are asked for once, some after some.
@@ -54,7 +82,9 @@ def write_files(db: Database, removed: Collection[str], files: Mapping[str, File
 
 def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
     insert_files(db, [(path, *files[path], facts["error"]) for path, facts in some.items()])
-    insert_symbols(db, {path: symbol_table_rows(path, files[path][2], facts) for path, facts in some.items()})
+    insert_symbols(
+        db, {path: symbol_table_rows(path, files[path][2], facts) for path, facts in some.items()}
+    )
     postings.add_files(db, {path: terms_of(path, facts) for path, facts in some.items()})
 
 
@@ -75,40 +105,75 @@ def insert_symbols(db: Database, rows: Mapping[str, Iterable[Sequence[Any]]]) ->
     """Writes the symbols of files that are there, as `symbol_table_rows` gives them."""
     numbers: dict[str, int] = {}
     for some in chunks(list(rows)):
-        numbers.update(db.rows(f"SELECT path, number FROM files WHERE path IN ({placeholders(some)})", some))
-    made = ((numbers[path], *row) for path in sorted(rows, key=numbers.__getitem__) for row in rows[path])
+        numbers.update(
+            db.rows(f"SELECT path, number FROM files WHERE path IN ({placeholders(some)})", some)
+        )
+    made = (
+        (numbers[path], *row)
+        for path in sorted(rows, key=numbers.__getitem__)
+        for row in rows[path]
+    )
     db.many(f"INSERT INTO symbol_rows VALUES ({placeholders(range(11))})", made)
 
 
 def symbol_table_rows(path: str, module: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
-    """The rows of a file's symbols and tests, from facts under its module: all columns but the file. Pure."""
+    """The rows of a file's symbols and tests, from facts under its module: all columns but the
+    file. Pure.
+    """
     decorators = facts["decorators"]
-    for place, (identifier, line, end_line, signature, doc, content_hash) in enumerate(facts["symbols"]):
+    for place, (identifier, line, end_line, signature, doc, content_hash) in enumerate(
+        facts["symbols"]
+    ):
         marks = "\n".join(decorators.get(str(place), ()))
         sort, _, name = identifier.partition(":")
         rest = name[len(module) :]  # every Id begins with the module: `facts_under`
-        yield _symbol_table_row(place, sort, rest, identifier, line, end_line, signature, marks, doc, content_hash)
+        yield _symbol_table_row(
+            place, sort, rest, identifier, line, end_line, signature, marks, doc, content_hash
+        )
     for place, row in enumerate(facts["tests"], len(facts["symbols"])):
         identifier, line, end_line, signature, doc, content_hash, _ = row
         rest = identifier.removeprefix(f"test:{path}")
-        yield _symbol_table_row(place, "test", rest, identifier, line, end_line, signature, "", doc, content_hash)
+        yield _symbol_table_row(
+            place, "test", rest, identifier, line, end_line, signature, "", doc, content_hash
+        )
 
 
 def _symbol_table_row(
-    place: int, sort: str, rest: str, identifier: str, line: int, end_line: int, signature: str, marks: str, doc: str,
+    place: int,
+    sort: str,
+    rest: str,
+    identifier: str,
+    line: int,
+    end_line: int,
+    signature: str,
+    marks: str,
+    doc: str,
     content_hash: str,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     """One row, in which the name is stored once: see `symbol_rows` in code/plugin.py."""
     name = last_name(identifier)
     outer = rest if sort == "namespace" else rest.removesuffix(name)
     before, found, after = signature.partition(name)
     if found and before in HEADS:
         signature = HEADS[before] + after
-    return place, sort, outer, name, line, end_line, signature, marks, doc, bytes.fromhex(content_hash)
+    return (
+        place,
+        sort,
+        outer,
+        name,
+        line,
+        end_line,
+        signature,
+        marks,
+        doc,
+        bytes.fromhex(content_hash),
+    )
 
 
 def terms_of(path: str, facts: Facts) -> postings.FileTerms:
-    """The terms of a file: of its source, and of the symbols that have none of their own, such as fields. Pure."""
+    """The terms of a file: of its source, and of the symbols that have none of their own, such as
+    fields. Pure.
+    """
     there = {text[0] for text in facts["text"]}
     minor = [
         _symbol_text(place, facts["symbols"][place], words)
@@ -161,10 +226,21 @@ class BulkRows(NamedTuple):
 def make_bulk_rows(known: PendingChanges, facts: Mapping[Key, Facts]) -> BulkRows:
     """The rows of all that is wanted. `facts`: what could be read of it."""
     with no_garbage_collection():
-        decision = _decide_names(known.wanted, known.marks, imported_names(facts[key] for key in facts))
-        maker = _Maker(facts, {path: (key, decision.modules.get(path, path)) for path, key in known.wanted.items()})
+        decision = _decide_names(
+            known.wanted, known.marks, imported_names(facts[key] for key in facts)
+        )
+        maker = _Maker(
+            facts,
+            {path: (key, decision.modules.get(path, path)) for path, key in known.wanted.items()},
+        )
         read = frozenset(facts)
-        return BulkRows(known.wanted, known.marks, read, decision, TempBlobFile(maker.shares(sorted(known.wanted))))
+        return BulkRows(
+            known.wanted,
+            known.marks,
+            read,
+            decision,
+            TempBlobFile(maker.shares(sorted(known.wanted))),
+        )
 
 
 def write_bulk_rows(db: Database, made: BulkRows, files: Mapping[str, File]) -> None:
@@ -172,7 +248,9 @@ def write_bulk_rows(db: Database, made: BulkRows, files: Mapping[str, File]) -> 
     delete_rows(db, files)
     names, numbers, writer = dict[str, str](), Interned(db), postings.SegmentWriter(db)
     for share in made.shares:
-        rows = [_Rows(*one) for one in marshal.loads(share)]  # from a file without a name, which nobody else can write
+        rows = [
+            _Rows(*one) for one in marshal.loads(share)
+        ]  # from a file without a name, which nobody else can write
         insert_files(db, [(one.path, *files[one.path], one.error) for one in rows])
         replace_consulted(db, {one.path: one.consulted for one in rows})
         insert_symbols(db, {one.path: one.symbols for one in rows})
@@ -205,10 +283,13 @@ class _Maker:
             return file_facts.scan_in_processes(
                 paths, lambda some: [self._share(some)], lambda path: self._share([path])
             )
-        return (self._share(paths[start : start + _AT_ONCE]) for start in range(0, len(paths), _AT_ONCE))
+        return (
+            self._share(paths[start : start + _AT_ONCE]) for start in range(0, len(paths), _AT_ONCE)
+        )
 
     def _share(self, paths: Iterable[str]) -> bytes:
-        # its format differs between Pythons, but the same one reads it back; unlike a pickle it can hold no class
+        # its format differs between Pythons, but the same one reads it back; unlike a pickle it can
+        # hold no class
         return marshal.dumps([tuple(self._rows(path)) for path in paths])
 
     def _rows(self, path: str) -> _Rows:
@@ -230,7 +311,9 @@ def _defined_last_names(facts: Facts, module: str) -> set[str]:
 
 
 SPARE: Final = 1000
-"""Contents that are remembered though no file has them, beside three for every file: other branches come back."""
+"""Contents that are remembered though no file has them, beside three for every file: other branches
+come back.
+"""
 FEW: Final = 100
 """Changed files for which the modules that they ask about are looked up one by one."""
 
@@ -244,14 +327,21 @@ def update(
     scanners: Sequence[Scanner],
     watch: Progress,
 ) -> tuple[int, int, dict[str, str]] | None:
-    """Makes the graph hold `entries`, of all files: how many contents were read and files removed, and all errors.
+    """Makes the graph hold `entries`, of all files: how many contents were read and files removed,
+    and all errors.
 
     `known`: what differs; `facts`: what is remembered of it. None where nothing had to be written.
     """
     fresh = scan_missing(known.now, known.stale, facts, read, scanners, watch)
-    both: MutableMapping[Key, Facts] = ChainMap(facts, cast("dict[Key, Facts]", fresh))  # only the first is written to
+    both: MutableMapping[Key, Facts] = ChainMap(
+        facts, cast("dict[Key, Facts]", fresh)
+    )  # only the first is written to
     # a content that can't be read (too large, or missing) must not cause a write at every question
-    if known.part.stamps and not both.keys() & set(known.stale.values()) and known.as_lost_as_before():
+    if (
+        known.part.stamps
+        and not both.keys() & set(known.stale.values())
+        and known.as_lost_as_before()
+    ):
         return None
     ready = None
     if isinstance(fresh, file_facts.PackedFacts) and not known.before:
@@ -265,15 +355,22 @@ def update(
 
 
 def _write(
-    db: Database, known: PendingChanges, entries: Sequence[FileEntry], scanners: Sequence[Scanner],
-    facts: MutableMapping[Key, Facts], ready: BulkRows | None,
-) -> int:  # fmt: skip
-    """Write what differs; returns how many files were removed. `facts`: those at hand. Inside one transaction."""
+    db: Database,
+    known: PendingChanges,
+    entries: Sequence[FileEntry],
+    scanners: Sequence[Scanner],
+    facts: MutableMapping[Key, Facts],
+    ready: BulkRows | None,
+) -> int:
+    """Write what differs; returns how many files were removed. `facts`: those at hand. Inside one
+    transaction.
+    """
     facts.update(file_facts.load(db, set(known.stale.values()) - facts.keys(), uses=True))
     added = _names_of_added(db, known, facts)
     modules = {path: file[2] for path, file in known.before.items()} | (added or {})
     if added is None:
-        # other files may have other names now: all of them are compared, not only the part that differs
+        # other files may have other names now: all of them are compared, not only the part that
+        # differs
         known = pending_changes(db, entries, scanners, file_index.Part.whole(entries))
         ready = ready if ready and ready.fits(known, facts) else None
         modules = (
@@ -288,8 +385,11 @@ def _write(
     }
     changed = sorted(path for path, file in now.items() if known.before.get(path) != file)
     removed = sorted(known.before.keys() - now.keys())
-    # a file whose module has another name is written again, though its content is known and was not loaded
-    facts.update(file_facts.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True))
+    # a file whose module has another name is written again, though its content is known and was not
+    # loaded
+    facts.update(
+        file_facts.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True)
+    )
     files = {path: now[path] for path in changed}
     if added is None and ready:
         write_bulk_rows(db, ready, files)
@@ -301,17 +401,26 @@ def _write(
 
 
 def _delete_unused(db: Rows, spare: int) -> int:
-    """Delete contents that no file has any more once there are more than `spare` of them; returns how many."""
-    known, files = (int(db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in ("facts", "files"))
+    """Delete contents that no file has any more once there are more than `spare` of them; returns
+    how many.
+    """
+    known, files = (
+        int(db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in ("facts", "files")
+    )
     if known <= files + spare:
         return 0
-    # contents without a file stay until there are many: a checkout of an old branch then parses nothing (ADR-0004)
+    # contents without a file stay until there are many: a checkout of an old branch then parses
+    # nothing (ADR-0004)
     db.execute("DELETE FROM facts WHERE (blob, scanner) NOT IN (SELECT blob, scanner FROM files)")
     return known - int(db.rows("SELECT COUNT(*) FROM facts")[0][0])
 
 
 def _replace(
-    db: Database, known: PendingChanges, facts: Mapping[Key, Facts], files: Mapping[str, File], removed: Sequence[str]
+    db: Database,
+    known: PendingChanges,
+    facts: Mapping[Key, Facts],
+    files: Mapping[str, File],
+    removed: Sequence[str],
 ) -> None:
     """Writes the rows of these files, and the links that are others because of them."""
     few = not known.all and len(files) <= FEW
@@ -320,19 +429,31 @@ def _replace(
     )
     if few:
         named = dict(named)
-    was = _outlines(db, {path: known.before[path] for path in (*removed, *files) if path in known.before})
+    was = _outlines(
+        db, {path: known.before[path] for path in (*removed, *files) if path in known.before}
+    )
     write_files(db, removed, files, named)
-    targets = StoredModuleIndex(db) if few else ModuleIndex(dict(db.rows("SELECT path, module FROM files")))
+    targets = (
+        StoredModuleIndex(db)
+        if few
+        else ModuleIndex(dict(db.rows("SELECT path, module FROM files")))
+    )
     relink(db, removed, named, was, targets, len(files) == known.files)
 
 
-def _names_of_added(db: Database, known: PendingChanges, facts: Mapping[Key, Facts]) -> dict[str, str] | None:
-    """Path → module of the added files; None where others may have other names now: paths decide that, and imports."""
+def _names_of_added(
+    db: Database, known: PendingChanges, facts: Mapping[Key, Facts]
+) -> dict[str, str] | None:
+    """Path → module of the added files; None where others may have other names now: paths decide
+    that, and imports.
+    """
     if known.marks != known.known_marks or not known.part.stamps:
         return None
     stale = known.stale
     removed = {path: file[2] for path, file in known.before.items() if path not in known.wanted}
-    before = file_facts.load(db, {known.before[p][:2] for p in (*stale, *removed) if p in known.before}, symbols=False)
+    before = file_facts.load(
+        db, {known.before[p][:2] for p in (*stale, *removed) if p in known.before}, symbols=False
+    )
     old, new = (
         imported_names(before.values()),
         imported_names([facts.get(key) or unavailable_facts() for key in stale.values()]),
@@ -379,7 +500,9 @@ class StoredModuleIndex(ModuleIndex):
             return False
         if name not in self._above:
             sql = "SELECT 1 FROM files WHERE module >= ? AND module < ? LIMIT 1"
-            self._above[name] = bool(self._db.rows(sql, (f"{name}.", f"{name}/")))  # `/` comes right after `.`
+            self._above[name] = bool(
+                self._db.rows(sql, (f"{name}.", f"{name}/"))
+            )  # `/` comes right after `.`
         return self._above[name]
 
     def called(self, name: str) -> Sequence[tuple[str, str]]:
@@ -387,14 +510,18 @@ class StoredModuleIndex(ModuleIndex):
             return ()
         if name not in self._found:
             sql = "SELECT path, module FROM files WHERE module = ? OR (module >= ? AND module < ?)"
-            self._found[name] = self._db.rows(sql, (name, f"{name}@", f"{name}A"))  # `A` comes right after `@`
+            self._found[name] = self._db.rows(
+                sql, (name, f"{name}@", f"{name}A")
+            )  # `A` comes right after `@`
         return self._found[name]
 
 
 def still_valid(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
-    """True if names that were decided before stay, now that some files import `new` instead of `old`.
+    """True if names that were decided before stay, now that some files import `new` instead of
+    `old`.
 
-    A name that is no longer imported by these may still be by others: then it is worked out again, to be sure.
+    A name that is no longer imported by these may still be by others: then it is worked out again,
+    to be sure.
     """
     before, now = set(old), set(new)
     changed = [*((name, 0) for name in now - before), *((name, 1) for name in before - now)]
@@ -414,7 +541,9 @@ class _Decision(NamedTuple):
     """Name that somebody might import → whether somebody does."""
 
 
-def _decide_names(paths: Iterable[str], markers: Collection[str], imports: Collection[str]) -> _Decision:
+def _decide_names(
+    paths: Iterable[str], markers: Collection[str], imports: Collection[str]
+) -> _Decision:
     """The names of the modules of these files. `imports`: what all of them import."""
     asked = QueriedNames(imports)
     modules = module_names([*paths, *markers], asked)
@@ -427,13 +556,18 @@ def decide_stored_names(
     markers: Collection[str] = (),
     known: Mapping[Key, Facts] | None = None,
 ) -> dict[str, str]:
-    """Path → module of all files, from what all of them import; what decided it is stored. Inside one transaction.
+    """Path → module of all files, from what all of them import; what decided it is stored. Inside
+    one transaction.
 
     `markers`: paths of the files that mark projects. `known`: facts that need not be read again.
     """
     known = known or {}
-    loaded = file_facts.load(db, {key for key in wanted.values() if key not in known}, symbols=False)
-    imports = imported_names(facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key)))
+    loaded = file_facts.load(
+        db, {key for key in wanted.values() if key not in known}, symbols=False
+    )
+    imports = imported_names(
+        facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key))
+    )
     return _store_decision(db, _decide_names(wanted, markers, imports), markers)
 
 
@@ -464,13 +598,18 @@ class Unsure(Exception):
 
 
 def names_of_added(
-    db: Rows, added: Collection[str], removed: Mapping[str, str], changed: Collection[str], new: Collection[str]
-) -> dict[str, str] | None:  # fmt: skip
+    db: Rows,
+    added: Collection[str],
+    removed: Mapping[str, str],
+    changed: Collection[str],
+    new: Collection[str],
+) -> dict[str, str] | None:
     """Path → module of the added files; None where another file may have another name now.
 
-    `removed`: path → module; `changed`: the paths of all files whose content is not as the database has it; `new`: the
-    names that these import. The tables are as they were. Marks of projects are the same, and what is imported now or no
-    longer decides nothing that was decided before (`still_valid`). In one transaction.
+    `removed`: path → module; `changed`: the paths of all files whose content is not as the database
+    has it; `new`: the names that these import. The tables are as they were. Marks of projects are
+    the same, and what is imported now or no longer decides nothing that was decided before
+    (`still_valid`). In one transaction.
     """
     if len(added) + len(removed) > _ADDED_AT_MOST or any(
         path.rpartition("/")[2] in _DECIDING for path in (*added, *removed)
@@ -479,13 +618,17 @@ def names_of_added(
     modules, imported = StoredModuleIndex(db), _ImportedNames(db, {*changed, *removed}, new)
     packages, projects = _Packages(db), _Projects(db)
     # of several files with one name, another gets the plain name when this one is removed
-    if any(len(modules.called(plain_name(module))) != 1 or "@" in module for module in removed.values()):
+    if any(
+        len(modules.called(plain_name(module))) != 1 or "@" in module for module in removed.values()
+    ):
         return None
     found: dict[str, str] = {}
     try:
         for path in sorted(added):
             name = module_name(path, packages, projects, imported) if path.endswith(".py") else path
-            if path.endswith(".py") and ("@" in name or modules.called(name) or name in found.values()):
+            if path.endswith(".py") and (
+                "@" in name or modules.called(name) or name in found.values()
+            ):
                 return None
             found[path] = name
     except Unsure:
@@ -509,10 +652,14 @@ class _Projects(Container[str]):
 
     def __init__(self, db: Rows) -> None:
         self._db = db
-        self._marked = {path.rpartition("/")[0] for path in file_index.stored_markers(db, "path >= ?", ("",))}
+        self._marked = {
+            path.rpartition("/")[0] for path in file_index.stored_markers(db, "path >= ?", ("",))
+        }
 
     def __contains__(self, folder: object) -> bool:
-        return folder in self._marked or _is_there(self._db, f"{folder}/setup.py" if folder else "setup.py")
+        return folder in self._marked or _is_there(
+            self._db, f"{folder}/setup.py" if folder else "setup.py"
+        )
 
 
 def _is_there(db: Rows, path: str) -> bool:
@@ -520,7 +667,9 @@ def _is_there(db: Rows, path: str) -> bool:
 
 
 class _ImportedNames(Container[str]):
-    """The names that are imported: as decided the last time, else by the files that mention them."""
+    """The names that are imported: as decided the last time, else by the files that mention
+    them.
+    """
 
     def __init__(self, db: Rows, changed: Collection[str], new: Collection[str]) -> None:
         self._db, self._changed, self._new = db, changed, new
@@ -549,9 +698,15 @@ class _ImportedNames(Container[str]):
         """True if an unchanged file imports it. Unsure where too many mention it."""
         # whoever imports `a.b`, even as `from . import b`, mentions `b`
         words = WORD.findall(name.rpartition(".")[2])
-        paths = sorted(name_index.files_mentioning(self._db, {words[-1]}).keys() - self._changed) if words else []
+        paths = (
+            sorted(name_index.files_mentioning(self._db, {words[-1]}).keys() - self._changed)
+            if words
+            else []
+        )
         if not words or len(paths) > _MENTIONING:
             raise Unsure
         sql = f"SELECT blob, scanner FROM files WHERE path IN ({placeholders(paths)})"
-        facts = file_facts.load(self._db, {(blob, scanner) for blob, scanner in self._db.rows(sql, paths)}, False)
+        facts = file_facts.load(
+            self._db, {(blob, scanner) for blob, scanner in self._db.rows(sql, paths)}, False
+        )
         return name in imported_names(facts.values())

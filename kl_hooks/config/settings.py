@@ -1,8 +1,10 @@
-"""Settings: what this user and this repository want, merged so that a repository can tighten but not loosen.
+"""Settings: what this user and this repository want, merged so that a repository can tighten but
+not loosen.
 
-From lowest to highest precedence: the defaults; `.kl/config.yaml` of the repository; `kl/config.yaml` in the user's
-configuration folder; `git config kl.…` (of this clone or user: cloning does not copy it). The numbers of upkeep have a
-file of their own, `.kl/knowledge/lifecycle.yaml`: a wrong one is reported, and its default is used; a command that is
+From lowest to highest precedence: the defaults; `.kl/config.yaml` of the repository;
+`kl/config.yaml` in the user's configuration folder; `git config kl.…` (of this clone or user:
+cloning does not copy it). The numbers of upkeep have a file of their own,
+`.kl/knowledge/lifecycle.yaml`: a wrong one is reported, and its default is used; a command that is
 about to change something refuses instead.
 """
 
@@ -28,20 +30,40 @@ MOST_DAYS = 36_500
 SETTINGS_FILE: Final = ".kl/config.yaml"
 POLICY_FILE: Final = ".kl/policy.yaml"
 _SETTINGS_KEYS: Final = (
-    "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
-    "significance", "docs", "maintain", "verify", "documents", "redis", "drift_alert",
-    "context_cache", "context_weights", "embedder", "trusted_agents",
-)  # fmt: skip
+    "version",
+    "plugins",
+    "verified_requires",
+    "budget",
+    "reviewers",
+    "memory_top_k",
+    "memory_auto_extract",
+    "significance",
+    "docs",
+    "maintain",
+    "verify",
+    "documents",
+    "redis",
+    "drift_alert",
+    "context_cache",
+    "context_weights",
+    "embedder",
+    "trusted_agents",
+)
 _STRENGTHS: Final = ("independent", "classes")
-"""What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
+"""What makes a claim verified, strict first: two independent observations, or two classes of
+evidence.
+"""
 _MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
 _DRIFT_ALERT: Final = ("off", "on")
 """Whether hooks of agents warn where a long session repeats errors or prompts."""
 _USERS_ONLY: Final = {
-    "maintain": _MAINTAIN[0], "redis": "", "drift_alert": _DRIFT_ALERT[0], "embedder": "wordllama",
+    "maintain": _MAINTAIN[0],
+    "redis": "",
+    "drift_alert": _DRIFT_ALERT[0],
+    "embedder": "wordllama",
     "trusted_agents": [],
-}  # fmt: skip
+}
 """Setting that only a user's own configuration can set → its default."""
 _LONGEST_URL: Final = 500
 _WEIGHTS: Final = ("fixed", "learned")
@@ -49,13 +71,18 @@ _WEIGHTS: Final = ("fixed", "learned")
 _SETTINGS_FORMAT: Final = "settings-12"
 _LISTS: Final = ("plugins", "reviewers", "trusted_agents")
 _WORDS: Final = {
-    "version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN, "drift_alert": _DRIFT_ALERT,
+    "version": ("1",),
+    "verified_requires": _STRENGTHS,
+    "maintain": _MAINTAIN,
+    "drift_alert": _DRIFT_ALERT,
     "context_weights": _WEIGHTS,
-}  # fmt: skip
+}
 _NUMBERS: Final = {
-    "budget": (256, 1_000_000, 6000), "memory_top_k": (1, 100, 5), "significance": (0, 100, 40),
+    "budget": (256, 1_000_000, 6000),
+    "memory_top_k": (1, 100, 5),
+    "significance": (0, 100, 40),
     "context_cache": (0, 3600, 300),
-}  # fmt: skip
+}
 """Setting → least, most, default."""
 _LONGEST_GLOB: Final = 200
 VERIFY_MODES: Final = ("block", "advise")
@@ -63,9 +90,14 @@ VERIFY_MODES: Final = ("block", "advise")
 _REQUIRED: Final = ("proven", "inferred", "verified")
 _ORIGINS: Final = ("any", "ci")
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
-    "verified_requires": _STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
-}  # fmt: skip
-"""Setting → how loose a value of it is: a repository may only set what is no looser than the user's."""
+    "verified_requires": _STRENGTHS.index,
+    "budget": int,
+    "memory_top_k": int,
+    "memory_auto_extract": int,
+}
+"""Setting → how loose a value of it is: a repository may only set what is no looser than the
+user's.
+"""
 
 
 class PathPolicy(NamedTuple):
@@ -96,11 +128,15 @@ class VerifyPolicy(NamedTuple):
 STRATEGIES: Final = ("structure", "fixed", "sentence", "paragraph", "recursive", "semantic")
 """Ways to cut a document into chunks, the default first."""
 CHUNK_SIZES: Final = (100, 20_000, 1500)
-"""Least, most and default characters of a chunk. Most sections of projects' docs are shorter than the default."""
+"""Least, most and default characters of a chunk. Most sections of projects' docs are shorter than
+the default.
+"""
 
 
 class DocumentSettings(NamedTuple):
-    """The `documents:` part of the settings: which files of the repository are documents, and how they are cut."""
+    """The `documents:` part of the settings: which files of the repository are documents, and how
+    they are cut.
+    """
 
     include: tuple[str, ...] = ()
     """Globs; empty: the usual places."""
@@ -123,11 +159,15 @@ class Settings(NamedTuple):
     context_weights: str = _WEIGHTS[0]
     """`learned`: sources weigh by what commits touched of what they brought."""
     context_cache: int = 300
-    """Seconds for which an equal request for a context package on equal content gets the same one; 0: never."""
+    """Seconds for which an equal request for a context package on equal content gets the same one;
+    0: never.
+    """
     docs: str = ""
     """The folder of the repository's own pages, from the root; empty: `docs`, if it is there."""
     reviewers: tuple[str, ...] = ()
-    """Agents that may approve and reject memories, by the names that `KL_AGENT` gives them. People always may."""
+    """Agents that may approve and reject memories, by the names that `KL_AGENT` gives them. People
+    always may.
+    """
     trusted_agents: tuple[str, ...] = ()
     """Agents that may approve the skills that they propose themselves; only a user's own."""
     memory_top_k: int = 5
@@ -137,13 +177,18 @@ class Settings(NamedTuple):
     maintain: str = _MAINTAIN[0]
     """One of `_MAINTAIN`; only a user's own configuration can set it."""
     redis: str = ""
-    """URL of the server that has working memory; empty: it is on this machine. Only a user's own."""
+    """URL of the server that has working memory; empty: it is on this machine. Only a user's own.
+    """
     drift_alert: str = _DRIFT_ALERT[0]
     """One of `_DRIFT_ALERT`; only a user's own."""
     embedder: str = "wordllama"
-    """What turns texts into vectors, as `kl_hooks.index.embedders` reads it; only a user's configuration can set it."""
+    """What turns texts into vectors, as `kl_hooks.index.embedders` reads it; only a user's
+    configuration can set it.
+    """
     verify_exclude: tuple[str, ...] = ()
-    """Globs of files that are no tests although pytest's configuration names them (`verify: exclude:`)."""
+    """Globs of files that are no tests although pytest's configuration names them (`verify:
+    exclude:`).
+    """
     verify: VerifyPolicy = VerifyPolicy()
     """All of `verify:`."""
     documents: DocumentSettings = DocumentSettings()
@@ -151,14 +196,19 @@ class Settings(NamedTuple):
     """What was asked for and not done, with the reason."""
 
 
-def load_settings(root: Path, git: Mapping[str, str], environ: Mapping[str, str], cache_dir: Path | None) -> Settings:
+def load_settings(
+    root: Path, git: Mapping[str, str], environ: Mapping[str, str], cache_dir: Path | None
+) -> Settings:
     """The settings for the repository at `root`.
 
-    `git`: the `kl.` part of git's configuration, without that prefix. `cache_dir`: where compiled forms may rest.
-    Raises Problems with everything that is wrong in these files, UsageProblem for one that is no file.
+    `git`: the `kl.` part of git's configuration, without that prefix. `cache_dir`: where compiled
+    forms may rest. Raises Problems with everything that is wrong in these files, UsageProblem for
+    one that is no file.
     """
     problems: list[Problem] = []
-    cache_dir = cache_dir if (root / ".kl").is_dir() else None  # where kl is not used, it leaves nothing
+    cache_dir = (
+        cache_dir if (root / ".kl").is_dir() else None
+    )  # where kl is not used, it leaves nothing
     checkout = _file(root / SETTINGS_FILE, SETTINGS_FILE, cache_dir, problems, within=root)
     # without `within`: people link their own configuration into place, and nobody else writes it
     own = user_settings_file(environ)
@@ -189,17 +239,32 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
     if "plugins" in checkout:
         for name in checkout["plugins"][0]:
             if name not in chosen["plugins"]:
-                hint = f"To allow it in this clone: git config kl.plugins '{' '.join((*chosen['plugins'], name))}'"
-                refuse("plugins", f'plugin "{name}" is asked for by the repository only; not loaded.', hint)
+                hint = (
+                    "To allow it in this clone: git config kl.plugins"
+                    f" '{' '.join((*chosen['plugins'], name))}'"
+                )
+                refuse(
+                    "plugins",
+                    f'plugin "{name}" is asked for by the repository only; not loaded.',
+                    hint,
+                )
     mine = chosen["reviewers"] = tuple(chosen.get("reviewers", ()))
     if "reviewers" in checkout:
         named = checkout["reviewers"][0]
-        # a repository may only shorten the user's list: it must not name who approves what this user's agents read
+        # a repository may only shorten the user's list: it must not name who approves what this
+        # user's agents read
         chosen["reviewers"] = tuple(name for name in mine if name in named)
         for name in named:
             if name not in mine:
-                hint = f"To let it review in this clone: git config kl.reviewers '{' '.join((*mine, name))}'"
-                refuse("reviewers", f'reviewer "{name}" is named by the repository only; it may not approve.', hint)
+                hint = (
+                    "To let it review in this clone: git config kl.reviewers"
+                    f" '{' '.join((*mine, name))}'"
+                )
+                refuse(
+                    "reviewers",
+                    f'reviewer "{name}" is named by the repository only; it may not approve.',
+                    hint,
+                )
     for key, default in _USERS_ONLY.items():
         if key in checkout and checkout[key][0] != chosen.get(key, default):
             # a server that a repository names would be given what this user's agents keep
@@ -213,19 +278,34 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
         if key not in chosen or looser(checkout[key][0]) <= looser(chosen[key]):
             chosen[key] = checkout[key][0]
         else:
-            refuse(key, f"{checkout[key][0]} is looser than your own setting; ignored.", f"Yours: {chosen[key]}.")
+            refuse(
+                key,
+                f"{checkout[key][0]} is looser than your own setting; ignored.",
+                f"Yours: {chosen[key]}.",
+            )
     for key in ("significance", "docs", "context_cache", "context_weights"):
         if key in checkout:
             chosen.setdefault(key, checkout[key][0])
-    # what a content's tests are is part of the content: kl verify reads it from there, or from --trust-ref
+    # what a content's tests are is part of the content: kl verify reads it from there, or from
+    # --trust-ref
     if chosen.pop("verify", None) is not None:
         hint = f"Write it in the repository's {SETTINGS_FILE}."
-        warnings.append(Problem("your configuration", 0, 0, '"verify" is for a repository to set; ignored.', hint))
-    policy = chosen["verify"] = VerifyPolicy.of(checkout["verify"][0]) if "verify" in checkout else VerifyPolicy()
+        warnings.append(
+            Problem(
+                "your configuration", 0, 0, '"verify" is for a repository to set; ignored.', hint
+            )
+        )
+    policy = chosen["verify"] = (
+        VerifyPolicy.of(checkout["verify"][0]) if "verify" in checkout else VerifyPolicy()
+    )
     chosen["verify_exclude"] = policy.exclude
     if chosen.pop("documents", None) is not None:
         hint = f"Write it in the repository's {SETTINGS_FILE}."
-        warnings.append(Problem("your configuration", 0, 0, '"documents" is for a repository to set; ignored.', hint))
+        warnings.append(
+            Problem(
+                "your configuration", 0, 0, '"documents" is for a repository to set; ignored.', hint
+            )
+        )
     if "documents" in checkout:
         include, exclude, *how = checkout["documents"][0]
         chosen["documents"] = DocumentSettings(tuple(include), tuple(exclude), *how)
@@ -233,7 +313,10 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
 
 
 def verify_exclude(name: str, text: bytes | None) -> tuple[str, ...]:
-    """The globs of `verify: exclude:` in one version of the repository's settings. Raises Problems."""
+    """The globs of `verify: exclude:` in one version of the repository's settings.
+
+    Raises Problems.
+    """
     return verify_policy(name, text).exclude
 
 
@@ -244,14 +327,20 @@ def verify_policy(name: str, text: bytes | None) -> VerifyPolicy:
 
 
 def _file(
-    path: Path, name: str, cache_dir: Path | None, problems: list[Problem], within: Path | None = None
+    path: Path,
+    name: str,
+    cache_dir: Path | None,
+    problems: list[Problem],
+    within: Path | None = None,
 ) -> dict[str, Any]:
     """The settings that one file gives; adds to `problems` what is wrong with it."""
     text = read_small(path, within)
     if text is None:
         return {}
     try:
-        plain = load_compiled(cache_dir, text, _SETTINGS_FORMAT, lambda: _compile_settings(name, text))
+        plain = load_compiled(
+            cache_dir, text, _SETTINGS_FORMAT, lambda: _compile_settings(name, text)
+        )
         if not _is_settings(plain):
             plain = _compile_settings(name, text)
     except Problems as wrong:
@@ -261,9 +350,14 @@ def _file(
 
 
 def _is_settings(plain: Any) -> bool:
-    """True for what `_compile_settings` gives; a compiled form is data from a file and looked at before it is used."""
+    """True for what `_compile_settings` gives; a compiled form is data from a file and looked at
+    before it is used.
+    """
     return isinstance(plain, dict) and all(
-        key in _SETTINGS_KEYS and isinstance(entry, list) and len(entry) == 3 and _fits(key, entry[0])
+        key in _SETTINGS_KEYS
+        and isinstance(entry, list)
+        and len(entry) == 3
+        and _fits(key, entry[0])
         for key, entry in plain.items()
     )
 
@@ -291,7 +385,10 @@ def _compile_settings(name: str, text: bytes) -> dict[str, Any]:
     root, problems = load_yaml(name, text)
     reader = NodeReader(name, problems)
     found = reader.keys(root, _SETTINGS_KEYS) if root else {}
-    values = {key: [_read_value(reader, key, node), node.line, node.column] for key, (_, node) in found.items()}
+    values = {
+        key: [_read_value(reader, key, node), node.line, node.column]
+        for key, (_, node) in found.items()
+    }
     if problems:
         raise Problems(problems)
     values.pop("version", None)
@@ -338,7 +435,8 @@ def _documents(reader: NodeReader, node: Node) -> list[Any]:
 def _embedder(reader: NodeReader, node: Node) -> str:
     """The words of `embedder`, one space between them. A folder may have spaces in its name.
 
-    What they name is checked where a model is needed: a wrong one is no reason to refuse every other command.
+    What they name is checked where a model is needed: a wrong one is no reason to refuse every
+    other command.
     """
     text = reader.text(node, '"embedder"').strip()
     return " ".join(text.split(maxsplit=1) if text.startswith("path ") else text.split())
@@ -360,7 +458,9 @@ def _path_policies(reader: NodeReader, node: Node) -> list[list[str]]:
 
     if not isinstance(node, MapNode):
         reader.report(
-            node, '"paths" must map folders to what is required there.', "Such as payments/: {require: proven}."
+            node,
+            '"paths" must map folders to what is required there.',
+            "Such as payments/: {require: proven}.",
         )
         return []
     found = []
@@ -368,8 +468,16 @@ def _path_policies(reader: NodeReader, node: Node) -> list[list[str]]:
         if key.value.startswith("/") or ".." in key.value.split("/"):
             reader.report(key, "must be a folder of this repository.", "Such as payments/.")
         parts = reader.keys(value, ("require", "origin"), f' in "{key.value}"')
-        require = reader.choice(parts["require"][1], '"require"', _REQUIRED) if "require" in parts else _REQUIRED[0]
-        origin = reader.choice(parts["origin"][1], '"origin"', _ORIGINS) if "origin" in parts else _ORIGINS[0]
+        require = (
+            reader.choice(parts["require"][1], '"require"', _REQUIRED)
+            if "require" in parts
+            else _REQUIRED[0]
+        )
+        origin = (
+            reader.choice(parts["origin"][1], '"origin"', _ORIGINS)
+            if "origin" in parts
+            else _ORIGINS[0]
+        )
         found.append([key.value.rstrip("/"), require, origin])
     return found
 
@@ -378,8 +486,14 @@ def _globs(reader: NodeReader, node: Node, name: str = "exclude") -> list[str]:
     """The globs of `exclude`; paths from the repository's root."""
     found = []
     for text in reader.texts(node, f'"{name}"'):
-        if len(text.value) > _LONGEST_GLOB or text.value.startswith("/") or ".." in text.value.split("/"):
-            reader.report(text, "must be a glob of files in this repository.", "Such as docs/examples/*.py.")
+        if (
+            len(text.value) > _LONGEST_GLOB
+            or text.value.startswith("/")
+            or ".." in text.value.split("/")
+        ):
+            reader.report(
+                text, "must be a glob of files in this repository.", "Such as docs/examples/*.py."
+            )
         found.append(text.value)
     return found
 
@@ -387,18 +501,33 @@ def _globs(reader: NodeReader, node: Node, name: str = "exclude") -> list[str]:
 def _folder(reader: NodeReader, node: Node) -> str:
     """A folder of the repository, without `/` at its end."""
     text = reader.text(node, '"docs"').strip().replace("\\", "/").rstrip("/")
-    if text.startswith(("/", "~")) or ".." in text.split("/") or text.split("/")[0] in (".git", ".kl"):
-        reader.report(node, '"docs" must be a folder of this repository.', "Give its path from the root, such as docs.")
+    if (
+        text.startswith(("/", "~"))
+        or ".." in text.split("/")
+        or text.split("/")[0] in (".git", ".kl")
+    ):
+        reader.report(
+            node,
+            '"docs" must be a folder of this repository.',
+            "Give its path from the root, such as docs.",
+        )
         return ""
     return "/".join(part for part in text.split("/") if part not in ("", "."))
 
 
 def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
-    """The settings in git's configuration: `kl.plugins`, `kl.reviewers`, `kl.verified-requires`, `kl.budget`, …"""
+    """The settings in git's configuration: `kl.plugins`, `kl.reviewers`, `kl.verified-requires`,
+    `kl.budget`, …
+    """
     known = {
-        key.replace("_", "-"): key for key in (*_LISTS, *_LOOSER, *_USERS_ONLY, "context_cache", "context_weights")
+        key.replace("_", "-"): key
+        for key in (*_LISTS, *_LOOSER, *_USERS_ONLY, "context_cache", "context_weights")
     }
-    given = {key: git[name] for name, key in known.items() if name in git and (git[name] or key not in _LISTS)}
+    given = {
+        key: git[name]
+        for name, key in known.items()
+        if name in git and (git[name] or key not in _LISTS)
+    }
     if not given:  # `kl.agents` alone, as every hook of an agent finds it, needs no reader of YAML
         return {}
     from kl_hooks.config.yaml import ListNode, NodeReader, TextNode
@@ -417,9 +546,11 @@ _LIFECYCLE_FORMAT: Final = "lifecycle-1"
 
 
 def load_lifecycle(root: Path, cache_dir: Path | None = None) -> tuple[Lifecycle, list[Problem]]:
-    """The numbers for the repository at `root`, and what is wrong in its file. No file: the defaults.
+    """The numbers for the repository at `root`, and what is wrong in its file. No file: the
+    defaults.
 
-    `cache_dir`: where the compiled form may rest. UsageProblem for what is no file, or a link that leads out.
+    `cache_dir`: where the compiled form may rest. UsageProblem for what is no file, or a link that
+    leads out.
     """
     text = read_small(root / LIFECYCLE_FILE, within=root)
     if text is None:
@@ -448,13 +579,21 @@ def _compile_lifecycle(text: bytes) -> dict[str, Any]:
 
 
 def _is_lifecycle(plain: Any) -> bool:
-    """True for what `_compile_lifecycle` gives; a compiled form is data from a file and looked at before it is used."""
+    """True for what `_compile_lifecycle` gives; a compiled form is data from a file and looked at
+    before it is used.
+    """
     if not isinstance(plain, dict) or plain.keys() != {"numbers", "problems"}:
         return False
     numbers, problems = plain["numbers"], plain["problems"]
     return (
         isinstance(numbers, dict)
-        and all(key in _LIFECYCLE_KEYS and type(n) is int and 0 <= n <= MOST_DAYS for key, n in numbers.items())
+        and all(
+            key in _LIFECYCLE_KEYS and type(n) is int and 0 <= n <= MOST_DAYS
+            for key, n in numbers.items()
+        )
         and isinstance(problems, list)
-        and all(isinstance(row, list) and [*map(type, row)] == [str, int, int, str, str] for row in problems)
+        and all(
+            isinstance(row, list) and [*map(type, row)] == [str, int, int, str, str]
+            for row in problems
+        )
     )

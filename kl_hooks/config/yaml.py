@@ -1,7 +1,9 @@
-"""A strict reader of YAML: places for everything, all problems at once, and no bytes that bring it down.
+"""A strict reader of YAML: places for everything, all problems at once, and no bytes that bring it
+down.
 
-Nodes are built from the parser's events rather than from finished objects: so duplicate keys are seen, aliases never
-expand, limits hold before anything deep or large is built, nothing recurses, and no type is guessed.
+Nodes are built from the parser's events rather than from finished objects: so duplicate keys are
+seen, aliases never expand, limits hold before anything deep or large is built, nothing recurses,
+and no type is guessed.
 """
 
 from __future__ import annotations
@@ -50,7 +52,13 @@ Node = TextNode | ListNode | MapNode
 
 def _node_type(node: Node) -> str:
     """`text`, `a list` or `a map`, for messages."""
-    return "text" if isinstance(node, TextNode) else "a list" if isinstance(node, ListNode) else "a map"
+    return (
+        "text"
+        if isinstance(node, TextNode)
+        else "a list"
+        if isinstance(node, ListNode)
+        else "a map"
+    )
 
 
 _MAX_DEPTH: Final = 50
@@ -76,7 +84,9 @@ class _OpenNode:
 
 
 class _Builder:
-    """A builder of nodes from events without recursion; reports what is not allowed and goes on wherever it can."""
+    """A builder of nodes from events without recursion; reports what is not allowed and goes on
+    wherever it can.
+    """
 
     def __init__(self, path_name: str, problems: list[Problem]) -> None:
         self.root: Node | None = None
@@ -90,13 +100,16 @@ class _Builder:
 
     def take(self, event: Any) -> bool:
         """Take one event; False where parsing must stop."""
-        # by name: the classes are yaml's, which is imported where a file is parsed, not with this module
+        # by name: the classes are yaml's, which is imported where a file is parsed, not with this
+        # module
         name = type(event).__name__
         self.last = (event.start_mark.line + 1, event.start_mark.column + 1)
         if name == "DocumentStartEvent":
             self._documents += 1
             if self._documents > 1:
-                self._report("a second document starts here; a file holds one.", "Take the `---` out.")
+                self._report(
+                    "a second document starts here; a file holds one.", "Take the `---` out."
+                )
                 return False
         elif name in ("SequenceEndEvent", "MappingEndEvent"):
             self._put(self._open.pop().node())
@@ -109,10 +122,16 @@ class _Builder:
         if self._nodes > _MAX_NODES:
             self._report(f"more than {_MAX_NODES} values; this file is too large.")
             return False
-        marks = [("alias", "*", event.anchor)] if name == "AliasEvent" else [("anchor", "&", event.anchor)]
+        marks = (
+            [("alias", "*", event.anchor)]
+            if name == "AliasEvent"
+            else [("anchor", "&", event.anchor)]
+        )
         for mark, sign, word in [*marks, ("tag", "", getattr(event, "tag", None))]:
             if word is not None:
-                self._report(f"the {mark} `{sign}{word}` is not allowed here.", "Write the value out.")
+                self._report(
+                    f"the {mark} `{sign}{word}` is not allowed here.", "Write the value out."
+                )
         if name in ("AliasEvent", "ScalarEvent"):
             value = getattr(event, "value", "")
             if _SURROGATE.search(value):
@@ -157,16 +176,24 @@ class _Builder:
 _MAX_PROBLEMS: Final = 100
 
 # as a negated class `re` would spend 6 ms at every start on its range up to U+10FFFF (CPython 3.13)
-_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
+_UNPRINTABLE: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
+)
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _DASH: Final = "this `-` is not indented like the list it belongs to."
 _PARSER_MESSAGES: Final = {
-    "mapping values are not allowed here": "a `:` that does not fit here; look at the line above and the indentation.",
+    "mapping values are not allowed here": (
+        "a `:` that does not fit here; look at the line above and the indentation."
+    ),
     "could not find expected ':'": "a key without its `:`.",
     "expected <block end>, but found '-'": _DASH,
     "expected <block end>, but found '<block sequence start>'": _DASH,
-    "expected <block end>, but found '<block mapping start>'": "this line is indented deeper than others.",
-    "expected <block end>, but found '<scalar>'": "this text does not belong here; are quotes or a `:` missing?",
+    "expected <block end>, but found '<block mapping start>'": (
+        "this line is indented deeper than others."
+    ),
+    "expected <block end>, but found '<scalar>'": (
+        "this text does not belong here; are quotes or a `:` missing?"
+    ),
     "while scanning a quoted scalar": "a quote that is never closed.",
 }
 
@@ -174,8 +201,8 @@ _PARSER_MESSAGES: Final = {
 def load_yaml(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
     """The document in `text` and everything wrong with it, in the order of the file.
 
-    `path_name` is what the problems call the file. No document (an empty file, only comments, or a file
-    that can't be read at all) is None. Raises nothing, whatever the bytes.
+    `path_name` is what the problems call the file. No document (an empty file, only comments, or a
+    file that can't be read at all) is None. Raises nothing, whatever the bytes.
     """
     problems: list[Problem] = []
     decoded = _decode(path_name, text, problems)
@@ -193,29 +220,45 @@ def load_yaml(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
         builder.root = None
         problems.append(_from_parser(path_name, error))
     except (yaml.YAMLError, ValueError, OverflowError, IndexError, RecursionError) as error:
-        # Beyond its own errors the parser raises these for escapes and numbers out of range (found by mutation).
+        # Beyond its own errors the parser raises these for escapes and numbers out of range (found
+        # by mutation).
         builder.root = None
-        problems.append(Problem(path_name, *builder.last, f"can't be read as YAML after this place: {error}."))
+        problems.append(
+            Problem(path_name, *builder.last, f"can't be read as YAML after this place: {error}.")
+        )
     return builder.root, sorted(set(problems))[:_MAX_PROBLEMS]
 
 
 def _decode(path_name: str, text: bytes, problems: list[Problem]) -> str | None:
     """The text, or None with the reason added to `problems`."""
     if len(text) > MAX_BYTES:
-        problems.append(Problem(path_name, 0, 0, f"{len(text)} bytes are too many; at most {MAX_BYTES} are read."))
+        problems.append(
+            Problem(
+                path_name, 0, 0, f"{len(text)} bytes are too many; at most {MAX_BYTES} are read."
+            )
+        )
         return None
     try:
         # utf-8-sig: editors on Windows write a byte order mark
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line, column = _place(text[: error.start].decode("utf-8-sig", "replace"))
-        problems.append(Problem(path_name, line, column, "this byte is not UTF-8.", "Save the file as UTF-8."))
+        problems.append(
+            Problem(path_name, line, column, "this byte is not UTF-8.", "Save the file as UTF-8.")
+        )
         return None
     # before the parser, which reports such a character by its offset, without line and column
     bad = _UNPRINTABLE.search(decoded)
     if bad:
         line, column = _place(decoded[: bad.start()])
-        problems.append(Problem(path_name, line, column, f"the character U+{ord(bad[0]):04X} is not allowed in YAML."))
+        problems.append(
+            Problem(
+                path_name,
+                line,
+                column,
+                f"the character U+{ord(bad[0]):04X} is not allowed in YAML.",
+            )
+        )
         return None
     return decoded
 
@@ -245,7 +288,9 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def snake_case(key: str) -> str:
-    """`MayDependOn` → `may_depend_on`; anything that does not begin with a capital stays as it is."""
+    """`MayDependOn` → `may_depend_on`; anything that does not begin with a capital stays as it
+    is.
+    """
     return _HUMP.sub("_", key).lower() if key[:1].isupper() else key
 
 
@@ -259,8 +304,12 @@ class NodeReader:
         """Add a problem at the node's place."""
         self.problems.append(Problem(self.path, node.line, node.column, message, hint))
 
-    def keys(self, node: Node, known: Sequence[str], where: str = "") -> dict[str, tuple[TextNode, Node]]:
-        """Key and value by `snake_case` name (`PascalCase` is read too). `where` is like ` in layer "api"`."""
+    def keys(
+        self, node: Node, known: Sequence[str], where: str = ""
+    ) -> dict[str, tuple[TextNode, Node]]:
+        """Key and value by `snake_case` name (`PascalCase` is read too). `where` is like ` in layer
+        "api"`.
+        """
         if not isinstance(node, MapNode):
             self.report(node, f"expected keys and values{where}, found {_node_type(node)}.")
             return {}
@@ -281,7 +330,11 @@ class NodeReader:
         """A text that is not empty; empty where it was wrong (and reported)."""
         if isinstance(node, TextNode) and node.value.strip():
             return node.value
-        self.report(node, f"{what} must be text, not {'empty' if isinstance(node, TextNode) else _node_type(node)}.")
+        self.report(
+            node,
+            f"{what} must be text, not"
+            f" {'empty' if isinstance(node, TextNode) else _node_type(node)}.",
+        )
         return ""
 
     def items(self, node: Node, what: str) -> tuple[Node, ...]:
@@ -295,7 +348,11 @@ class NodeReader:
 
     def texts(self, node: Node, what: str) -> list[TextNode]:
         """The texts in a list, with their places."""
-        return [n for n in self.items(node, what) if self.text(n, f"each of {what}") and isinstance(n, TextNode)]
+        return [
+            n
+            for n in self.items(node, what)
+            if self.text(n, f"each of {what}") and isinstance(n, TextNode)
+        ]
 
     def boolean(self, node: Node, what: str, default: bool) -> bool:
         """`true` or `false` (also yes, no, on, off, any case)."""
@@ -310,7 +367,9 @@ class NodeReader:
         word = node.value if isinstance(node, TextNode) else ""
         if word in choices:
             return word
-        self.report(node, f"{what} must be one of: {', '.join(choices)}.", suggest_spelling(word, choices))
+        self.report(
+            node, f"{what} must be one of: {', '.join(choices)}.", suggest_spelling(word, choices)
+        )
         return choices[0]
 
     def number(self, node: Node, what: str, least: int, most: int, default: int) -> int:

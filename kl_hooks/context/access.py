@@ -1,7 +1,8 @@
-"""Access: what answers that are no packages may show to whoever asks: searches, tools that read, what hooks inject.
+"""Access: what answers that are no packages may show to whoever asks: searches, tools that read,
+what hooks inject.
 
-Rules and audit are those of packages (`kl_hooks.context.policy`), which is imported only where there is a policy: an
-agent's hooks run this module after every command.
+Rules and audit are those of packages (`kl_hooks.context.policy`), which is imported only where
+there is a policy: an agent's hooks run this module after every command.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _LONGEST_ID: Final = 500
 
 
 def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
-    """Return the policy of the working tree for an actor, as `load_policy`; None where there is no such file."""
+    """Return the policy of the working tree for an actor, as `load_policy`; None where there is no
+    such file.
+    """
     try:
         # lstat: a link to nothing, or a file that can't be looked at, must not switch the rules off
         os.lstat(ws.root / POLICY_FILE)
@@ -45,8 +48,8 @@ def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
 def access(ws: Workspace, purpose: str, actor: str = "") -> Iterator[Access]:
     """Yield what may be shown in one answer; then append the decision on it to the audit.
 
-    `actor`: `human` or `agent:NAME`; empty: whoever runs this. Raises Problems for a wrong policy, as `load_policy`:
-    without the rules nothing may be shown.
+    `actor`: `human` or `agent:NAME`; empty: whoever runs this. Raises Problems for a wrong policy,
+    as `load_policy`: without the rules nothing may be shown.
     """
     made = Access(ws, find_policy(ws, actor))
     try:
@@ -67,37 +70,54 @@ class Access:
         return self._decide_record(record)[0] == "allow"
 
     def shows_node(self, identifier: str, kind: str, path: str) -> bool:
-        """Return whether a page, a claim or another item that is no record is neither denied nor redacted."""
+        """Return whether a page, a claim or another item that is no record is neither denied nor
+        redacted.
+        """
         # a rule may name a page of docs by either kind
         kinds = (kind, "document") if kind == "page" else (kind,)
-        return self._policy is None or self._decide(*(_candidate(identifier, one, path) for one in kinds))[0] == "allow"
+        return (
+            self._policy is None
+            or self._decide(*(_candidate(identifier, one, path) for one in kinds))[0] == "allow"
+        )
 
     def shows_claim(self, claim: Claim) -> bool:
         """Return whether a claim is neither denied nor redacted, by what it is about."""
         return self.shows_node(f"claim:{claim.id}", "claim", _path_of(claim.about))
 
     def records(self, found: Sequence[Record]) -> list[Record]:
-        """Return the records without the denied ones; of a redacted one its ID, status and file are left."""
+        """Return the records without the denied ones; of a redacted one its ID, status and file are
+        left.
+        """
         from kl_hooks.model.record import Record
 
         made = []
         for one in found:
             effect, rule = self._decide_record(one)
             if effect == "redact":
-                made.append(Record(one.kind, one.id, {"title": f"(redacted by policy: {rule})", "status": one.status},
-                                   path=one.path))  # fmt: skip
+                made.append(
+                    Record(
+                        one.kind,
+                        one.id,
+                        {"title": f"(redacted by policy: {rule})", "status": one.status},
+                        path=one.path,
+                    )
+                )
             elif effect == "allow":
                 made.append(one)
         return made
 
     def record(self, one: Record) -> Record:
-        """Return a record that somebody asked for by its ID, as `records`. UsageProblem where it is denied."""
+        """Return a record that somebody asked for by its ID, as `records`. UsageProblem where it is
+        denied.
+        """
         return next(iter(self.records([one])), None) or _refuse(one.id)
 
     def answer(self, plain: Any, *, wrote: bool = False) -> Any:
-        """Return a plain value without what is denied; of what is redacted, its ID, kind and place are left.
+        """Return a plain value without what is denied; of what is redacted, its ID, kind and place
+        are left.
 
-        UsageProblem where what was asked for is denied; with `wrote`, of what was just written, its ID is returned.
+        UsageProblem where what was asked for is denied; with `wrote`, of what was just written, its
+        ID is returned.
         """
         if self._policy is None:
             return plain
@@ -124,7 +144,9 @@ class Access:
         append_event(self._ws.state, audit_event(decision, about))
 
     def _decide(self, *variants: Candidate) -> tuple[str, str]:
-        """Return the effect on an item, of which the variants are different facts, and the rule; note it."""
+        """Return the effect on an item, of which the variants are different facts, and the rule;
+        note it.
+        """
         assert self._policy is not None
         found = self._policy.decide(variants)
         self._effects[variants[0].id, ""] = found
@@ -138,25 +160,39 @@ class Access:
         return self._decide(record_candidate(self._ws, record))
 
     def _decide_ids(self, plain: Any) -> dict[str, tuple[str, str]]:
-        """Return the effect of each record, file and symbol that an answer names by its whole ID."""
+        """Return the effect of each record, file and symbol that an answer names by its whole
+        ID.
+        """
         from kl_hooks.code.query.lookup import symbols_by_id
         from kl_hooks.model.symbol import RECORD_ID
         from kl_hooks.records.query import get_records
 
         names = sorted(set(_texts(plain)))
         # `adr:ADR-0007` is the node of a decision in the graph
-        records = {one: one.partition(":")[2] or one for one in names if RECORD_ID.fullmatch(one.rpartition(":")[2])}
+        records = {
+            one: one.partition(":")[2] or one
+            for one in names
+            if RECORD_ID.fullmatch(one.rpartition(":")[2])
+        }
         known = {one.id: one for one in get_records(self._ws, sorted(set(records.values())))}
-        found = {one: self._decide_record(known[name]) for one, name in records.items() if name in known}
+        found = {
+            one: self._decide_record(known[name]) for one, name in records.items() if name in known
+        }
         with self._ws.store.reading("graph") as db:
-            symbols = symbols_by_id(db, [one for one in names if ":" in one]) if db is not None else {}
+            symbols = (
+                symbols_by_id(db, [one for one in names if ":" in one]) if db is not None else {}
+            )
         for one in names:
             if one in symbols:
                 # what denies a file denies what it defines, as in a package
-                found[one] = self._decide(*(_candidate(one, kind, symbols[one].path) for kind in ("symbol", "file")))
+                found[one] = self._decide(
+                    *(_candidate(one, kind, symbols[one].path) for kind in ("symbol", "file"))
+                )
             elif one.startswith("file:"):
                 path = _path_of(one)
-                found[one] = self._decide(_candidate(one, "file", path), _candidate(one, "page", path))
+                found[one] = self._decide(
+                    _candidate(one, "file", path), _candidate(one, "page", path)
+                )
         return found
 
     def _filtered(self, plain: Any, found: Mapping[str, tuple[str, str]]) -> Any:
@@ -186,12 +222,18 @@ class Access:
             made["total"] -= denied
         return made
 
-    def _decide_entry(self, entry: Mapping[str, Any], found: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    def _decide_entry(
+        self, entry: Mapping[str, Any], found: Mapping[str, tuple[str, str]]
+    ) -> tuple[str, str]:
         """Return the effect on an object of an answer, by its ID and its place."""
         name, path = (str(entry.get(key) or "") for key in ("id", "path"))
         effects = [found[name]] if name in found else []
         if entry.get("schema") == "kl.claim/2":
-            effects += [self._decide(_candidate(f"claim:{name}", "claim", _path_of(str(entry.get("about")))))]
+            effects += [
+                self._decide(
+                    _candidate(f"claim:{name}", "claim", _path_of(str(entry.get("about"))))
+                )
+            ]
         elif path and name not in found:
             kind = str(entry.get("kind") or "")
             kind = kind if kind in ("page", "violation") else "symbol"
@@ -224,4 +266,6 @@ def _texts(plain: Any) -> Iterator[str]:
 
 
 def _refuse(identifier: str) -> Any:
-    raise UsageProblem(f"{POLICY_FILE} denies it to you.", place=identifier, hint="Ask a person, who can open it.")
+    raise UsageProblem(
+        f"{POLICY_FILE} denies it to you.", place=identifier, hint="Ask a person, who can open it."
+    )

@@ -1,6 +1,7 @@
 """Build: a workspace, a request and a budget in; a context package out.
 
-Every text of the task is searched by itself, in rounds; `page.assemble` makes the package of what was found.
+Every text of the task is searched by itself, in rounds; `page.assemble` makes the package of what
+was found.
 """
 
 from __future__ import annotations
@@ -48,28 +49,38 @@ _NEW_WORDS: Final = 8
 
 
 def build(
-    ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "", learned: Mapping[str, int] = _NONE
-) -> Package:  # fmt: skip
+    ws: Workspace,
+    request: Request,
+    given: Collection[str] = (),
+    actor: str = "",
+    learned: Mapping[str, int] = _NONE,
+) -> Package:
     """Return the package for a task: ranked, cited, and never larger than its budget when rendered.
 
-    The same request and knowledge give the same package, its ID included. Retrievers that fail are named in
-    `coverage`. `given`: IDs of what the reader has already; they are not considered. `actor`: whom the policy is
-    evaluated for (empty: whoever runs this). `learned`: retriever → percent of its weight. Raises UsageProblem for a
-    task without text, a wrong budget, a wrong policy, or a pin, range, revision or role that names nothing,
-    EnvironmentProblem where kl has not been set up.
+    The same request and knowledge give the same package, its ID included. Retrievers that fail are
+    named in `coverage`. `given`: IDs of what the reader has already; they are not considered.
+    `actor`: whom the policy is evaluated for (empty: whoever runs this). `learned`: retriever →
+    percent of its weight. Raises UsageProblem for a task without text, a wrong budget, a wrong
+    policy, or a pin, range, revision or role that names nothing, EnvironmentProblem where kl has
+    not been set up.
     """
     from kl_hooks.workspace import require_setup, workspace_at
 
     _check(request)
     require_setup(ws)
-    policy = find_policy(ws, actor)  # today's, also for an older revision: what it denies now is denied there too
+    policy = find_policy(
+        ws, actor
+    )  # today's, also for an older revision: what it denies now is denied there too
     if not request.at:
         with ws.store.reusing():
             return _build(ws, request, given, policy, learned)
     from kl_hooks.arch.content import require_repository
     from kl_hooks.git.repository import resolve_commit
 
-    with workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past, past.store.reusing():
+    with (
+        workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past,
+        past.store.reusing(),
+    ):
         return _build(past, request, given, policy, learned)
 
 
@@ -79,15 +90,24 @@ def _check(request: Request) -> None:
         read_budget(request.budget)
     if request.profile != QUOTA and any(getattr(request, name) for name in WORK):
         name = next(name for name in WORK if getattr(request, name))
-        raise UsageProblem(f"has no effect with the profile {request.profile}.", place=f"--{name}",
-                           hint=f"Use --profile {QUOTA}, or omit --profile.")  # fmt: skip
+        raise UsageProblem(
+            f"has no effect with the profile {request.profile}.",
+            place=f"--{name}",
+            hint=f"Use --profile {QUOTA}, or omit --profile.",
+        )
     if not request.changed and not "".join((request.task, *request.queries)).strip():
-        raise UsageProblem("the task is empty.", place="kl context", hint='Describe the work: kl context "…"')
+        raise UsageProblem(
+            "the task is empty.", place="kl context", hint='Describe the work: kl context "…"'
+        )
 
 
 def _build(
-    ws: Workspace, request: Request, given: Collection[str], policy: Policy | None, learned: Mapping[str, int]
-) -> Package:  # fmt: skip
+    ws: Workspace,
+    request: Request,
+    given: Collection[str],
+    policy: Policy | None,
+    learned: Mapping[str, int],
+) -> Package:
     from kl_hooks.git.repository import head
     from kl_hooks.store.redaction import redact
 
@@ -108,10 +128,14 @@ def _build(
         extra = actor_items(ws, quota.traits)
     found, searches = _search(ws, request, texts, changes, learned)
     queries = [
-        Query(name, sum(len(rows) for one, rows in found.lists.items() if one.partition(", ")[0] == name), how,
-              found.times.get(name, 0))
+        Query(
+            name,
+            sum(len(rows) for one, rows in found.lists.items() if one.partition(", ")[0] == name),
+            how,
+            found.times.get(name, 0),
+        )
         for name, how in found.coverage.items()
-    ]  # fmt: skip
+    ]
     if extra:
         found = replace(found, lists={**found.lists, "actor": tuple(extra)})
     from kl_hooks.context.related import add_related
@@ -120,13 +144,19 @@ def _build(
     found = add_related(ws, request, task, found, redact, policy, changes)
     commit, _, tree = head(ws.repo) if ws.repo else (None, None, "")
     if not request.budget:
-        request = replace(request, budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget))
+        request = replace(
+            request, budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget)
+        )
     made = assemble(task, found, request, tree, given, policy, quota)
     return replace(made, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
 
 
-def _add_utility(ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]]) -> dict[str, tuple[Candidate, ...]]:
-    """Return the lists with how often each record helped. A store that can't be read changes nothing."""
+def _add_utility(
+    ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]]
+) -> dict[str, tuple[Candidate, ...]]:
+    """Return the lists with how often each record helped. A store that can't be read changes
+    nothing.
+    """
     ids = sorted({one.id for rows in lists.values() for one in rows if one.kind in ws.kinds})
     from kl_hooks.records.events import events_by_record
 
@@ -137,39 +167,56 @@ def _add_utility(ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]]) -> d
     results = {one: [event.body.get("result") for event in events] for one, events in found.items()}
     helped = {one: some.count("positive") - some.count("negative") for one, some in results.items()}
     return {
-        name: tuple(_with_utility(one, helped.get(one.id, 0)) for one in rows) for name, rows in lists.items()
-    }  # fmt: skip
+        name: tuple(_with_utility(one, helped.get(one.id, 0)) for one in rows)
+        for name, rows in lists.items()
+    }
 
 
 def _with_utility(one: Candidate, helped: int) -> Candidate:
     if helped <= 0:
         return one
-    return replace(one, helped=helped, reasons=(*one.reasons, f"helped in {counted(helped, 'task')}"))
+    return replace(
+        one, helped=helped, reasons=(*one.reasons, f"helped in {counted(helped, 'task')}")
+    )
 
 
 def _task(texts: Sequence[str], changes: Changes | None = None) -> Task:
     """Return the task of these texts: its signals are those of all."""
     signals = [read_signals(one) for one in texts]
-    parts = {one.name: tuple(dict.fromkeys(x for some in signals for x in getattr(some, one.name)))
-             for one in fields(Signals)}  # fmt: skip
+    parts = {
+        one.name: tuple(dict.fromkeys(x for some in signals for x in getattr(some, one.name)))
+        for one in fields(Signals)
+    }
     names, paths = (changes.names, changes.paths) if changes else ((), ())
-    return Task("\n".join(texts), Signals(**parts), tuple(one.rpartition(":")[2] for one in names), paths)
+    return Task(
+        "\n".join(texts), Signals(**parts), tuple(one.rpartition(":")[2] for one in names), paths
+    )
 
 
 def _search(
-    ws: Workspace, request: Request, texts: Sequence[str], changes: Changes | None, learned: Mapping[str, int]
-) -> tuple[Gathered, list[Search]]:  # fmt: skip
+    ws: Workspace,
+    request: Request,
+    texts: Sequence[str],
+    changes: Changes | None,
+    learned: Mapping[str, int],
+) -> tuple[Gathered, list[Search]]:
     """Return what is found for these texts, each searched by itself, and what each search added.
 
-    A further round asks for the words of the task that nothing found has, with words of the best items of before.
+    A further round asks for the words of the task that nothing found has, with words of the best
+    items of before.
     """
     from kl_hooks.context.ranking import ROWS, find_code
     from kl_hooks.store.redaction import redact
 
     retrievers, failed = all_retrievers(ws.plugins)
-    # no hook: code is ranked in this package, and a hook's own module would be one more that every package runs
-    retrievers = sorted([*retrievers, Retriever("code", 100, find_code, ROWS)], key=lambda one: one.name)
-    retrievers = [one._replace(weight=one.weight * learned.get(one.name, 100) // 100) for one in retrievers]
+    # no hook: code is ranked in this package, and a hook's own module would be one more that every
+    # package runs
+    retrievers = sorted(
+        [*retrievers, Retriever("code", 100, find_code, ROWS)], key=lambda one: one.name
+    )
+    retrievers = [
+        one._replace(weight=one.weight * learned.get(one.name, 100) // 100) for one in retrievers
+    ]
     asked = [("query 1", 100, one) for one in texts[:1]]
     asked += [(f"query {number}", 100, one) for number, one in enumerate(texts[1:], 2)]
     answers: list[tuple[str, int, Gathered]] = []
@@ -198,10 +245,12 @@ def _search(
 
 
 def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
-    """Return the answers to several searches as one. `found`: (name of the search, percent that it counts, answer).
+    """Return the answers to several searches as one. `found`: (name of the search, percent that it
+    counts, answer).
 
-    Lists are fused with each other as those of several retrievers are; every candidate states which search found it.
-    Rankings of code become one: the sum of their scores, each divided by the best of its ranking.
+    Lists are fused with each other as those of several retrievers are; every candidate states which
+    search found it. Rankings of code become one: the sum of their scores, each divided by the best
+    of its ranking.
     """
     if len(found) == 1:
         return found[0][2]
@@ -216,7 +265,9 @@ def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
                 rankings.setdefault(name, []).append((search, percent, rows))
                 continue
             own = f"{name}, {search}" if number else name
-            lists[own] = tuple(replace(row, reasons=(*row.reasons, f"found by {search}")) for row in rows)
+            lists[own] = tuple(
+                replace(row, reasons=(*row.reasons, f"found by {search}")) for row in rows
+            )
             weights[own] = one.weights.get(name, 100) * percent // 100
         for name, spent in one.times.items():
             times[name] = times.get(name, 0) + spent
@@ -229,7 +280,9 @@ def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
 
 
 def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[Candidate, ...]:
-    """Return rankings of code as one: files, then symbols, each by the sum of score / maximum (ADR-0028)."""
+    """Return rankings of code as one: files, then symbols, each by the sum of score / maximum
+    (ADR-0028).
+    """
     scores: dict[tuple[str, str], dict[str, int]] = {}
     first: dict[tuple[str, str], Candidate] = {}
     searches: dict[tuple[str, str], list[str]] = {}
@@ -238,20 +291,25 @@ def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[C
             some = [row for row in rows if (row.kind == "file") is is_file]
             best = least = max((row.score for row in some), default=0) or 1
             for row in some:
-                # tests come after source whatever their score is (`ranking.merge`), so the place bounds it
+                # tests come after source whatever their score is (`ranking.merge`), so the place
+                # bounds it
                 least = min(least, row.score)
                 key = (row.id, row.path)
-                if key not in first or (first[key].beyond and not row.beyond):  # near to one of them is near
+                if key not in first or (
+                    first[key].beyond and not row.beyond
+                ):  # near to one of them is near
                     first[key] = row
                 scores.setdefault(key, {})[search] = least * percent * 10_000 // best
                 searches.setdefault(key, []).append(search)
     made = [
         replace(
-            first[key], score=sum(parts.values()), parts=tuple(parts.items()),
+            first[key],
+            score=sum(parts.values()),
+            parts=tuple(parts.items()),
             reasons=(*first[key].reasons, f"found by {', '.join(searches[key])}"),
         )
         for key, parts in scores.items()
-    ]  # fmt: skip
+    ]
     return tuple(sorted(made, key=lambda row: (row.kind != "file", -row.score, row.id, row.path)))
 
 
@@ -262,26 +320,40 @@ def _severity(how: str) -> tuple[bool, bool]:
 def _weighed(found: Gathered, learned: Mapping[str, int]) -> Gathered:
     """Return what was gathered; candidates state where recall changed the weight of their list."""
     lists = {
-        name: tuple(replace(one, reasons=(*one.reasons, f"{name} weighs {learned[name]} % by recall")) for one in rows)
-        for name, rows in found.lists.items() if learned.get(name, 100) != 100
-    }  # fmt: skip
+        name: tuple(
+            replace(one, reasons=(*one.reasons, f"{name} weighs {learned[name]} % by recall"))
+            for one in rows
+        )
+        for name, rows in found.lists.items()
+        if learned.get(name, 100) != 100
+    }
     return replace(found, lists={**found.lists, **lists}) if lists else found
 
 
 def next_words(texts: Sequence[str], found: Gathered, asked: Sequence[str]) -> str:
     """Return what the next round asks for; empty where nothing new is left to ask.
 
-    The words of the task that no item holds, and those that the names and titles of the best items have in common.
+    The words of the task that no item holds, and those that the names and titles of the best items
+    have in common.
     """
     known = {stem(word) for text in asked for word in split_all(text).lower().split()}
     records = [one.candidate for one in fuse(found.lists, found.weights)[:_BEST]]
     best = [*(one.candidate for one in code_of(found.lists).symbols[:_BEST]), *records]
     texts_found = [f"{one.id} {one.title} {one.summary} {one.text}".lower() for one in best]
-    missing = [w for text in texts for w in read_signals(text).keywords if not any(stem(w) in t for t in texts_found)]
+    missing = [
+        w
+        for text in texts
+        for w in read_signals(text).keywords
+        if not any(stem(w) in t for t in texts_found)
+    ]
     counts: Counter[str] = Counter()
     for one in best:
         name = split_id(one.id)[1].rpartition(".")[2] if one.kind in CODE else one.title
-        words = [word for word in read_signals(split_all(name)).keywords if word.isalpha() and stem(word) not in known]
+        words = [
+            word
+            for word in read_signals(split_all(name)).keywords
+            if word.isalpha() and stem(word) not in known
+        ]
         counts.update(dict.fromkeys(words, 1))
     # most_common() is stable: of equally frequent words those of the best items come first
     common = [word for word, _ in counts.most_common(_NEW_WORDS)]

@@ -1,7 +1,7 @@
 """Critical context: what applies to every task, whatever its words: rules, gates, known failures.
 
-A package (`context.build`) holds what matches a task. This has a number of items in each section, and sections for the
-task if one is named.
+A package (`context.build`) holds what matches a task. This has a number of items in each section,
+and sections for the task if one is named.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.liveness import live_records, stale_reasons
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, list_records, search_records
-from kl_hooks.records.retrieval import demote_uncommitted, record_candidate, record_text, search_live
+from kl_hooks.records.retrieval import (
+    demote_uncommitted,
+    record_candidate,
+    record_text,
+    search_live,
+)
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -49,7 +54,9 @@ class Section:
     topics: tuple[str, ...] = ()
     """For guides: only these; empty: any."""
     whole: bool = False
-    """True where the whole text is shown, not a line; such a section is there only where it was asked for."""
+    """True where the whole text is shown, not a line; such a section is there only where it was
+    asked for.
+    """
 
 
 SECTIONS: Final = (
@@ -57,7 +64,10 @@ SECTIONS: Final = (
     Section("failure_patterns", "Known Failures (AVOID THESE)", ("failure",)),
     Section("quality_gates", f"Quality Gates ({DO_NOT_ADJUST})", ("gate",)),
     Section(
-        "system_context", "System Context", ("guide", "fact"), topics=("product", "workflow", "stack", "structure")
+        "system_context",
+        "System Context",
+        ("guide", "fact"),
+        topics=("product", "workflow", "stack", "structure"),
     ),
     Section("feature_overview", "Feature Overview", ("feature",), whole=True),
     Section("role_context", "Roles", ("role",), whole=True),
@@ -65,9 +75,19 @@ SECTIONS: Final = (
     Section("similar_task_outcomes", "How Similar Tasks Ended", ("outcome",), for_task=True),
     Section("relevant_adrs", "Decisions on This Task", ("decision",), for_task=True),
     Section(
-        "applicable_patterns", "Patterns for This Task", ("guide",), for_task=True, topics=("pattern", "convention")
+        "applicable_patterns",
+        "Patterns for This Task",
+        ("guide",),
+        for_task=True,
+        topics=("pattern", "convention"),
     ),
-    Section("relevant_rules", "Rules for This Task", ("guide",), for_task=True, topics=("rule", "testing", "command")),
+    Section(
+        "relevant_rules",
+        "Rules for This Task",
+        ("guide",),
+        for_task=True,
+        topics=("rule", "testing", "command"),
+    ),
 )
 """The lists, in the order in which they are shown."""
 
@@ -96,17 +116,22 @@ class FilledSection:
     """Items that fit but are too many."""
 
 
-def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequence[str] = ()) -> list[FilledSection]:
-    """Return every section with at most `most` items, and how many more there are. `omit` names sections.
+def critical(
+    ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequence[str] = ()
+) -> list[FilledSection]:
+    """Return every section with at most `most` items, and how many more there are. `omit` names
+    sections.
 
-    The build of a feature adds architecture, the roles and the overviews of features; a named feature its overview.
-    What the policy denies is neither shown nor counted.
+    The build of a feature adds architecture, the roles and the overviews of features; a named
+    feature its overview. What the policy denies is neither shown nor counted.
     """
     found, policy = [], find_policy(ws)
     for section in SECTIONS:
         if section.name in omit or (section.whole and not _is_wanted(section, asked)):
             continue
-        live = live_records(ws, [one for one in _records(ws, section, asked) if _fits(ws, section, one, asked)])
+        live = live_records(
+            ws, [one for one in _records(ws, section, asked) if _fits(ws, section, one, asked)]
+        )
         outdated = stale_reasons(ws, live)
         live = [one for one in live if one.id not in outdated]
         hidden: dict[str, str] = {}
@@ -114,7 +139,10 @@ def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequ
             decided = {one.id: policy.decide((record_candidate(ws, one),)) for one in live}
             live = [one for one in live if decided[one.id][0] != "deny"]
             hidden = {name: rule for name, (effect, rule) in decided.items() if effect == "redact"}
-        some = [replace(_candidate(ws, section, one), redacted_by=hidden.get(one.id, "")) for one in live[:most]]
+        some = [
+            replace(_candidate(ws, section, one), redacted_by=hidden.get(one.id, ""))
+            for one in live[:most]
+        ]
         if hidden:
             from kl_hooks.context.policy import conceal
 
@@ -125,7 +153,9 @@ def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequ
 
 
 def render_critical(found: Sequence[FilledSection], most: int = MOST) -> list[str]:
-    """Return Markdown: a heading for each section that holds something, at most `most` items, and how many more."""
+    """Return Markdown: a heading for each section that holds something, at most `most` items, and
+    how many more.
+    """
     lines: list[str] = []
     for part in found:
         if part.items:
@@ -134,7 +164,9 @@ def render_critical(found: Sequence[FilledSection], most: int = MOST) -> list[st
             tier = [one.tier.word] if one.tier is not None else []
             redacted = ["redacted"] if one.redacted_by else []
             words = " · ".join([*tier, *(one.marks or (one.authority,)), *redacted])
-            lines.append(f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else ""))
+            lines.append(
+                f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else "")
+            )
             if not redacted:
                 lines.append(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
         if more := part.omitted + len(part.items[most:]):
@@ -144,20 +176,27 @@ def render_critical(found: Sequence[FilledSection], most: int = MOST) -> list[st
     return lines
 
 
-def find_in_force(ws: Workspace, kind: str, words: Sequence[str] | None = None, limit: int = MOST) -> list[Record]:
-    """Return the records of a kind that hold today and that the policy neither denies nor redacts, the newest first.
+def find_in_force(
+    ws: Workspace, kind: str, words: Sequence[str] | None = None, limit: int = MOST
+) -> list[Record]:
+    """Return the records of a kind that hold today and that the policy neither denies nor redacts,
+    the newest first.
 
     `words`: only those that match any of them, best first.
     """
     wanted, policy = RecordFilter((kind,)), find_policy(ws)
     if words is None:
-        found = sorted(list_records(ws, wanted), key=lambda one: (_decided(one), one.id), reverse=True)
+        found = sorted(
+            list_records(ws, wanted), key=lambda one: (_decided(one), one.id), reverse=True
+        )
     else:
         found = list(search_live(ws, words, wanted, NO_LIMIT).records)
     live = live_records(ws, found)
     outdated = stale_reasons(ws, live)
     shown = (one for one in live if one.id not in outdated)
-    return [one for one in shown if policy is None or policy.shows(record_candidate(ws, one))][:limit]
+    return [one for one in shown if policy is None or policy.shows(record_candidate(ws, one))][
+        :limit
+    ]
 
 
 def _decided(record: Record) -> str:
@@ -165,7 +204,9 @@ def _decided(record: Record) -> str:
 
 
 def _is_wanted(section: Section, asked: CriticalRequest) -> bool:
-    return asked.builds or (section.name == "feature_overview" and bool(asked.feature or feature_ids(asked.task)))
+    return asked.builds or (
+        section.name == "feature_overview" and bool(asked.feature or feature_ids(asked.task))
+    )
 
 
 def _fits(ws: Workspace, section: Section, record: Record, asked: CriticalRequest) -> bool:
@@ -180,11 +221,17 @@ def _fits(ws: Workspace, section: Section, record: Record, asked: CriticalReques
 
 
 def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequence[Record]:
-    """The records of a section, the most important first; by their IDs only where nothing else differs."""
+    """The records of a section, the most important first; by their IDs only where nothing else
+    differs.
+    """
     kinds = tuple(kind for kind in section.kinds if kind in ws.kinds)
     if not kinds or (section.for_task and not asked.task.strip()):
         return []
-    alike = search_records(ws, asked.task.split(), RecordFilter(kinds), 50) if asked.task.strip() else []
+    alike = (
+        search_records(ws, asked.task.split(), RecordFilter(kinds), 50)
+        if asked.task.strip()
+        else []
+    )
     if section.for_task:
         return alike
     ranks = {one.id: rank for rank, one in enumerate(alike)}
@@ -192,26 +239,40 @@ def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequenc
     if kinds == ("failure",):
         return _failures(ws, found, ranks)
     if kinds == ("gate",):
-        return sorted(found, key=lambda one: (one.text("task_type").casefold(), Gate(one).complexity, one.id))
+        return sorted(
+            found, key=lambda one: (one.text("task_type").casefold(), Gate(one).complexity, one.id)
+        )
     newest = sorted(found, key=lambda one: (_decided(one), one.id), reverse=True)
     # sorted() is stable: within one kind and rank the newest stay first
-    return sorted(newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks))))
+    return sorted(
+        newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks)))
+    )
 
 
 def _failures(ws: Workspace, found: Sequence[Record], ranks: Mapping[str, int]) -> list[Record]:
-    """By severity, then by the month in which they happened last, then by likeness to the task, then by the moment.
+    """By severity, then by the month in which they happened last, then by likeness to the task,
+    then by the moment.
 
     What an agent reported is shown only where it fits the task.
     """
     # an occurrence without a day counts as the oldest
-    last = {one.id: micros(occurrences(ws, one).last or one.text("date") or "1970-01-01") for one in found}
+    last = {
+        one.id: micros(occurrences(ws, one).last or one.text("date") or "1970-01-01")
+        for one in found
+    }
     # observations of agents are shown only where they match the task (ADR-0018)
     fitting = [one for one in found if one.authority == "human" or one.id in ranks]
 
     def order(one: Record) -> tuple[int, int, int, int, str]:
         severity = one.text("severity") or "medium"
         age = (ws.clock.now() - last[one.id]) // _PERIOD
-        return SEVERITIES.index(severity), age, ranks.get(one.id, len(ranks)), -last[one.id], one.title
+        return (
+            SEVERITIES.index(severity),
+            age,
+            ranks.get(one.id, len(ranks)),
+            -last[one.id],
+            one.title,
+        )
 
     return sorted(fitting, key=order)
 
@@ -226,7 +287,11 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
         line = Gate(record).line()
         return replace(plain, text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
     if section.whole:
-        text = role_page(record).strip() if record.kind == "role" else record_text(ws.kinds[record.kind], record)
+        text = (
+            role_page(record).strip()
+            if record.kind == "role"
+            else record_text(ws.kinds[record.kind], record)
+        )
         return replace(plain, text=text)
     return plain
 

@@ -1,11 +1,13 @@
 """Deliver: build a package, or take it from the cache, and record that it was shown.
 
-Packages are cached by ID for half an hour, and by request for five minutes, while nothing changes. An equal request is
-answered with the package made before only where everything that a package is made from is equal: the content of the
-working tree, HEAD, records, evidence, claims, the graph, settings, policy, reader, and the day. What ends with time
-(records, claims, the age of evidence) is counted at the time of the request: it is never shown longer.
+Packages are cached by ID for half an hour, and by request for five minutes, while nothing changes.
+An equal request is answered with the package made before only where everything that a package is
+made from is equal: the content of the working tree, HEAD, records, evidence, claims, the graph,
+settings, policy, reader, and the day. What ends with time (records, claims, the age of evidence) is
+counted at the time of the request: it is never shown longer.
 
-As JSON (`kl.package/3`) what differs between two runs that found the same is in the envelope, outside the ID.
+As JSON (`kl.package/3`) what differs between two runs that found the same is in the envelope,
+outside the ID.
 """
 
 from __future__ import annotations
@@ -58,12 +60,17 @@ _EVIDENCE: Final = (
     "SELECT COUNT(*) FROM claim_archive",
     "SELECT COUNT(*), MAX(change) FROM record",
     "SELECT id, collection, checksum FROM document_text ORDER BY id",
-    "SELECT name, strategy, chunk_size, chunk_overlap, status, made_at FROM document_collection ORDER BY name",
+    (
+        "SELECT name, strategy, chunk_size, chunk_overlap, status, made_at FROM document_collection"
+        " ORDER BY name"
+    ),
     "SELECT COUNT(*) FROM record WHERE expires < ?",
     # each package adds such events, and none of them decides what is in another one
     "SELECT MAX(seq) FROM record_event WHERE name <> 'injected'",
 )
-"""What of the store a package depends on. `?`: the time, or for receipts that from which on a tier decays."""
+"""What of the store a package depends on. `?`: the time, or for receipts that from which on a tier
+decays.
+"""
 
 
 class PackageCache:
@@ -94,25 +101,45 @@ class PackageCache:
             read = json.loads(value)
             shown, text = read["document"], read["text"]
             over = micros(shown["created_at"]) + shown["ttl_seconds"] * 1_000_000
-            # the cache's digest shows that an entry is whole, not that it is a package of this version
-            known = shown["schema"] == self.SCHEMA and shown["package_id"] == package_id and isinstance(text, str)
+            # the cache's digest shows that an entry is whole, not that it is a package of this
+            # version
+            known = (
+                shown["schema"] == self.SCHEMA
+                and shown["package_id"] == package_id
+                and isinstance(text, str)
+            )
             known = known and read.get("policy", "") == self._policy
         except (ValueError, KeyError, TypeError):
             return None
         return self.Entry(shown, text) if known and self._ws.clock.now() < over else None
 
     def put(self, document: Mapping[str, Any], text: str) -> None:
-        """Store a package under its ID. It may hold what the caller may see, but no secret that its task quotes."""
+        """Store a package under its ID. It may hold what the caller may see, but no secret that its
+        task quotes.
+        """
         from kl_hooks.store.redaction import redact
 
-        entry = {"document": {**document, "task": redact(document["task"])}, "text": text, "policy": self._policy}
-        self._ws.cache.set(_name(document["package_id"]), json.dumps(entry).encode(), ttl=self.TTL_SECONDS)
+        entry = {
+            "document": {**document, "task": redact(document["task"])},
+            "text": text,
+            "policy": self._policy,
+        }
+        self._ws.cache.set(
+            _name(document["package_id"]), json.dumps(entry).encode(), ttl=self.TTL_SECONDS
+        )
 
     def key(self, request: Request, given: Collection[str]) -> str:
-        """Return a key of the request and of all that its package is made from; empty where that can't be known."""
+        """Return a key of the request and of all that its package is made from; empty where that
+        can't be known.
+        """
         ws = self._ws
         plugins = (name.startswith("kl_hooks.") for name, _ in ws.plugins.list_name_plugin())
-        if not ws.settings.context_cache or ws.settings.redis or ws.repo is None or not all(plugins):
+        if (
+            not ws.settings.context_cache
+            or ws.settings.redis
+            or ws.repo is None
+            or not all(plugins)
+        ):
             return ""  # what a plugin finds may depend on anything
         try:
             state = [f"commit {request.at}"] if request.at else list(_state(ws))
@@ -120,28 +147,49 @@ class PackageCache:
             return ""
         asked = repr(asdict(replace(request, trace_id="")))
         reader = [self._policy, agent(ws.environ) or "", repr(ws.settings), __version__]
-        return digest("package-request/1", [asked, sorted(given), *reader, state]) if all(state) else ""
+        return (
+            digest("package-request/1", [asked, sorted(given), *reader, state])
+            if all(state)
+            else ""
+        )
 
     def answer(self, key: str) -> Entry | None:
-        """Return the package that was made for an equal request in the last minutes; None where anything changed."""
-        value = self._ws.cache.get(f"answer/{key}") if key and self._ws.state.cache.is_dir() else None
+        """Return the package that was made for an equal request in the last minutes; None where
+        anything changed.
+        """
+        value = (
+            self._ws.cache.get(f"answer/{key}") if key and self._ws.state.cache.is_dir() else None
+        )
         try:
             read = json.loads(value or b"null")
             age = self._ws.clock.now() - read["at"]
-            if not 0 <= age < self._ws.settings.context_cache * 1_000_000 or read["graph"] != _graph(self._ws):
+            if not 0 <= age < self._ws.settings.context_cache * 1_000_000 or read[
+                "graph"
+            ] != _graph(self._ws):
                 return None
             found = self.get(read["package"])
-            return found._replace(events=read["events"], injected=read["injected"]) if found else None
+            return (
+                found._replace(events=read["events"], injected=read["injected"]) if found else None
+            )
         except (ValueError, KeyError, TypeError):
             return None
 
-    def remember(self, key: str, document: Mapping[str, Any], events: Sequence[Any], injected: Sequence[str]) -> None:
+    def remember(
+        self, key: str, document: Mapping[str, Any], events: Sequence[Any], injected: Sequence[str]
+    ) -> None:
         """Let the next equal request have this package."""
         from kl_hooks.store.redaction import redact_value
 
-        entry = {"at": self._ws.clock.now(), "package": document["package_id"], "graph": _graph(self._ws),
-                 "events": [redact_value(dict(one)) for one in events], "injected": list(injected)}  # fmt: skip
-        self._ws.cache.set(f"answer/{key}", json.dumps(entry).encode(), ttl=self._ws.settings.context_cache)
+        entry = {
+            "at": self._ws.clock.now(),
+            "package": document["package_id"],
+            "graph": _graph(self._ws),
+            "events": [redact_value(dict(one)) for one in events],
+            "injected": list(injected),
+        }
+        self._ws.cache.set(
+            f"answer/{key}", json.dumps(entry).encode(), ttl=self._ws.settings.context_cache
+        )
 
 
 def _name(package_id: str) -> str:
@@ -149,7 +197,9 @@ def _name(package_id: str) -> str:
 
 
 def _state(ws: Workspace) -> Iterator[str]:
-    """Yield what a package of the content as it is now is made from; an empty text where something is unknown."""
+    """Yield what a package of the content as it is now is made from; an empty text where something
+    is unknown.
+    """
     taken, read = sync_evidence(ws), sync(ws)
     here, now = worktree_state(ws.repo), ws.clock.now()
     known = not (taken.trouble or taken.blind or taken.waiting or read.trouble)
@@ -161,12 +211,16 @@ def _state(ws: Workspace) -> Iterator[str]:
             since = now - decay * _DAY if "ended" in sql else now
             yield repr(db.rows(sql, (iso(since),) if "?" in sql else ()) if db else "")
     with ws.store.reading("graph") as db:
-        yield repr(db.row("SELECT COUNT(*) FROM authored WHERE expires < ?", (iso(now),)) if db else "none")
+        yield repr(
+            db.row("SELECT COUNT(*) FROM authored WHERE expires < ?", (iso(now),)) if db else "none"
+        )
     # also what git ignores: pages and records that are nobody's business but this clone's
     stamps = {**authored_files(ws.root, ws.kinds, now * 1000), **docs_pages(ws)}
     yield repr(sorted((path, stamp or _content(ws.root / path)) for path, stamp in stamps.items()))
     folders = (ws.root / ".kl", ws.root / ".kl" / "kinds")
-    own = sorted(path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file())
+    own = sorted(
+        path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()
+    )
     yield repr([(path.name, _content(path)) for path in own])
 
 
@@ -175,12 +229,16 @@ def _content(path: Path) -> str:
 
 
 def _graph(ws: Workspace) -> list[list[int]]:
-    """Return what changes with each write of the graph: it has the violations of the last check, and precise links."""
+    """Return what changes with each write of the graph: it has the violations of the last check,
+    and precise links.
+    """
     found = []
     for path in (ws.state.graph, ws.state.graph.with_name(ws.state.graph.name + "-wal")):
         try:
             state = os.stat(path)  # noqa: PTH116 (no link of ours)
-            with path.open("rb") as file:  # its change counter: two writes may have one time (sqlite.org/fileformat2)
+            with path.open(
+                "rb"
+            ) as file:  # its change counter: two writes may have one time (sqlite.org/fileformat2)
                 counter = int.from_bytes(file.read(28)[24:], "big")
             found.append([state.st_ino, state.st_size, state.st_mtime_ns, counter])
         except OSError:
@@ -208,31 +266,45 @@ class Delivered:
 
 
 def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) -> Request:
-    """Return the request of these options: fields of a request, where None means that one was not given.
+    """Return the request of these options: fields of a request, where None means that one was not
+    given.
 
-    Without a profile, options that describe the work choose `quota`, which alone reads them. UsageProblem for a value
-    that an option does not take.
+    Without a profile, options that describe the work choose `quota`, which alone reads them.
+    UsageProblem for a value that an option does not take.
     """
     given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in options.items() if value
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in options.items()
+        if value
     }
     for name, value in (*given.items(), ("style", style)):
         allowed = TAKES.get(name)
         if allowed is not None and value not in allowed:
-            known = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else ", ".join(allowed)
-            raise UsageProblem(f"there is no {str(value)[:40]!r}.", place=name, hint=f"One of: {known}.")
+            known = (
+                f"{allowed[0]} to {allowed[-1]}"
+                if isinstance(allowed, range)
+                else ", ".join(allowed)
+            )
+            raise UsageProblem(
+                f"there is no {str(value)[:40]!r}.", place=name, hint=f"One of: {known}."
+            )
     chosen = QUOTA if any(name in given for name in WORK) else "blended"
     return replace(Request(task, "", style, trace, profile=chosen), **given)
 
 
-def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "", turn: int = 0) -> Delivered:
-    """Build, cache and record the package of a request, without what was `given` before. Raises as `build`.
+def deliver(
+    ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "", turn: int = 0
+) -> Delivered:
+    """Build, cache and record the package of a request, without what was `given` before. Raises as
+    `build`.
 
-    An equal request on equal content gets the package that was made before. `actor`: whom the policy is evaluated for;
-    empty: whoever runs this. `turn`: of the session of an agent, from 1.
+    An equal request on equal content gets the package that was made before. `actor`: whom the
+    policy is evaluated for; empty: whoever runs this. `turn`: of the session of an agent, from 1.
     """
     began, now = time.perf_counter(), ws.clock.now()
-    if request.at and ws.repo:  # logged as what it means now: a branch moves, and this package is built again from it
+    if (
+        request.at and ws.repo
+    ):  # logged as what it means now: a branch moves, and this package is built again from it
         request = replace(request, at=resolve_commit(ws.repo, request.at))
     wanted = {*given, *(name for one in request.have for name in items_of(ws, one))}
     try:
@@ -244,8 +316,14 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
             package = None if known else build(ws, request, wanted, actor, _learned_weights(ws))
     except KlError as problem:
         if ws.state.directory.is_dir():
-            trace = {"trace_id": request.trace_id, "created_at": iso(now), "task": one_line(request.task)}
-            package_log.append_event(ws.state, {"event": "context_failed", **trace, "error": str(problem)})
+            trace = {
+                "trace_id": request.trace_id,
+                "created_at": iso(now),
+                "task": one_line(request.task),
+            }
+            package_log.append_event(
+                ws.state, {"event": "context_failed", **trace, "error": str(problem)}
+            )
         if request.trace_id:
             problem.add_note(f"trace {request.trace_id}")
         raise
@@ -263,10 +341,18 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
 
 def _record(
     ws: Workspace, request: Request, package: Package, began: float, turn: int
-) -> tuple[Delivered, list[dict[str, Any]], list[str]]:  # fmt: skip
-    """Record that a package was shown; return it, what was logged of it but its items, and the records in it."""
+) -> tuple[Delivered, list[dict[str, Any]], list[str]]:
+    """Record that a package was shown; return it, what was logged of it but its items, and the
+    records in it.
+    """
     now = ws.clock.now()
-    about = envelope(request.task, request.budget or write_budget(package.budget), request.style, request.trace_id, now)
+    about = envelope(
+        request.task,
+        request.budget or write_budget(package.budget),
+        request.style,
+        request.trace_id,
+        now,
+    )
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
     events = _events(ws, request, package, made, {"assembly_ms": took, "turn": turn})
@@ -281,11 +367,17 @@ def _record(
     remark = failed[0] if failed else ""
     if not remark and not request.at:
         remark = _record_injections(ws, package.id, records) or _update_recall(ws)
-    return replace(made, remark=remark), [one for one in events if one["event"] != package_log.ITEMS], records
+    return (
+        replace(made, remark=remark),
+        [one for one in events if one["event"] != package_log.ITEMS],
+        records,
+    )
 
 
 def _learned_weights(ws: Workspace) -> dict[str, int]:
-    """Return source → percent, where the settings let the recall that commits show change weights (ADR-0038)."""
+    """Return source → percent, where the settings let the recall that commits show change weights
+    (ADR-0038).
+    """
     if ws.settings.context_weights != "learned":
         return {}
     from kl_hooks.context.recall import comparisons, recall_statistics, suggested_weights
@@ -296,28 +388,53 @@ def _learned_weights(ws: Workspace) -> dict[str, int]:
         return {}
 
 
-def _deliver_again(ws: Workspace, request: Request, known: PackageCache.Entry, began: float, turn: int) -> Delivered:
-    """Record once more the package of an equal request: when, for whom, and that no source was asked."""
+def _deliver_again(
+    ws: Workspace, request: Request, known: PackageCache.Entry, began: float, turn: int
+) -> Delivered:
+    """Record once more the package of an equal request: when, for whom, and that no source was
+    asked.
+    """
     shown, now = known.document, ws.clock.now()
     budget = request.budget or write_budget(Budget(**shown["budget"]))
     about = envelope(request.task, budget, request.style, request.trace_id, now)
     text = "\n".join(one for one in (request.task, *request.queries) if one.strip())
     when = {"trace_id": about.trace_id, "created_at": iso(now)}
-    shown = {**shown, **when, "request_id": about.request_id, "task": safe_text(text) or shown["task"]}
+    shown = {
+        **shown,
+        **when,
+        "request_id": about.request_id,
+        "task": safe_text(text) or shown["task"],
+    }
     whose = {"agent": agent(ws.environ) or "", "session": session(ws.environ) or ""}
     took = round((time.perf_counter() - began) * 1000)
-    made = {"request_id": about.request_id, "assembly_ms": took, "turn": turn, "cached": True, **whose}
+    made = {
+        "request_id": about.request_id,
+        "assembly_ms": took,
+        "turn": turn,
+        "cached": True,
+        **whose,
+    }
     changes: dict[str, dict[str, Any]] = {
-        "knowledge_lookup": {"sources": []}, "context_assembly": made, "policy_decision": {"purpose": about.request_id},
-    }  # fmt: skip
+        "knowledge_lookup": {"sources": []},
+        "context_assembly": made,
+        "policy_decision": {"purpose": about.request_id},
+    }
     events = [{**one, **when, **changes.get(one["event"], {})} for one in known.events]
     failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
-    remark = failed[0] if failed else "" if request.at else _record_injections(ws, shown["package_id"], known.injected)
+    remark = (
+        failed[0]
+        if failed
+        else ""
+        if request.at
+        else _record_injections(ws, shown["package_id"], known.injected)
+    )
     return Delivered(shown, known.text, remark)
 
 
 def _record_injections(ws: Workspace, package_id: str, records: Sequence[str]) -> str:
-    """Record an Event for each record in the package; return why that failed, or nothing. The package is not lost."""
+    """Record an Event for each record in the package; return why that failed, or nothing. The
+    package is not lost.
+    """
     from kl_hooks.records.events import Event, append_events
 
     try:
@@ -341,18 +458,29 @@ def _update_recall(ws: Workspace) -> str:
 def _events(
     ws: Workspace, request: Request, package: Package, made: Delivered, about: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """Return what was asked of whom (A64, B14), whether something was found, the items, and the assembly (A63)."""
+    """Return what was asked of whom (A64, B14), whether something was found, the items, and the
+    assembly (A63).
+    """
     shown, signals = made.document, read_signals(package.task)
     known = {key: shown[key] for key in ("package_id", "trace_id", "created_at")}
-    counts = {"retrieved": len(shown["items"]) + len(shown["omitted"]), "included": len(shown["items"])}
+    counts = {
+        "retrieved": len(shown["items"]) + len(shown["omitted"]),
+        "included": len(shown["items"]),
+    }
     lookup = {
-        "event": "knowledge_lookup", **known, "weight": request.weight, "symbols": _cut(signals.symbols),
-        "keywords": _cut(signals.keywords), "failure_patterns": _cut(signals.failures),
+        "event": "knowledge_lookup",
+        **known,
+        "weight": request.weight,
+        "symbols": _cut(signals.symbols),
+        "keywords": _cut(signals.keywords),
+        "failure_patterns": _cut(signals.failures),
         "query_count": len({*signals.symbols, *signals.keywords, *signals.failures}),
         "sources": [asdict(one) for one in package.queries],
-    }  # fmt: skip
+    }
     found = (
-        {"event": "knowledge_hit", **known, **counts} if counts["included"] else {"event": "knowledge_miss", **known}
+        {"event": "knowledge_hit", **known, **counts}
+        if counts["included"]
+        else {"event": "knowledge_miss", **known}
     )
     return [
         lookup,
@@ -363,7 +491,9 @@ def _events(
 
 
 def _cut(words: Sequence[str]) -> list[str]:
-    """Return the words as an event can hold them: a task may be one word of a million characters."""
+    """Return the words as an event can hold them: a task may be one word of a million
+    characters.
+    """
     return [one_line(word, _LONGEST_WORD) for word in words]
 
 
@@ -398,7 +528,10 @@ def _assembly(
     omitted = sum(one["id"].startswith(f"{memory}-") for one in shown["omitted"])
     return {
         "event": "context_assembly",
-        **{key: shown[key] for key in ("package_id", "request_id", "trace_id", "created_at", "coverage")},
+        **{
+            key: shown[key]
+            for key in ("package_id", "request_id", "trace_id", "created_at", "coverage")
+        },
         "task": request.task if whole else one_line(request.task, RECORDED_TASK),
         "task_cut": not whole,
         "budget": request.budget,
@@ -424,9 +557,11 @@ def _assembly(
 
 
 def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
-    """Return the package of an ID (or of its beginning): from the cache, or built again from its logged request.
+    """Return the package of an ID (or of its beginning): from the cache, or built again from its
+    logged request.
 
-    What was made for another actor, or by another policy, is built again too: it may show more than is allowed now.
+    What was made for another actor, or by another policy, is built again too: it may show more than
+    is allowed now.
 
     Raises UsageProblem where no such package is known.
     """
@@ -439,44 +574,66 @@ def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
     if cached := cache.get(full_id) if full_id != package_id else None:
         return Delivered(cached.document, cached.text)
     if record.get("task_cut"):
-        raise UsageProblem("its task was too long to be recorded whole.", place=full_id, hint="Ask again: kl context …")
+        raise UsageProblem(
+            "its task was too long to be recorded whole.",
+            place=full_id,
+            hint="Ask again: kl context …",
+        )
     request = _request(record)
     again = deliver(ws, request, actor=actor)
     now_id = again.document["package_id"]
     whose = f" for {policy.actor}" if policy else ""
-    changed = "the policy, its reader or the knowledge base has changed" if policy else "the knowledge base has changed"
+    changed = (
+        "the policy, its reader or the knowledge base has changed"
+        if policy
+        else "the knowledge base has changed"
+    )
     same = "the same" if now_id == full_id else f"now {now_id}: {changed} since"
     remark = f"{full_id} is no longer cached{whose}; built again from its request, {same}."
     return Delivered(again.document, again.text, remark)
 
 
 def _request(record: Mapping[str, Any]) -> Request:
-    """Return the request that an event of the package log holds; an earlier version wrote no options."""
+    """Return the request that an event of the package log holds; an earlier version wrote no
+    options.
+    """
     plain = Request(record["task"], record["budget"], record["style"], record.get("trace_id", ""))
     found = record.get("options")
     options: Mapping[str, Any] = found if isinstance(found, dict) else {}
-    changes: dict[str, Any] = {name: options[name] for name in Request.__dataclass_fields__ if name in options}
+    changes: dict[str, Any] = {
+        name: options[name] for name in Request.__dataclass_fields__ if name in options
+    }
     for name in ("pins", "scope", "queries", "have", "filters"):
         changes[name] = tuple(changes.get(name, ()))
     return replace(plain, **changes)
 
 
 def items_of(ws: Workspace, package_id: str) -> list[str]:
-    """Return the IDs of what was in a package, as it is logged. UsageProblem where no such package is known."""
+    """Return the IDs of what was in a package, as it is logged. UsageProblem where no such package
+    is known.
+    """
     full_id = _logged_request(ws, package_id)["package_id"]
-    logged = (one for one in package_log.events_newest_first(ws.state) if one.get("event") == package_log.ITEMS)
+    logged = (
+        one
+        for one in package_log.events_newest_first(ws.state)
+        if one.get("event") == package_log.ITEMS
+    )
     return [row[1] for one in logged if one.get("package_id") == full_id for row in one["items"]]
 
 
 def _logged_request(ws: Workspace, package_id: str) -> dict[str, Any]:
     wanted = ("package_id", "task", "budget", "style")
     for event in package_log.events_newest_first(ws.state):
-        if event.get("event") != "context_assembly" or not all(isinstance(event.get(k), str) for k in wanted):
+        if event.get("event") != "context_assembly" or not all(
+            isinstance(event.get(k), str) for k in wanted
+        ):
             continue
         if event["package_id"].startswith(package_id):
             return event
     raise UsageProblem(
-        "no package of this id was made here.", place=package_id, hint='A task is asked for like this: kl context "…"'
+        "no package of this id was made here.",
+        place=package_id,
+        hint='A task is asked for like this: kl context "…"',
     )
 
 
@@ -496,7 +653,9 @@ def envelope(task: str, budget: str, style: str, trace_id: str, now: int) -> Env
 
 
 def document(package: Package, about: Envelope) -> dict[str, Any]:
-    """Return `kl.package/3`. Every text is made safe; `budget.used` is the size of the rendered package."""
+    """Return `kl.package/3`. Every text is made safe; `budget.used` is the size of the rendered
+    package.
+    """
     return {
         "schema": PackageCache.SCHEMA,
         "package_id": package.id,
@@ -507,11 +666,16 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
         "ttl_seconds": PackageCache.TTL_SECONDS,
         "budget": asdict(package.budget),
         "items": [_item_to_dict(item) for item in package.items],
-        "omitted": [{"id": safe_text(one.id), "reason": safe_text(one.reason)} for one in package.omissions],
+        "omitted": [
+            {"id": safe_text(one.id), "reason": safe_text(one.reason)} for one in package.omissions
+        ],
         "coverage": dict(package.coverage),
         "policy_decision_id": package.decision.id if package.decision else None,
         "characters": dict(package.characters),
-        "searches": [{"name": one.name, "text": safe_text(one.text), "found": one.found} for one in package.searches],
+        "searches": [
+            {"name": one.name, "text": safe_text(one.text), "found": one.found}
+            for one in package.searches
+        ],
         "quota": dict(package.quota) or None,
     }
 
@@ -539,13 +703,22 @@ def _item_to_dict(item: Item) -> dict[str, Any]:
 
 
 def explain_items(shown: Mapping[str, Any]) -> list[str]:
-    """Return a line for every item of a package, best first, with the parts of its score, and its reasons below.
+    """Return a line for every item of a package, best first, with the parts of its score, and its
+    reasons below.
 
-    Before them the searches, where there were several, and how the budget was divided, where it was.
+    Before them the searches, where there were several, and how the budget was divided, where it
+    was.
     """
     items = sorted(shown["items"], key=lambda item: (-item["score"]["total"], item["id"]))
-    searches = [f"{one['name']}: {one['found']} new candidates  {one_line(one['text'])}" for one in shown["searches"]]
-    return [*searches, *_quota_lines(shown), *(line for item in items for line in _item_lines(item))]
+    searches = [
+        f"{one['name']}: {one['found']} new candidates  {one_line(one['text'])}"
+        for one in shown["searches"]
+    ]
+    return [
+        *searches,
+        *_quota_lines(shown),
+        *(line for item in items for line in _item_lines(item)),
+    ]
 
 
 def _quota_lines(shown: Mapping[str, Any]) -> list[str]:
@@ -555,49 +728,76 @@ def _quota_lines(shown: Mapping[str, Any]) -> list[str]:
     traits, unit = quota["traits"], shown["budget"]["unit"]
     percents = "".join(f", {one['reason']} +{one['percent']} %" for one in quota["adjustments"])
     lines = [
-        f"traits: {traits['task_type']}, phase {traits['current_phase']}, complexity {traits['complexity']}"
-        f", {traits['similar_task_count']} similar tasks{percents}; relevance threshold {quota['threshold']:g}"
+        f"traits: {traits['task_type']}, phase {traits['current_phase']}, complexity"
+        f" {traits['complexity']}, {traits['similar_task_count']} similar tasks{percents};"
+        f" relevance threshold {quota['threshold']:g}"
     ]
     lines += [
-        f"share of {name.replace('_', ' ')}: {share['share']:.1%}, {share['allocated']} {unit}, {share['used']} used"
-        for name, share in quota["shares"].items() if share["allocated"] or share["used"]
-    ]  # fmt: skip
+        f"share of {name.replace('_', ' ')}: {share['share']:.1%}, {share['allocated']} {unit},"
+        f" {share['used']} used"
+        for name, share in quota["shares"].items()
+        if share["allocated"] or share["used"]
+    ]
     found = quota["metrics"]
     return [
         *lines,
-        f"retrieval: {found['items_above_threshold']} of {found['total_items_retrieved']} above the threshold, "
-        f"mean relevance {found['avg_relevance_score']:g}, {'' if found['acceptable'] else 'not '}acceptable",
+        (
+            f"retrieval: {found['items_above_threshold']} of {found['total_items_retrieved']} above"
+            f" the threshold, mean relevance {found['avg_relevance_score']:g},"
+            f" {'' if found['acceptable'] else 'not '}acceptable"
+        ),
     ]
 
 
 def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
-    """Return why the candidate `wanted` (an ID, or a name or place as packages print it) is in a package, or not."""
+    """Return why the candidate `wanted` (an ID, or a name or place as packages print it) is in a
+    package, or not.
+    """
     package = shown["package_id"]
     wanted = (
         wanted[1:] if wanted[:1] == "." and wanted[1:].isidentifier() else wanted
     )  # `.total`: below another method of its class
-    for place, item in enumerate(sorted(shown["items"], key=lambda i: (-i["score"]["total"], i["id"])), 1):
+    for place, item in enumerate(
+        sorted(shown["items"], key=lambda i: (-i["score"]["total"], i["id"])), 1
+    ):
         if wanted in _names_of(item):
             return [f"in {package}, {place} of {len(shown['items'])} by score:", *_item_lines(item)]
     for one in shown["omitted"]:
         if wanted in _names_of(one):
             return [f"omitted from {package}: {one['reason']}"]
     asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
-    withheld = ", or the policy denies it" if any(one["id"] == WITHHELD for one in shown["omitted"]) else ""
+    withheld = (
+        ", or the policy denies it"
+        if any(one["id"] == WITHHELD for one in shown["omitted"])
+        else ""
+    )
     return [f"not in {package}: no retriever brought {one_line(wanted)}{withheld}. Asked: {asked}"]
 
 
 def _names_of(item: Mapping[str, Any]) -> set[str]:
-    """Return the ID, the qualified name and every end of it, and of code the path and `path:line`."""
+    """Return the ID, the qualified name and every end of it, and of code the path and
+    `path:line`.
+    """
     name, path = split_id(item["id"])[1], item.get("path", "")
-    ends = {name.split(".", cut)[-1] for cut in range(name.count(".") + 1)} if ":" in item["id"] else set()
-    return {item["id"], path, f"{path}:{item.get('line')}", *ends} - {""} if path else {item["id"], *ends}
+    ends = (
+        {name.split(".", cut)[-1] for cut in range(name.count(".") + 1)}
+        if ":" in item["id"]
+        else set()
+    )
+    return (
+        {item["id"], path, f"{path}:{item.get('line')}", *ends} - {""}
+        if path
+        else {item["id"], *ends}
+    )
 
 
 def _item_lines(item: Mapping[str, Any]) -> list[str]:
     parts = "  ".join(f"{name} {_decimal(value)}" for name, value in item["score"]["parts"].items())
     tier = [tier_words(item["tier"], item.get("freshness", ""))[0]] if item["tier"] else []
-    line = f"{_decimal(item['score']['total'])}  {one_line(item['id'])}  [{', '.join([*tier, item['form']])}]  {parts}"
+    line = (
+        f"{_decimal(item['score']['total'])}  {one_line(item['id'])} "
+        f" [{', '.join([*tier, item['form']])}]  {parts}"
+    )
     return [line, *(f"          {one_line(reason)}" for reason in item["reasons"])]
 
 

@@ -1,8 +1,10 @@
-"""Fuse: the lists of several retrievers become one ranking, without the items that should not be shown. Pure.
+"""Fuse: the lists of several retrievers become one ranking, without the items that should not be
+shown. Pure.
 
-Records, claims, pages and failing tests are fused here by reciprocal rank, with every part of a score recorded. Code
-is not: its ranking compares files and symbols by one formula (`context.ranking`, ADR-0028). Below a relevance threshold
-nothing is added: loosely related text makes agents worse than none.
+Records, claims, pages and failing tests are fused here by reciprocal rank, with every part of a
+score recorded. Code is not: its ranking compares files and symbols by one formula
+(`context.ranking`, ADR-0028). Below a relevance threshold nothing is added: loosely related text
+makes agents worse than none.
 """
 
 from __future__ import annotations
@@ -16,19 +18,36 @@ from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import CODE, Candidate, Omission, Signals
 from kl_hooks.model.text import counted
 
-# whole numbers: a sum of floats depends on the order of its terms, and the score is part of a package's ID
+# whole numbers: a sum of floats depends on the order of its terms, and the score is part of a
+# package's ID
 MILLION: Final = 1_000_000
 _RANK_OFFSET: Final = 60
-"""The n-th of a list gets 1 / (60 + n): the constant of Cormack, Clarke and Büttcher, SIGIR 2009."""
+"""The n-th of a list gets 1 / (60 + n): the constant of Cormack, Clarke and Büttcher, SIGIR 2009.
+"""
 TIER_BONUS: Final = {Tier.VERIFIED: 30, Tier.INFERRED: 20, Tier.ASSUMED: 10, Tier.GUESSED: 0}
-"""Percent on top of an item's score for how well it is proven: the strongest term within one list."""
+"""Percent on top of an item's score for how well it is proven: the strongest term within one list.
+"""
 _HELPED, _MOST_HELPED = 2, 10
-"""Percent for each task in which a record helped: less than one step of a tier, for what is given often helps often."""
+"""Percent for each task in which a record helped: less than one step of a tier, for what is given
+often helps often.
+"""
 _AUTHORITY: Final = {"human": 0, "auto": 1, "agent": 2}
 _KIND_ORDER: Final = (
-    "failing test", "decision", "objective", "failure", "violation", "guide", "memory", "finding", "fact", "claim",
-    "page", "evidence", "code", "commit",
-)  # fmt: skip
+    "failing test",
+    "decision",
+    "objective",
+    "failure",
+    "violation",
+    "guide",
+    "memory",
+    "finding",
+    "fact",
+    "claim",
+    "page",
+    "evidence",
+    "code",
+    "commit",
+)
 """Headings from the top, others by name. Fixed, so that prompt caches of equal beginnings hit."""
 _MATCHES: Final = 2
 """Words of the task that an item must hold …"""
@@ -45,7 +64,9 @@ class Ranked:
     candidate: Candidate
     score: int
     parts: Mapping[str, int]
-    """Retriever → what its list gave; `tier` → for how well it is proven. Of code: the signals of its ranking."""
+    """Retriever → what its list gave; `tier` → for how well it is proven. Of code: the signals of
+    its ranking.
+    """
     best: int
     """Its best place in any list, from 1; 0 if it is in none."""
 
@@ -68,27 +89,37 @@ class Profile:
     first: str = ""
     """What decides before the score: `tier`, `authority`, or nothing."""
     linear: bool = False
-    """True where a place in a list counts by how far up it is in this list, instead of by its reciprocal."""
+    """True where a place in a list counts by how far up it is in this list, instead of by its
+    reciprocal.
+    """
 
 
 PROFILES: Final[Mapping[str, Profile]] = {
     "blended": Profile("relevance and proof together", TIER_BONUS),
     "tier-first": Profile("the best proven first, whatever its relevance", {}, "tier"),
-    "authority-first": Profile("what people wrote before what tools and agents did", TIER_BONUS, "authority"),
+    "authority-first": Profile(
+        "what people wrote before what tools and agents did", TIER_BONUS, "authority"
+    ),
     "rrf": Profile("reciprocal rank fusion alone", {}),
     "weighted": Profile("the weighted sum of the places in each list", {}, linear=True),
-    "quota": Profile("relevance and proof; the budget follows from the task and is divided", TIER_BONUS),
+    "quota": Profile(
+        "relevance and proof; the budget follows from the task and is divided", TIER_BONUS
+    ),
 }
 """Name → profile, the default first."""
 
 
 def fuse(
-    lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | None = None, profile: str = "blended"
+    lists: Mapping[str, Sequence[Candidate]],
+    weights: Mapping[str, int] | None = None,
+    profile: str = "blended",
 ) -> list[Ranked]:
-    """Return one list, best first, each ID once, without code. `weights`: percent per retriever, 100 where it has none.
+    """Return one list, best first, each ID once, without code. `weights`: percent per retriever,
+    100 where it has none.
 
-    An item's score is the sum of weight / (60 + rank) over its lists, plus bonuses: for its tier, and where it helped.
-    Neither the order of `lists` nor that of equal items matters. KeyError for a profile not in `PROFILES`.
+    An item's score is the sum of weight / (60 + rank) over its lists, plus bonuses: for its tier,
+    and where it helped. Neither the order of `lists` nor that of equal items matters. KeyError for
+    a profile not in `PROFILES`.
     """
     chosen = PROFILES[profile]
     worth = {name: (weights or {}).get(name, 100) for name in sorted(lists)}
@@ -111,9 +142,13 @@ def reciprocal(rank: int, percent: int = 100) -> int:
 
 
 def merge(found: Sequence[Candidate]) -> Candidate:
-    """Merge candidates with the same ID: the lasting one, the best proven one, the longest one is the base."""
+    """Merge candidates with the same ID: the lasting one, the best proven one, the longest one is
+    the base.
+    """
     # down to the text, so that of two equally proven ones the order of the lists does not decide
-    best = max(found, key=lambda c: (c.is_lasting, _tier(c), len(c.text), c.text, c.title, c.freshness))
+    best = max(
+        found, key=lambda c: (c.is_lasting, _tier(c), len(c.text), c.text, c.title, c.freshness)
+    )
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
     pinned = any(c.pinned for c in found)
@@ -134,8 +169,13 @@ def _tier(candidate: Candidate) -> int:
 def _score(places: Mapping[str, tuple[int, int, Candidate]], profile: Profile) -> Ranked:
     candidate = merge([c for _, _, c in places.values()])
     parts = {name: value for name, (_, value, _) in places.items()}
-    # a share of the score, not a constant: proof of what hardly matches must not lift it over what does
-    bonus = sum(parts.values()) * (profile.tier_bonus.get(candidate.tier, 0) if candidate.tier else 0) // 100
+    # a share of the score, not a constant: proof of what hardly matches must not lift it over what
+    # does
+    bonus = (
+        sum(parts.values())
+        * (profile.tier_bonus.get(candidate.tier, 0) if candidate.tier else 0)
+        // 100
+    )
     if bonus:
         parts["tier"] = bonus
     if helped := min(candidate.helped * _HELPED, _MOST_HELPED) if profile.tier_bonus else 0:
@@ -150,15 +190,24 @@ def _order(profile: Profile) -> Callable[[Ranked], tuple[object, ...]]:
         before = {"tier": -_tier(one), "authority": _AUTHORITY.get(one.authority, len(_AUTHORITY))}
         # a failing test is what a reader must know first, whatever matches better
         failing = one.kind != "failing test"
-        return (failing, before.get(profile.first, 0), -item.score, -_tier(one), kind_order(one.kind), one.id)
+        return (
+            failing,
+            before.get(profile.first, 0),
+            -item.score,
+            -_tier(one),
+            kind_order(one.kind),
+            one.id,
+        )
 
     return key
 
 
 def sift(
     ranked: Sequence[Ranked], signals: Signals, threshold: int = 0
-) -> tuple[list[Ranked], list[Omission]]:  # fmt: skip
-    """Return (what may be shown, what not and why), both in the order given. `threshold`: the least `relevance`."""
+) -> tuple[list[Ranked], list[Omission]]:
+    """Return (what may be shown, what not and why), both in the order given. `threshold`: the least
+    `relevance`.
+    """
     shown: list[Ranked] = []
     omissions: list[Omission] = []
     texts: dict[tuple[str, str, str], str] = {}
@@ -168,7 +217,10 @@ def sift(
         if not reason and not one.is_lasting and not one.pinned:
             reason = _below_threshold(item, signals)
             if not reason and relevance(item, signals) < threshold:
-                reason = f"below the relevance threshold: {relevance(item, signals) / 1000} of {threshold / 1000}"
+                reason = (
+                    f"below the relevance threshold: {relevance(item, signals) / 1000} of"
+                    f" {threshold / 1000}"
+                )
         text = (one.kind, one.text, one.redacted_by)  # what is redacted shows its text to nobody
         if not reason and one.text and text in texts:
             if one.kind == "failing test":
@@ -188,7 +240,8 @@ def sift(
 def _below_threshold(item: Ranked, signals: Signals) -> str:
     """Return why an item is below the threshold; empty if it is not.
 
-    A word matches wherever its stem is: this cuts only what shares nothing with the task; retrievers do the ranking.
+    A word matches wherever its stem is: this cuts only what shares nothing with the task;
+    retrievers do the ranking.
     """
     matched, words, named = _matches(item.candidate, signals)
     enough = 1 if item.best <= _TRUSTED else min(_MATCHES, words)
@@ -198,9 +251,11 @@ def _below_threshold(item: Ranked, signals: Signals) -> str:
 
 
 def relevance(item: Ranked, signals: Signals) -> int:
-    """Return how relevant a record is, in thousandths: what the task names, 1000; else by how many words are in it.
+    """Return how relevant a record is, in thousandths: what the task names, 1000; else by how many
+    words are in it.
 
-    Five words are as good as all: a pasted log has hundreds. What applies whatever the words are has 1000.
+    Five words are as good as all: a pasted log has hundreds. What applies whatever the words are
+    has 1000.
     """
     one = item.candidate
     matched, words, named = _matches(one, signals)
@@ -210,8 +265,14 @@ def relevance(item: Ranked, signals: Signals) -> int:
 
 
 def _matches(one: Candidate, signals: Signals) -> tuple[int, int, bool]:
-    """Return (words of the task that an item holds, of how many, whether it holds a name or path of the task)."""
+    """Return (words of the task that an item holds, of how many, whether it holds a name or path of
+    the task).
+    """
     text = "\n".join((one.id, one.path, one.title, one.summary, one.text)).lower()
     names = (*(name.rpartition(".")[2] for name in signals.symbols), *signals.paths)
     words = {stem(word) for word in signals.keywords}
-    return sum(word in text for word in words), len(words), any(name.lower() in text for name in names)
+    return (
+        sum(word in text for word in words),
+        len(words),
+        any(name.lower() in text for name in names),
+    )

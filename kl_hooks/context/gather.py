@@ -28,13 +28,18 @@ MOST_ROWS: Final = 1_000
 _THREADS: Final = 8
 """Retrievers of plugins that are asked at the same time."""
 _DOMINANT: Final = 50
-"""Percent of the best file's score: where the second has less, and the best defines a name of the task, it is meant."""
+"""Percent of the best file's score: where the second has less, and the best defines a name of the
+task, it is meant.
+"""
 _RELEVANT_BESIDES: Final = (30, 20)
-"""Percent that files, and symbols, need then. Without the others packages find as much on 120 commits (ADR-0028)."""
+"""Percent that files, and symbols, need then. Without the others packages find as much on 120
+commits (ADR-0028).
+"""
 _PADDING: Final = "below the relevance threshold: another file defines what the task names"
 _PATHS_FROM: Final = 16_000
-"""Characters of a budget (4,000 tokens) from which on the paths of weak files are shown too, after all others: who asks
-for so much wants every file that may be meant, and a path is ten tokens (ADR-0028)."""
+"""Characters of a budget (4,000 tokens) from which on the paths of weak files are shown too, after
+all others: who asks for so much wants every file that may be meant, and a path is ten tokens
+(ADR-0028)."""
 NEIGHBORS: Final = "neighbors"
 """The list of symbols that are one link away from the first ones; they come after these."""
 PAUSED: Final = "failed: three times in a row; not asked for 60 seconds"
@@ -43,9 +48,14 @@ SEEDS: Final = 5
 _FIRST: Final = ("pins", "changed code", "anchors")
 """Lists of what the request or the task names, in this order before other lists without scores."""
 _OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "claude-code": ("CLAUDE.md",), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",), "cursor": ("AGENTS.md",),
-}  # fmt: skip
-"""Agent → the documents that it puts into its own context: records seeded from them would be there twice."""
+    "claude-code": ("CLAUDE.md",),
+    "codex": ("AGENTS.md",),
+    "gemini-cli": ("GEMINI.md",),
+    "cursor": ("AGENTS.md",),
+}
+"""Agent → the documents that it puts into its own context: records seeded from them would be there
+twice.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +93,18 @@ def _one_by_one(plugins: pluggy.PluginManager, failed: dict[str, str]) -> Iterab
 
 
 def gather(
-    retrievers: Sequence[Retriever], workspace: Any, task: Task, clean: Callable[[str], str] = lambda text: text
+    retrievers: Sequence[Retriever],
+    workspace: Any,
+    task: Task,
+    clean: Callable[[str], str] = lambda text: text,
 ) -> Gathered:
-    """Return what each retriever finds for the task. `clean` redacts every text once more, whoever wrote the plugin.
+    """Return what each retriever finds for the task. `clean` redacts every text once more, whoever
+    wrote the plugin.
 
-    Those of installed plugins, which may wait for something, are asked side by side, each in a thread; ours one after
-    the other meanwhile, since they compute (ADR-0038). The answer does not depend on who was faster. One that failed
-    three times in a row in this process is not asked for 60 seconds.
+    Those of installed plugins, which may wait for something, are asked side by side, each in a
+    thread; ours one after the other meanwhile, since they compute (ADR-0038). The answer does not
+    depend on who was faster. One that failed three times in a row in this process is not asked for
+    60 seconds.
     """
     reader = agent(workspace.environ) or ""
     failing, now = workspace.failing_sources, workspace.clock.now()
@@ -106,12 +121,15 @@ def gather(
     def ask(retriever: Retriever) -> tuple[tuple[Candidate, ...], str, int]:
         return _ask(retriever, workspace, task, clean, reader)
 
-    foreign = [one for one in asked if not str(getattr(one.find, "__module__", "")).startswith("kl_hooks.")]
+    foreign = [
+        one for one in asked if not str(getattr(one.find, "__module__", "")).startswith("kl_hooks.")
+    ]
     if foreign:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(min(len(foreign), _THREADS), "kl-retriever") as pool:
-            # a context for each thread: what belongs to this moment is known there too (`one_moment`)
+            # a context for each thread: what belongs to this moment is known there too
+            # (`one_moment`)
             waiting = {one.name: pool.submit(copy_context().run, ask, one) for one in foreign}
             answers = {one.name: ask(one) for one in asked if one.name not in waiting}
             answers |= {name: one.result() for name, one in waiting.items()}
@@ -131,7 +149,7 @@ def gather(
 
 def _ask(
     retriever: Retriever, workspace: Any, task: Task, clean: Callable[[str], str], reader: str
-) -> tuple[tuple[Candidate, ...], str, int]:  # fmt: skip
+) -> tuple[tuple[Candidate, ...], str, int]:
     """Return (its candidates, the coverage, milliseconds) of one retriever."""
     began = perf_counter()
     rows: tuple[Candidate, ...] = ()
@@ -165,16 +183,21 @@ def _failure(problem: Exception) -> str:
 def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     """Return the files and symbols of all lists, each once, best first.
 
-    A list whose candidates have scores is a ranking (`code`); what other lists hold is what the task names, and comes
-    before it. What is too far from the task is among them, and states so (`near_code`).
+    A list whose candidates have scores is a ranking (`code`); what other lists hold is what the
+    task names, and comes before it. What is too far from the task is among them, and states so
+    (`near_code`).
     """
     # a pin or a frame names code; words only suggest it
     named = {
-        name: rows for name, rows in lists.items() if name != NEIGHBORS and not any(row.score for row in rows)
-    }  # fmt: skip
+        name: rows
+        for name, rows in lists.items()
+        if name != NEIGHBORS and not any(row.score for row in rows)
+    }
     symbols: dict[tuple[str, str], Ranked] = {}
     files: dict[str, Ranked] = {}
-    first = sorted(named, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    first = sorted(
+        named, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
+    )
     for name in [*first, *sorted(lists.keys() - named.keys() - {NEIGHBORS})]:
         rows = [row for row in lists[name] if row.kind in CODE and row.path]
         if name not in named:
@@ -192,31 +215,43 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
             files.setdefault(one.candidate.path, Ranked(_file(one.candidate.path), 0, {}, one.best))
     near = [one for one in symbols.values() if not one.candidate.beyond][:SEEDS]
     for rank, row in enumerate(lists.get(NEIGHBORS, ()), 1):
-        if row.path not in files or files[row.path].candidate.beyond:  # far by its words, near by a link
+        if (
+            row.path not in files or files[row.path].candidate.beyond
+        ):  # far by its words, near by a link
             files[row.path] = Ranked(_file(row.path), 0, {NEIGHBORS: 0}, rank)
         known = symbols.pop((row.id, row.path), None)
-        near.append(known if known and not known.candidate.beyond else Ranked(row, 0, {NEIGHBORS: 0}, rank))
+        near.append(
+            known if known and not known.candidate.beyond else Ranked(row, 0, {NEIGHBORS: 0}, rank)
+        )
     ordered = {(one.candidate.id, one.candidate.path): one for one in (*near, *symbols.values())}
     shown = tuple(one for one in ordered.values() if one.candidate.path in files)
     return Code(tuple(files.values()), shown)
 
 
 def near_code(code: Code, characters: int = 0) -> tuple[Code, list[Omission]]:
-    """Return the code that may be shown in a budget of so many characters, and what is too far from the task."""
+    """Return the code that may be shown in a budget of so many characters, and what is too far from
+    the task.
+    """
     keeps_far = characters >= _PATHS_FROM
     shown, far = list[Ranked](), list[Ranked]()
     for one in code.files:
         is_far = one.candidate.beyond and not (
-            keeps_far and one.candidate.beyond != _PADDING and corpus_of(one.candidate.path) == SOURCE
+            keeps_far
+            and one.candidate.beyond != _PADDING
+            and corpus_of(one.candidate.path) == SOURCE
         )
         (far if is_far else shown).append(one)
     symbols = tuple(one for one in code.symbols if not one.candidate.beyond)
     far += [one for one in code.symbols if one.candidate.beyond]
-    return Code(tuple(shown), symbols), [Omission(one.candidate.id, one.candidate.beyond) for one in far]
+    return Code(tuple(shown), symbols), [
+        Omission(one.candidate.id, one.candidate.beyond) for one in far
+    ]
 
 
 def _without_padding(rows: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return a ranking in which, where one file is clearly meant, weak files and symbols state that they are far."""
+    """Return a ranking in which, where one file is clearly meant, weak files and symbols state that
+    they are far.
+    """
     files = [row for row in rows if row.kind == "file" and row.score]
     if (
         len(files) < 2
@@ -227,9 +262,11 @@ def _without_padding(rows: Sequence[Candidate]) -> Sequence[Candidate]:
     symbol = max((row.score for row in rows if row.kind != "file"), default=0)
     least = {True: files[0].score * _RELEVANT_BESIDES[0], False: symbol * _RELEVANT_BESIDES[1]}
     return [
-        replace(row, beyond=row.beyond or _PADDING) if row.score * 100 < least[row.kind == "file"] else row
+        replace(row, beyond=row.beyond or _PADDING)
+        if row.score * 100 < least[row.kind == "file"]
+        else row
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def _file(path: str) -> Candidate:

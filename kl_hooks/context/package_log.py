@@ -1,8 +1,9 @@
-"""The package log, and the plugin of `context`: a line in `events.jsonl` per package, retained for `package_log_days`.
+"""The package log, and the plugin of `context`: a line in `events.jsonl` per package, retained for
+`package_log_days`.
 
-Writing it never fails the command. A file that another process may be appending to is never rewritten: it is
-renamed, with the next number, and a renamed one is deleted as a whole once its newest event is old enough. So an event
-is retained for at least the time that was promised.
+Writing it never fails the command. A file that another process may be appending to is never
+rewritten: it is renamed, with the next number, and a renamed one is deleted as a whole once its
+newest event is old enough. So an event is retained for at least the time that was promised.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ if TYPE_CHECKING:
 
 FILE: Final = "events.jsonl"
 MOST_BYTES: Final = 8_000_000
-"""Of the file, some 1,000 packages; then it becomes `events.jsonl.1`, the next one `events.jsonl.2`, …"""
+"""Of the file, some 1,000 packages; then it becomes `events.jsonl.1`, the next one
+`events.jsonl.2`, …
+"""
 MOST_LINE: Final = 16_000
 ITEMS: Final = "context_items"
-"""The event with what was in a package: commits that name it are compared with that (`context.recall`)."""
+"""The event with what was in a package: commits that name it are compared with that
+(`context.recall`).
+"""
 SEARCH: Final = "search"
 """The event of a search: how it ended, and IDs."""
 _NAME: Final = "package log"
@@ -42,11 +47,16 @@ _QUERY: Final = 200
 
 def append_event(state: State, event: Mapping[str, Any]) -> str:
     """Append one redacted event; return why that failed, or nothing."""
-    from kl_hooks.store.redaction import redact_value  # here: every command with plugins imports this module
+    from kl_hooks.store.redaction import (
+        redact_value,
+    )  # here: every command with plugins imports this module
 
     try:
         prepare_state(state)
-        line = json.dumps(redact_value(dict(event)), sort_keys=True, separators=(",", ":")).encode() + b"\n"
+        line = (
+            json.dumps(redact_value(dict(event)), sort_keys=True, separators=(",", ":")).encode()
+            + b"\n"
+        )
         if len(line) > MOST_LINE:
             return f"event of {len(line)} bytes not recorded"
         _write(state.directory / FILE, line)
@@ -56,16 +66,26 @@ def append_event(state: State, event: Mapping[str, Any]) -> str:
 
 
 def record_search(ws: Workspace, answer: SearchAnswer, ms: float) -> None:
-    """Append the event of a search: its query, how it ended and the IDs of what it found, no text of that."""
+    """Append the event of a search: its query, how it ended and the IDs of what it found, no text
+    of that.
+    """
     scores = [one.score for one in answer.results]
     if not ws.state.directory.is_dir():  # a search creates nothing where nothing is
         return
-    append_event(ws.state, {
-        "event": SEARCH, "created_at": iso(ws.clock.now()), "query": one_line(answer.query, _QUERY),
-        "mode": answer.mode, "total": answer.total, "results": len(scores),
-        "mean_score": round(sum(scores) / len(scores), 4) if scores else 0, "ms": round(ms),
-        "ids": [one.id for one in answer.results],
-    })  # fmt: skip
+    append_event(
+        ws.state,
+        {
+            "event": SEARCH,
+            "created_at": iso(ws.clock.now()),
+            "query": one_line(answer.query, _QUERY),
+            "mode": answer.mode,
+            "total": answer.total,
+            "results": len(scores),
+            "mean_score": round(sum(scores) / len(scores), 4) if scores else 0,
+            "ms": round(ms),
+            "ids": [one.id for one in answer.results],
+        },
+    )
 
 
 def _write(path: Path, line: bytes) -> None:
@@ -134,7 +154,9 @@ def expired_logs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
             found.append(Change("remove", name, _NAME, reason, counted(len(times), "event")))
         elif name == FILE and times and numbers.old(now, min(times), days):
             to = _next_name(ws.state.directory)
-            found.append(Change("rotate", FILE, _NAME, f"it holds events that are older; {why}", FILE, to))
+            found.append(
+                Change("rotate", FILE, _NAME, f"it holds events that are older; {why}", FILE, to)
+            )
     return found
 
 
@@ -163,7 +185,9 @@ def rotate_logs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
             _rotate(folder / FILE)
 
 
-POLICY: Final = Policy(_NAME, "The record of packages is retained as long as promised.", expired_logs, rotate_logs)
+POLICY: Final = Policy(
+    _NAME, "The record of packages is retained as long as promised.", expired_logs, rotate_logs
+)
 
 
 @hookimpl

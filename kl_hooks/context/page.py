@@ -1,12 +1,13 @@
 """The page of a package: as many of the best items as the budget holds, as text.
 
-The budget is hard: it is measured on the very text that is shown. An item that does not fit is skipped and the next
-is tried; one that is large for its budget is one line. Code is shown densely: the paths of the best files first, then
-`qualname:line` by rank under its path, which finds more of the right symbols per token than signatures do (measured:
-ADR-0028); from about 2,000 tokens on the first two symbols have their bodies.
+The budget is hard: it is measured on the very text that is shown. An item that does not fit is
+skipped and the next is tried; one that is large for its budget is one line. Code is shown densely:
+the paths of the best files first, then `qualname:line` by rank under its path, which finds more of
+the right symbols per token than signatures do (measured: ADR-0028); from about 2,000 tokens on the
+first two symbols have their bodies.
 
-Our own text and quoted text can't be confused: see `quoted_lines`. The length of a page does not depend on its ID, so
-that it can be measured before the ID is known.
+Our own text and quoted text can't be confused: see `quoted_lines`. The length of a page does not
+depend on its ID, so that it can be measured before the ID is known.
 """
 
 from __future__ import annotations
@@ -26,9 +27,27 @@ from kl_hooks.context.fuse import Code, Ranked, fuse, kind_order, relevance, sif
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier, tier_words
-from kl_hooks.model.package import CODE, Budget, Candidate, Item, Omission, Package, Request, Signals, Task
+from kl_hooks.model.package import (
+    CODE,
+    Budget,
+    Candidate,
+    Item,
+    Omission,
+    Package,
+    Request,
+    Signals,
+    Task,
+)
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, defuse, one_line, quoted_field, quoted_lines, safe_text
+from kl_hooks.model.text import (
+    CHARACTERS_OF_A_TOKEN,
+    counted,
+    defuse,
+    one_line,
+    quoted_field,
+    quoted_lines,
+    safe_text,
+)
 
 if TYPE_CHECKING:
     from kl_hooks.context.gather import Gathered
@@ -50,14 +69,19 @@ class Estimator:
     least: int
     """The smallest budget that holds the frame of a package."""
     count: Callable[[str], int]
-    """The order of a text's parts must not matter to it, nor which digit is in a place of a digit."""
+    """The order of a text's parts must not matter to it, nor which digit is in a place of a digit.
+    """
     characters: int = 1
     """About how many characters one of its units is."""
 
 
 CHARACTERS: Final = Estimator("characters", "characters", 256, len)
 QUARTERS: Final = Estimator(
-    "chars/4", "tokens", 64, lambda text: -(-len(text) // CHARACTERS_OF_A_TOKEN), CHARACTERS_OF_A_TOKEN
+    "chars/4",
+    "tokens",
+    64,
+    lambda text: -(-len(text) // CHARACTERS_OF_A_TOKEN),
+    CHARACTERS_OF_A_TOKEN,
 )
 # what a text needs in a prompt that is JSON, counted with care: two characters a token
 HALVES: Final = Estimator("json/2", "tokens", 160, lambda text: (len(json.dumps(text)) + 1) // 2, 2)
@@ -71,11 +95,15 @@ def estimator_of(budget: Budget) -> Estimator:
 
 
 def read_budget(text: str, tokens: Estimator = QUARTERS) -> Budget:
-    """Parse `6000` (characters) or `1500tok` (tokens). UsageProblem for anything else, or for less than the frame."""
+    """Parse `6000` (characters) or `1500tok` (tokens). UsageProblem for anything else, or for less
+    than the frame.
+    """
     match = _BUDGET.fullmatch(text.strip().replace(",", "").replace("_", ""))
     if match is None:
         raise UsageProblem(
-            f"takes characters (6000) or tokens (1500tok), not {text[:40]!r}.", place="--budget", hint="Try 6000."
+            f"takes characters (6000) or tokens (1500tok), not {text[:40]!r}.",
+            place="--budget",
+            hint="Try 6000.",
         )
     chosen = tokens if match[2] else CHARACTERS
     total = int(match[1])
@@ -107,8 +135,9 @@ NOTHING_FITS: Final = "Nothing fits this budget."
 _LARGE: Final = 25
 """Percent of the budget: an item that needs more is shown as its one-line summary."""
 _BEFORE_CODE: Final = (100, 75, 45)
-"""Percent of the budget that may be used before any code is shown: by what is pinned (asked for by its ID), by failing
-tests and what governs the code of the task, by other records. What does not fit then is tried again after the code.
+"""Percent of the budget that may be used before any code is shown: by what is pinned (asked for by
+its ID), by failing tests and what governs the code of the task, by other records. What does not fit
+then is tried again after the code.
 """
 _OMISSIONS_LINE: Final = 100
 """Characters reserved for the line that counts what was omitted …"""
@@ -120,16 +149,18 @@ _SHORTER: Final = (100, 60, 40, 30, 20)
 _CHARACTERS_PER_FILE: Final = 160
 """One path for each so many characters of the budget (40 tokens), before any symbol."""
 _CHARACTERS_PER_SYMBOL: Final = 66
-"""Symbols of one file: one for each so many characters of the budget, or `_LEAST_SYMBOLS`. With 25 in any budget, large
-packages were not filled and missed symbols of the best file (of 240 tasks, symbols at 4,000 tokens .896, now .953)."""
+"""Symbols of one file: one for each so many characters of the budget, or `_LEAST_SYMBOLS`. With 25
+in any budget, large packages were not filled and missed symbols of the best file (of 240 tasks,
+symbols at 4,000 tokens .896, now .953)."""
 _LEAST_SYMBOLS: Final = 25
 _BODIES_FROM: Final = 8_000
-"""Characters of a budget (2,000 tokens) from which on bodies and the text of passages are shown beside names of code.
-In smaller ones bodies cost files, and passages, which have words of every task, were 40 percent of the text before the
-first line of code (ADR-0028)."""
+"""Characters of a budget (2,000 tokens) from which on bodies and the text of passages are shown
+beside names of code. In smaller ones bodies cost files, and passages, which have words of every
+task, were 40 percent of the text before the first line of code (ADR-0028)."""
 _CODE_FROM: Final = 4_000
-"""Characters of a budget (1,000 tokens) that passages of docs leave to code in such a package. Of what is beyond, they
-may use a half before code: on 72 tasks of six projects their lines cost 5.1 of 100 symbols at 1,000 tokens."""
+"""Characters of a budget (1,000 tokens) that passages of docs leave to code in such a package. Of
+what is beyond, they may use a half before code: on 72 tasks of six projects their lines cost 5.1 of
+100 symbols at 1,000 tokens."""
 _BODIES: Final = 2
 _CHARACTERS_PER_DOC: Final = 1_000
 """Symbols whose first docstring line is shown: one for each so many characters."""
@@ -153,7 +184,11 @@ class Facts:
         """`1,912 of 6,000 characters`, `14 of 57 items`."""
         used, total, unit = f"{self.budget.used:,}", f"{self.budget.total:,}", self.budget.unit
         named = "" if unit == "characters" else f" (estimate {self.budget.estimator})"
-        size = f"{self.title}{between}Budget: {used}/{total} {unit}" if self.title else f"{used} of {total} {unit}"
+        size = (
+            f"{self.title}{between}Budget: {used}/{total} {unit}"
+            if self.title
+            else f"{used} of {total} {unit}"
+        )
         return f"{size}{named}{between}{self.shown} of {counted(self.of, 'item')}"
 
 
@@ -204,10 +239,17 @@ class TextStyle:
         return f"\n## {quoted_field(kind, 40)}\n"
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
-        if form == "summary" and candidate.kind in _PASSAGES:  # as dense as code, and cited as it is
-            words, place = _status(candidate, ""), _place(candidate) or quoted_field(shown_id(candidate))
+        if (
+            form == "summary" and candidate.kind in _PASSAGES
+        ):  # as dense as code, and cited as it is
+            words, place = (
+                _status(candidate, ""),
+                _place(candidate) or quoted_field(shown_id(candidate)),
+            )
             return f"- {f'[{words}] ' if words else ''}{place}  | {_quoted_line(text)}\n"
-        return f"- {_line(candidate, form)}\n" + (f"{quoted_lines(text, '  | ')}\n" if form != "redacted" else "")
+        return f"- {_line(candidate, form)}\n" + (
+            f"{quoted_lines(text, '  | ')}\n" if form != "redacted" else ""
+        )
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
         lines = [f"- {quoted_field(candidate.path)}{_in_brackets(candidate)}"]
@@ -215,7 +257,9 @@ class TextStyle:
             if one.form == "full":
                 lines += [f"  {_name(one)}", quoted_lines(one.text, "  | ")]
             elif one.form == "summary":
-                lines.append(f"  {_name(one)}" + (f"  | {_quoted_line(one.text)}" if one.text else ""))
+                lines.append(
+                    f"  {_name(one)}" + (f"  | {_quoted_line(one.text)}" if one.text else "")
+                )
         return "\n".join([*lines, *_packed(symbols, "  ")]) + "\n"
 
     def note(self, text: str) -> str:
@@ -226,7 +270,9 @@ class TextStyle:
 
 
 class MarkdownStyle:
-    """Markdown for pull requests and files: quoted lines are an indented block, where nothing is a link or an image."""
+    """Markdown for pull requests and files: quoted lines are an indented block, where nothing is a
+    link or an image.
+    """
 
     name = "markdown"
 
@@ -245,12 +291,17 @@ class MarkdownStyle:
         return f"\n- {f'**{words}** ' if words else ''}{name}\n{quoted}"
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
-        lines = [f"\n- `{quoted_field(candidate.path)}`{_in_brackets(candidate)}", *([""] if symbols else [])]
+        lines = [
+            f"\n- `{quoted_field(candidate.path)}`{_in_brackets(candidate)}",
+            *([""] if symbols else []),
+        ]
         for one in symbols:
             if one.form == "full":
                 lines += [f"      {_name(one)}", quoted_lines(one.text, "      ")]
             elif one.form == "summary":
-                lines.append(f"      {_name(one)}" + (f"  {_quoted_line(one.text)}" if one.text else ""))
+                lines.append(
+                    f"      {_name(one)}" + (f"  {_quoted_line(one.text)}" if one.text else "")
+                )
         return "\n".join([*lines, *_packed(symbols, "      ")]) + "\n"
 
     def note(self, text: str) -> str:
@@ -261,32 +312,50 @@ class MarkdownStyle:
 
 
 class XmlStyle:
-    """XML for prompts that fence their parts by tags: quoted text is the content of an element, escaped."""
+    """XML for prompts that fence their parts by tags: quoted text is the content of an element,
+    escaped.
+    """
 
     name = "xml"
 
     def head(self, facts: Facts) -> str:
-        return f'<knowledge title="{HEADER}" package="{facts.id}" size="{facts.counts(", ")}" instructions="none">\n'
+        return (
+            f'<knowledge title="{HEADER}" package="{facts.id}" size="{facts.counts(", ")}"'
+            ' instructions="none">\n'
+        )
 
     def heading(self, kind: str) -> str:
         return ""
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         place = {"path": candidate.path, "line": str(candidate.line or "")}
-        facts = {"kind": candidate.kind, "id": shown_id(candidate), **place, "status": _status(candidate, form)}
+        facts = {
+            "kind": candidate.kind,
+            "id": shown_id(candidate),
+            **place,
+            "status": _status(candidate, form),
+        }
         if form == "redacted":
             return f"<item{_attributes(facts)}/>\n"
         return f"<item{_attributes(facts)}>\n{_content(text)}\n</item>\n"
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
         status = "redacted" if candidate.redacted_by else ""
-        lines = [f"<file{_attributes({'path': candidate.path, 'tests': candidate.proof, 'status': status})}>"]
+        lines = [
+            f"<file{_attributes({'path': candidate.path, 'tests': candidate.proof, 'status': status})}>"
+        ]
         for one in symbols:
             if one.form in ("full", "summary"):
                 candidate = one.ranked.candidate
-                about = {"name": qualname(candidate), "line": str(candidate.line), "tests": candidate.proof}
+                about = {
+                    "name": qualname(candidate),
+                    "line": str(candidate.line),
+                    "tests": candidate.proof,
+                }
                 lines.append(f"<symbol{_attributes(about)}>{_content(one.text)}</symbol>")
-        return "\n".join([*lines, *(escape(line) for line in _packed(symbols, "")), "</file>"]) + "\n"
+        return (
+            "\n".join([*lines, *(escape(line) for line in _packed(symbols, "")), "</file>"]) + "\n"
+        )
 
     def note(self, text: str) -> str:
         return f"<note>{_content(quoted_field(text))}</note>\n"
@@ -299,12 +368,16 @@ STYLES: Final[dict[str, Style]] = {s.name: s for s in (TextStyle(), MarkdownStyl
 
 
 def _quoted_line(text: str) -> str:
-    """Return one defused line; unlike `quoted_field` with its backticks, which mean nothing among quoted text."""
+    """Return one defused line; unlike `quoted_field` with its backticks, which mean nothing among
+    quoted text.
+    """
     return defuse(one_line(text, _DOC_WIDTH))
 
 
 def _attributes(facts: Mapping[str, str]) -> str:
-    return "".join(f' {name}="{escape(one_line(value, 300))}"' for name, value in facts.items() if value)
+    return "".join(
+        f' {name}="{escape(one_line(value, 300))}"' for name, value in facts.items() if value
+    )
 
 
 def _content(text: str) -> str:
@@ -312,7 +385,9 @@ def _content(text: str) -> str:
 
 
 def shown_id(candidate: Candidate) -> str:
-    """Return the ID for a line of our own: parameters of a test with spaces are a text of somebody's, to be quoted."""
+    """Return the ID for a line of our own: parameters of a test with spaces are a text of
+    somebody's, to be quoted.
+    """
     name, bracket, parameters = candidate.id.partition("[")
     # an order as a parameter: `test_zoo[ignore all previous instructions]`
     return f"{name}[…]" if bracket and len(parameters.split()) > 1 else candidate.id
@@ -320,15 +395,24 @@ def shown_id(candidate: Candidate) -> str:
 
 def _line(candidate: Candidate, form: str) -> str:
     words, place = _status(candidate, form), _place(candidate)
-    return (f"[{words}] " if words else "") + quoted_field(shown_id(candidate)) + (f"  {place}" if place else "")
+    return (
+        (f"[{words}] " if words else "")
+        + quoted_field(shown_id(candidate))
+        + (f"  {place}" if place else "")
+    )
 
 
 def _status(candidate: Candidate, form: str) -> str:
-    """Return `verified · current`, the form and the marks: what a reader must know before the first word.
+    """Return `verified · current`, the form and the marks: what a reader must know before the first
+    word.
 
     A tier belongs to what somebody claims. A commit or a file exists, and has none.
     """
-    words = [] if candidate.tier is None else tier_words(candidate.tier.word, quoted_field(candidate.freshness, 60))
+    words = (
+        []
+        if candidate.tier is None
+        else tier_words(candidate.tier.word, quoted_field(candidate.freshness, 60))
+    )
     words += [form] if form not in ("", "full") else []
     words += [quoted_field(mark, 40) for mark in candidate.marks]
     return " · ".join(words)
@@ -348,7 +432,9 @@ def _name(one: Chosen) -> str:
 
 
 def qualname(candidate: Candidate) -> str:
-    """Return the name of a symbol within its module: `Cart.total` of `method:shop.price.Cart.total`."""
+    """Return the name of a symbol within its module: `Cart.total` of
+    `method:shop.price.Cart.total`.
+    """
     return _qualname(candidate.id, candidate.title, candidate.path)
 
 
@@ -375,13 +461,16 @@ def _in_brackets(candidate: Candidate) -> str:
 
 
 def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:
-    """Return the names that have no text, several to a line: those of a class together, its name at the first only."""
+    """Return the names that have no text, several to a line: those of a class together, its name at
+    the first only.
+    """
     owners: dict[str, list[str]] = {}
     for one in symbols:
         if one.form in ("name", "redacted"):
             candidate = one.ranked.candidate
             owner = _quoted_name(candidate.id, candidate.title, candidate.path)[0]
-            # textwrap breaks at any space but this one: a name with a space in it (another language's) remains one
+            # textwrap breaks at any space but this one: a name with a space in it (another
+            # language's) remains one
             name = _name(one).replace(" ", "\N{NO-BREAK SPACE}")
             owners.setdefault(owner, []).append(name)
     names = [
@@ -390,16 +479,24 @@ def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:
         for place, name in enumerate(some)
     ]
     lines = textwrap.wrap(
-        "  ".join(names), _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
+        "  ".join(names),
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
         break_on_hyphens=False,
-    )  # fmt: skip
+    )
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def whole(candidate: Candidate) -> str:
-    """Return what is quoted of an item in full: its title, unless ID or text hold it, and its text."""
+    """Return what is quoted of an item in full: its title, unless ID or text hold it, and its
+    text.
+    """
     title = candidate.title.strip()
-    text = candidate.text.strip("\n").removeprefix(f"{candidate.path}:{candidate.line} ")  # cited already
+    text = candidate.text.strip("\n").removeprefix(
+        f"{candidate.path}:{candidate.line} "
+    )  # cited already
     if not title or title in text or title in shown_id(candidate):
         return text or title
     return f"{title}\n{text}" if text else title
@@ -424,17 +521,24 @@ class Fitted:
     def page(self, style: Style, package_id: str = UNKNOWN_ID) -> str:
         """Return the rendered package; its length does not depend on the ID."""
         notes = [note.replace(UNKNOWN_ID, package_id) for note in self.notes]
-        facts = Facts(package_id, self.budget, len(self.chosen) + len(self.code), self.of, self.title)
+        facts = Facts(
+            package_id, self.budget, len(self.chosen) + len(self.code), self.of, self.title
+        )
         return self._page(style, facts, notes)
 
     def widest(self, style: Style) -> str:
         """Return the rendered package with its counts as long as they can become."""
-        facts = Facts(UNKNOWN_ID, replace(self.budget, used=self.budget.total), self.of, self.of, self.title)
+        facts = Facts(
+            UNKNOWN_ID, replace(self.budget, used=self.budget.total), self.of, self.of, self.title
+        )
         return self._page(style, facts, self.notes)
 
     def _page(self, style: Style, facts: Facts, notes: Sequence[str]) -> str:
         blocks = [(one.heading, one.block) for one in self.chosen]
-        blocks += [(file.heading, style.file(file.ranked.candidate, inside)) for file, inside in grouped(self.code)]
+        blocks += [
+            (file.heading, style.file(file.ranked.candidate, inside))
+            for file, inside in grouped(self.code)
+        ]
         return page(style, facts, blocks, notes, self.categories)
 
 
@@ -451,12 +555,19 @@ def grouped(code: Sequence[Chosen]) -> Iterator[tuple[Chosen, list[Chosen]]]:
 
 
 def page(
-    style: Style, facts: Facts, blocks: Sequence[tuple[str, str]], notes: Sequence[str] = (),
+    style: Style,
+    facts: Facts,
+    blocks: Sequence[tuple[str, str]],
+    notes: Sequence[str] = (),
     headings: Sequence[str] = (),
-) -> str:  # fmt: skip
-    """Return the whole text. `blocks`: (heading, item as rendered), best first within it. `headings`: their order."""
+) -> str:
+    """Return the whole text. `blocks`: (heading, item as rendered), best first within it.
+    `headings`: their order.
+    """
     parts, last = [style.head(facts)], None
-    for heading, block in sorted(blocks, key=lambda b: headings.index(b[0]) if headings else kind_order(b[0])):
+    for heading, block in sorted(
+        blocks, key=lambda b: headings.index(b[0]) if headings else kind_order(b[0])
+    ):
         if heading != last:
             parts.append(style.heading(heading.replace("_", " ") if headings else heading))
             last = heading
@@ -478,10 +589,11 @@ def fit(
     nothing: str = NOTHING,
     shares: Shares | None = None,
 ) -> Fitted:
-    """Return the items of `ranked` and `code` that a package of this budget holds; rendered it is never larger.
+    """Return the items of `ranked` and `code` that a package of this budget holds; rendered it is
+    never larger.
 
-    Both are best first. `notes` are lines to add where they fit; `omissions` are those of before, counted too;
-    `nothing` is the line where there is nothing to show. `shares` divide the budget.
+    Both are best first. `notes` are lines to add where they fit; `omissions` are those of before,
+    counted too; `nothing` is the line where there is nothing to show. `shares` divide the budget.
     """
     count = estimator_of(budget).count
     of = len(ranked) + len(code.files) + len(code.symbols) + len(omissions)
@@ -514,7 +626,9 @@ def unfitted_pins(fitted: Fitted, ranked: Sequence[Ranked], code: Code) -> list[
 
 
 def _settle(fitted: Fitted, style: Style) -> Fitted:
-    """Set `used`: the number is in the text that it counts, so it is lowered until it is the size of that text."""
+    """Set `used`: the number is in the text that it counts, so it is lowered until it is the size
+    of that text.
+    """
     count, used = estimator_of(fitted.budget).count, fitted.budget.total
     # ends: `used` only becomes smaller, and a smaller number has no more digits
     while True:
@@ -548,7 +662,9 @@ class Shares:
 
 @dataclass(slots=True)
 class _Filling:
-    """Adds items while they fit. Blocks are counted at the end: a page's size does not depend on their order."""
+    """Adds items while they fit. Blocks are counted at the end: a page's size does not depend on
+    their order.
+    """
 
     frame: Fitted
     style: Style
@@ -566,19 +682,29 @@ class _Filling:
     category: str = ""
     """What is filled now, of a divided budget."""
     pin_characters: int = 0
-    """Most characters of what is quoted of a pinned record: the first ones must leave space for the others."""
+    """Most characters of what is quoted of a pinned record: the first ones must leave space for the
+    others.
+    """
 
     def fill_shares(self, ranked: Sequence[Ranked], code: Code, shares: Shares) -> Fitted:
-        """Fill category by category; what a category does not need is left to the next ones, up to twice their own."""
+        """Fill category by category; what a category does not need is left to the next ones, up to
+        twice their own.
+        """
         self.written = self.frame.widest(self.style) + "x" * self.spare
         budget = self.frame.budget
-        for one in (one for one in ranked if one.candidate.pinned):  # asked for by its ID: whatever the shares are
+        for one in (
+            one for one in ranked if one.candidate.pinned
+        ):  # asked for by its ID: whatever the shares are
             self.category = shares.category(one.candidate.kind)
             if not self._add(one, budget.total):
                 self._omit(one, "over budget")
         for name in shares.allocations:
             before = self._size()
-            some = [one for one in ranked if not one.candidate.pinned and shares.category(one.candidate.kind) == name]
+            some = [
+                one
+                for one in ranked
+                if not one.candidate.pinned and shares.category(one.candidate.kind) == name
+            ]
             inside = code if name == shares.category("file") else Code()
             if before * 100 >= budget.total * shares.early_end:
                 for one in (*some, *inside.files, *inside.symbols):
@@ -588,13 +714,18 @@ class _Filling:
             self.limit = before + min(2 * shares.allocations[name], budget.total - before)
             for one in some:
                 if not self._add(one, self.limit):
-                    self._omit(one, f"over the share of {name.replace('_', ' ')}: {shares.allocations[name]} "
-                                    f"{budget.unit}")  # fmt: skip
+                    self._omit(
+                        one,
+                        f"over the share of {name.replace('_', ' ')}: {shares.allocations[name]} "
+                        f"{budget.unit}",
+                    )
             if inside.files or inside.symbols:
                 self._add_code(inside)
         shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
         omissions = (*self.frame.omissions, *self.omissions)
-        return replace(self.frame, chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown))
+        return replace(
+            self.frame, chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown)
+        )
 
     def _omit(self, one: Ranked, reason: str) -> None:
         self.omissions.append(Omission(one.candidate.id, reason))
@@ -617,7 +748,9 @@ class _Filling:
         self.chosen.sort(key=lambda one: (_urgency(one.ranked), order[id(one.ranked)]))
         shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
         omissions = (*self.frame.omissions, *self.omissions)
-        return replace(self.frame, chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown))
+        return replace(
+            self.frame, chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown)
+        )
 
     def _add_before_code(self, items: Sequence[Ranked]) -> list[Ranked]:
         """Add what comes before code; return what is tried again after it."""
@@ -634,18 +767,25 @@ class _Filling:
         return rest
 
     def _size(self, more: str = "", without: str = "") -> int:
-        """Return the size of what is written with `more` in place of the block of the file `without`."""
-        # joined anew each time: an estimator counts whole texts, and a page is some kB of at most 60 files
+        """Return the size of what is written with `more` in place of the block of the file
+        `without`.
+        """
+        # joined anew each time: an estimator counts whole texts, and a page is some kB of at most
+        # 60 files
         blocks = "".join(block for path, block in self.blocks.items() if path != without)
         return estimator_of(self.frame.budget).count(f"{self.written}{blocks}{more}")
 
     def _add(self, item: Ranked, limit: int, dense: bool = False) -> bool:
-        """Add an item in the fullest form that leaves the page within `limit`; `dense`: passages as a line."""
+        """Add an item in the fullest form that leaves the page within `limit`; `dense`: passages as
+        a line.
+        """
         name, budget = self.category or item.candidate.kind, self.frame.budget
         heading = self._heading(name)
         for shown, form, text in _forms(item, budget, dense):
             # before the rendering, which costs more
-            if len(text) > (self.pin_characters if item.candidate.pinned else budget_characters(budget)):
+            if len(text) > (
+                self.pin_characters if item.candidate.pinned else budget_characters(budget)
+            ):
                 continue
             block = self.style.item(shown, form, text)
             if self._size(heading + block) <= limit:
@@ -662,7 +802,10 @@ class _Filling:
         paths = max(1, characters // _CHARACTERS_PER_FILE)
         for one in code.files[:paths]:
             self._add_file(one)
-        bodies, docs = _BODIES if characters >= _BODIES_FROM else 0, characters // _CHARACTERS_PER_DOC
+        bodies, docs = (
+            _BODIES if characters >= _BODIES_FROM else 0,
+            characters // _CHARACTERS_PER_DOC,
+        )
         for one in code.symbols:
             forms = ["redacted" if one.candidate.redacted_by else "name"]
             if docs and (one.candidate.summary or one.candidate.proof):
@@ -673,23 +816,35 @@ class _Filling:
                 self.omissions.append(Omission(one.candidate.id, why))
         for one in code.files:
             if not self._add_file(one):
-                self.omissions.append(Omission(one.candidate.id, "over budget: nearer code is shown"))
+                self.omissions.append(
+                    Omission(one.candidate.id, "over budget: nearer code is shown")
+                )
         if not self.files:
             self.written = self.written.removesuffix(heading)
 
     def _add_bodies(self, code: Code) -> None:
-        """Show the bodies of the first symbols where space is left: in a small repository nothing else needs it."""
-        for one in [one for one in code.symbols if one.candidate.text and not one.candidate.redacted_by][:_BODIES]:
+        """Show the bodies of the first symbols where space is left: in a small repository nothing
+        else needs it.
+        """
+        for one in [
+            one for one in code.symbols if one.candidate.text and not one.candidate.redacted_by
+        ][:_BODIES]:
             path = one.candidate.path
             symbols = self.symbols.get(path, [])
             full = Chosen(one, "full", one.candidate.text, category=self.category)
             if any(shown.ranked is one and shown.form != "full" for shown in symbols):
-                self._put(path, self.files[path], [full if shown.ranked is one else shown for shown in symbols])
+                self._put(
+                    path,
+                    self.files[path],
+                    [full if shown.ranked is one else shown for shown in symbols],
+                )
 
     def _heading(self, name: str) -> str:
         """Return a heading as rendered; empty where it is there."""
         there = any(one.heading == name for one in (*self.chosen, *self.files.values()))
-        return "" if there else self.style.heading(name.replace("_", " ") if self.category else name)
+        return (
+            "" if there else self.style.heading(name.replace("_", " ") if self.category else name)
+        )
 
     def _add_file(self, one: Ranked) -> bool:
         path = one.candidate.path
@@ -708,7 +863,10 @@ class _Filling:
             return f"its file has nearer symbols: {most} are shown"
         texts = {"full": one.candidate.text, "summary": one.candidate.summary}
         for form in forms:
-            symbols = [*self.symbols[path], Chosen(one, form, texts.get(form, ""), category=self.category)]
+            symbols = [
+                *self.symbols[path],
+                Chosen(one, form, texts.get(form, ""), category=self.category),
+            ]
             if self._put(path, self.files[path], symbols):
                 return ""
         return "over budget: nearer code is shown"
@@ -722,13 +880,16 @@ class _Filling:
 
 
 def _urgency(item: Ranked) -> int:
-    """Return 0 for what is pinned, 1 for failing tests and what applies whatever the words are, 2 for the rest."""
+    """Return 0 for what is pinned, 1 for failing tests and what applies whatever the words are, 2
+    for the rest.
+    """
     one = item.candidate
     return 0 if one.pinned else 1 if one.is_lasting or one.kind == "failing test" else 2
 
 
 def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, str, str]]:
-    """Return the forms of an item, the fullest first: the whole unless it is large, and one line if that is shorter.
+    """Return the forms of an item, the fullest first: the whole unless it is large, and one line if
+    that is shorter.
 
     A pinned item has shorter and shorter lines besides, without its path; so has what is as urgent.
     """
@@ -738,10 +899,16 @@ def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, s
     full = whole(one)
     summary = one_line(one.summary or one.title or full, SUMMARY)
     bare = replace(one, path="", line=0, marks=())
-    short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER] if _urgency(item) < 2 else []
+    short = (
+        [(bare, "summary", one_line(summary, size)) for size in _SHORTER]
+        if _urgency(item) < 2
+        else []
+    )
     if len(summary) >= len(full):
         return [(one, "full", full), *short]
-    small = count(full) * 100 <= budget.total * _LARGE and not (dense and one.kind in _PASSAGES and not one.pinned)
+    small = count(full) * 100 <= budget.total * _LARGE and not (
+        dense and one.kind in _PASSAGES and not one.pinned
+    )
     return [*([(one, "full", full)] if small else []), (one, "summary", summary), *short]
 
 
@@ -755,14 +922,24 @@ def _omission_notes(fitted: Fitted, any_found: bool) -> list[str]:
 
 
 def assemble(
-    task: Task, found: Gathered, request: Request, tree: str = "", given: Collection[str] = (),
-    policy: Policy | None = None, quota: Quota | None = None,
-) -> Package:  # fmt: skip
-    """Return the package of what was found for a content tree. KeyError for a style or a profile that is not known."""
+    task: Task,
+    found: Gathered,
+    request: Request,
+    tree: str = "",
+    given: Collection[str] = (),
+    policy: Policy | None = None,
+    quota: Quota | None = None,
+) -> Package:
+    """Return the package of what was found for a content tree. KeyError for a style or a profile
+    that is not known.
+    """
     # here: hooks of agents read budgets and ask no retriever
     from kl_hooks.context.gather import code_of, near_code
 
-    style, budget = STYLES[request.style], read_budget(request.budget, HALVES if quota else QUARTERS)
+    style, budget = (
+        STYLES[request.style],
+        read_budget(request.budget, HALVES if quota else QUARTERS),
+    )
     ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
     denied: list[Omission] = []
     decision = None
@@ -770,17 +947,28 @@ def assemble(
         from kl_hooks.context.policy import conceal, govern
 
         governed = govern(policy, ranked, code, found.lists)
-        ranked, code, denied, decision = governed.ranked, governed.code, governed.omissions, governed.decision
+        ranked, code, denied, decision = (
+            governed.ranked,
+            governed.code,
+            governed.omissions,
+            governed.decision,
+        )
     relevant, irrelevant = sift(ranked, task.signals, quota.threshold if quota else 0)
     code, far = near_code(code, budget_characters(budget))
     omissions = [*denied, *irrelevant, *far]
     if request.weight == "low":
         unproven = [one for one in relevant if one.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)]
-        omissions += [Omission(one.candidate.id, "not proven: the weight is low") for one in unproven]
+        omissions += [
+            Omission(one.candidate.id, "not proven: the weight is low") for one in unproven
+        ]
         relevant = [one for one in relevant if one not in unproven]
     if policy:  # not before: the text decides what is relevant
         relevant = [replace(one, candidate=conceal(one.candidate)) for one in relevant]
-    nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found." if denied else NOTHING
+    nothing = (
+        f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found."
+        if denied
+        else NOTHING
+    )
     if given:  # not before: the best that is left would set what is relevant
         before = bool(relevant or code.files or code.symbols)
         relevant = [one for one in relevant if one.candidate.id not in given]
@@ -790,18 +978,34 @@ def assemble(
     if request.max_sources:
         files = code.files[: max(request.max_sources - len(relevant), request.max_sources // 2)]
         rest = relevant[request.max_sources - len(files) :]
-        omissions += [Omission(one.candidate.id, f"over {counted(request.max_sources, 'source')}") for one in rest]
+        omissions += [
+            Omission(one.candidate.id, f"over {counted(request.max_sources, 'source')}")
+            for one in rest
+        ]
         relevant = relevant[: request.max_sources - len(files)]
         code = Code(files, code.symbols)
     notes = _notes(task, found, request)
     if request.weight == "none" or task.signals == Signals():
         nothing = ""  # a note has the reason
     shares = _shares(quota, budget) if quota else None
-    fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing, shares=shares)
+    fitted = fit(
+        relevant,
+        budget,
+        style,
+        code=code,
+        notes=notes,
+        omissions=omissions,
+        nothing=nothing,
+        shares=shares,
+    )
     if not request.max_sources:
         _require_pins(unfitted_pins(fitted, relevant, code), budget, style)
     items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
-    config: dict[str, object] = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
+    config: dict[str, object] = {
+        "budget": write_budget(budget),
+        "style": request.style,
+        "weights": dict(found.weights),
+    }
     config |= request.options()
     facts = {"task": task.text, "tree": tree, "config": config, "coverage": dict(found.coverage)}
     if decision:
@@ -810,21 +1014,36 @@ def assemble(
     text, sizes = fitted.page(style, package_id), _characters_by_kind(fitted, style)
     divided = _divided(quota, ranked, code, fitted, style, task.signals) if quota else {}
     return Package(
-        package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes, decision,
+        package_id,
+        task.text,
+        fitted.budget,
+        items,
+        fitted.omissions,
+        found.coverage,
+        text,
+        sizes,
+        decision,
         quota=divided,
-    )  # fmt: skip
+    )
 
 
 def _require_pins(missing: Sequence[Candidate], budget: Budget, style: Style) -> None:
-    """Raise UsageProblem where something is pinned and did not fit: a package without it is not what was asked for."""
+    """Raise UsageProblem where something is pinned and did not fit: a package without it is not
+    what was asked for.
+    """
     if missing:
         count = estimator_of(budget).count
-        sizes = (f"{one.id} ({count(style.item(one, 'summary', one_line(one.summary or one.title, SUMMARY)))})"
-                 for one in missing)  # fmt: skip
+        sizes = (
+            f"{one.id}"
+            f" ({count(style.item(one, 'summary', one_line(one.summary or one.title, SUMMARY)))})"
+            for one in missing
+        )
         raise UsageProblem(
-            f"{', '.join(sizes)} can't be included: the pins are larger than {budget.total} {budget.unit}, each as a "
-            "line.", place="--pin", hint="Pin less, or give more: --budget 6000",
-        )  # fmt: skip
+            f"{', '.join(sizes)} can't be included: the pins are larger than {budget.total}"
+            f" {budget.unit}, each as a line.",
+            place="--pin",
+            hint="Pin less, or give more: --budget 6000",
+        )
 
 
 def _shares(quota: Quota, budget: Budget) -> Shares:
@@ -834,23 +1053,37 @@ def _shares(quota: Quota, budget: Budget) -> Shares:
 
 
 def _divided(
-    quota: Quota, ranked: Sequence[Ranked], code: Code, fitted: Fitted, style: Style, signals: Signals
-) -> dict[str, object]:  # fmt: skip
+    quota: Quota,
+    ranked: Sequence[Ranked],
+    code: Code,
+    fitted: Fitted,
+    style: Style,
+    signals: Signals,
+) -> dict[str, object]:
     """Return how the budget was divided and used, and the metrics of the retrieval."""
-    shown = {(one.ranked.candidate.id, one.ranked.candidate.path) for one in (*fitted.chosen, *fitted.code)}
+    shown = {
+        (one.ranked.candidate.id, one.ranked.candidate.path)
+        for one in (*fitted.chosen, *fitted.code)
+    }
     best = max((one.score for one in code.files), default=0) or 1
     measured = []
     for one in (*ranked, *code.files):
         found = one.candidate
         # code of the ranking is above its own threshold (`gather.code_of`)
-        value = min(one.score * 1000 // best, 1000) if found.kind in CODE else relevance(one, signals)
+        value = (
+            min(one.score * 1000 // best, 1000) if found.kind in CODE else relevance(one, signals)
+        )
         above = found.kind in CODE or value >= quota.threshold
         measured.append((quota.category(found.kind), value, above, (found.id, found.path) in shown))
     plain = quota.to_dict(fitted.budget.total)
     count = estimator_of(fitted.budget).count
     for name, share in plain["shares"].items():
         blocks = [one.block for one in fitted.chosen if one.category == name]
-        blocks += [style.file(f.ranked.candidate, inside) for f, inside in grouped(fitted.code) if f.category == name]
+        blocks += [
+            style.file(f.ranked.candidate, inside)
+            for f, inside in grouped(fitted.code)
+            if f.category == name
+        ]
         share |= {"used": count("".join(blocks)) if blocks else 0, "items": len(blocks)}
     return {**plain, "metrics": quota.metrics(measured, fitted.budget.used, fitted.budget.total)}
 
@@ -859,7 +1092,9 @@ def _without(code: Code, given: Collection[str]) -> Code:
     """The code without what was given; a file stays where one of its symbols does."""
     symbols = tuple(one for one in code.symbols if one.candidate.id not in given)
     paths = {one.candidate.path for one in symbols}
-    files = (one for one in code.files if one.candidate.id not in given or one.candidate.path in paths)
+    files = (
+        one for one in code.files if one.candidate.id not in given or one.candidate.path in paths
+    )
     return Code(tuple(files), symbols)
 
 
@@ -876,7 +1111,15 @@ def _item(chosen: Chosen) -> Item:
     ranked = chosen.ranked
     size = chosen.block or f"{ranked.candidate.title}:{ranked.candidate.line} {chosen.text}"
     tokens = QUARTERS.count(size)
-    return Item(ranked.candidate, chosen.form, chosen.text, tokens, ranked.score, ranked.parts, chosen.category)
+    return Item(
+        ranked.candidate,
+        chosen.form,
+        chosen.text,
+        tokens,
+        ranked.score,
+        ranked.parts,
+        chosen.category,
+    )
 
 
 def _characters_by_kind(fitted: Fitted, style: Style) -> dict[str, int]:
@@ -889,8 +1132,13 @@ def _characters_by_kind(fitted: Fitted, style: Style) -> dict[str, int]:
 
 
 def _id(fitted: Fitted, style: Style, facts: Mapping[str, object]) -> str:
-    """Return a digest of everything but time and caller; the text is hashed with a placeholder for the ID."""
+    """Return a digest of everything but time and caller; the text is hashed with a placeholder for
+    the ID.
+    """
     chosen = (*fitted.chosen, *fitted.code)
-    items = [[c.ranked.candidate.id, c.form, c.ranked.score, list(c.ranked.candidate.reasons)] for c in chosen]
+    items = [
+        [c.ranked.candidate.id, c.form, c.ranked.score, list(c.ranked.candidate.reasons)]
+        for c in chosen
+    ]
     whole = digest("package/1", {**facts, "items": items, "text": fitted.page(style)})
     return "cp-" + whole[: len(UNKNOWN_ID) - len("cp-")]

@@ -1,9 +1,10 @@
 """Policy: what of the knowledge base may be shown to whom, by the rules in `.kl/policy.yaml`.
 
-Evaluated over the fused candidates, before the budget: what is denied uses none of it. The strongest
-effect wins (deny, redact, allow), so the order of the rules does not matter. A policy only ever takes something away:
-that is why the one of a cloned repository needs no trust. It governs what kl shows, not who can open a file; what it
-shows besides packages is in `kl_hooks.context.access`.
+Evaluated over the fused candidates, before the budget: what is denied uses none of it. The
+strongest effect wins (deny, redact, allow), so the order of the rules does not matter. A policy
+only ever takes something away: that is why the one of a cloned repository needs no trust. It
+governs what kl shows, not who can open a file; what it shows besides packages is in
+`kl_hooks.context.access`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Rule:
     effect: str
     """One of `EFFECTS`."""
     paths: tuple[str, ...] = ()
-    """Globs from the root: `*` stays within a name, `**` is any folders; a folder means all in it."""
+    """Globs from the root: `*` stays within a name, `**` is any folders; a folder means all in it.
+    """
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     classification: tuple[str, ...] = ()
@@ -89,9 +91,11 @@ class Policy:
     """Digest of the text of the rules and of the actor."""
 
     def decide(self, candidates: Iterable[Candidate]) -> tuple[str, str]:
-        """Return (effect, name of the rule) for one item, of which several retrievers may know different facts.
+        """Return (effect, name of the rule) for one item, of which several retrievers may know
+        different facts.
 
-        Where any rule allows, only what a rule allows or redacts is shown, as with sshd's AllowUsers.
+        Where any rule allows, only what a rule allows or redacts is shown, as with sshd's
+        AllowUsers.
         """
         some = tuple(candidates)
         found = [
@@ -102,7 +106,11 @@ class Policy:
         if found:
             effect, name = min(found)
             return EFFECTS[effect], name
-        return ("deny", NO_RULE) if any(rule.effect == "allow" for rule in self.rules) else ("allow", "")
+        return (
+            ("deny", NO_RULE)
+            if any(rule.effect == "allow" for rule in self.rules)
+            else ("allow", "")
+        )
 
     def shows(self, one: Candidate) -> bool:
         """Return whether an item is neither denied nor redacted."""
@@ -110,16 +118,20 @@ class Policy:
 
 
 def load_policy(ws: Workspace, actor: str = "") -> Policy | None:
-    """Return the policy of the working tree, for an actor (empty: whoever runs this); None where there is none.
+    """Return the policy of the working tree, for an actor (empty: whoever runs this); None where
+    there is none.
 
-    Raises Problems for a wrong file and UsageProblem for an unreadable one. A gate fails closed: a package without the
-    rules could show what they deny, and an empty one would read as if nothing were known, so there is no package.
+    Raises Problems for a wrong file and UsageProblem for an unreadable one. A gate fails closed: a
+    package without the rules could show what they deny, and an empty one would read as if nothing
+    were known, so there is no package.
     """
     path = ws.root / POLICY_FILE
     text = read_small(path, within=ws.root)
     if text is None:
         if path.is_symlink():  # else a link to nothing would switch the rules off
-            raise UsageProblem("a link to nothing.", place=POLICY_FILE, hint="Put the file itself here.")
+            raise UsageProblem(
+                "a link to nothing.", place=POLICY_FILE, hint="Put the file itself here."
+            )
         return None
     rules = _compiled(ws, text)
     named = agent(ws.environ)
@@ -128,11 +140,15 @@ def load_policy(ws: Workspace, actor: str = "") -> Policy | None:
 
 
 def _compiled(ws: Workspace, text: bytes) -> tuple[Rule, ...]:
-    """Return the rules, from the cache where this text was read before: YAML is not parsed for every answer."""
+    """Return the rules, from the cache where this text was read before: YAML is not parsed for
+    every answer.
+    """
     kinds = sorted(ws.kinds)
 
     def compile() -> Any:
-        return [[getattr(rule, name) for name in Rule.__slots__] for rule in read_rules(text, kinds)]
+        return [
+            [getattr(rule, name) for name in Rule.__slots__] for rule in read_rules(text, kinds)
+        ]
 
     # the kinds belong to the key, since a rule may name only those that there are
     plain = load_compiled(ws.state.cache, text + repr(kinds).encode(), "policy-1", compile)
@@ -140,7 +156,9 @@ def _compiled(ws: Workspace, text: bytes) -> tuple[Rule, ...]:
 
 
 def read_rules(text: bytes, kinds: Collection[str]) -> tuple[Rule, ...]:
-    """Return the rules of a policy file. `kinds`: those of records. Raises Problems with everything that is wrong."""
+    """Return the rules of a policy file. `kinds`: those of records. Raises Problems with everything
+    that is wrong.
+    """
     from kl_hooks.config.yaml import NodeReader, load_yaml
 
     root, problems = load_yaml(POLICY_FILE, text)
@@ -153,13 +171,17 @@ def read_rules(text: bytes, kinds: Collection[str]) -> tuple[Rule, ...]:
         for node in reader.items(found["rules"][1], '"rules"'):
             rules += _read_rule(reader, node, kinds, [rule.name for rule in rules])
     elif not problems:
-        problems.append(Problem(POLICY_FILE, 0, 0, '"rules" is missing.', "Write `rules: []` for none."))
+        problems.append(
+            Problem(POLICY_FILE, 0, 0, '"rules" is missing.', "Write `rules: []` for none.")
+        )
     if problems:
         raise Problems(problems)
     return tuple(rules)
 
 
-def _read_rule(reader: NodeReader, node: Node, kinds: Collection[str], names: Collection[str]) -> Iterator[Rule]:
+def _read_rule(
+    reader: NodeReader, node: Node, kinds: Collection[str], names: Collection[str]
+) -> Iterator[Rule]:
     found = reader.keys(node, ("name", *EFFECTS), " in a rule")
     if not found:
         reader.report(node, "a rule needs a name and an effect.", f"Effects: {', '.join(EFFECTS)}.")
@@ -168,16 +190,29 @@ def _read_rule(reader: NodeReader, node: Node, kinds: Collection[str], names: Co
     if "name" not in found:
         reader.report(node, 'a rule needs a "name".', "The audit and the package name it.")
     elif name in names:
-        reader.report(found["name"][1], f'the name "{one_line(name, 80)}" is given twice.', "Name each rule once.")
+        reader.report(
+            found["name"][1],
+            f'the name "{one_line(name, 80)}" is given twice.',
+            "Name each rule once.",
+        )
     elif len(name) > _LONGEST or name == NO_RULE:
-        reader.report(found["name"][1], "this can't be the name of a rule.", f"At most {_LONGEST} characters.")
+        reader.report(
+            found["name"][1], "this can't be the name of a rule.", f"At most {_LONGEST} characters."
+        )
     effects = [effect for effect in EFFECTS if effect in found]
     if len(effects) != 1:
-        reader.report(node, f"a rule has one effect, not {len(effects)}.", f"Give one of: {', '.join(EFFECTS)}.")
+        reader.report(
+            node,
+            f"a rule has one effect, not {len(effects)}.",
+            f"Give one of: {', '.join(EFFECTS)}.",
+        )
         return
     where = f' in "{effects[0]}"'
     conditions = reader.keys(found[effects[0]][1], _CONDITIONS, where)
-    values = {key: tuple(_read_values(reader, key, value, kinds)) for key, (_, value) in conditions.items()}
+    values = {
+        key: tuple(_read_values(reader, key, value, kinds))
+        for key, (_, value) in conditions.items()
+    }
     yield Rule(name, effects[0], **values)
 
 
@@ -187,16 +222,24 @@ def _read_values(reader: NodeReader, key: str, node: Node, kinds: Collection[str
     known = {*_KINDS, *kinds}
     found = reader.texts(node, f'"{key}"')
     if not found:
-        reader.report(node, f'"{key}" must name something.', "Leave the condition out to match everything.")
+        reader.report(
+            node, f'"{key}" must name something.', "Leave the condition out to match everything."
+        )
     for text in found:
         value = text.value
         if key == "kinds" and value not in known:
             hint = suggest_spelling(value, known) or f"Known: {', '.join(sorted(known))}."
             reader.report(text, f'unknown kind "{one_line(value, 80)}".', hint)
         elif key == "actors" and not _ACTOR.fullmatch(value):
-            reader.report(text, f'unknown actor "{one_line(value, 80)}".', "Write human, agent or agent:NAME.")
-        elif key == "paths" and (len(value) > _LONGEST or value.startswith("/") or ".." in value.split("/")):
-            reader.report(text, "must be a glob of files in this repository.", "Such as src/payments/**.")
+            reader.report(
+                text, f'unknown actor "{one_line(value, 80)}".', "Write human, agent or agent:NAME."
+            )
+        elif key == "paths" and (
+            len(value) > _LONGEST or value.startswith("/") or ".." in value.split("/")
+        ):
+            reader.report(
+                text, "must be a glob of files in this repository.", "Such as src/payments/**."
+            )
         yield value
 
 
@@ -205,21 +248,29 @@ class Governed:
     """The candidates that may be shown."""
 
     ranked: list[Ranked]
-    """Those to be redacted are marked, not yet emptied: their text still decides whether they are relevant."""
+    """Those to be redacted are marked, not yet emptied: their text still decides whether they are
+    relevant.
+    """
     code: Code
     omissions: list[Omission]
     decision: PolicyDecision
 
 
-def govern(policy: Policy, ranked: Sequence[Ranked], code: Code, lists: Mapping[str, Sequence[Candidate]]) -> Governed:
-    """Drop what is denied and mark what is redacted. `lists`: the candidates before fusion, each of which counts."""
+def govern(
+    policy: Policy, ranked: Sequence[Ranked], code: Code, lists: Mapping[str, Sequence[Candidate]]
+) -> Governed:
+    """Drop what is denied and mark what is redacted. `lists`: the candidates before fusion, each of
+    which counts.
+    """
     variants: dict[tuple[str, str], list[Candidate]] = {}
     fused = [one.candidate for one in (*ranked, *code.files, *code.symbols)]
     for one in (*fused, *(row for rows in lists.values() for row in rows)):
         variants.setdefault(_key(one), []).append(one)
     effects = {key: policy.decide(some) for key, some in variants.items()}
     denied_files = {
-        path: rule for (name, path), (effect, rule) in effects.items() if effect == "deny" and name == f"file:{path}"
+        path: rule
+        for (name, path), (effect, rule) in effects.items()
+        if effect == "deny" and name == f"file:{path}"
     }
     for one in fused:
         if one.kind == "symbol" and one.path in denied_files:
@@ -240,13 +291,18 @@ def govern(policy: Policy, ranked: Sequence[Ranked], code: Code, lists: Mapping[
 
     remaining = list(allowed(ranked, False))
     shown = Code(tuple(allowed(code.files, True)), tuple(allowed(code.symbols, True)))
-    rows = tuple((name, path, *effects[name, path]) for name, path in sorted({_key(one) for one in fused}))
-    found = PolicyDecision(f"pd-{digest('policy-decision/1', [policy.key, rows])[:12]}", policy.key, policy.actor, rows)
+    rows = tuple(
+        (name, path, *effects[name, path]) for name, path in sorted({_key(one) for one in fused})
+    )
+    found = PolicyDecision(
+        f"pd-{digest('policy-decision/1', [policy.key, rows])[:12]}", policy.key, policy.actor, rows
+    )
     return Governed(remaining, shown, omissions, found)
 
 
 def _key(one: Candidate) -> tuple[str, str]:
-    # of code the same ID may be in several files; anything else is one item, whatever path a retriever knows
+    # of code the same ID may be in several files; anything else is one item, whatever path a
+    # retriever knows
     return one.id, one.path if one.kind in CODE else ""
 
 
@@ -255,16 +311,32 @@ def conceal(one: Candidate) -> Candidate:
     if not one.redacted_by:
         return one
     return Candidate(
-        one.id, one.kind, "", "", "", one.path, one.line, authority=one.authority, pinned=one.pinned,
-        is_lasting=one.is_lasting, beyond=one.beyond, reasons=(f"redacted by policy: {one.redacted_by}",),
+        one.id,
+        one.kind,
+        "",
+        "",
+        "",
+        one.path,
+        one.line,
+        authority=one.authority,
+        pinned=one.pinned,
+        is_lasting=one.is_lasting,
+        beyond=one.beyond,
+        reasons=(f"redacted by policy: {one.redacted_by}",),
         redacted_by=one.redacted_by,
-    )  # fmt: skip
+    )
 
 
 def audit_event(decision: PolicyDecision, shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return the event of a decision. `shown`: the document of the package."""
-    items = sorted((EFFECTS.index(effect), rule, name) for name, _, effect, rule in decision.effects)
-    logged = [[EFFECTS[effect], one_line(rule, 40), one_line(name, 100)] for effect, rule, name in items if effect < 2]
+    items = sorted(
+        (EFFECTS.index(effect), rule, name) for name, _, effect, rule in decision.effects
+    )
+    logged = [
+        [EFFECTS[effect], one_line(rule, 40), one_line(name, 100)]
+        for effect, rule, name in items
+        if effect < 2
+    ]
     return {
         "event": "policy_decision",
         "policy_decision_id": decision.id,
@@ -281,12 +353,15 @@ def audit_event(decision: PolicyDecision, shown: Mapping[str, Any]) -> dict[str,
 
 
 def audit(ws: Workspace, package_id: str = "") -> list[dict[str, Any]]:
-    """Return the logged decisions, the newest first; of one package where its ID or the beginning of it is given.
+    """Return the logged decisions, the newest first; of one package where its ID or the beginning
+    of it is given.
 
     An agent gets no items: the audit must not list to it what the packages withhold.
     """
     found = [
-        event for event in package_log.events_newest_first(ws.state)
-        if event.get("event") == "policy_decision" and str(event.get("package_id")).startswith(package_id)
-    ]  # fmt: skip
+        event
+        for event in package_log.events_newest_first(ws.state)
+        if event.get("event") == "policy_decision"
+        and str(event.get("package_id")).startswith(package_id)
+    ]
     return [{**one, "items": []} for one in found] if agent(ws.environ) else found

@@ -1,7 +1,9 @@
-"""The profile `quota`: what kind of work a task is, how large its package may be, and how that budget is divided.
+"""The profile `quota`: what kind of work a task is, how large its package may be, and how that
+budget is divided.
 
-Ten categories share the budget; how much each gets depends on the traits of the task: its type, phase and complexity,
-whether such a task was done before, which attempt it is, and who does it. All numbers are tables at the top.
+Ten categories share the budget; how much each gets depends on the traits of the task: its type,
+phase and complexity, whether such a task was done before, which attempt it is, and who does it. All
+numbers are tables at the top.
 """
 
 from __future__ import annotations
@@ -43,26 +45,42 @@ _MOST_OUTCOMES: Final = 20
 Weights = Mapping[str, int]
 """Category → its share of the budget, in thousandths before they are divided by their sum."""
 STANDARD: Final[Weights] = {
-    "feature_context": 150, "similar_outcomes": 250, "relevant_patterns": 200, "architecture_context": 200,
-    "warnings": 150, "domain_knowledge": 50,
-}  # fmt: skip
+    "feature_context": 150,
+    "similar_outcomes": 250,
+    "relevant_patterns": 200,
+    "architecture_context": 200,
+    "warnings": 150,
+    "domain_knowledge": 50,
+}
 BY_TYPE: Final[Mapping[str, Weights]] = {
     "review": {"relevant_patterns": 300, "architecture_context": 250, "similar_outcomes": 150},
     "planning": {"feature_context": 250, "architecture_context": 300, "similar_outcomes": 150},
 }
 BY_PHASE: Final[Mapping[str, Weights]] = {
-    "implement": {"relevant_patterns": 300, "warnings": 200}, "test": {"similar_outcomes": 350},
-}  # fmt: skip
+    "implement": {"relevant_patterns": 300, "warnings": 200},
+    "test": {"similar_outcomes": 350},
+}
 FIRST_OF_TYPE: Final[Weights] = {"architecture_context": 300, "relevant_patterns": 250}
 REFINEMENT: Final[Weights] = {
-    "warnings": 350, "similar_outcomes": 300, "relevant_patterns": 150, "architecture_context": 100,
-    "feature_context": 50, "domain_knowledge": 50,
-}  # fmt: skip
+    "warnings": 350,
+    "similar_outcomes": 300,
+    "relevant_patterns": 150,
+    "architecture_context": 100,
+    "feature_context": 50,
+    "domain_knowledge": 50,
+}
 AUTOBUILD: Final[Weights] = {
-    "feature_context": 100, "similar_outcomes": 150, "relevant_patterns": 150, "architecture_context": 100,
-    "warnings": 100, "domain_knowledge": 50, "role_constraints": 100, "quality_gate_configs": 100, "turn_states": 100,
+    "feature_context": 100,
+    "similar_outcomes": 150,
+    "relevant_patterns": 150,
+    "architecture_context": 100,
+    "warnings": 100,
+    "domain_knowledge": 50,
+    "role_constraints": 100,
+    "quality_gate_configs": 100,
+    "turn_states": 100,
     "implementation_modes": 50,
-}  # fmt: skip
+}
 BY_ACTOR: Final[Mapping[str, Weights]] = {
     "player": {"role_constraints": 150, "implementation_modes": 100},
     "coach": {"role_constraints": 120, "quality_gate_configs": 150},
@@ -74,21 +92,31 @@ THRESHOLDS: Final[Mapping[str, Mapping[str, int]]] = {
     "strict": {"autobuild": 600, "first": 600, "refinement": 650, "standard": 700},
     "relaxed": {"autobuild": 350, "first": 350, "refinement": 400, "standard": 450},
 }
-"""Preset → sort of task → the least relevance of an item, in thousandths; the first sort that a task is of counts."""
+"""Preset → sort of task → the least relevance of an item, in thousandths; the first sort that a
+task is of counts.
+"""
 ACCEPTABLE: Final = 0.7
 """The least share of items above the threshold for which a retrieval counts as acceptable."""
 _CATEGORY: Final = {
-    "file": "relevant_patterns", "symbol": "relevant_patterns", "failing test": "warnings", "violation": "warnings",
+    "file": "relevant_patterns",
+    "symbol": "relevant_patterns",
+    "failing test": "warnings",
+    "violation": "warnings",
     "commit": "similar_outcomes",
-}  # fmt: skip
+}
 """Kind of item that is no record → category; others are domain knowledge."""
 _FIRST_WORDS: Final = {
-    "review": "review", "audit": "review", "plan": "planning", "design": "planning", "document": "documentation",
-}  # fmt: skip
+    "review": "review",
+    "audit": "review",
+    "plan": "planning",
+    "design": "planning",
+    "document": "documentation",
+}
 _GATES: Final = {
-    "implementation": ("implementation", "feature"), "refinement": ("refinement", "feature"),
+    "implementation": ("implementation", "feature"),
+    "refinement": ("refinement", "feature"),
     "documentation": ("documentation", "docs"),
-}  # fmt: skip
+}
 """Type of work → the types that gates name it by."""
 
 
@@ -120,13 +148,20 @@ class Traits:
         """The key of its relevance threshold."""
         if self.is_autobuild:
             return "autobuild"
-        return "first" if self.is_first_of_type else "refinement" if self.is_refinement else "standard"
+        return (
+            "first" if self.is_first_of_type else "refinement" if self.is_refinement else "standard"
+        )
 
 
 def budget_tokens(traits: Traits) -> tuple[int, list[tuple[str, int]]]:
     """Return (tokens, the adjustments that made them: reason and percent, in order)."""
-    total = next((tokens for most, tokens in BASE_TOKENS if 1 <= traits.complexity <= most), BASE_TOKENS[1][1])
-    novel = ("fewer than 3 similar tasks", 15) if traits.similar_task_count < _FEW_SIMILAR else ("", 0)
+    total = next(
+        (tokens for most, tokens in BASE_TOKENS if 1 <= traits.complexity <= most),
+        BASE_TOKENS[1][1],
+    )
+    novel = (
+        ("fewer than 3 similar tasks", 15) if traits.similar_task_count < _FEW_SIMILAR else ("", 0)
+    )
     some = [
         ("first task of its sort", 30) if traits.is_first_of_type else novel,
         ("another attempt", 20) if traits.is_refinement else ("", 0),
@@ -146,14 +181,20 @@ def weights_of(traits: Traits) -> dict[str, int]:
         found |= LATER_TURN if traits.turn_number > 1 else {}
         found |= AUTOBUILD_REFINEMENT if traits.is_refinement else {}
     else:
-        found = {**STANDARD, **BY_TYPE.get(traits.task_type, {}), **BY_PHASE.get(traits.current_phase, {})}
+        found = {
+            **STANDARD,
+            **BY_TYPE.get(traits.task_type, {}),
+            **BY_PHASE.get(traits.current_phase, {}),
+        }
         found |= FIRST_OF_TYPE if traits.is_first_of_type else {}
         found |= REFINEMENT if traits.is_refinement else {}
     return {name: found.get(name, 0) for name in BUDGET_CATEGORIES}
 
 
 def read_threshold(text: str, traits: Traits) -> int:
-    """Return the relevance threshold in thousandths. UsageProblem for what is no preset and not from 0 to 1."""
+    """Return the relevance threshold in thousandths. UsageProblem for what is no preset and not
+    from 0 to 1.
+    """
     if text in THRESHOLDS:
         return THRESHOLDS[text][traits.sort]
     try:
@@ -161,7 +202,9 @@ def read_threshold(text: str, traits: Traits) -> int:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise UsageProblem(f"takes strict, relaxed or 0 to 1, not {text[:40]!r}.", place="--threshold")
+        raise UsageProblem(
+            f"takes strict, relaxed or 0 to 1, not {text[:40]!r}.", place="--threshold"
+        )
     return round(value * 1000)
 
 
@@ -187,7 +230,9 @@ class Quota:
         """Return the category that items of a kind use."""
         return self.categories.get(kind) or _CATEGORY.get(kind, "domain_knowledge")
 
-    def metrics(self, measured: Sequence[tuple[str, int, bool, bool]], used: int, total: int) -> dict[str, Any]:
+    def metrics(
+        self, measured: Sequence[tuple[str, int, bool, bool]], used: int, total: int
+    ) -> dict[str, Any]:
         """Return how good a retrieval was, of `Measured` candidates."""
         return metrics([Measured(*one) for one in measured], used, total)
 
@@ -195,14 +240,21 @@ class Quota:
         """Return traits, shares and threshold as plain values."""
         whole = sum(self.weights.values())
         shares = {
-            name: {"share": round(self.weights[name] / whole, 4), "allocated": self.allocation(name, total)}
+            name: {
+                "share": round(self.weights[name] / whole, 4),
+                "allocated": self.allocation(name, total),
+            }
             for name in BUDGET_CATEGORIES
         }
-        adjustments = [{"reason": reason, "percent": percent} for reason, percent in self.adjustments]
+        adjustments = [
+            {"reason": reason, "percent": percent} for reason, percent in self.adjustments
+        ]
         return {
-            "traits": asdict(self.traits), "adjustments": adjustments, "shares": shares,
+            "traits": asdict(self.traits),
+            "adjustments": adjustments,
+            "shares": shares,
             "threshold": self.threshold / 1000,
-        }  # fmt: skip
+        }
 
 
 def plan_quota(ws: Workspace, request: Request, text: str) -> Quota:
@@ -220,17 +272,29 @@ def read_traits(ws: Workspace, request: Request, text: str) -> Traits:
     first = _FIRST_WORDS.get(words[0].lower().strip(":,."), TYPES[0]) if words else TYPES[0]
     feature = feature_ids(text)
     found = Traits(
-        task_id=_named_task(text), description=one_line(text),
+        task_id=_named_task(text),
+        description=one_line(text),
         task_type=TYPE_ALIASES.get(request.type, request.type) or first,
-        current_phase=request.phase or "load", complexity=request.complexity or DEFAULT_COMPLEXITY,
-        feature_id=feature[0] if feature else "", is_refinement=request.attempt > 0,
-        refinement_attempt=request.attempt, current_actor=request.actor or "player", turn_number=request.turn,
+        current_phase=request.phase or "load",
+        complexity=request.complexity or DEFAULT_COMPLEXITY,
+        feature_id=feature[0] if feature else "",
+        is_refinement=request.attempt > 0,
+        refinement_attempt=request.attempt,
+        current_actor=request.actor or "player",
+        turn_number=request.turn,
         is_autobuild=bool(request.turn or request.actor),
-    )  # fmt: skip
+    )
     if found.task_type not in TYPES:
-        raise UsageProblem(f"{found.task_type!r} is no type of work.", place="--type", hint=f"Use {', '.join(TYPES)}.")
+        raise UsageProblem(
+            f"{found.task_type!r} is no type of work.",
+            place="--type",
+            hint=f"Use {', '.join(TYPES)}.",
+        )
     known = ("player", "coach")
-    if found.current_actor not in known and find_role(_live(ws, "role"), found.current_actor) is None:
+    if (
+        found.current_actor not in known
+        and find_role(_live(ws, "role"), found.current_actor) is None
+    ):
         hint = "Use player, coach, or the name of a role: kl role list"
         raise UsageProblem(f"{found.current_actor!r} is no role here.", place="--actor", hint=hint)
     found = replace(found, has_previous_turns=bool(_turns(ws, found)))
@@ -245,7 +309,9 @@ def _named_task(text: str) -> str:
 
 def _with_history(ws: Workspace, traits: Traits, text: str) -> Traits:
     """Return the traits with what the outcomes of tasks with such words show."""
-    outcomes = live_records(ws, search_records(ws, words_of(text), RecordFilter(("outcome",)), _MOST_OUTCOMES))
+    outcomes = live_records(
+        ws, search_records(ws, words_of(text), RecordFilter(("outcome",)), _MOST_OUTCOMES)
+    )
     asked = set(text_terms(text))
     near = [one for one in outcomes if _similarity(asked, one) > SIMILARITY_THRESHOLD]
     cycles = [one.number("review_cycles") + 1 for one in near if "review_cycles" in one.values]
@@ -253,11 +319,15 @@ def _with_history(ws: Workspace, traits: Traits, text: str) -> Traits:
     failed = [one for one in near if one.values.get("success") is False]
     failed.sort(key=lambda one: (one.text("date"), one.id))
     return replace(
-        traits, similar_task_count=len(near), is_first_of_type=not near,
+        traits,
+        similar_task_count=len(near),
+        is_first_of_type=not near,
         avg_turns_for_type=round(sum(cycles) / len(cycles), 2) if cycles else _DEFAULT_TURNS,
         success_rate_for_type=round(sum(ends) / len(ends), 2) if ends else _DEFAULT_SUCCESS,
-        previous_failure_type=failed[-1].text("outcome_type") if failed and traits.is_refinement else "",
-    )  # fmt: skip
+        previous_failure_type=failed[-1].text("outcome_type")
+        if failed and traits.is_refinement
+        else "",
+    )
 
 
 def words_of(text: str) -> list[str]:
@@ -266,9 +336,15 @@ def words_of(text: str) -> list[str]:
 
 
 def _similarity(asked: set[str], outcome: Record) -> int:
-    """Return the cosine of two sets of terms, in percent: of the task, and of the title and requirements of another."""
+    """Return the cosine of two sets of terms, in percent: of the task, and of the title and
+    requirements of another.
+    """
     terms = [set(text_terms(outcome.text(name))) for name in ("title", "task_requirements")]
-    found = (round(100 * len(asked & one) / sqrt(len(asked) * len(one))) for one in terms if asked and one)
+    found = (
+        round(100 * len(asked & one) / sqrt(len(asked) * len(one)))
+        for one in terms
+        if asked and one
+    )
     return max(found, default=0)
 
 
@@ -283,19 +359,35 @@ def _turns(ws: Workspace, traits: Traits) -> list[Record]:
 
 
 def actor_items(ws: Workspace, traits: Traits) -> list[Candidate]:
-    """Return what automated work gets by role, type and turn, whatever its words are: role, gates, turns, modes."""
+    """Return what automated work gets by role, type and turn, whatever its words are: role, gates,
+    turns, modes.
+    """
     if not traits.is_autobuild:
         return []
     found: list[Candidate] = []
     role = find_role(_live(ws, "role"), traits.current_actor, "feature-build")
     if role:
         made = record_candidate(ws, role)
-        found.append(replace(made, text=render_role(role).strip(), reasons=(*made.reasons, "the role of the actor")))
-    types = ("testing",) if traits.current_phase == "test" else _GATES.get(traits.task_type, (traits.task_type,))
+        found.append(
+            replace(
+                made,
+                text=render_role(role).strip(),
+                reasons=(*made.reasons, "the role of the actor"),
+            )
+        )
+    types = (
+        ("testing",)
+        if traits.current_phase == "test"
+        else _GATES.get(traits.task_type, (traits.task_type,))
+    )
     gates = _live(ws, "gate")
-    for gate in next((some for one in types if (some := Gate.fitting(gates, one, traits.complexity))), []):
+    for gate in next(
+        (some for one in types if (some := Gate.fitting(gates, one, traits.complexity))), []
+    ):
         line = Gate(gate).line()
-        found.append(replace(record_candidate(ws, gate), text=f"{line}\n{DO_NOT_ADJUST}", summary=line))
+        found.append(
+            replace(record_candidate(ws, gate), text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
+        )
     turns = _turns(ws, traits)
     if turns:
         found.append(replace(record_candidate(ws, turns[-1]), text=continuation(turns).strip()))
@@ -326,8 +418,12 @@ def metrics(measured: Sequence[Measured], used: int, total: int) -> dict[str, An
         coverage[name] = round(sum(fitting) / len(fitting), 4) if fitting else None
     mean = sum(one.relevance for one in measured) / len(measured) / 1000 if measured else 0.0
     return {
-        "avg_relevance_score": round(mean, 4), "total_items_retrieved": len(measured),
-        "items_above_threshold": len(above), "items_below_threshold": len(measured) - len(above),
-        "category_coverage": coverage, "budget_utilization": round(used / total, 4),
-        "relevance_rate": round(rate, 4), "acceptable": rate >= ACCEPTABLE,
-    }  # fmt: skip
+        "avg_relevance_score": round(mean, 4),
+        "total_items_retrieved": len(measured),
+        "items_above_threshold": len(above),
+        "items_below_threshold": len(measured) - len(above),
+        "category_coverage": coverage,
+        "budget_utilization": round(used / total, 4),
+        "relevance_rate": round(rate, 4),
+        "acceptable": rate >= ACCEPTABLE,
+    }

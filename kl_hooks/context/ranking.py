@@ -1,8 +1,9 @@
-"""Ranking of code for a task: which files and symbols its text means, by words, names, imports and past commits.
+"""Ranking of code for a task: which files and symbols its text means, by words, names, imports and
+past commits.
 
-The recipe was measured on history before it was built, and its weights are given (ADR-0028): change none without
-`kl context replay`. Pure over a `CodeReader`; sums are made in a fixed order and scores are rounded to millionths, so
-that every Python ranks alike.
+The recipe was measured on history before it was built, and its weights are given (ADR-0028): change
+none without `kl context replay`. Pure over a `CodeReader`; sums are made in a fixed order and
+scores are rounded to millionths, so that every Python ranks alike.
 """
 
 from __future__ import annotations
@@ -47,19 +48,26 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 FILE_WEIGHTS: Final[Mapping[str, float]] = {
-    "sym5": 1.5, "symmax": 1.7, "path": 1.15, "past commits": 1.1, "messages": 1.5, "pairs": 1.0, "names": 0.75,
+    "sym5": 1.5,
+    "symmax": 1.7,
+    "path": 1.15,
+    "past commits": 1.1,
+    "messages": 1.5,
+    "pairs": 1.0,
+    "names": 0.75,
     "imports": 0.4,
-}  # fmt: skip
+}
 """Signal → its weight in a file's score; each signal is divided by its maximum over the files."""
 _FRAME: Final = 0.6
 _FRAME_DECAY: Final = 0.6
 _WITH_TESTS: Final = 0.5
 _EXECUTED: Final = 0.5
 _CHANGED_SINCE: Final = 1.0
-"""Of a pasted failure: what its innermost frame in source adds to a file, each next frame, past commits that changed
-the file together with the failing tests, what these executed and passing tests did not, and a change of what they
-execute since they passed; shares of the best file's score. All but the last, which new tests do not have, were chosen
-on 60 fixes of four repositories by `bench.failing_tests`; the figures are in ADR-0031."""
+"""Of a pasted failure: what its innermost frame in source adds to a file, each next frame, past
+commits that changed the file together with the failing tests, what these executed and passing tests
+did not, and a change of what they execute since they passed; shares of the best file's score. All
+but the last, which new tests do not have, were chosen on 60 fixes of four repositories by
+`bench.failing_tests`; the figures are in ADR-0031."""
 _SYMBOL_WORDS: Final = 3.6
 _SYMBOL_NAMES: Final = 1.0
 _SYMBOL_PAIRS: Final = 1.05
@@ -90,32 +98,42 @@ _WEAK: Final = 0.001
 ROWS: Final = 650
 """Candidates of a task: more do not fit any usual budget."""
 _SHOWN_PATHS: Final = 100
-"""Files of source that become candidates: as many paths as a package of 4,000 tokens begins with …"""
+"""Files of source that become candidates: as many paths as a package of 4,000 tokens begins with …
+"""
 _SHOWN: Final = 50
 """… those of them with their symbols …"""
 _SHOWN_OTHERS: Final = 10
 """… and files of tests and examples, with their symbols."""
 _NEAR_FILE: Final = 4
 _NEAR_SYMBOL: Final = 10
-"""Percent of the best one's score: a file or a symbol with less is nearer to nothing than to the task. Of 240 tasks
-this cuts 21 and 47 percent of what is ranked, and with it 1.0 and 0.5 percent of what was changed."""
+"""Percent of the best one's score: a file or a symbol with less is nearer to nothing than to the
+task. Of 240 tasks this cuts 21 and 47 percent of what is ranked, and with it 1.0 and 0.5 percent of
+what was changed."""
 _NEAR_OTHER: Final = 25
 """The same of tests and examples, where the task is not about them."""
 _FAR: Final = "below the relevance threshold: less than {} % of the score of the best one"
 _CHANGED: Final = "past commits with such messages changed it"
 _WORDS: Final[Mapping[str, str]] = {
-    "sym5": "has words of the task", "symmax": "has words of the task", "words": "has words of the task",
-    "names": "its name is in the task", "path": "its path has words of the task",
-    "past commits": _CHANGED, "messages": _CHANGED,
-    "pairs": "has words of the task next to each other", "imports": "imports what the task means",
-    "callers": "calls what the task means", "file": "is in a file that fits",
+    "sym5": "has words of the task",
+    "symmax": "has words of the task",
+    "words": "has words of the task",
+    "names": "its name is in the task",
+    "path": "its path has words of the task",
+    "past commits": _CHANGED,
+    "messages": _CHANGED,
+    "pairs": "has words of the task next to each other",
+    "imports": "imports what the task means",
+    "callers": "calls what the task means",
+    "file": "is in a file that fits",
     "traceback": "a frame of the traceback in the task",
     "failing tests": "past commits changed it with the failing test",
     "executed": "executed by the failing test and by few that pass",
     "changed": "changed since the failing test passed",
-}  # fmt: skip
+}
 """Signal → the reason that a person reads."""
-_ABOUT_TESTS: Final = re.compile(r"(?i)\b(?:tests?|testing|pytest|unittest|fixtures?|conftest|examples?)\b")
+_ABOUT_TESTS: Final = re.compile(
+    r"(?i)\b(?:tests?|testing|pytest|unittest|fixtures?|conftest|examples?)\b"
+)
 _OTHER_SHARE: Final = 80
 """Percent that a test counts against source where a task is about tests."""
 _PATH: Final = re.compile(r"(?<![\w./-])[\w./-]{1,300}\.py\b")
@@ -152,7 +170,9 @@ class CodeReader(Protocol):
     def history(self) -> History | None: ...
 
     def symbols(self, places: Mapping[str, Collection[int]]) -> Mapping[tuple[str, int], SymbolRow]:
-        """(path, place) → the symbol there, of these places in files; postings call symbols by place."""
+        """(path, place) → the symbol there, of these places in files; postings call symbols by
+        place.
+        """
         ...
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
@@ -223,7 +243,9 @@ _NO_SIGNALS: Final = Signals()
 
 
 def rank_code(ws: Workspace, task: str, signals: Signals = _NO_SIGNALS) -> CodeRanking:
-    """Rank the files and symbols of the working tree for a task. EnvironmentProblem if there is no graph to ask."""
+    """Rank the files and symbols of the working tree for a task. EnvironmentProblem if there is no
+    graph to ask.
+    """
     from kl_hooks.code.query.session import refresh_graph
 
     trouble: EnvironmentProblem | None = None
@@ -243,7 +265,8 @@ def rank_code(ws: Workspace, task: str, signals: Signals = _NO_SIGNALS) -> CodeR
             tuple(dict.fromkeys(path for path in frames if path and corpus_of(path) == SOURCE)),
             *_recorded(ws, db, signals.tests),
         )
-        # another process may merge the segments between two of the queries: then some files would not be found
+        # another process may merge the segments between two of the queries: then some files would
+        # not be found
         with db.snapshot():
             segments = Segments(db)
             others = StoredCode(db, OTHER, segments)
@@ -251,7 +274,9 @@ def rank_code(ws: Workspace, task: str, signals: Signals = _NO_SIGNALS) -> CodeR
             if failure.tests:
                 query = _without_words_of_tests(query, others.postings)
             source = rank(StoredCode(db, SOURCE, segments), query, failure=failure)
-            return merge(source, rank(others, query, is_source=False, most=_missing(source, task)), task)
+            return merge(
+                source, rank(others, query, is_source=False, most=_missing(source, task)), task
+            )
 
 
 def _missing(source: CodeRanking, task: str) -> int:
@@ -265,8 +290,10 @@ def _missing(source: CodeRanking, task: str) -> int:
 
 def _recorded(
     ws: Workspace, db: Database, tests: Sequence[str]
-) -> tuple[tuple[tuple[str, str, float], ...], tuple[tuple[str, str], ...]]:  # fmt: skip
-    """What recorded runs show of failing tests; nothing where they can't be read: the words are still there."""
+) -> tuple[tuple[tuple[str, str, float], ...], tuple[tuple[str, str], ...]]:
+    """What recorded runs show of failing tests; nothing where they can't be read: the words are
+    still there.
+    """
     if not tests:
         return (), ()
     from kl_hooks.proof.failures import changed_since_pass
@@ -284,7 +311,8 @@ def file_here(db: Database, path: str) -> str:
     """Return the one file of the graph that a path of any machine means; empty if there is none."""
     name = path.rpartition("/")[2]
     rows = db.rows("SELECT path FROM files WHERE path = ? OR path LIKE ?", (name, f"%/{name}"))
-    # LIKE ignores case in ASCII and takes `_` for any sign (SQLite): compare again; of several the longest end wins
+    # LIKE ignores case in ASCII and takes `_` for any sign (SQLite): compare again; of several the
+    # longest end wins
     fitting = [known for (known,) in rows if path == known or path.endswith(f"/{known}")]
     if not fitting:
         fitting = [known for (known,) in rows if known.endswith(f"/{path}")]
@@ -292,23 +320,29 @@ def file_here(db: Database, path: str) -> str:
 
 
 def _without_words_of_tests(query: Query, tests: Postings) -> Query:
-    """The query of a pasted failure, in which words count less the more tests have them: `runner`, `assert`."""
+    """The query of a pasted failure, in which words count less the more tests have them: `runner`,
+    `assert`.
+    """
     found, number = tests.find(query.weights), tests.totals.docs + 1
     having = {term: len(set(found[term].docs)) if term in found else 0 for term in query.weights}
     weights = {
-        term: weight * log(1 + number / (1 + having[term])) / log(1 + number) for term, weight in query.weights.items()
+        term: weight * log(1 + number / (1 + having[term])) / log(1 + number)
+        for term, weight in query.weights.items()
     }
     return query._replace(weights=weights)
 
 
 def find_code(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """The files and symbols of the working tree for a task, as candidates; EnvironmentProblem as `rank_code`."""
+    """The files and symbols of the working tree for a task, as candidates; EnvironmentProblem as
+    `rank_code`.
+    """
     text = without_report(task.text[: 2 * MOST_TEXT])
     return code_candidates(rank_code(ws, text, task.signals), limit, is_about_tests(text))
 
 
 def code_candidates(ranking: CodeRanking, limit: int, about_tests: bool = False) -> list[Candidate]:
-    """At most `limit` candidates: the best files, then the best symbols; each by its rank and with its score.
+    """At most `limit` candidates: the best files, then the best symbols; each by its rank and with
+    its score.
 
     What is far below the best one states so in `beyond`.
     """
@@ -320,27 +354,51 @@ def code_candidates(ranking: CodeRanking, limit: int, about_tests: bool = False)
     far = {one.path: why for one, why in files if why}
     found = [
         Candidate(
-            id=f"file:{one.path}", kind="file", title=one.path, text="", summary="", path=one.path, score=one.score,
-            parts=tuple(one.parts.items()), reasons=_reasons(one.parts), beyond=why,
+            id=f"file:{one.path}",
+            kind="file",
+            title=one.path,
+            text="",
+            summary="",
+            path=one.path,
+            score=one.score,
+            parts=tuple(one.parts.items()),
+            reasons=_reasons(one.parts),
+            beyond=why,
         )
-        for one, why in files if one.path in paths
-    ]  # fmt: skip
+        for one, why in files
+        if one.path in paths
+    ]
     found += [
         Candidate(
-            id=one.id, kind="symbol", title=one.signature, text="", summary=one.doc, path=one.path, line=one.line,
-            score=one.score, parts=tuple(one.parts.items()), reasons=_reasons(one.parts),
+            id=one.id,
+            kind="symbol",
+            title=one.signature,
+            text="",
+            summary=one.doc,
+            path=one.path,
+            line=one.line,
+            score=one.score,
+            parts=tuple(one.parts.items()),
+            reasons=_reasons(one.parts),
             beyond=far.get(one.path, why),
         )
-        for one, why in _with_distance(ranking.symbols, _NEAR_SYMBOL, about_tests) if one.path in shown
-    ]  # fmt: skip
+        for one, why in _with_distance(ranking.symbols, _NEAR_SYMBOL, about_tests)
+        if one.path in shown
+    ]
     return found[:limit]
 
 
-def _with_distance(ranked: Sequence[_Ranked], near: int, about_tests: bool) -> Iterator[tuple[_Ranked, str]]:
+def _with_distance(
+    ranked: Sequence[_Ranked], near: int, about_tests: bool
+) -> Iterator[tuple[_Ranked, str]]:
     """Yield each with why it is too far from the best one; an empty text where it is not."""
-    best = {kind: max((one.score for one in ranked if one.is_source is kind), default=0) for kind in (True, False)}
+    best = {
+        kind: max((one.score for one in ranked if one.is_source is kind), default=0)
+        for kind in (True, False)
+    }
     for one in ranked:
-        # where a task is not about tests, they are ranked by themselves: their scores do not compare to those of source
+        # where a task is not about tests, they are ranked by themselves: their scores do not
+        # compare to those of source
         top, percent = best[one.is_source], near if one.is_source else _NEAR_OTHER
         if about_tests:
             top, percent = max(best.values()), near
@@ -349,7 +407,9 @@ def _with_distance(ranked: Sequence[_Ranked], near: int, about_tests: bool) -> I
 
 def _reasons(parts: Mapping[str, int]) -> tuple[str, ...]:
     """What gave most to a score, in words."""
-    best = sorted((name for name in parts if parts[name] > 0), key=lambda name: (-parts[name], name))
+    best = sorted(
+        (name for name in parts if parts[name] > 0), key=lambda name: (-parts[name], name)
+    )
     return tuple(dict.fromkeys(_WORDS[name] for name in best if name in _WORDS))[:3]
 
 
@@ -370,11 +430,13 @@ def update_history(ws: Workspace) -> None:
         missing = history.unknown_commits(db, shas) if db is not None else shas
     new = [
         history.PastCommit(
-            one.sha, one.time, history.message_terms(redact(one.message)),
+            one.sha,
+            one.time,
+            history.message_terms(redact(one.message)),
             tuple(history.Change(redact(path), redact(old)) for path, old in one.changes),
         )
         for one in touched_files(ws.repo, missing, (".py",))
-    ]  # fmt: skip
+    ]
     with ws.store.writing("graph") as db, db.transaction():
         history.store_history(db, tip, shas, new)
 
@@ -392,19 +454,24 @@ class StoredCode:
         files: dict[int, tuple[str, str]] = {}
         for some in chunks(sorted(places)):
             sql = f"SELECT number, path, module FROM files WHERE path IN ({placeholders(some)})"
-            files.update((number, (path, module)) for number, path, module in self._db.rows(sql, some))
+            files.update(
+                (number, (path, module)) for number, path, module in self._db.rows(sql, some)
+            )
         wanted = [(number, at) for number, (path, _) in files.items() for at in places[path]]
         found: dict[tuple[str, int], SymbolRow] = {}
         for those in chunks(wanted):
-            # the numbers are ours, and two for each row are more than a statement takes (SQLite before 3.32: 999);
-            # CROSS JOIN: these first, as the query planner does not know how few they are
+            # the numbers are ours, and two for each row are more than a statement takes (SQLite
+            # before 3.32: 999); CROSS JOIN: these first, as the query planner does not know how few
+            # they are
             pairs = ", ".join(f"({number}, {at})" for number, at in those)
             sql = f"""WITH wanted(file, place) AS (VALUES {pairs})
                 SELECT r.file, r.place, r.sort, {REST}, r.line, {SIGNATURE}, r.doc
                 FROM wanted w CROSS JOIN symbol_rows r ON r.file = w.file AND r.place = w.place"""
             for number, at, sort, rest, line, signature, doc in self._db.rows(sql):
                 path, module = files[number]
-                found[path, at] = SymbolRow(f"{sort}:{module}{rest}", line, signature, doc, rest[1:])
+                found[path, at] = SymbolRow(
+                    f"{sort}:{module}{rest}", line, signature, doc, rest[1:]
+                )
         return found
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
@@ -423,31 +490,44 @@ class StoredCode:
 
     def importers(self, paths: Collection[str]) -> Mapping[str, Collection[str]]:
         """As `CodeReader.importers`."""
-        # of what links to a file, source files alone do so by importing it, and the rest is nothing that is ranked
+        # of what links to a file, source files alone do so by importing it, and the rest is nothing
+        # that is ranked
         found = links.owners_of_ends(self._db, [f"file:{path}" for path in sorted(paths)])
         return {target.removeprefix("file:"): owners for target, owners in found.items()}
 
 
 def rank(
-    reader: CodeReader, task: str | Query, is_source: bool = True, failure: Failure = _NO_FAILURE, most: int = ROWS
-) -> CodeRanking:  # fmt: skip
-    """Rank the files and symbols of one corpus for a task. Without a word that is known anywhere: nothing.
+    reader: CodeReader,
+    task: str | Query,
+    is_source: bool = True,
+    failure: Failure = _NO_FAILURE,
+    most: int = ROWS,
+) -> CodeRanking:
+    """Rank the files and symbols of one corpus for a task. Without a word that is known anywhere:
+    nothing.
 
-    `most`: so many symbols of the files that become candidates are wanted; those after them are not all there.
+    `most`: so many symbols of the files that become candidates are wanted; those after them are not
+    all there.
     """
     query = read_query(task) if isinstance(task, str) else task
     if not query.weights:
         return CodeRanking()
     scores = _Scores(reader, query, failure)
     files = scores.files(is_source)
-    return CodeRanking(files, scores.symbols(files[:_FILES], _SHOWN if is_source else _SHOWN_OTHERS, most))
+    return CodeRanking(
+        files, scores.symbols(files[:_FILES], _SHOWN if is_source else _SHOWN_OTHERS, most)
+    )
 
 
 def merge(source: CodeRanking, other: CodeRanking, task: str) -> CodeRanking:
-    """One ranking of source and of what only exercises it: the latter comes last, unless the task is about it."""
+    """One ranking of source and of what only exercises it: the latter comes last, unless the task
+    is about it.
+    """
     if not is_about_tests(task):
         return CodeRanking(source.files + other.files, source.symbols + other.symbols)
-    best_file, best_symbol = (max((one.score for one in some), default=1) for some in (source.files, source.symbols))
+    best_file, best_symbol = (
+        max((one.score for one in some), default=1) for some in (source.files, source.symbols)
+    )
     files = (*source.files, *_scaled(other.files, best_file))
     symbols = (*source.symbols, *_scaled(other.symbols, best_symbol))
     return CodeRanking(
@@ -458,13 +538,19 @@ def merge(source: CodeRanking, other: CodeRanking, task: str) -> CodeRanking:
 
 def is_about_tests(task: str) -> bool:
     """True for a task about tests, fixtures or examples, or one that names a file of these."""
-    return bool(_ABOUT_TESTS.search(task)) or any(corpus_of(path) == OTHER for path in _PATH.findall(task))
+    return bool(_ABOUT_TESTS.search(task)) or any(
+        corpus_of(path) == OTHER for path in _PATH.findall(task)
+    )
 
 
 def _scaled(other: Sequence[_Ranked], best: int) -> list[_Ranked]:
     """The same with scores that compare to those of source, of which `best` is the best."""
     top = max((one.score for one in other), default=0)
-    return [replace(one, score=one.score * best * _OTHER_SHARE // (top * 100)) for one in other] if top > 0 else []
+    return (
+        [replace(one, score=one.score * best * _OTHER_SHARE // (top * 100)) for one in other]
+        if top > 0
+        else []
+    )
 
 
 class _Scores:
@@ -527,7 +613,8 @@ class _Scores:
             hits = sorted(
                 doc
                 for doc in before.keys() & after.keys()
-                if doc in self._path_of and not {place + 1 for place in before[doc]}.isdisjoint(after[doc])
+                if doc in self._path_of
+                and not {place + 1 for place in before[doc]}.isdisjoint(after[doc])
             )
             worth = _idf(self._totals.docs, len(hits))
             for doc in hits:
@@ -541,7 +628,9 @@ class _Scores:
             "sym5": {path: _geometric(values) for path, values in best.items()},
             "symmax": {path: max(values) for path, values in best.items()},
             "path": self._path_scores(),
-            "pairs": {path: _geometric(values) for path, values in self._by_file(self.pairs).items()},
+            "pairs": {
+                path: _geometric(values) for path, values in self._by_file(self.pairs).items()
+            },
             "names": self._name_scores(),
         }
         signals["past commits"], signals["messages"] = self._history_scores()
@@ -566,7 +655,9 @@ class _Scores:
 
     def _failure_scores(self) -> dict[str, dict[str, float]]:
         """What a pasted failure gives to files, in shares of the best file's score."""
-        frames = {path: _FRAME * _FRAME_DECAY**place for place, path in enumerate(self._failure.frames)}
+        frames = {
+            path: _FRAME * _FRAME_DECAY**place for place, path in enumerate(self._failure.frames)
+        }
         together: dict[str, float] = {}
         history = self._reader.history
         if history is not None and self._failure.tests:
@@ -583,13 +674,16 @@ class _Scores:
         for _, path, score in self._failure.suspects:
             executed.setdefault(path, []).append(score)
         known = self._reader.postings.existing(executed)
-        most = _of_maximum({path: max(scores) for path, scores in executed.items() if path in known})
+        most = _of_maximum(
+            {path: max(scores) for path, scores in executed.items() if path in known}
+        )
         return {
             "traceback": frames,
             "failing tests": {path: _WITH_TESTS * share for path, share in shares.items()},
             "executed": {path: _EXECUTED * share for path, share in most.items()},
             "changed": dict.fromkeys(
-                self._reader.postings.existing(path for _, path in self._failure.changed), _CHANGED_SINCE
+                self._reader.postings.existing(path for _, path in self._failure.changed),
+                _CHANGED_SINCE,
             ),
         }
 
@@ -627,19 +721,26 @@ class _Scores:
         return found
 
     def _history_scores(self) -> tuple[dict[str, float], dict[str, float]]:
-        """What past commits with such messages touched; and the messages of a file taken as a text about it."""
+        """What past commits with such messages touched; and the messages of a file taken as a text
+        about it.
+        """
         history = self._reader.history
         if history is None or not history.times:
             return {}, {}
         known = self._reader.postings.existing(path for some in history.files for path in some)
-        files: list[list[str]] = [[path for path in some if path in known] for some in history.files]
+        files: list[list[str]] = [
+            [path for path in some if path in known] for some in history.files
+        ]
         counted = [bool(some) and len(some) <= _COMMIT_FILES for some in files]
         number = sum(counted)
         if not number:
             return {}, {}
         newest = max(history.times)
         days = [max(0, newest - time) / 86_400 for time in history.times]
-        mean = sum(whole for (whole, _), one in zip(history.lengths, counted, strict=True) if one) / number
+        mean = (
+            sum(whole for (whole, _), one in zip(history.lengths, counted, strict=True) if one)
+            / number
+        )
         scores: dict[int, float] = {}
         about: dict[str, dict[str, float]] = {}
         lengths: dict[str, float] = {}
@@ -659,11 +760,16 @@ class _Scores:
             idf[term] = _idf(number, len(hits))
             for commit, count in hits:
                 norm = _K1 * (1 - _B + _B * history.lengths[commit][0] / mean) if mean else _K1
-                scores[commit] = scores.get(commit, 0.0) + weight * idf[term] * count * (_K1 + 1) / (count + norm)
+                scores[commit] = scores.get(commit, 0.0) + weight * idf[term] * count * (
+                    _K1 + 1
+                ) / (count + norm)
                 for path in files[commit]:
                     of_file = about.setdefault(path, {})
                     of_file[term] = of_file.get(term, 0.0) + worth[commit]
-        aged = {c: score * (0.3 + 0.7 * 0.5 ** (days[c] / _COMMIT_HALF_LIFE)) for c, score in scores.items()}
+        aged = {
+            c: score * (0.3 + 0.7 * 0.5 ** (days[c] / _COMMIT_HALF_LIFE))
+            for c, score in scores.items()
+        }
         touched: dict[str, float] = {}
         best = sorted(aged, key=lambda commit: (-round(aged[commit], 9), commit))[:_COMMITS]
         for commit in best:
@@ -681,15 +787,26 @@ class _Scores:
         return touched, messages
 
     def _import_scores(
-        self, symbols: Mapping[str, float], commits: Mapping[str, float], messages: Mapping[str, float]
+        self,
+        symbols: Mapping[str, float],
+        commits: Mapping[str, float],
+        messages: Mapping[str, float],
     ) -> dict[str, float]:
-        """What files give to those that import them: an entry point fits where what it calls does."""
+        """What files give to those that import them: an entry point fits where what it calls
+        does.
+        """
         strength = {
             path: (
-                (symbols.get(path, 0.0) + 0.5 * commits.get(path, 0.0) + 0.3 * messages.get(path, 0.0)) / 1.8
-            ) ** 3
+                (
+                    symbols.get(path, 0.0)
+                    + 0.5 * commits.get(path, 0.0)
+                    + 0.3 * messages.get(path, 0.0)
+                )
+                / 1.8
+            )
+            ** 3
             for path in symbols.keys() | commits.keys() | messages.keys()
-        }  # fmt: skip
+        }
         strong = [path for path, value in strength.items() if value > _WEAK]
         best = sorted(strong, key=lambda path: (-round(strength[path], 9), path))[:_IMPORTED]
         importers = self._reader.importers(best)
@@ -701,20 +818,29 @@ class _Scores:
                 found[one] = found.get(one, 0.0) + strength[path] / (len(those) + 1)
         return found
 
-    def symbols(self, files: Sequence[RankedFile], shown: int, most: int) -> tuple[RankedSymbol, ...]:
-        """The best symbols of these files, best first: all of the best `most` of the first `shown` files, and the best.
+    def symbols(
+        self, files: Sequence[RankedFile], shown: int, most: int
+    ) -> tuple[RankedSymbol, ...]:
+        """The best symbols of these files, best first: all of the best `most` of the first `shown`
+        files, and the best.
 
-        Only those are read that can be among them: of the others nothing is known but what words, names, pairs and
-        callers give.
+        Only those are read that can be among them: of the others nothing is known but what words,
+        names, pairs and callers give.
         """
         if not most:
             return ()
         callers = self._caller_scores()
         given = (
-            ("words", _SYMBOL_WORDS, self.words), ("names", _SYMBOL_NAMES, self.names),
-            ("pairs", _SYMBOL_PAIRS, self.pairs), ("callers", _SYMBOL_CALLER, callers),
-        )  # fmt: skip
-        signals = [(part, weight, some, max(some.values())) for part, weight, some in given if any(some.values())]
+            ("words", _SYMBOL_WORDS, self.words),
+            ("names", _SYMBOL_NAMES, self.names),
+            ("pairs", _SYMBOL_PAIRS, self.pairs),
+            ("callers", _SYMBOL_CALLER, callers),
+        )
+        signals = [
+            (part, weight, some, max(some.values()))
+            for part, weight, some in given
+            if any(some.values())
+        ]
         best = max(self._file_scores.values(), default=0.0)
         places_of = self._reader.postings.places({one.path for one in files})
         changed = {path for _, path in self._failure.changed}
@@ -724,10 +850,21 @@ class _Scores:
             first, places = places_of.get(one.path, (0, ()))
             of_file = _SYMBOL_FILE * (1 + max(self._file_scores[one.path] - best, -6) / 6)
             for doc, at in enumerate(places, first):
-                parts = {part: weight * values[doc] / top for part, weight, values, top in signals if doc in values}
+                parts = {
+                    part: weight * values[doc] / top
+                    for part, weight, values, top in signals
+                    if doc in values
+                }
                 parts["file"] = of_file
                 known = sum(parts.values())
-                parts_of.append((one, at, parts, known + _TOP_LEVEL + (_SYMBOL_CHANGED if one.path in changed else 0)))
+                parts_of.append(
+                    (
+                        one,
+                        at,
+                        parts,
+                        known + _TOP_LEVEL + (_SYMBOL_CHANGED if one.path in changed else 0),
+                    )
+                )
                 if number < shown and at:  # the first one is the module
                     least.append(known + _CLASS)
         # half a millionth: scores are rounded
@@ -744,7 +881,9 @@ class _Scores:
         ]
         return tuple(sorted(found, key=lambda one: (-one.score, one.id, one.path)))
 
-    def _ranked_symbol(self, file: RankedFile, row: SymbolRow, parts: dict[str, float]) -> RankedSymbol:
+    def _ranked_symbol(
+        self, file: RankedFile, row: SymbolRow, parts: dict[str, float]
+    ) -> RankedSymbol:
         kind, name = row.kind, row.qualname
         if "." not in name:
             parts["top level"] = _TOP_LEVEL
@@ -754,12 +893,23 @@ class _Scores:
             parts["changed"] = _SYMBOL_CHANGED
         score = _millionths(sum(parts.values()))
         return RankedSymbol(
-            row.id, file.path, row.line, name, kind, score, _whole(parts), file.is_source, row.signature, row.doc
+            row.id,
+            file.path,
+            row.line,
+            name,
+            kind,
+            score,
+            _whole(parts),
+            file.is_source,
+            row.signature,
+            row.doc,
         )
 
     def _caller_scores(self) -> dict[int, float]:
         """Document → what the best symbols that it names give to it."""
-        best = sorted(nlargest(_CALLED, self.words.items(), key=lambda one: (round(one[1], 9), -one[0])))
+        best = sorted(
+            nlargest(_CALLED, self.words.items(), key=lambda one: (round(one[1], 9), -one[0]))
+        )
         if not best:
             return {}
         top = max(score for _, score in best)
@@ -783,7 +933,9 @@ class _Scores:
         columns = self._reader.postings.find(term for some in terms.values() for term in some)
         alive = (
             self._path_of.keys()
-            | self._reader.postings.paths_of(_all_docs(columns.values()).difference(self._path_of)).keys()
+            | self._reader.postings.paths_of(
+                _all_docs(columns.values()).difference(self._path_of)
+            ).keys()
         )
         found: dict[int, float] = {}
         for name in sorted(strength):

@@ -1,10 +1,13 @@
-"""How well packages do: what they contained of what commits touched, and how many there were, how large, how fast.
+"""How well packages do: what they contained of what commits touched, and how many there were, how
+large, how fast.
 
-A commit names the packages that it was made with in trailers, `Kl-Package: cp-…`; what they contained is in the package
-log. Both are compared once, when the commit has been read from git. What is found of each retriever is its recall
-here; a record that was given and is about a touched file gets a positive outcome, which counts in its importance.
+A commit names the packages that it was made with in trailers, `Kl-Package: cp-…`; what they
+contained is in the package log. Both are compared once, when the commit has been read from git.
+What is found of each retriever is its recall here; a record that was given and is about a touched
+file gets a positive outcome, which counts in its importance.
 
-Statistics are folded from the log and these comparisons: nothing is counted twice, and there is no counter to reset.
+Statistics are folded from the log and these comparisons: nothing is counted twice, and there is no
+counter to reset.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ class Touched(NamedTuple):
 
     files: frozenset[str]
     symbols: frozenset[tuple[str, str]]
-    """(path, qualified name in the module) of the innermost functions, methods and classes with a changed line."""
+    """(path, qualified name in the module) of the innermost functions, methods and classes with a
+    changed line.
+    """
 
 
 class SourceUse(NamedTuple):
@@ -71,7 +76,8 @@ class Comparison:
 
 
 def update_recall(ws: Workspace) -> int:
-    """Compare the commits that were read since the last time with their packages; return how many comparisons are new.
+    """Compare the commits that were read since the last time with their packages; return how many
+    comparisons are new.
 
     Raises as `Store.writing`, and GitFailed.
     """
@@ -79,7 +85,11 @@ def update_recall(ws: Workspace) -> int:
         return 0
     with ws.store.reading() as db:
         unread = list(_unread(db)) if db else []
-        compared = {package for (package,) in db.rows("SELECT package FROM package_recall")} if db and unread else set()
+        compared = (
+            {package for (package,) in db.rows("SELECT package FROM package_recall")}
+            if db and unread
+            else set()
+        )
     if not unread:
         return 0
     wanted = {package for _, _, packages in unread for package in packages}
@@ -96,15 +106,24 @@ def update_recall(ws: Workspace) -> int:
                 continue
             made.append(compare(sha, package, now, touched, items))
             body = {"result": "positive", "package": package, "commit": sha}
-            about = {row[1] for row in items if row[0] in ws.kinds and is_about(row[2], touched.files)}
+            about = {
+                row[1] for row in items if row[0] in ws.kinds and is_about(row[2], touched.files)
+            }
             # an amended or rebased commit is the same work: it counts once
-            events += [Event("outcome", one, body=body) for one in sorted(about) if package not in compared]
+            events += [
+                Event("outcome", one, body=body) for one in sorted(about) if package not in compared
+            ]
     with ws.store.writing(what="comparing packages with commits") as db, db.transaction():
-        # another process may have been faster: what it stored counts, and no outcome is counted twice
+        # another process may have been faster: what it stored counts, and no outcome is counted
+        # twice
         new = {(sha, package) for sha, _, packages in _unread(db) for package in packages}
         db.many(
             "INSERT INTO package_recall (sha, package, body) VALUES (?, ?, ?)",
-            [(one.sha, one.package, _to_json(one)) for one in made if (one.sha, one.package) in new],
+            [
+                (one.sha, one.package, _to_json(one))
+                for one in made
+                if (one.sha, one.package) in new
+            ],
         )
         insert_events(db, [e for e in events if (e.body["commit"], e.body["package"]) in new], now)
     return len(new)
@@ -122,21 +141,27 @@ def _logged_items(ws: Workspace, wanted: Collection[str]) -> dict[str, Sequence[
 
 
 def _unread(db: Database) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Yield (commit, its parents, the packages it names) of commits with packages that they were not compared with."""
+    """Yield (commit, its parents, the packages it names) of commits with packages that they were
+    not compared with.
+    """
     if not db.has_table("package_recall"):
         return  # a store that can't be written has the tables of its last writer
     known = {(sha, package) for sha, package in db.rows("SELECT sha, package FROM package_recall")}
     # case does not matter in the keys of trailers (git-interpret-trailers), nor in LIKE for ASCII
     sql = "SELECT sha, parents, trailers FROM commit_log WHERE trailers LIKE ? ORDER BY at, sha"
     for sha, parents, trailers in db.rows(sql, (f"%{TRAILER}%",)):
-        named = (value.strip() for key, value in json.loads(trailers) if key.lower() == TRAILER.lower())
+        named = (
+            value.strip() for key, value in json.loads(trailers) if key.lower() == TRAILER.lower()
+        )
         packages = tuple(one for one in dict.fromkeys(named) if (sha, one) not in known)
         if packages:
             yield sha, tuple(parents.split()), packages
 
 
 def touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched | None:
-    """Return what a commit changed; None of a merge, of a first commit, and of one that git does not have any more."""
+    """Return what a commit changed; None of a merge, of a first commit, and of one that git does
+    not have any more.
+    """
     from kl_hooks.context.replay import changed_symbols, read_source
     from kl_hooks.git.commits import touched_files
     from kl_hooks.git.files import files_at, read_files
@@ -151,23 +176,37 @@ def touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched | 
     if not files:
         return None
     entries = [before[path] for path in sorted(files) if path.endswith(".py")]
-    sources = {entry.path: read_source(content, entry.path) for entry, content in read_files(repo, entries, "objects")}
+    sources = {
+        entry.path: read_source(content, entry.path)
+        for entry, content in read_files(repo, entries, "objects")
+    }
     found = changed_symbols(repo, parents[0], sha, sources)
-    names = ((path, name.partition(":")[2].removeprefix(f"{_module(path)}.")) for path, name in found)
+    names = (
+        (path, name.partition(":")[2].removeprefix(f"{_module(path)}.")) for path, name in found
+    )
     return Touched(frozenset(files), frozenset(names))
 
 
 def _module(path: str) -> str:
-    """The module's name as `replay.read_source` has it: the graph may know a shorter one, so only the rest compares."""
+    """The module's name as `replay.read_source` has it: the graph may know a shorter one, so only
+    the rest compares.
+    """
     return path.removesuffix(".py").replace("/", ".")
 
 
-def compare(sha: str, package: str, at: str, touched: Touched, items: Sequence[Sequence[Any]]) -> Comparison:
-    """Compare one package with one commit. `items`: as in the event, (kind, ID, paths, retrievers). Pure."""
+def compare(
+    sha: str, package: str, at: str, touched: Touched, items: Sequence[Sequence[Any]]
+) -> Comparison:
+    """Compare one package with one commit. `items`: as in the event, (kind, ID, paths, retrievers).
+    Pure.
+    """
     contained = {path for _, _, paths, _ in items for path in paths}
-    names = {(path, str(name)) for kind, name, paths, _ in items if kind == "symbol" for path in paths}
+    names = {
+        (path, str(name)) for kind, name, paths, _ in items if kind == "symbol" for path in paths
+    }
     found = sum(
-        any(p == path and i.endswith((f".{name}", f":{name}")) for p, i in names) for path, name in touched.symbols
+        any(p == path and i.endswith((f".{name}", f":{name}")) for p, i in names)
+        for path, name in touched.symbols
     )
     sources: dict[str, tuple[int, int, set[str]]] = {}
     for _, _, paths, brought in items:
@@ -175,9 +214,22 @@ def compare(sha: str, package: str, at: str, touched: Touched, items: Sequence[S
         for name in brought:
             number, before, files = sources.get(name, (0, 0, set()))
             sources[name] = number + 1, before + used, files | touched.files.intersection(paths)
-    uses = {name: SourceUse(number, used, len(files)) for name, (number, used, files) in sorted(sources.items())}
+    uses = {
+        name: SourceUse(number, used, len(files))
+        for name, (number, used, files) in sorted(sources.items())
+    }
     missing = tuple(sorted(touched.files - contained))
-    return Comparison(sha, package, at, True, tuple(sorted(touched.files)), missing, len(touched.symbols), found, uses)
+    return Comparison(
+        sha,
+        package,
+        at,
+        True,
+        tuple(sorted(touched.files)),
+        missing,
+        len(touched.symbols),
+        found,
+        uses,
+    )
 
 
 def is_about(paths: Sequence[str], files: Collection[str]) -> bool:
@@ -189,9 +241,14 @@ def is_about(paths: Sequence[str], files: Collection[str]) -> bool:
 def _to_json(one: Comparison) -> str:
     sources = {name: list(use) for name, use in (one.sources or {}).items()}
     facts = {
-        "at": one.at, "known": one.known, "files": one.files[:_LISTED], "missing": one.missing[:_LISTED],
-        "symbols": one.symbols, "symbols_found": one.symbols_found, "sources": sources,
-    }  # fmt: skip
+        "at": one.at,
+        "known": one.known,
+        "files": one.files[:_LISTED],
+        "missing": one.missing[:_LISTED],
+        "symbols": one.symbols,
+        "symbols_found": one.symbols_found,
+        "sources": sources,
+    }
     return json.dumps(facts, sort_keys=True)
 
 
@@ -199,7 +256,8 @@ _LISTED: Final = 500
 
 
 def comparisons(ws: Workspace) -> list[Comparison]:
-    """Return the comparisons, the newest first; of a package that several commits name the last one.
+    """Return the comparisons, the newest first; of a package that several commits name the last
+    one.
 
     A commit that was amended or rebased is read again, with the same trailers.
     """
@@ -213,20 +271,30 @@ def comparisons(ws: Workspace) -> list[Comparison]:
         rows = [(sha, package, json.loads(body), made) for sha, package, body, made in db.rows(sql)]
     found: dict[str, Comparison] = {}
     # as they were made: an amended commit has the time of the first one
-    for sha, package, facts, _ in sorted(rows, key=lambda row: (row[2]["at"], row[3], row[0]), reverse=True):
+    for sha, package, facts, _ in sorted(
+        rows, key=lambda row: (row[2]["at"], row[3], row[0]), reverse=True
+    ):
         sources = {name: SourceUse(*use) for name, use in facts["sources"].items()}
         found.setdefault(
             package,
             Comparison(
-                sha, package, facts["at"], facts["known"], tuple(facts["files"]), tuple(facts["missing"]),
-                facts["symbols"], facts["symbols_found"], sources,
+                sha,
+                package,
+                facts["at"],
+                facts["known"],
+                tuple(facts["files"]),
+                tuple(facts["missing"]),
+                facts["symbols"],
+                facts["symbols_found"],
+                sources,
             ),
-        )  # fmt: skip
+        )
     return list(found.values())
 
 
 def packages_since_commit(ws: Workspace) -> list[str]:
-    """Return the IDs of the packages that were made in this working tree since HEAD was committed, oldest first.
+    """Return the IDs of the packages that were made in this working tree since HEAD was committed,
+    oldest first.
 
     At most five, the newest; without those without an item.
     """
@@ -251,22 +319,30 @@ Events = Iterable[Mapping[str, Any]]
 
 
 def package_statistics(events: Events, since: str = "") -> dict[str, Any]:
-    """Return the figures of the events from `since` (ISO 8601) on; `kl.stats/1` but for its schema. Pure."""
+    """Return the figures of the events from `since` (ISO 8601) on; `kl.stats/1` but for its schema.
+    Pure.
+    """
     some = [one for one in events if str(one.get("created_at", "")) >= since]
     made = [one for one in some if one.get("event") == "context_assembly"]
     days = sorted(str(one["created_at"]) for one in made if one.get("created_at"))
     kinds: Counter[str] = Counter()
     for one in made:
         kinds.update(one.get("artifacts", {}))
-    budgets = [100 * one["budget_used"] // one["budget_total"] for one in made if one.get("budget_total")]
+    budgets = [
+        100 * one["budget_used"] // one["budget_total"] for one in made if one.get("budget_total")
+    ]
     times = [int(one.get("assembly_ms", 0)) for one in made]
     names = Counter(str(one.get("event")) for one in some)
     return {
-        "packages": len(made), "first": days[0] if days else None, "last": days[-1] if days else None,
+        "packages": len(made),
+        "first": days[0] if days else None,
+        "last": days[-1] if days else None,
         "sessions": len({one["session"] for one in made if one.get("session")}),
         "agents": dict(sorted(Counter(one["agent"] for one in made if one.get("agent")).items())),
-        "hits": names["knowledge_hit"], "misses": names["knowledge_miss"],
-        "session_starts": names["session_context"], "cached": sum(one.get("cached") is True for one in made),
+        "hits": names["knowledge_hit"],
+        "misses": names["knowledge_miss"],
+        "session_starts": names["session_context"],
+        "cached": sum(one.get("cached") is True for one in made),
         "retrieved": sum(int(one.get("knowledge_retrieved", 0)) for one in made),
         "included": sum(int(one.get("knowledge_included", 0)) for one in made),
         "memory_loaded": sum(int(one.get("memory_loaded", 0)) for one in made),
@@ -274,13 +350,16 @@ def package_statistics(events: Events, since: str = "") -> dict[str, Any]:
         "kinds": dict(sorted(kinds.items())),
         "characters": sum(int(one.get("context_chars", 0)) for one in made),
         "budget_percent": round(sum(budgets) / len(budgets)) if budgets else None,
-        "median_ms": round(median(times)) if times else None, "slowest_ms": max(times, default=None),
+        "median_ms": round(median(times)) if times else None,
+        "slowest_ms": max(times, default=None),
         "sources": _sources(some),
-    }  # fmt: skip
+    }
 
 
 def _sources(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Return retriever → how often it was asked, found nothing and failed, its results and milliseconds in all."""
+    """Return retriever → how often it was asked, found nothing and failed, its results and
+    milliseconds in all.
+    """
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for event in events:
         for one in event.get("sources", ()) if event.get("event") == "knowledge_lookup" else ():
@@ -297,9 +376,11 @@ def _sources(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
 
 
 def recall_statistics(compared: Sequence[Comparison]) -> dict[str, Any]:
-    """Return the recall over all packages that commits name, and of each retriever; `kl.stats.recall/1`. Pure.
+    """Return the recall over all packages that commits name, and of each retriever;
+    `kl.stats.recall/1`. Pure.
 
-    Sums, not means of packages: a commit that touches one file must not weigh as much as one that touches ten.
+    Sums, not means of packages: a commit that touches one file must not weigh as much as one that
+    touches ten.
     """
     known = [one for one in compared if one.known]
     files = sum(len(one.files) for one in known)
@@ -309,9 +390,12 @@ def recall_statistics(compared: Sequence[Comparison]) -> dict[str, Any]:
         for name, use in (one.sources or {}).items():
             sources[name].update(items=use.items, touched=use.touched, files=use.files)
     return {
-        "packages": len(known), "unknown": len(compared) - len(known),
-        "files": files, "files_found": files - sum(len(one.missing) for one in known),
-        "symbols": symbols, "symbols_found": sum(one.symbols_found for one in known),
+        "packages": len(known),
+        "unknown": len(compared) - len(known),
+        "files": files,
+        "files_found": files - sum(len(one.missing) for one in known),
+        "symbols": symbols,
+        "symbols_found": sum(one.symbols_found for one in known),
         "sources": {
             name: {
                 **{key: sources[name][key] for key in ("items", "touched", "files")},
@@ -320,7 +404,7 @@ def recall_statistics(compared: Sequence[Comparison]) -> dict[str, Any]:
             }
             for name in sorted(sources)
         },
-    }  # fmt: skip
+    }
 
 
 _LEAST_PACKAGES: Final = 10
@@ -329,10 +413,12 @@ _BOUNDS: Final = (80, 120)
 
 
 def suggested_weights(found: Mapping[str, Any]) -> dict[str, int]:
-    """Return source → percent of its weight that its utility suggests. Pure; `found`: of `recall_statistics`.
+    """Return source → percent of its weight that its utility suggests. Pure; `found`: of
+    `recall_statistics`.
 
-    Half of what its utility is above or below that of all sources, within bounds. Nothing below ten packages, and
-    nothing for sources that brought fewer than 20 items, nor for code, which is ranked by itself.
+    Half of what its utility is above or below that of all sources, within bounds. Nothing below ten
+    packages, and nothing for sources that brought fewer than 20 items, nor for code, which is
+    ranked by itself.
     """
     sources = {name: one for name, one in found["sources"].items() if name != "code"}
     items, touched = (sum(one[key] for one in sources.values()) for key in ("items", "touched"))
@@ -341,8 +427,9 @@ def suggested_weights(found: Mapping[str, Any]) -> dict[str, int]:
     mean = 100 * touched // items
     return {
         name: min(max(100 + (one["utility"] - mean) // 2, _BOUNDS[0]), _BOUNDS[1])
-        for name, one in sources.items() if one["items"] >= _LEAST_ITEMS
-    }  # fmt: skip
+        for name, one in sources.items()
+        if one["items"] >= _LEAST_ITEMS
+    }
 
 
 def percent(part: int, whole: int) -> int | None:
@@ -351,18 +438,31 @@ def percent(part: int, whole: int) -> int | None:
 
 
 def search_statistics(events: Events, since: str = "", most: int = 10) -> dict[str, Any]:
-    """Return the figures of searches from `since` on, by mode, and the queries with nothing found. Pure."""
-    some = [one for one in events if one.get("event") == SEARCH and str(one.get("created_at", "")) >= since]
+    """Return the figures of searches from `since` on, by mode, and the queries with nothing found.
+    Pure.
+    """
+    some = [
+        one
+        for one in events
+        if one.get("event") == SEARCH and str(one.get("created_at", "")) >= since
+    ]
     modes = {}
     for mode in sorted({str(one["mode"]) for one in some}):
         own = [one for one in some if one["mode"] == mode]
         scores = [float(one["mean_score"]) for one in own if one["results"]]
         modes[mode] = {
-            "searches": len(own), "empty": sum(not one["results"] for one in own),
+            "searches": len(own),
+            "empty": sum(not one["results"] for one in own),
             "results": round(sum(int(one["results"]) for one in own) / len(own), 1),
             "mean_score": round(sum(scores) / len(scores), 3) if scores else None,
             "median_ms": round(median(int(one["ms"]) for one in own)),
-        }  # fmt: skip
-    empty = Counter(" ".join(str(one["query"]).lower().split()) for one in some if not one["results"])
+        }
+    empty = Counter(
+        " ".join(str(one["query"]).lower().split()) for one in some if not one["results"]
+    )
     listed = sorted(empty.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
-    return {"searches": len(some), "modes": modes, "nothing_found": [{"query": q, "times": n} for q, n in listed]}
+    return {
+        "searches": len(some),
+        "modes": modes,
+        "nothing_found": [{"query": q, "times": n} for q, n in listed],
+    }

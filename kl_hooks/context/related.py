@@ -1,8 +1,9 @@
 """Related code: what the graph and recorded tests add to the code that the retrievers found.
 
-What a range of commits changes, with its callers and tests; pinned symbols and files, the frames of a pasted traceback
-or pytest report, the code that a failing test calls, the neighbors of the nearest symbols (weight `high`); and of the
-nearest code its body and what recorded tests show of it.
+What a range of commits changes, with its callers and tests; pinned symbols and files, the frames of
+a pasted traceback or pytest report, the code that a failing test calls, the neighbors of the
+nearest symbols (weight `high`); and of the nearest code its body and what recorded tests show of
+it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 _WITH_BODY: Final = 2
 _BODY_LINES: Final = 40
 _SUSPECTS: Final = 5
-"""Failing tests of which is looked up what changed since they passed, and most symbols that are shown for that."""
+"""Failing tests of which is looked up what changed since they passed, and most symbols that are
+shown for that.
+"""
 _NAMED: Final = 3
 _WITH_TESTS: Final = 6
 """Nearest symbols, and half as many nearest files, of which recorded tests are counted."""
@@ -71,26 +74,46 @@ class Changes(NamedTuple):
     """As it was asked for."""
     paths: tuple[str, ...]
     names: tuple[str, ...]
-    """`path:qualified.name` of the functions, methods and classes that hold a changed line, by path and line."""
+    """`path:qualified.name` of the functions, methods and classes that hold a changed line, by path
+    and line.
+    """
     subjects: str
     """The first lines of its commits' messages, the newest first."""
 
     @property
     def text(self) -> str:
-        """What is searched for where there is no task: the subjects, or the names of what is changed."""
-        return self.subjects or " ".join(dict.fromkeys(name.rpartition(":")[2] for name in self.names))
+        """What is searched for where there is no task: the subjects, or the names of what is
+        changed.
+        """
+        return self.subjects or " ".join(
+            dict.fromkeys(name.rpartition(":")[2] for name in self.names)
+        )
 
 
 def find_changes(ws: Workspace, span: str) -> Changes:
-    """Return what `A...B`, `A..B` or `A` (up to the files on disk) changes. UsageProblem for what is no commit."""
+    """Return what `A...B`, `A..B` or `A` (up to the files on disk) changes. UsageProblem for what
+    is no commit.
+    """
     from kl_hooks.arch.content import WORKTREE, changed_range, require_repository
 
     repo, found = require_repository(ws), changed_range(ws, span)
     ends = [found.before, *([] if found.source == WORKTREE else [found.source])]
     out = git_in(
-        repo, "-c", "core.quotePath=false", "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv",
-        "--no-renames", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", *ends, "--",
-    ).decode("utf-8", "replace")  # fmt: skip
+        repo,
+        "-c",
+        "core.quotePath=false",
+        "diff",
+        "-U0",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-renames",
+        "--full-index",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        *ends,
+        "--",
+    ).decode("utf-8", "replace")
     paths: dict[str, None] = {}
     names: list[str] = []
     for part in re.split(r"(?m)^diff --git ", out)[1 : _CHANGED_FILES + 1]:
@@ -102,15 +125,30 @@ def find_changes(ws: Workspace, span: str) -> Changes:
             hunks = [[int(number or 1) for number in hunk] for hunk in _HUNK.findall(part)]
             names += _symbols_at(repo, ws.root / path, path, _BLOBS.search(part), hunks)
     last = "HEAD" if found.source == WORKTREE else found.source
-    log = ("log", "--no-merges", "--no-show-signature", "--no-color", f"--max-count={_SUBJECTS}", "--format=%s")
-    subjects = git_in(repo, *log, f"{found.before}..{last}", "--").decode("utf-8", "replace").strip()
-    new = sorted(one for one in found.paths if one not in paths)  # of the working tree, not added to the index yet
+    log = (
+        "log",
+        "--no-merges",
+        "--no-show-signature",
+        "--no-color",
+        f"--max-count={_SUBJECTS}",
+        "--format=%s",
+    )
+    subjects = (
+        git_in(repo, *log, f"{found.before}..{last}", "--").decode("utf-8", "replace").strip()
+    )
+    new = sorted(
+        one for one in found.paths if one not in paths
+    )  # of the working tree, not added to the index yet
     return Changes(span, (*paths, *new), tuple(dict.fromkeys(names)), subjects)
 
 
 def _symbols_at(
-    repo: Repository, file: Path, path: str, blobs: re.Match[str] | None, hunks: Sequence[Sequence[int]]
-) -> list[str]:  # fmt: skip
+    repo: Repository,
+    file: Path,
+    path: str,
+    blobs: re.Match[str] | None,
+    hunks: Sequence[Sequence[int]],
+) -> list[str]:
     """Return the innermost symbols that hold a changed line, before or after."""
     from kl_hooks.code.scanner.python import scan_guarded
     from kl_hooks.git.objects import read_blobs
@@ -118,7 +156,9 @@ def _symbols_at(
     if not blobs:
         return []
     texts = list(read_blobs(repo, blobs.groups()))
-    if texts[1] is None and blobs[2].strip("0") and file.is_file():  # git has no object of what was not added yet
+    if (
+        texts[1] is None and blobs[2].strip("0") and file.is_file()
+    ):  # git has no object of what was not added yet
         texts[1] = file.read_bytes()
     found: dict[str, int] = {}
     for side in (1, 0):  # as it is now comes first
@@ -142,7 +182,10 @@ def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
     for name in changes.names:
         path, _, own = name.rpartition(":")
         for one in known.get(path, ()):
-            if split_id(one.id)[1].endswith(f".{own}") and qualname(symbol_candidate(one, "")) == own:
+            if (
+                split_id(one.id)[1].endswith(f".{own}")
+                and qualname(symbol_candidate(one, "")) == own
+            ):
                 ids[one.id] = None
                 yield symbol_candidate(one, reason)
     for path, inside in known.items():
@@ -157,7 +200,9 @@ def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
     callers = [name for name in users if name in symbols and not is_test_path(symbols[name].path)]
     for name in callers[:_USERS]:
         yield symbol_candidate(symbols[name], f"uses {split_id(users[name])[1]}, {reason}")
-    tests = {test: name for name, some in tests_calling(db, list(ids)).items() for test in sorted(some)}
+    tests = {
+        test: name for name, some in tests_calling(db, list(ids)).items() for test in sorted(some)
+    }
     for test in list(tests)[:_USERS]:
         path, _, own = test.removeprefix("test:").partition("::")
         for one in symbols_in_file(db, path):
@@ -174,17 +219,25 @@ def _changed_records(ws: Workspace, changes: Changes) -> Iterator[Candidate]:
     if any(path.startswith(KNOWLEDGE_FOLDER) for path in changes.paths):
         found = [one for one in list_records(ws, RecordFilter()) if one.path in changes.paths]
         for made in current_candidates(ws, live_records(ws, found), len(found)):
-            yield replace(made, is_lasting=True, reasons=(*made.reasons, f"changed in {changes.span}"))
+            yield replace(
+                made, is_lasting=True, reasons=(*made.reasons, f"changed in {changes.span}")
+            )
 
 
 def add_related(
-    ws: Workspace, request: Request, task: Task, found: Gathered, clean: Callable[[str], str],
-    policy: Policy | None = None, changes: Changes | None = None,
-) -> Gathered:  # fmt: skip
-    """Return what was gathered, with related code, bodies and test results. UsageProblem for a pin that names nothing.
+    ws: Workspace,
+    request: Request,
+    task: Task,
+    found: Gathered,
+    clean: Callable[[str], str],
+    policy: Policy | None = None,
+    changes: Changes | None = None,
+) -> Gathered:
+    """Return what was gathered, with related code, bodies and test results. UsageProblem for a pin
+    that names nothing.
 
-    `clean` redacts; what `policy` hides gets no body. Without a graph nothing is added; a graph that can't be read
-    lowers the coverage.
+    `clean` redacts; what `policy` hides gets no body. Without a graph nothing is added; a graph
+    that can't be read lowers the coverage.
     """
     coverage, lists = dict(found.coverage), dict(found.lists)
     for one in request.scope:
@@ -195,12 +248,17 @@ def add_related(
                 hint="Give a path from the repository's root.",
             )
     if request.scope:
-        lists = {name: tuple(row for row in rows if _in_scope(row, request.scope)) for name, rows in lists.items()}
+        lists = {
+            name: tuple(row for row in rows if _in_scope(row, request.scope))
+            for name, rows in lists.items()
+        }
     try:
         with ws.store.reading("graph") as db:
             if db is not None:
                 lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
-                lists["code"] = tuple(_with_frames(db, task, lists.get("code", ()), lists.pop("executed", ())))
+                lists["code"] = tuple(
+                    _with_frames(db, task, lists.get("code", ()), lists.pop("executed", ()))
+                )
                 if changes:
                     lists["changed code"] = tuple(_changed_code(db, changes))
                 if request.weight == "high":
@@ -214,10 +272,15 @@ def add_related(
         if request.filters:
             filters = _read_filters(request.filters, ws.kinds)
             exact = tuple(_matching_records(ws, filters))
-            lists, coverage["filter"] = _keep_matching(lists, filters, exact), "ok" if exact else "empty"
+            lists, coverage["filter"] = (
+                _keep_matching(lists, filters, exact),
+                "ok" if exact else "empty",
+            )
             lists |= {"filter": exact} if exact else {}
         lists = _with_claims(ws, lists, policy)
-    except UsageProblem:  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
+    except (
+        UsageProblem
+    ):  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
         raise
     except (KlError, OSError) as problem:
         coverage["related code"] = f"failed: {one_line(str(problem), 160)}"
@@ -228,7 +291,9 @@ def _in_scope(row: Candidate, scope: Sequence[str]) -> bool:
     if row.kind not in (*CODE, "page", "violation", "failing test"):
         return True
     folders = [one.removeprefix("./").rstrip("/") for one in scope]
-    return any(folder in ("", ".", row.path) or row.path.startswith(f"{folder}/") for folder in folders)
+    return any(
+        folder in ("", ".", row.path) or row.path.startswith(f"{folder}/") for folder in folders
+    )
 
 
 def _read_filters(texts: Sequence[str], kinds: Mapping[str, object]) -> _Filters:
@@ -241,29 +306,43 @@ def _read_filters(texts: Sequence[str], kinds: Mapping[str, object]) -> _Filters
             raise UsageProblem(f"{text[:60]!r} is no filter.", place="--filter", hint=hint)
         if key == "kind" and value not in kinds and value not in _OTHER_KINDS:
             known = ", ".join([*_OTHER_KINDS, *kinds])
-            raise UsageProblem(f"there is no kind {value[:60]!r}.", place="--filter", hint=f"Kinds: {known}.")
+            raise UsageProblem(
+                f"there is no kind {value[:60]!r}.", place="--filter", hint=f"Kinds: {known}."
+            )
         found[key] = (*found.get(key, ()), value)
     return found
 
 
 def _matching_records(ws: Workspace, filters: _Filters) -> list[Candidate]:
-    """Return the records in force that match kind, status and tag, whatever their words are; none without these."""
+    """Return the records in force that match kind, status and tag, whatever their words are; none
+    without these.
+    """
     from kl_hooks.records.query import RecordFilter, list_records
     from kl_hooks.records.retrieval import current_candidates
 
     kinds = tuple(one for one in filters.get("kind", ()) if one in ws.kinds)
-    if not (kinds or filters.get("status") or filters.get("tag")) or (filters.get("kind") and not kinds):
+    if not (kinds or filters.get("status") or filters.get("tag")) or (
+        filters.get("kind") and not kinds
+    ):
         return []
-    wanted = [RecordFilter(kinds, filters.get("status", ()), tag) for tag in filters.get("tag", ("",))]
+    wanted = [
+        RecordFilter(kinds, filters.get("status", ()), tag) for tag in filters.get("tag", ("",))
+    ]
     found = {record.id: record for one in wanted for record in list_records(ws, one)}
     made = current_candidates(ws, live_records(ws, list(found.values())), _MOST_MATCHING)
-    reason = "matches " + ", ".join(f"{key}={' or '.join(values)}" for key, values in filters.items())
-    return [replace(one, is_lasting=True, reasons=(*one.reasons, reason)) for one in made if _in_module(one, filters)]
+    reason = "matches " + ", ".join(
+        f"{key}={' or '.join(values)}" for key, values in filters.items()
+    )
+    return [
+        replace(one, is_lasting=True, reasons=(*one.reasons, reason))
+        for one in made
+        if _in_module(one, filters)
+    ]
 
 
 def _keep_matching(
     lists: Mapping[str, tuple[Candidate, ...]], filters: _Filters, records: Sequence[Candidate]
-) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
+) -> dict[str, tuple[Candidate, ...]]:
     """Return the lists with only what matches; pins stay. `records`: those that match exactly."""
     exact = {one.id for one in records}
 
@@ -275,13 +354,22 @@ def _keep_matching(
             return False  # only records have a status and tags
         return _in_module(row, filters)
 
-    return {name: rows if name == "pins" else tuple(filter(matches, rows)) for name, rows in lists.items()}
+    return {
+        name: rows if name == "pins" else tuple(filter(matches, rows))
+        for name, rows in lists.items()
+    }
 
 
 def _in_module(row: Candidate, filters: _Filters) -> bool:
-    """Return whether an item is in, or about, a module: `shop.price` is `src/shop/price.py`, or a package."""
-    wanted = [f"/{name.removesuffix('.py').replace('.', '/')}" for name in filters.get("module", ())]
-    places = [f"/{path.strip('/').removesuffix('.py')}/" for path in (row.path, *row.touches) if path]
+    """Return whether an item is in, or about, a module: `shop.price` is `src/shop/price.py`, or a
+    package.
+    """
+    wanted = [
+        f"/{name.removesuffix('.py').replace('.', '/')}" for name in filters.get("module", ())
+    ]
+    places = [
+        f"/{path.strip('/').removesuffix('.py')}/" for path in (row.path, *row.touches) if path
+    ]
     return not wanted or any(f"{name}/" in place for name in wanted for place in places)
 
 
@@ -295,40 +383,60 @@ def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator
         if pin in known:
             yield replace(symbol_candidate(known[pin], "pinned"), pinned=True)
         elif db is not None and db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
-            yield Candidate(f"file:{path}", "file", path, "", "", path, pinned=True, reasons=("pinned",))
+            yield Candidate(
+                f"file:{path}", "file", path, "", "", path, pinned=True, reasons=("pinned",)
+            )
         else:
             try:
                 record = get_record(ws, pin)
             except UsageProblem:
                 raise UsageProblem(
-                    f"{pin!r} is no record, symbol or source file here.", place="--pin",
+                    f"{pin!r} is no record, symbol or source file here.",
+                    place="--pin",
                     hint="Give an ID or a path: kl knowledge list, kl graph search NAME.",
-                ) from None  # fmt: skip
+                ) from None
             made = record_candidate(ws, record)
             yield replace(made, pinned=True, is_lasting=True, reasons=(*made.reasons, "pinned"))
 
 
 def _named_files(db: Database, task: Task) -> Iterator[Candidate]:
-    """Yield the source files whose path the task has as it is here, other than in a traceback or a test's name."""
-    elsewhere = {path for path, _ in task.signals.frames} | {name.partition("::")[0] for name in task.signals.tests}
+    """Yield the source files whose path the task has as it is here, other than in a traceback or a
+    test's name.
+    """
+    elsewhere = {path for path, _ in task.signals.frames} | {
+        name.partition("::")[0] for name in task.signals.tests
+    }
     for path in task.signals.paths:
         if path not in elsewhere and db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
-            yield Candidate(f"file:{path}", "file", path, "", "", path, reasons=("the task names it",))
+            yield Candidate(
+                f"file:{path}", "file", path, "", "", path, reasons=("the task names it",)
+            )
 
 
 def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:
     """Return a symbol as a candidate."""
     return Candidate(
-        symbol.id, "symbol", symbol.signature, "", symbol.doc, symbol.path, symbol.line, reasons=(reason,)
-    )  # fmt: skip
+        symbol.id,
+        "symbol",
+        symbol.signature,
+        "",
+        symbol.doc,
+        symbol.path,
+        symbol.line,
+        reasons=(reason,),
+    )
 
 
-def _with_frames(db: Database, task: Task, code: Sequence[Candidate], executed: Sequence[Candidate]) -> list[Candidate]:
-    """Return the ranked code with the symbols of a traceback first, the innermost before those that called it.
+def _with_frames(
+    db: Database, task: Task, code: Sequence[Candidate], executed: Sequence[Candidate]
+) -> list[Candidate]:
+    """Return the ranked code with the symbols of a traceback first, the innermost before those that
+    called it.
 
-    The fault is seldom in the test: the symbols of tests come after those of source. What the failing test calls is
-    lifted by a third of the best score, and what it and few other tests executed (the list `executed`) by half of it;
-    where no task named that test, and it failed lately, by a fifth.
+    The fault is seldom in the test: the symbols of tests come after those of source. What the
+    failing test calls is lifted by a third of the best score, and what it and few other tests
+    executed (the list `executed`) by half of it; where no task named that test, and it failed
+    lately, by a fifth.
     """
     inside = [one for path, line in task.signals.frames for one in _symbol_at(db, path, line)]
     tests = [f"test:{name.partition('[')[0]}" for name in task.signals.tests]
@@ -337,8 +445,12 @@ def _with_frames(db: Database, task: Task, code: Sequence[Candidate], executed: 
     files = [row for row in code if row.kind == "file"]
     symbols = {(row.id, row.path): row for row in code if row.kind != "file"}
     best = max((row.score for row in symbols.values()), default=1)
-    functions = {link.target for some in links.of_many(db, tests, incoming=False).values() for link in some}
-    for name in _targets(db, sorted(functions | {one.id for one in inside if is_test_path(one.path)})):
+    functions = {
+        link.target for some in links.of_many(db, tests, incoming=False).values() for link in some
+    }
+    for name in _targets(
+        db, sorted(functions | {one.id for one in inside if is_test_path(one.path)})
+    ):
         for key in [key for key in symbols if key[0] == name and not is_test_path(key[1])]:
             symbols[key] = _lifted(symbols[key], best // 3, "called by the failing test")
     for row in executed:
@@ -351,27 +463,44 @@ def _with_frames(db: Database, task: Task, code: Sequence[Candidate], executed: 
         symbols[one.id, one.path] = _lifted(row, gain, _FRAME_REASON)
     shown = {row.path for row in files}
     more = dict.fromkeys(one.path for one in inside if one.path not in shown)
-    files += [Candidate(f"file:{path}", "file", path, "", "", path, score=1, reasons=(_FRAME_REASON,)) for path in more]
+    files += [
+        Candidate(f"file:{path}", "file", path, "", "", path, score=1, reasons=(_FRAME_REASON,))
+        for path in more
+    ]
     return [*files, *sorted(symbols.values(), key=lambda row: (is_test_path(row.path), -row.score))]
 
 
 def _lifted(row: Candidate, gain: int, reason: str) -> Candidate:
     parts = (*row.parts, ("failure", gain)) if gain else row.parts
     return replace(
-        row, score=row.score + gain, parts=parts, beyond="", reasons=tuple(dict.fromkeys((reason, *row.reasons)))
+        row,
+        score=row.score + gain,
+        parts=parts,
+        beyond="",
+        reasons=tuple(dict.fromkeys((reason, *row.reasons))),
     )
 
 
 def _targets(db: Database, functions: Sequence[str]) -> set[str]:
     """Return what these functions call or mention, and what the called classes define."""
     out = links.of_many(db, functions, incoming=False)
-    return {link.target for some in out.values() for link in some if link.relation in ("calls", "references")}
+    return {
+        link.target
+        for some in out.values()
+        for link in some
+        if link.relation in ("calls", "references")
+    }
 
 
 def _symbol_at(db: Database, path: str, line: int) -> list[Symbol]:
-    """Return the innermost symbol around a line, of the one file that a path (of any machine) means; or nothing."""
+    """Return the innermost symbol around a line, of the one file that a path (of any machine)
+    means; or nothing.
+    """
     known = file_here(db, path)
-    around = "path = ? AND line <= ? AND end_line >= ? AND id NOT LIKE 'test:%' AND id NOT LIKE 'namespace:%'"
+    around = (
+        "path = ? AND line <= ? AND end_line >= ? AND id NOT LIKE 'test:%' AND id NOT LIKE"
+        " 'namespace:%'"
+    )
     return select_symbols(db, around, (known, line, line))[-1:]
 
 
@@ -391,17 +520,30 @@ def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterat
 
 def _with_suspects(
     ws: Workspace, db: Database, lists: dict[str, tuple[Candidate, ...]], policy: Policy | None
-) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
-    """Return the lists with what changed since a failing test passed: noted at the test, and before all other code."""
-    failing = list(dict.fromkeys(row.title for rows in lists.values() for row in rows if row.kind == "failing test"))
+) -> dict[str, tuple[Candidate, ...]]:
+    """Return the lists with what changed since a failing test passed: noted at the test, and before
+    all other code.
+    """
+    failing = list(
+        dict.fromkeys(
+            row.title for rows in lists.values() for row in rows if row.kind == "failing test"
+        )
+    )
     if not failing:
         return lists
     from kl_hooks.proof.failures import changed_since_pass
 
     changed = changed_since_pass(ws, failing[:_SUSPECTS])
     known = symbols_by_id(db, sorted(set().union(*changed.values())))
-    code = {name: symbol_candidate(one, "changed since a failing test passed") for name, one in known.items()}
-    code = {name: one for name, one in code.items() if not is_test_path(one.path) and (not policy or policy.shows(one))}
+    code = {
+        name: symbol_candidate(one, "changed since a failing test passed")
+        for name, one in known.items()
+    }
+    code = {
+        name: one
+        for name, one in code.items()
+        if not is_test_path(one.path) and (not policy or policy.shows(one))
+    }
     if not code:
         return lists
 
@@ -417,9 +559,12 @@ def _with_suspects(
 
 
 def _described(
-    ws: Workspace, db: Database, lists: dict[str, tuple[Candidate, ...]], clean: Callable[[str], str],
+    ws: Workspace,
+    db: Database,
+    lists: dict[str, tuple[Candidate, ...]],
+    clean: Callable[[str], str],
     policy: Policy | None,
-) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
+) -> dict[str, tuple[Candidate, ...]]:
     """Return the lists with bodies and test results at the code that will be shown first."""
     code, _ = near_code(code_of(lists))
     symbols, files = ([one.candidate for one in some] for some in (code.symbols, code.files))
@@ -430,27 +575,42 @@ def _described(
     files = [one for one in files if not is_test_path(one.path)][: _WITH_TESTS // 2]
     symbols = symbols[:_WITH_TESTS]
     known = symbols_by_id(db, [one.id for one in symbols])
-    # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a docstring
-    callables = [one.id for one in symbols if one.id in known and split_id(one.id)[0] in ("function", "method")]
+    # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a
+    # docstring
+    callables = [
+        one.id
+        for one in symbols
+        if one.id in known and split_id(one.id)[0] in ("function", "method")
+    ]
     bodies = {one: clean(_body(ws, known[one])) for one in callables[:_WITH_BODY]}
     tests, executing, assumed = _tests_of(ws, db, source, files)
     words = {name: one.words() for name, one in results(ws, tests, executing, assumed).items()}
     lists = {name: tuple(_with(row, bodies, words) for row in rows) for name, rows in lists.items()}
     have = {row.id for rows in lists.values() for row in rows}
-    extra = [replace(file, proof=words[file.id]) for file in files if file.id in words and file.id not in have]
+    extra = [
+        replace(file, proof=words[file.id])
+        for file in files
+        if file.id in words and file.id not in have
+    ]
     return lists | ({"file tests": tuple(extra)} if extra else {})
 
 
 def _tests_of(
     ws: Workspace, db: Database, source: Sequence[Candidate], files: Sequence[Candidate]
 ) -> tuple[dict[str, set[str]], set[str], set[str]]:
-    """Return (symbol or file → its tests, those of which tests are known to execute them, and that is assumed)."""
+    """Return (symbol or file → its tests, those of which tests are known to execute them, and that
+    is assumed).
+    """
     inside = {file.id: [one.id for one in symbols_in_file(db, file.path)] for file in files}
     ids = [one.id for one in source]
     executed, assumed = tests_executing(
         ws, db, list(dict.fromkeys([*ids, *(name for some in inside.values() for name in some)]))
     )
-    assumed |= {file for file, some in inside.items() if (seen := executed.keys() & set(some)) and assumed >= seen}
+    assumed |= {
+        file
+        for file, some in inside.items()
+        if (seen := executed.keys() & set(some)) and assumed >= seen
+    }
     tests = {name: executed[name] for name in ids if name in executed}
     tests |= {file: found for file, some in inside.items() if (found := _union(executed, some))}
     executing = set(tests)
@@ -473,22 +633,28 @@ def _with(row: Candidate, bodies: Mapping[str, str], words: Mapping[str, str]) -
 
 def _with_claims(
     ws: Workspace, lists: dict[str, tuple[Candidate, ...]], policy: Policy | None
-) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
+) -> dict[str, tuple[Candidate, ...]]:
     """Return the lists where each item has the tier and the end of the newest claim about it."""
     nodes = {name: f"{kind.node}:" for name, kind in ws.kinds.items() if kind.node}
 
     def names(row: Candidate) -> tuple[str, str]:
         return row.id, nodes.get(row.kind, "") + row.id  # a claim names a decision either way
 
-    known = _newest_claims(ws, {name for rows in lists.values() for row in rows for name in names(row)})
+    known = _newest_claims(
+        ws, {name for rows in lists.values() for row in rows for name in names(row)}
+    )
 
     def claimed(row: Candidate) -> Candidate:
         about = [known[name] for name in names(row) if name in known]
         one = max(about, key=lambda one: one.made_at, default=None)
-        if one is None or (policy and not policy.shows(Candidate(f"claim:{one.id}", "claim", "", "", "", row.path))):
+        if one is None or (
+            policy and not policy.shows(Candidate(f"claim:{one.id}", "claim", "", "", "", row.path))
+        ):
             return row
         stale = ", stale" if one.freshness == OLDER_TREE else ""
-        words = f"claim {one.tier.word}{stale}" + (f" until {one.expires[:10]}" if one.expires else "")
+        words = f"claim {one.tier.word}{stale}" + (
+            f" until {one.expires[:10]}" if one.expires else ""
+        )
         if row.kind in CODE:
             return replace(row, proof=f"{row.proof}; {words}" if row.proof else words)
         return replace(row, marks=(*row.marks, words))
@@ -497,12 +663,16 @@ def _with_claims(
 
 
 def _newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
-    """Return the newest asserted claim about each of these and that has not expired, as it counts today."""
+    """Return the newest asserted claim about each of these and that has not expired, as it counts
+    today.
+    """
     with ws.store.reading() as db:
         if db is None:
             return {}
         # first whether there is any: what evidence shows is much to read
-        about = {one.about for one in known_assertions(ws, db) if one.freshness != "expired"} & set(ids)
+        about = {one.about for one in known_assertions(ws, db) if one.freshness != "expired"} & set(
+            ids
+        )
         found = claims_about(ws, db, about) if about else []
     live = [one for one in found if one.freshness != "expired"]
     newest = {one.about: one for one in sorted(live, key=lambda one: (one.made_at, one.id))}
@@ -510,11 +680,14 @@ def _newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
 
 
 def _body(ws: Workspace, symbol: Symbol) -> str:
-    """Return the source of a symbol, cut after 40 lines; empty where the file changed or can't be read."""
+    """Return the source of a symbol, cut after 40 lines; empty where the file changed or can't be
+    read.
+    """
     try:
         lines = (ws.root / symbol.path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
-    # a file that was edited since the graph was read has other lines here; the next package has the right ones
+    # a file that was edited since the graph was read has other lines here; the next package has the
+    # right ones
     body = lines[symbol.line - 1 : symbol.end_line]
     return "\n".join([*body[:_BODY_LINES], *(["…"] if len(body) > _BODY_LINES else [])])

@@ -1,7 +1,9 @@
-"""Replay of history: how well code is found for tasks whose answer is known, beside plain full-text baselines.
+"""Replay of history: how well code is found for tasks whose answer is known, beside plain full-text
+baselines.
 
-A task is the message of a past commit without paths, file names and IDs; the answer is what the commit changed. Only
-the content and the history of its parent are seen. Nothing is written but what git itself caches.
+A task is the message of a past commit without paths, file names and IDs; the answer is what the
+commit changed. Only the content and the history of its parent are seen. Nothing is written but what
+git itself caches.
 """
 
 from __future__ import annotations
@@ -18,14 +20,30 @@ from kl_hooks.code.modules import ModuleIndex, file_links, imported_names, modul
 from kl_hooks.code.scanner.python import scan_guarded
 from kl_hooks.context.gather import Gathered
 from kl_hooks.context.page import assemble
-from kl_hooks.context.ranking import ROWS, CodeRanking, RankedFile, RankedSymbol, SymbolRow, code_candidates, rank
+from kl_hooks.context.ranking import (
+    ROWS,
+    CodeRanking,
+    RankedFile,
+    RankedSymbol,
+    SymbolRow,
+    code_candidates,
+    rank,
+)
 from kl_hooks.context.signals import read_signals
 from kl_hooks.git.commits import TouchedFiles, ancestors, touched_files
 from kl_hooks.git.files import files_at, read_files
 from kl_hooks.git.repository import git_in
 from kl_hooks.index.history import Change, MemoryHistory, PastCommit, message_terms
 from kl_hooks.index.index import split_all
-from kl_hooks.index.postings import SOURCE, FileTerms, MemoryPostings, corpus_of, file_terms, read_query, text_terms
+from kl_hooks.index.postings import (
+    SOURCE,
+    FileTerms,
+    MemoryPostings,
+    corpus_of,
+    file_terms,
+    read_query,
+    text_terms,
+)
 from kl_hooks.model.package import CODE, Request
 from kl_hooks.model.package import Task as PackageTask
 from kl_hooks.model.text import counted, one_line, safe_text
@@ -94,17 +112,23 @@ _SCRUBBED: Final = re.compile(
     r"""(?x) https?://\S+ | \S+@\S+\.\w+ | \(?(?:\#|GH-?|gh-?)\d+\)? | \b[0-9a-f]{7,40}\b
     | (?<![\w`])[\w.-]*/[\w./-]+ | \b[\w-]+\.(?:pyi?|rst|md|txt|toml|cfg|ya?ml|json|html?)\b"""
 )
-_TRAILER: Final = re.compile(r"(?m)^(?:[A-Z][A-Za-z-]+-by|Change-Id|Fixes|Closes|Refs?|See): .*$|^\(cherry picked .*$")
+_TRAILER: Final = re.compile(
+    r"(?m)^(?:[A-Z][A-Za-z-]+-by|Change-Id|Fixes|Closes|Refs?|See): .*$|^\(cherry picked .*$"
+)
 
 
 def scrub(message: str) -> str:
-    """A commit's message without what only its author could know: paths, file names, numbers of issues, hashes."""
+    """A commit's message without what only its author could know: paths, file names, numbers of
+    issues, hashes.
+    """
     text = _SCRUBBED.sub(" ", _TRAILER.sub("", message))
     return "\n".join(" ".join(line.split()) for line in text.strip().splitlines()).strip()
 
 
 def find_tasks(repo: Repository, last: int, most: int, seed: int) -> list[Task]:
-    """At most `most` of the `last` commits, chosen by `seed`: with few source files and some words."""
+    """At most `most` of the `last` commits, chosen by `seed`: with few source files and some
+    words.
+    """
     commits = touched_files(repo, ancestors(repo, last), (".py",))
     order = random.Random(seed).sample(commits, len(commits))
     found: list[Task] = []
@@ -123,7 +147,9 @@ def _task(repo: Repository, commit: TouchedFiles) -> Task | None:
     source = {old or path for path, old in commit.changes if corpus_of(old or path) == SOURCE}
     if not source or len(source) > _MOST_FILES or len(words) < _FEWEST_WORDS:
         return None
-    parents = git_in(repo, "rev-list", "--parents", "-n", "1", commit.sha).decode("ascii").split()[1:]
+    parents = (
+        git_in(repo, "rev-list", "--parents", "-n", "1", commit.sha).decode("ascii").split()[1:]
+    )
     if len(parents) != 1:
         return None
     there = {entry.path for entry in files_at(repo, parents[0], (".py",))}
@@ -181,7 +207,9 @@ class MemoryCode:
             modules = ModuleIndex(module_names(list(facts), imported_names(facts.values())))
             for path, one in self.files.items():
                 for link in file_links(path, one.imports, modules):
-                    self._importers.setdefault(modules.path_of(link.target.partition(":")[2]), set()).add(path)
+                    self._importers.setdefault(
+                        modules.path_of(link.target.partition(":")[2]), set()
+                    ).add(path)
         return {path: self._importers.get(path, set()) for path in paths}
 
 
@@ -205,14 +233,22 @@ class Replay:
             "BM25 symbol": _bm25_symbols(code, task.text),
             "history": _bm25_history(code, task.text),
         }
-        rankings["RRF"] = _fused([rankings["BM25 file"], rankings["BM25 symbol"], rankings["history"]])
+        rankings["RRF"] = _fused(
+            [rankings["BM25 file"], rankings["BM25 symbol"], rankings["history"]]
+        )
         rankings[KL] = rank(code, task.text)
-        results = {method: _result(rankings[method], task, gold, code, method) for method in METHODS}
+        results = {
+            method: _result(rankings[method], task, gold, code, method) for method in METHODS
+        }
         missing = task.files.difference(one.path for one in rankings[KL].files[:10])
         return Replayed(self._name, task, gold, named, results, missing)
 
     def _files(self, rev: str) -> dict[str, Source]:
-        entries = [entry for entry in files_at(self._repo, rev, (".py",)) if corpus_of(entry.path) == SOURCE]
+        entries = [
+            entry
+            for entry in files_at(self._repo, rev, (".py",))
+            if corpus_of(entry.path) == SOURCE
+        ]
         missing = [entry for entry in entries if (entry.path, entry.blob) not in self._sources]
         for entry, content in read_files(self._repo, missing, "objects"):
             self._sources[entry.path, entry.blob] = read_source(content, entry.path)
@@ -224,24 +260,39 @@ class Replay:
         missing = [sha for sha in shas if sha not in self._commits]
         for one in touched_files(self._repo, missing, (".py",)):
             changes = tuple(Change(*change) for change in one.changes)
-            self._commits[one.sha] = PastCommit(one.sha, one.time, message_terms(one.message), changes)
+            self._commits[one.sha] = PastCommit(
+                one.sha, one.time, message_terms(one.message), changes
+            )
         return MemoryHistory([self._commits[sha] for sha in shas if sha in self._commits])
 
     def changed_symbols(self, task: Task) -> frozenset[str]:
         """The innermost functions, methods and classes of the parent that hold a changed line."""
         files = self._files(task.parent)
         sources = {path: files[path] for path in task.files & files.keys()}
-        return frozenset(name for _, name in changed_symbols(self._repo, task.parent, task.sha, sources))
+        return frozenset(
+            name for _, name in changed_symbols(self._repo, task.parent, task.sha, sources)
+        )
 
 
 def changed_symbols(
     repo: Repository, parent: str, sha: str, sources: Mapping[str, Source]
 ) -> frozenset[tuple[str, str]]:
-    """(path, ID) of the innermost functions, methods and classes of the parent's files that hold a changed line."""
+    """(path, ID) of the innermost functions, methods and classes of the parent's files that hold a
+    changed line.
+    """
     found: set[tuple[str, str]] = set()
     for path, one in sorted(sources.items()):
         out = git_in(
-            repo, "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", parent, sha, "--", f":(literal){path}"
+            repo,
+            "diff",
+            "-U0",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            parent,
+            sha,
+            "--",
+            f":(literal){path}",
         )
         for start, count in re.findall(rb"(?m)^@@ -(\d+)(?:,(\d+))? ", out):
             first = int(start)
@@ -268,16 +319,22 @@ def read_source(content: bytes, path: str) -> Source:
         whole.update(counts)
     whole.update(split_all(path).lower().split())
     return Source(
-        [SymbolRow(row[0], row[1], row[3], row[4]) for row in rows], [row[2] for row in rows],
-        file_terms(path, facts["text"]), whole, docs, facts["imports"],
-    )  # fmt: skip
+        [SymbolRow(row[0], row[1], row[3], row[4]) for row in rows],
+        [row[2] for row in rows],
+        file_terms(path, facts["text"]),
+        whole,
+        docs,
+        facts["imports"],
+    )
 
 
 def _asked(text: str) -> list[str]:
     """The distinct words of a task for the baselines: split, without stop words, not stemmed."""
     weights = read_query(text).weights
     words = dict.fromkeys(split_all(text).lower().split())
-    return [word for word in words if len(word) > 1 and not weights.keys().isdisjoint(text_terms(word))]
+    return [
+        word for word in words if len(word) > 1 and not weights.keys().isdisjoint(text_terms(word))
+    ]
 
 
 def _bm25(docs: Sequence[Counter[str]], words: Sequence[str]) -> list[float]:
@@ -289,12 +346,17 @@ def _bm25(docs: Sequence[Counter[str]], words: Sequence[str]) -> list[float]:
         hits = [(place, one[word]) for place, one in enumerate(docs) if word in one]
         idf = log(1 + (len(docs) - len(hits) + 0.5) / (len(hits) + 0.5))
         for place, count in hits:
-            scores[place] += idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[place] / mean))
+            scores[place] += (
+                idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[place] / mean))
+            )
     return scores
 
 
 def _files_ranking(scores: Mapping[str, float]) -> tuple[RankedFile, ...]:
-    order = sorted((path for path in scores if scores[path] > 0), key=lambda path: (-round(scores[path], 9), path))
+    order = sorted(
+        (path for path in scores if scores[path] > 0),
+        key=lambda path: (-round(scores[path], 9), path),
+    )
     return tuple(RankedFile(path, round(scores[path] * 1_000_000)) for path in order)
 
 
@@ -322,9 +384,13 @@ def _bm25_symbols(code: MemoryCode, text: str) -> CodeRanking:
             of_file.setdefault(path, []).append(score)
             row = code.files[path].symbols[place]
             if row.kind != "namespace":
-                symbols.append(RankedSymbol(row.id, path, row.line, row.id, row.kind, round(score * 1_000_000)))
+                symbols.append(
+                    RankedSymbol(row.id, path, row.line, row.id, row.kind, round(score * 1_000_000))
+                )
     best = {path: sum(sorted(some, reverse=True)[:3]) for path, some in of_file.items()}
-    return CodeRanking(_files_ranking(best), tuple(sorted(symbols, key=lambda one: (-one.score, one.id, one.path))))
+    return CodeRanking(
+        _files_ranking(best), tuple(sorted(symbols, key=lambda one: (-one.score, one.id, one.path)))
+    )
 
 
 def _bm25_history(code: MemoryCode, text: str) -> CodeRanking:
@@ -358,14 +424,22 @@ def _fused(rankings: Iterable[CodeRanking]) -> CodeRanking:
     return CodeRanking(_files_ranking(scores), symbols)
 
 
-def _result(ranking: CodeRanking, task: Task, gold: frozenset[str], code: MemoryCode, method: str) -> Result:
+def _result(
+    ranking: CodeRanking, task: Task, gold: frozenset[str], code: MemoryCode, method: str
+) -> Result:
     paths = [one.path for one in ranking.files]
     recall = {most: len(task.files.intersection(paths[:most])) / len(task.files) for most in PLACES}
     first = next((place for place, path in enumerate(paths, 1) if path in task.files), 0)
-    symbols = len(gold.intersection(one.id for one in ranking.symbols[:10])) / len(gold) if gold else 0.0
+    symbols = (
+        len(gold.intersection(one.id for one in ranking.symbols[:10])) / len(gold) if gold else 0.0
+    )
     delivered = {}
     for budget in BUDGETS:
-        found = _package(ranking, task.text, budget) if method == KL else _signatures(ranking, code, budget * 4)
+        found = (
+            _package(ranking, task.text, budget)
+            if method == KL
+            else _signatures(ranking, code, budget * 4)
+        )
         files, ids = map(set, found)
         delivered[budget] = (
             len(task.files & files) / len(task.files),
@@ -378,13 +452,17 @@ def _package(ranking: CodeRanking, text: str, budget: int) -> tuple[list[str], l
     """The files and the IDs of the symbols that a package of so many tokens shows."""
     candidates = {"code": tuple(code_candidates(ranking, ROWS))}
     made = assemble(
-        PackageTask(text, read_signals(text)), Gathered(candidates, {}, {"code": "ok"}), Request(text, f"{budget}tok")
+        PackageTask(text, read_signals(text)),
+        Gathered(candidates, {}, {"code": "ok"}),
+        Request(text, f"{budget}tok"),
     )
     code = [item.candidate for item in made.items if item.candidate.kind in CODE]
     return [one.path for one in code], [one.id for one in code]
 
 
-def _signatures(ranking: CodeRanking, code: MemoryCode, characters: int) -> tuple[list[str], list[str]]:
+def _signatures(
+    ranking: CodeRanking, code: MemoryCode, characters: int
+) -> tuple[list[str], list[str]]:
     """What a plain search would show: each file with its best signatures, or its first ones."""
     by_file: dict[str, list[str]] = {}
     for symbol in ranking.symbols:
@@ -394,8 +472,13 @@ def _signatures(ranking: CodeRanking, code: MemoryCode, characters: int) -> tupl
     left = characters
     for one in ranking.files:
         rows = {row.id: row for row in code.files[one.path].symbols}
-        chosen = (by_file.get(one.path) or [row.id for row in rows.values() if row.kind not in _UNRANKED])[:_SIGNATURES]
-        for line, identifier in [(one.path, ""), *((f"  {rows[each].signature}", each) for each in chosen)]:
+        chosen = (
+            by_file.get(one.path) or [row.id for row in rows.values() if row.kind not in _UNRANKED]
+        )[:_SIGNATURES]
+        for line, identifier in [
+            (one.path, ""),
+            *((f"  {rows[each].signature}", each) for each in chosen),
+        ]:
             if len(line) + 1 > left:
                 return paths, ids
             left -= len(line) + 1
@@ -412,7 +495,9 @@ class Mean(NamedTuple):
     delivered: dict[int, tuple[float, float]]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values: `R@1` …, `MRR`, `symbols@10`, `file@1000`, `symbol@1000` …, to four digits."""
+        """As plain values: `R@1` …, `MRR`, `symbols@10`, `file@1000`, `symbol@1000` …, to four
+        digits.
+        """
         values = {f"R@{place}": value for place, value in self.recall.items()}
         values |= {"MRR": self.reciprocal, "symbols@10": self.symbols}
         for budget, (files, symbols) in self.delivered.items():
@@ -443,9 +528,15 @@ def _mean(values: Iterable[float]) -> float:
     return sum(some) / len(some) if some else 0.0
 
 
-def difference(done: Sequence[Replayed], other: str, place: int, seed: int) -> tuple[float, float, float]:
-    """How much more kl context recalls at a place than another method, and the paired bootstrap's 95 % interval."""
-    return bootstrap([one.results[KL].recall[place] - one.results[other].recall[place] for one in done], seed)
+def difference(
+    done: Sequence[Replayed], other: str, place: int, seed: int
+) -> tuple[float, float, float]:
+    """How much more kl context recalls at a place than another method, and the paired bootstrap's
+    95 % interval.
+    """
+    return bootstrap(
+        [one.results[KL].recall[place] - one.results[other].recall[place] for one in done], seed
+    )
 
 
 def bootstrap(values: Sequence[float], seed: int) -> tuple[float, float, float]:
@@ -453,12 +544,16 @@ def bootstrap(values: Sequence[float], seed: int) -> tuple[float, float, float]:
     if not values:
         return 0.0, 0.0, 0.0
     chance = random.Random(seed)
-    means = sorted(sum(chance.choices(values, k=len(values))) / len(values) for _ in range(_RESAMPLES))
+    means = sorted(
+        sum(chance.choices(values, k=len(values))) / len(values) for _ in range(_RESAMPLES)
+    )
     return sum(values) / len(values), means[_RESAMPLES // 40], means[-_RESAMPLES // 40 - 1]
 
 
 def losses(done: Sequence[Replayed]) -> list[Replayed]:
-    """The tasks of which kl context misses a file among its first ten, those that a baseline finds first."""
+    """The tasks of which kl context misses a file among its first ten, those that a baseline finds
+    first.
+    """
     missed = [one for one in done if one.missing]
 
     def order(one: Replayed) -> tuple[float, str]:
@@ -473,35 +568,56 @@ _LOSSES = 20
 _ENOUGH = 30
 """Tasks from which on an interval means something."""
 _TITLES = {
-    "all": "All tasks", "a changed symbol is named": "The message names a symbol that was changed",
+    "all": "All tasks",
+    "a changed symbol is named": "The message names a symbol that was changed",
     "none is named": "The message names none",
-}  # fmt: skip
+}
 _ROWS = {
-    "grep": "grep", "BM25 file": "BM25 of files", "BM25 symbol": "BM25 of symbols", "history": "past commits",
-    "RRF": "three fused", KL: "kl context",
-}  # fmt: skip
+    "grep": "grep",
+    "BM25 file": "BM25 of files",
+    "BM25 symbol": "BM25 of symbols",
+    "history": "past commits",
+    "RRF": "three fused",
+    KL: "kl context",
+}
 """Method → what its row is called."""
 _LEGEND = (
     "  grep             files that hold most of the message's words, rare ones counting more",
-    "  BM25 of files    a plain full-text search over files; of symbols: over functions, methods and classes",
+    (
+        "  BM25 of files    a plain full-text search over files; of symbols: over functions,"
+        " methods and classes"
+    ),
     "  past commits     files of older commits with such messages",
     "  three fused      the three rows before it by reciprocal rank",
-    "  kl context       kl's ranking and its packages; packages of the other rows have eight signatures a file",
+    (
+        "  kl context       kl's ranking and its packages; packages of the other rows have eight"
+        " signatures a file"
+    ),
 )
 
 
 def _groups(done: list[Replayed]) -> list[tuple[str, list[Replayed]]]:
     """The tasks whose text names a changed symbol leak the answer: they are shown apart."""
     named = [one for one in done if one.named]
-    return [("all", done), ("a changed symbol is named", named), ("none is named", [o for o in done if not o.named])]
+    return [
+        ("all", done),
+        ("a changed symbol is named", named),
+        ("none is named", [o for o in done if not o.named]),
+    ]
 
 
 def report_lines(done: list[Replayed], seed: int) -> Iterator[str]:
     """The report for people; nothing where no task was replayed."""
     if not done:
         return
-    yield "Each task is the message of a past commit, without paths, file names and IDs. To be found is what the commit"
-    yield "changed: files of source, and functions, methods and classes. Only the content of its parent is searched."
+    yield (
+        "Each task is the message of a past commit, without paths, file names and IDs. To be found"
+        " is what the commit"
+    )
+    yield (
+        "changed: files of source, and functions, methods and classes. Only the content of its"
+        " parent is searched."
+    )
     yield ""
     for title, some in _groups(done):
         if some:
@@ -509,15 +625,24 @@ def report_lines(done: list[Replayed], seed: int) -> Iterator[str]:
     yield from _LEGEND
     yield ""
     if len(done) < _ENOUGH:
-        yield f"Fewer than {_ENOUGH} tasks: differences between the rows may be chance. More: --tasks, --repo."
+        yield (
+            f"Fewer than {_ENOUGH} tasks: differences between the rows may be chance. More:"
+            " --tasks, --repo."
+        )
     else:
         yield from _difference_lines(done, seed)
     lost = losses(done)
     yield ""
-    yield f"A changed file is not among the first ten of kl context in {len(lost)} of {counted(len(done), 'task')}"
+    yield (
+        f"A changed file is not among the first ten of kl context in {len(lost)} of"
+        f" {counted(len(done), 'task')}"
+    )
     for one in lost[:_LOSSES]:
         missing = ", ".join(sorted(one.missing))
-        yield f"  {one.repository} {one.task.sha[:10]} {one_line(one.task.text, 60)}: {safe_text(missing)}"
+        yield (
+            f"  {one.repository} {one.task.sha[:10]} {one_line(one.task.text, 60)}:"
+            f" {safe_text(missing)}"
+        )
     if len(lost) > _LOSSES:
         yield f"  … and {len(lost) - _LOSSES} more: --format json"
 
@@ -525,32 +650,48 @@ def report_lines(done: list[Replayed], seed: int) -> Iterator[str]:
 def _table(title: str, some: list[Replayed]) -> Iterator[str]:
     yield f"{_TITLES[title]}: {counted(len(some), 'task')}"
     budgets = "".join(f"{f'{budget:,} tokens':>16}" for budget in BUDGETS)
-    yield f"  {'percent found':16}{'files among the first':^24}{'symbols':>9}  files and symbols in a package of"
+    yield (
+        f"  {'percent found':16}{'files among the first':^24}{'symbols':>9}  files and symbols in a"
+        " package of"
+    )
     yield f"  {'':16}" + "".join(f"{place:8}" for place in PLACES) + f"{'first 10':>9}{budgets}"
     for method in METHODS:
         found = mean(some, method)
         numbers = "".join(f"{value:8.1%}" for value in found.recall.values())
-        texts = "".join(f"{files:9.1%}{symbols:7.1%}" for files, symbols in found.delivered.values())
+        texts = "".join(
+            f"{files:9.1%}{symbols:7.1%}" for files, symbols in found.delivered.values()
+        )
         yield f"  {_ROWS[method]:16}{numbers}{found.symbols:9.1%}{texts}"
     yield ""
 
 
 def _difference_lines(done: list[Replayed], seed: int) -> Iterator[str]:
-    yield "How much more kl context finds, in percentage points, with the interval that holds 95 % of resampled tasks:"
+    yield (
+        "How much more kl context finds, in percentage points, with the interval that holds 95 % of"
+        " resampled tasks:"
+    )
     for other in _AGAINST:
         for place in PLACES:
             gain, low, high = (100 * value for value in difference(done, other, place, seed))
-            yield f"  than {_ROWS[other]:16} among the first {place:2}: {gain:+5.1f}  [{low:+.1f} to {high:+.1f}]"
+            yield (
+                f"  than {_ROWS[other]:16} among the first {place:2}: {gain:+5.1f}  [{low:+.1f} to"
+                f" {high:+.1f}]"
+            )
 
 
 def report_to_dict(done: list[Replayed], seed: int) -> dict[str, Any]:
     """The same for programs, with every loss."""
     groups = [
-        {"group": title, "tasks": len(some), "methods": {name: mean(some, name).to_dict() for name in METHODS}}
+        {
+            "group": title,
+            "tasks": len(some),
+            "methods": {name: mean(some, name).to_dict() for name in METHODS},
+        }
         for title, some in _groups(done)
     ]
     return {
-        "schema": "kl.replay/2", "groups": groups,
+        "schema": "kl.replay/2",
+        "groups": groups,
         "differences": [
             dict(zip(("gain", "low", "high"), difference(done, other, place, seed), strict=True))
             | {"against": other, "place": place}
@@ -559,9 +700,11 @@ def report_to_dict(done: list[Replayed], seed: int) -> dict[str, Any]:
         ],
         "losses": [
             {
-                "repository": one.repository, "commit": one.task.sha, "task": one.task.text,
+                "repository": one.repository,
+                "commit": one.task.sha,
+                "task": one.task.text,
                 "missing": sorted(one.missing),
             }
             for one in losses(done)
         ],
-    }  # fmt: skip
+    }

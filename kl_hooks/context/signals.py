@@ -13,30 +13,24 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_STOP_WORDS: Final = _words(
-    """
+_STOP_WORDS: Final = _words("""
     the and for are but not you all any can had has have was were will with this that these those then than them they
     there their from into onto over under about after before again also because been being both cannot could does
     doing done each else ever every her here him his how its just like make more most much must need our out should
     some such too use used using very want what when where which while who why would your please
-    """
-)
+    """)
 """Too common to point at anything; lower case."""
 
-_FAILURE_WORDS: Final = _words(
-    """
+_FAILURE_WORDS: Final = _words("""
     error errors fail fails failed failing failure failures broken breaks crash crashes crashed exception exceptions
     invalid missing undefined wrong unexpected bug bugs issue problem
-    """
-)
+    """)
 """Words for failures; lower case."""
 
-_FILE_ENDINGS: Final = _words(
-    """
+_FILE_ENDINGS: Final = _words("""
     py pyi pyx ipynb md rst txt toml yaml yml json jsonl ini cfg conf lock sql sh bash html css js jsx mjs ts tsx rs go
     java kt c cc cpp h hpp cs rb php xml csv tsv proto dockerfile
-    """
-)
+    """)
 """What may follow the last dot of a word for it to be a file even without a folder before it."""
 
 
@@ -51,33 +45,44 @@ _SPLIT: Final = re.compile(r"[\s,;:.()\[\]{}\"'“”‘’«»…–—`/\\=<>!
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,15}://", re.IGNORECASE)
 _ENDING: Final = re.compile(r"\.([A-Za-z0-9]{1,10})$")
 
-# CPython: `File "a.py", line 3, in f`; pytest, ruff and mypy: `a.py:3: ValueError`, `a.py:3: in f`, `a.py:3:5: E1`
+# CPython: `File "a.py", line 3, in f`; pytest, ruff and mypy: `a.py:3: ValueError`, `a.py:3: in f`,
+# `a.py:3:5: E1`
 _FRAME: Final = re.compile(
-    r"""File ["']([^"'\n]{1,500})["'], line (\d{1,7})|^\s*(?:[E>]\s+)?([^\s:]{1,300}\.py):(\d{1,7})\b""", re.M
+    r"""File ["']([^"'\n]{1,500})["'], line (\d{1,7})|^\s*(?:[E>]\s+)?([^\s:]{1,300}\.py):(\d{1,7})\b""",
+    re.M,
 )
-_TEST: Final = re.compile(r"(?<![^\s\"'`(])([\w./-]{1,300}\.py(?:::\w{1,200}){1,5}(?:\[[^\]\n]{0,200}\])?)")
+_TEST: Final = re.compile(
+    r"(?<![^\s\"'`(])([\w./-]{1,300}\.py(?:::\w{1,200}){1,5}(?:\[[^\]\n]{0,200}\])?)"
+)
 MOST_FRAMES: Final = 50
 
 # pytest's report, as `_pytest/terminal.py` prints it in any of its styles of tracebacks
 _REPORT: Final = re.compile(
-    r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$|^_{3,} (?=.{0,200}test).* _{3,}$", re.M
+    r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$|^_{3,}"
+    r" (?=.{0,200}test).* _{3,}$",
+    re.M,
 )
 _TITLE: Final = re.compile(r"^_{3,} (?:ERROR at \w+ of )?([\w.]{1,300}).* _{3,}$")
 _FRAME_LINE: Final = re.compile(r"^\S+\.py:\d+: ?(?:in )?(\w*)")
-_TEST_WORD: Final = re.compile(r"(?<![a-zA-Z])tests?(?![a-z])_?|(?<![a-zA-Z])Test(?=[A-Z_])|_tests?(?![a-z])")
+_TEST_WORD: Final = re.compile(
+    r"(?<![a-zA-Z])tests?(?![a-z])_?|(?<![a-zA-Z])Test(?=[A-Z_])|_tests?(?![a-z])"
+)
 _OF_PYTEST: Final = re.compile(
-    r"^(?:[=_-]{3,}|(?:platform|rootdir|configfile|cachedir|plugins|testpaths|collected|hypothesis profile)\b)"
+    r"^(?:[=_-]{3,}|(?:platform|rootdir|configfile|cachedir|plugins|testpaths|collected|hypothesis"
+    r" profile)\b)"
     r"|^(?:FAILED|ERROR) |\[ *\d+%\]$|^E +(?:Use -v|Full diff|\.\.\.Full|Omitting \d)|^(?:_ )+_?$"
 )
 """Lines that are in every report."""
 
 _WARNINGS: Final = re.compile(r"^=+ warnings summary.*? =+\n(?:(?!=+ .* =+$).*\n?)*", re.M)
-"""pytest's list of warnings: most are of other code than what failed, each with a path and a line."""
+"""pytest's list of warnings: most are of other code than what failed, each with a path and a line.
+"""
 _TITLE_LINE: Final = re.compile(r"^_{3,} .* _{3,}$", re.M)
 _CHAINED: Final = re.compile(
     r"^(?:The above exception was the direct cause of the following exception"
-    r"|During handling of the above exception, another exception occurred):$", re.M,
-)  # fmt: skip
+    r"|During handling of the above exception, another exception occurred):$",
+    re.M,
+)
 """What Python and pytest print between exceptions: the first one raised comes first."""
 
 Token = tuple[str, str]
@@ -87,8 +92,8 @@ Token = tuple[str, str]
 def read_signals(text: str, known: Collection[str] = ()) -> Signals:
     """The signals of `text`, in its order, each once. Empty text gives empty signals.
 
-    A capitalised word such as `Fix` is a name only if it looks like code (an inner capital, a digit, `_`, a dot, in
-    backticks) or is in `known`: the start of a sentence is no symbol.
+    A capitalised word such as `Fix` is a name only if it looks like code (an inner capital, a
+    digit, `_`, a dot, in backticks) or is in `known`: the start of a sentence is no symbol.
     """
     text = _WARNINGS.sub("", text[:MOST_TEXT])
     tokens = list(_tokens(without_report(text), known))
@@ -104,10 +109,12 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
 
 
 def without_report(text: str) -> str:
-    """The words of a task; of a pasted report of pytest what is about these failures and not in every report.
+    """The words of a task; of a pasted report of pytest what is about these failures and not in
+    every report.
 
-    First what is before the report, then the names of failing tests and of their files, which usually are those of
-    what they test; then what was compared or raised, then the lines of source around it.
+    First what is before the report, then the names of failing tests and of their files, which
+    usually are those of what they test; then what was compared or raised, then the lines of source
+    around it.
     """
     text = _WARNINGS.sub("", text)
     start = _REPORT.search(text)
@@ -123,19 +130,29 @@ def without_report(text: str) -> str:
         elif frame:
             names.append("" if frame[1].startswith("test") else frame[1])
         elif not _OF_PYTEST.search(line):
-            (failures if line[:1] in ("E", ">") else source).append(line.removeprefix("E").removeprefix(">"))
-    names += [match[1].partition("::")[0].rpartition("/")[2].removesuffix(".py") for match in _TEST.finditer(text)]
+            (failures if line[:1] in ("E", ">") else source).append(
+                line.removeprefix("E").removeprefix(">")
+            )
+    names += [
+        match[1].partition("::")[0].rpartition("/")[2].removesuffix(".py")
+        for match in _TEST.finditer(text)
+    ]
     about = " ".join(dict.fromkeys(_TEST_WORD.sub(" ", name) for name in names if name))
     parts = [text[: start.start()].strip(), about, *dict.fromkeys(failures), *dict.fromkeys(source)]
     return "\n".join(filter(None, parts))
 
 
 def _frames(text: str) -> tuple[tuple[str, int], ...]:
-    """The frames of all failures; of chained exceptions those of the first, which is the cause, come last."""
+    """The frames of all failures; of chained exceptions those of the first, which is the cause,
+    come last.
+    """
     found: list[tuple[str, int]] = []
     for failure in _TITLE_LINE.split(text):
         for part in reversed(_CHAINED.split(failure)):
-            found += [((one[1] or one[3]).replace("\\", "/"), int(one[2] or one[4])) for one in _FRAME.finditer(part)]
+            found += [
+                ((one[1] or one[3]).replace("\\", "/"), int(one[2] or one[4]))
+                for one in _FRAME.finditer(part)
+            ]
     return tuple(found[-MOST_FRAMES:])
 
 
@@ -176,7 +193,9 @@ def _plain(chunk: str, known: Collection[str]) -> Iterator[Token]:
 
 
 def looks_like_code(word: str) -> bool:
-    """True for `CamelCase`, `camelCase`, `snake_case`, `utf8`; not for `Fix`, `README`, `42` or `well`."""
+    """True for `CamelCase`, `camelCase`, `snake_case`, `utf8`; not for `Fix`, `README`, `42` or
+    `well`.
+    """
     if not word.isidentifier() or len(word) < 2 or not word.strip("_"):
         return False
     if "_" in word or any(c.isdigit() for c in word):
@@ -186,11 +205,15 @@ def looks_like_code(word: str) -> bool:
 
 def _is_dotted(chunk: str) -> bool:
     parts = chunk.split(".")
-    return len(parts) > 1 and all(p.isidentifier() for p in parts) and any(len(p) > 1 for p in parts)
+    return (
+        len(parts) > 1 and all(p.isidentifier() for p in parts) and any(len(p) > 1 for p in parts)
+    )
 
 
 def _as_path(chunk: str) -> str | None:
-    """The path with `/`, where the word looks like a file or, by its last slash, like a folder; else None."""
+    """The path with `/`, where the word looks like a file or, by its last slash, like a folder;
+    else None.
+    """
     path = chunk.replace("\\", "/").removeprefix("./")
     ending = _ENDING.search(path)
     if ending is None:
@@ -205,4 +228,6 @@ def _failures(tokens: list[Token]) -> Iterator[str]:
     for at, (sort, value) in enumerate(tokens):
         if sort == "word" and value.lower() in _FAILURE_WORDS:
             around = tokens[max(at - 1, 0) : at + 2]
-            yield " ".join(v.lower() if v is value else v for s, v in around if s == "name" or v is value)
+            yield " ".join(
+                v.lower() if v is value else v for s, v in around if s == "name" or v is value
+            )

@@ -1,7 +1,9 @@
-"""Documents from elsewhere: added from files, folders or a stream, processed, refreshed and removed.
+"""Documents from elsewhere: added from files, folders or a stream, processed, refreshed and
+removed.
 
-A document is a record (DOC) in the store, pending until its text is read and cut, then indexed or failed. Its text is
-stored with it, redacted, so that it is found in every worktree and after its source was removed.
+A document is a record (DOC) in the store, pending until its text is read and cut, then indexed or
+failed. Its text is stored with it, redacted, so that it is found in every worktree and after its
+source was removed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.documents.chunking import HTML, Cut, cut
-from kl_hooks.documents.collections import STATUSES, AddedText, added_texts, collections, store_collection
+from kl_hooks.documents.collections import (
+    STATUSES,
+    AddedText,
+    added_texts,
+    collections,
+    store_collection,
+)
 from kl_hooks.documents.indexing import SUFFIXES, redact_document, similarities_of, sync_documents
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
@@ -61,7 +69,8 @@ class Found(NamedTuple):
 
 
 def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
-    """The documents among files and folders. Links are not followed; a file that was named is taken whatever its name.
+    """The documents among files and folders. Links are not followed; a file that was named is taken
+    whatever its name.
 
     UsageProblem for a place that is not there.
     """
@@ -71,20 +80,27 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
             raise UsageProblem("there is no such file or folder.", place=str(place))
         for path in _files_in(place) if place.is_dir() and not place.is_symlink() else [place]:
             if len(found) >= _MOST_FILES:
-                omitted.append(f"{place}: has more than {_MOST_FILES} documents; the rest is omitted.")
+                omitted.append(
+                    f"{place}: has more than {_MOST_FILES} documents; the rest is omitted."
+                )
                 return Found(found, omitted)
             try:
                 if not _name_of(ws, path).isprintable():
                     # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
-                    omitted.append(f"{safe_text(str(path))}: its name has characters that can't be printed.")
+                    omitted.append(
+                        f"{safe_text(str(path))}: its name has characters that can't be printed."
+                    )
                     continue
                 if stat.S_ISLNK(path.lstat().st_mode):
                     omitted.append(f"{path}: is a symbolic link.")
                     continue
-                # one byte more than allowed: what is too large is refused by its size, never read whole
+                # one byte more than allowed: what is too large is refused by its size, never read
+                # whole
                 data = read_small(path, most=MAX_BLOB_BYTES)
             except (OSError, UsageProblem) as problem:
-                omitted.append(f"{path}: {problem.reason if isinstance(problem, UsageProblem) else problem}")
+                omitted.append(
+                    f"{path}: {problem.reason if isinstance(problem, UsageProblem) else problem}"
+                )
                 continue
             if data is not None:
                 name = _name_of(ws, path)
@@ -95,11 +111,15 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
 def _files_in(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):  # which follows no link to a folder
         folders[:] = sorted(one for one in folders if not one.startswith(_HIDDEN))
-        yield from (Path(place, name) for name in sorted(names) if name.endswith(_READ) and name[0] != ".")
+        yield from (
+            Path(place, name) for name in sorted(names) if name.endswith(_READ) and name[0] != "."
+        )
 
 
 def _name_of(ws: Workspace, path: Path) -> str:
-    """The path from the root where it is in the repository, so that a rule about paths applies; else all of it."""
+    """The path from the root where it is in the repository, so that a rule about paths applies;
+    else all of it.
+    """
     whole = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links)
     return whole.relative_to(ws.root).as_posix() if whole.is_relative_to(ws.root) else str(whole)
 
@@ -109,11 +129,18 @@ def _type_of(ws: Workspace, name: str) -> str:
 
 
 def add_documents(
-    ws: Workspace, new: Sequence[NewDocument], collection: str = "", *, tags: Sequence[str] = (), by: str = ""
+    ws: Workspace,
+    new: Sequence[NewDocument],
+    collection: str = "",
+    *,
+    tags: Sequence[str] = (),
+    by: str = "",
 ) -> list[Record]:
-    """Add documents to a collection, which is made where it is missing; the records of all of them, pending.
+    """Add documents to a collection, which is made where it is missing; the records of all of them,
+    pending.
 
-    One whose source is in the collection already is not added again: its text is replaced if it differs.
+    One whose source is in the collection already is not added again: its text is replaced if it
+    differs.
     """
     # two that add the same files at once would each find that nothing is there
     prepare_state(ws.state)
@@ -121,21 +148,28 @@ def add_documents(
         return _add(ws, new, collection or _DEFAULT, tags, by)
 
 
-def _add(ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[str], by: str) -> list[Record]:
+def _add(
+    ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[str], by: str
+) -> list[Record]:
     known = collections(ws).get(name) or store_collection(ws, name)
     if known.status == STATUSES[2]:
         hint = f"Open it again: kl document collections {name} --status active"
         raise UsageProblem("is archived.", place=name, hint=hint)
     texts = list(added_texts(ws))
     there = {one.name: one for one in texts if one.collection == name and one.name != _STREAM}
-    # a process that was killed between the record and its text left a record that nothing can be made of: it is used
+    # a process that was killed between the record and its text left a record that nothing can be
+    # made of: it is used
     stored = {one.id for one in texts}
     there |= {
         source: AddedText(one.id, name, source, "", "")
-        for one in list_records(ws, RecordFilter((KIND,), ("pending", "processing", "failed", "indexed")))
-        if one.id not in stored and one.text("collection") == name
-        and (source := one.text("source")) not in ("", _STREAM) and source not in there
-    }  # fmt: skip
+        for one in list_records(
+            ws, RecordFilter((KIND,), ("pending", "processing", "failed", "indexed"))
+        )
+        if one.id not in stored
+        and one.text("collection") == name
+        and (source := one.text("source")) not in ("", _STREAM)
+        and source not in there
+    }
     again = [one for one in new if one.name in there]
     fresh = [one for one in new if one.name not in there]
     cuts = {one.name: cut(one.name, one.data, known.chunking, redact_document) for one in new}
@@ -143,12 +177,18 @@ def _add(ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[st
     made = create_records(ws, ws.kinds[KIND], raws, by=by) if raws else []
     for record, one in zip(made, fresh, strict=True):
         _store_text(ws, _text(record.id, name, one, cuts[one.name]))
-    known_again = {record.id: record for record in get_records(ws, [there[one.name].id for one in again])}
+    known_again = {
+        record.id: record for record in get_records(ws, [there[one.name].id for one in again])
+    }
     for one in again:
         text = _text(there[one.name].id, name, one, cuts[one.name])
         if text.id in known_again and text.checksum != there[one.name].checksum:
             _store_text(ws, text)
-            changes = {"status": "pending", "checksum": text.checksum, "error": cuts[one.name].error or None}
+            changes = {
+                "status": "pending",
+                "checksum": text.checksum,
+                "error": cuts[one.name].error or None,
+            }
             known_again[text.id] = change_record(ws, known_again[text.id], changes, how=_HOW)
     return [*made, *known_again.values()]
 
@@ -167,11 +207,15 @@ _HOW: Final = "process"
 
 def _raw(one: NewDocument, made: Cut, collection: str, tags: Sequence[str]) -> dict[str, Any]:
     raw: dict[str, Any] = {
-        "title": one_line(one.title or made.title, 200), "collection": collection, "source": one.name,
-        "source_type": one.source_type, "checksum": _checksum(one.data), "size": len(one.data),
+        "title": one_line(one.title or made.title, 200),
+        "collection": collection,
+        "source": one.name,
+        "source_type": one.source_type,
+        "checksum": _checksum(one.data),
+        "size": len(one.data),
         # a rule of `.kl/policy.yaml` can name a collection by the tag
         "tags": [*dict.fromkeys((collection, *tags))],
-    }  # fmt: skip
+    }
     if made.error:
         raw["error"] = made.error
     if one.source_type == "git":
@@ -189,13 +233,19 @@ def _checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def process_documents(ws: Workspace, ids: Collection[str] = (), watch: Watch | None = None) -> list[Record]:
-    """Cut and index documents: those of these IDs, or all that are pending, failed or were interrupted.
+def process_documents(
+    ws: Workspace, ids: Collection[str] = (), watch: Watch | None = None
+) -> list[Record]:
+    """Cut and index documents: those of these IDs, or all that are pending, failed or were
+    interrupted.
 
-    The records as they are now; a document that can't be read has failed, with the reason, and the rest is done.
+    The records as they are now; a document that can't be read has failed, with the reason, and the
+    rest is done.
     """
     statuses = () if ids else ("pending", "processing", "failed")
-    wanted = get_records(ws, sorted(ids)) if ids else list_records(ws, RecordFilter((KIND,), statuses))
+    wanted = (
+        get_records(ws, sorted(ids)) if ids else list_records(ws, RecordFilter((KIND,), statuses))
+    )
     known = collections(ws)
     done: list[Record] = []
     records: Iterable[Record] = watch(iter(wanted), len(wanted)) if watch else wanted
@@ -208,13 +258,26 @@ def process_documents(ws: Workspace, ids: Collection[str] = (), watch: Watch | N
         record = change_record(ws, record, {"status": "processing"}, how=_HOW)
         text = next(added_texts(ws, [record.id], whole=True), None)
         if text is None or not text.text:
-            why = record.text("error") if text is not None else "its text is not in this store; add it again."
-            done.append(change_record(ws, record, {"status": "failed", "error": why or "has no text."}, how=_HOW))
+            why = (
+                record.text("error")
+                if text is not None
+                else "its text is not in this store; add it again."
+            )
+            done.append(
+                change_record(
+                    ws, record, {"status": "failed", "error": why or "has no text."}, how=_HOW
+                )
+            )
             continue
         how = known[text.collection].chunking
         data = text.text.encode("utf-8", "replace")
         made = cut(text.stored_name, data, how, similarities=similarities_of(ws, [how]))
-        end = {"status": "indexed", "chunks": len(made.passages), "checksum": text.checksum, "error": None}
+        end = {
+            "status": "indexed",
+            "chunks": len(made.passages),
+            "checksum": text.checksum,
+            "error": None,
+        }
         done.append(change_record(ws, record, end, how=_HOW))
     sync_documents(ws)
     return done
@@ -223,7 +286,9 @@ def process_documents(ws: Workspace, ids: Collection[str] = (), watch: Watch | N
 def refresh_documents(
     ws: Workspace, ids: Collection[str] = (), watch: Watch | None = None
 ) -> tuple[list[Record], list[str]]:
-    """Read the sources of documents again: (the documents that changed, processed; why others could not be read)."""
+    """Read the sources of documents again: (the documents that changed, processed; why others could
+    not be read).
+    """
     changed, omitted = list[str](), list[str]()
     for added in list(added_texts(ws, ids or None)):
         if added.name == _STREAM and not ids:
@@ -249,7 +314,9 @@ def _read_source(ws: Workspace, added: AddedText) -> tuple[bytes | None, str]:
 
 
 def needs_refresh(ws: Workspace, added: AddedText) -> str:
-    """Why a document should be refreshed: its source changed, or can't be read; empty: it need not be."""
+    """Why a document should be refreshed: its source changed, or can't be read; empty: it need not
+    be.
+    """
     data, why = _read_source(ws, added)
     if data is None:
         return "" if added.name == _STREAM else why

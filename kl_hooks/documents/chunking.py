@@ -1,8 +1,9 @@
-"""Chunking: a document cut into passages, each with its headings, its lines and the names of code in it. Pure.
+"""Chunking: a document cut into passages, each with its headings, its lines and the names of code
+in it. Pure.
 
-The default cuts at headings, then between paragraphs, and never inside a code block or a table. The other strategies
-know nothing of markup: windows of characters, sentences, paragraphs, the largest separator that fits, or where the
-subject changes, by a model.
+The default cuts at headings, then between paragraphs, and never inside a code block or a table. The
+other strategies know nothing of markup: windows of characters, sentences, paragraphs, the largest
+separator that fits, or where the subject changes, by a model.
 """
 
 from __future__ import annotations
@@ -27,21 +28,25 @@ _VERSION: Final = 5
 _MOST_BYTES: Final = 10_000_000
 """Of a document: what is larger is data. It is refused with its size."""
 _LONGEST: Final = CHUNK_SIZES[1]
-"""Characters of a code block or a table that stays whole: a generated list of a megabyte is no passage."""
+"""Characters of a code block or a table that stays whole: a generated list of a megabyte is no
+passage.
+"""
 _TITLE: Final = 300
 _CONVERTED: Final = (".ipynb.md", ".pdf.md", ".html.md", ".htm.md", ".xhtml.md")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-# a directive whose content is shown as it is, and a paragraph that ends in `::`, which begins a literal block
+# a directive whose content is shown as it is, and a paragraph that ends in `::`, which begins a
+# literal block
 _LITERAL: Final = re.compile(
-    r"\s*\.\. (?:code|code-block|sourcecode|parsed-literal|literalinclude|doctest|testcode|testsetup|testoutput|math|"
+    r"\s*\.\."
+    r" (?:code|code-block|sourcecode|parsed-literal|literalinclude|doctest|testcode|testsetup|testoutput|math|"
     r"table|list-table|csv-table|productionlist|prompt|ipython|tabs|tab)::.*|(?!\s*\.\. ).*::\s*"
 )
 _SIMPLE_TABLE: Final = re.compile(r"\s*=+(?: +=+)+\s*")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n\s*\n")
 _PARAGRAPH: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _SEPARATORS: Final = ("\n\n", "\n", ". ", " ", "")
-# in backticks, as a role of Sphinx (`:func:`~a.b``), dotted, called, with an underscore or a capital inside; and the
-# IDs of records (ADR-0007)
+# in backticks, as a role of Sphinx (`:func:`~a.b``), dotted, called, with an underscore or a
+# capital inside; and the IDs of records (ADR-0007)
 _NAME: Final = re.compile(
     r"`{1,2}[~!]?([A-Za-z_][\w.]*)(?:\(\))?`{1,2}|\b([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)|\b([A-Za-z_]\w*)(?=\()|"
     r"\b([a-z]\w*_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z]{2,}[a-z]\w*)\b|\b([A-Z]{2,8}-(?:[0-9]{4,9}|[0-9a-f]{8}))\b"
@@ -100,19 +105,24 @@ class _UnreadableDocument(ValueError):
 
 
 def _decode(data: bytes) -> str:
-    """The text of a document. _UnreadableDocument for what is too large or is no text; wrong bytes are replaced."""
+    """The text of a document. _UnreadableDocument for what is too large or is no text; wrong bytes
+    are replaced.
+    """
     if len(data) > _MOST_BYTES:
         raise _UnreadableDocument(f"is larger than {_MOST_BYTES // 1_000_000} MB.")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace").replace("\r\n", "\n")
-    # a binary file as git has it: a NUL in the first 8,000 bytes (buffer_is_binary in xdiff-interface.c)
+    # a binary file as git has it: a NUL in the first 8,000 bytes (buffer_is_binary in
+    # xdiff-interface.c)
     if b"\0" in data[:8000]:
         raise _UnreadableDocument("is a binary file.")
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def _notebook_text(text: str) -> str:
-    """The Markdown cells of a Jupyter notebook, one below the other. _UnreadableDocument where it is none."""
+    """The Markdown cells of a Jupyter notebook, one below the other. _UnreadableDocument where it
+    is none.
+    """
     try:
         cells = json.loads(text)["cells"]
         sources = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
@@ -126,12 +136,16 @@ _Similarities = Callable[[Sequence[str]], Sequence[float]]
 
 
 def cut(
-    path: str, data: bytes, how: Chunking, clean: Callable[[str], str] = str, similarities: _Similarities | None = None
+    path: str,
+    data: bytes,
+    how: Chunking,
+    clean: Callable[[str], str] = str,
+    similarities: _Similarities | None = None,
 ) -> Cut:
     """The passages of a document, whatever its bytes. The end of `path` decides how it is read.
 
-    `clean` redacts the whole text before it is cut: half a secret would not be found. `similarities`: for the strategy
-    `semantic`, which is `recursive` without it.
+    `clean` redacts the whole text before it is cut: half a secret would not be found.
+    `similarities`: for the strategy `semantic`, which is `recursive` without it.
     """
     try:
         name, text = _text_of(path, data)
@@ -157,7 +171,8 @@ _MOST_PAGES: Final = 2000
 
 
 def _pdf_text(data: bytes, name: str) -> str:
-    """The text of a PDF as Markdown, a section for each page; `name`: its title where it states none.
+    """The text of a PDF as Markdown, a section for each page; `name`: its title where it states
+    none.
 
     _UnreadableDocument where it can't be had.
     """
@@ -170,7 +185,9 @@ def _pdf_text(data: bytes, name: str) -> str:
     log = logging.getLogger("pypdf")
     level = log.level
     try:
-        log.setLevel(logging.CRITICAL + 1)  # its remarks on the format, a line each, would be among ours
+        log.setLevel(
+            logging.CRITICAL + 1
+        )  # its remarks on the format, a line each, would be among ours
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted:
             raise _UnreadableDocument("is an encrypted PDF.")
@@ -187,24 +204,51 @@ def _pdf_text(data: bytes, name: str) -> str:
     title = "" if title.strip().lower() == "untitled" else title.strip()
     head = f"# {one_line(title or name, _TITLE)}\n\n"
     texts = [_without_markup(page.strip()) for page in pages]
-    return head + "".join(f"## Page {number}\n\n{text}\n\n" for number, text in enumerate(texts, 1) if text)
+    return head + "".join(
+        f"## Page {number}\n\n{text}\n\n" for number, text in enumerate(texts, 1) if text
+    )
 
 
 def _without_markup(text: str) -> str:
-    """Plain text that reads as paragraphs of Markdown: a heading, a fence or a comment in it would hide later pages."""
+    """Plain text that reads as paragraphs of Markdown: a heading, a fence or a comment in it would
+    hide later pages.
+    """
     text = re.sub(r"(?m)^[ \t]*(?:=+|-+)[ \t]*$", "", text).replace("<!--", "< !--")
     return re.sub(r"(?m)^([ \t]*)(?=`{3}|~{3})", r"\1\\", re.sub("(?m)^(?=#)", " ", text))
 
 
 class _HtmlReader(HTMLParser):
-    """Writes a page of HTML as Markdown: headings, paragraphs, lists, code and the rows of tables."""
+    """Writes a page of HTML as Markdown: headings, paragraphs, lists, code and the rows of
+    tables.
+    """
 
     _HIDDEN = frozenset(("script", "style", "template", "noscript", "svg", "head", "nav"))
-    _IN_HEAD = frozenset(("title", "meta", "link", "base", "script", "style", "template", "noscript"))
-    _BLOCKS = frozenset((
-        "p", "div", "section", "article", "main", "header", "footer", "ul", "ol", "dl", "dt", "dd", "table",
-        "blockquote", "figure", "form", "hr", "body", "br",
-    ))  # fmt: skip
+    _IN_HEAD = frozenset(
+        ("title", "meta", "link", "base", "script", "style", "template", "noscript")
+    )
+    _BLOCKS = frozenset(
+        (
+            "p",
+            "div",
+            "section",
+            "article",
+            "main",
+            "header",
+            "footer",
+            "ul",
+            "ol",
+            "dl",
+            "dt",
+            "dd",
+            "table",
+            "blockquote",
+            "figure",
+            "form",
+            "hr",
+            "body",
+            "br",
+        )
+    )
 
     def __init__(self, shown: Collection[str] = ()) -> None:
         """`shown`: elements that are not hidden here, because nothing closes them."""
@@ -222,7 +266,10 @@ class _HtmlReader(HTMLParser):
         if self.hidden == ["head"] and tag not in self._IN_HEAD:
             self.hidden = []  # the end tag of a head may be omitted (HTML, 13.1.2.4)
         if tag == "title":
-            self._in_title = not self.title and self.hidden in ([], ["head"])  # an icon has a title, too
+            self._in_title = not self.title and self.hidden in (
+                [],
+                ["head"],
+            )  # an icon has a title, too
         elif tag in self._HIDDEN and tag not in self._shown:
             self.hidden.append(tag)
         elif re.fullmatch("h[1-6]", tag):
@@ -263,8 +310,9 @@ class _HtmlReader(HTMLParser):
 
 def _html_text(text: str) -> str:
     """A page of HTML as Markdown."""
-    # html.parser looks for the end of each comment and tag anew, also where there is none: 240 kB took 40 s
-    # (CVE-2025-6069). A comment that nothing closes lasts to the end of the page, as in browsers; other text is text.
+    # html.parser looks for the end of each comment and tag anew, also where there is none: 240 kB
+    # took 40 s (CVE-2025-6069). A comment that nothing closes lasts to the end of the page, as in
+    # browsers; other text is text.
     for start, end in (("<!--", "-->"), ("<![", "]]>")):
         opened = text.find(start, text.rfind(end) + 1)
         text = text if opened < 0 else text[:opened]
@@ -277,7 +325,9 @@ def _html_text(text: str) -> str:
         reader = _HtmlReader(reader.hidden)
         reader.feed(text)
         reader.close()
-    body = re.sub(r"\n{3,}", "\n\n", re.sub(r"(?m)^ (?=\S)| +$", "", "".join(reader.parts))).strip("\n")
+    body = re.sub(r"\n{3,}", "\n\n", re.sub(r"(?m)^ (?=\S)| +$", "", "".join(reader.parts))).strip(
+        "\n"
+    )
     title = one_line(reader.title.strip(), _TITLE)
     return f"# {title}\n\n{body}\n" if title and not re.search("(?m)^# ", body) else f"{body}\n"
 
@@ -291,11 +341,20 @@ def _cut(path: str, text: str, how: Chunking, similarities: _Similarities | None
     page = parse_page(path, text.encode("utf-8", "replace"), _MOST_BYTES)
     lines = page.body.split("\n")
     title = one_line(
-        re.sub(r"\.(ipynb|pdf|html?|xhtml)$", "", page.title) if path.endswith(_CONVERTED) else page.title, _TITLE
+        (
+            re.sub(r"\.(ipynb|pdf|html?|xhtml)$", "", page.title)
+            if path.endswith(_CONVERTED)
+            else page.title
+        ),
+        _TITLE,
     )
     if how.strategy == STRATEGIES[0]:
         markdown = path.endswith(".md")
-        found = [one for section in page.sections for one in _section_passages(section, lines, how.size, markdown)]
+        found = [
+            one
+            for section in page.sections
+            for one in _section_passages(section, lines, how.size, markdown)
+        ]
     else:
         found = list(_plain_passages(page.body, page.sections, how, similarities))
     if path.endswith(".pdf.md") and len(found) > 1 and not found[0].heading:
@@ -306,9 +365,13 @@ def _cut(path: str, text: str, how: Chunking, similarities: _Similarities | None
 
 
 def _bounded(one: Passage, how: Chunking) -> Iterator[Passage]:
-    """The passage, or its parts where it is too long for any, or under a heading one line of prose above the size."""
+    """The passage, or its parts where it is too long for any, or under a heading one line of prose
+    above the size.
+    """
     is_prose = "\n" not in one.text and not one.text.startswith(("|", "    ", "\t", ">>> "))
-    if len(one.text) <= (how.size if is_prose and how.strategy == STRATEGIES[0] else max(how.size, _LONGEST)):
+    if len(one.text) <= (
+        how.size if is_prose and how.strategy == STRATEGIES[0] else max(how.size, _LONGEST)
+    ):
         yield one
         return
     for begin, end in _recursive(one.text, how.size, 0):
@@ -322,7 +385,9 @@ def _headings(section: PageSection) -> tuple[str, ...]:
     return (*section.around, section.title) if section.anchor else ()
 
 
-def _section_passages(section: PageSection, lines: Sequence[str], size: int, markdown: bool) -> Iterator[Passage]:
+def _section_passages(
+    section: PageSection, lines: Sequence[str], size: int, markdown: bool
+) -> Iterator[Passage]:
     """A section whole where it fits, else as many blocks together as fit."""
     text = section.text
     first = section.end_line - text.count("\n") - 1  # line (from 0) of the text's beginning
@@ -347,7 +412,9 @@ def _passage(section: PageSection, own: Sequence[str], first: int, begin: int, e
 
 
 def _blocks(lines: Sequence[str], size: int, markdown: bool) -> Iterator[tuple[int, int]]:
-    """(first line, line after the last one) of each paragraph, list, code block and table, without blank lines."""
+    """(first line, line after the last one) of each paragraph, list, code block and table, without
+    blank lines.
+    """
     at = 0
     while at < len(lines):
         if not lines[at].strip():
@@ -362,7 +429,9 @@ def _blocks(lines: Sequence[str], size: int, markdown: bool) -> Iterator[tuple[i
 
 
 def _block_end(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]:
-    """The line after a block that begins at `at`, with all that is indented after it; whether it must not be cut."""
+    """The line after a block that begins at `at`, with all that is indented after it; whether it
+    must not be cut.
+    """
     end, atomic = _part_end(lines, at, markdown)
     while not (atomic and end < len(lines) and lines[end].strip()):
         # what is indented below belongs to it: a list's item, a directive, a definition
@@ -374,14 +443,19 @@ def _block_end(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool
 
 
 def _part_end(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]:
-    """The line after a paragraph, code block or table that begins at `at`, and whether it must not be cut."""
+    """The line after a paragraph, code block or table that begins at `at`, and whether it must not
+    be cut.
+    """
     if markdown and (fence := _FENCE.match(lines[at].lstrip())):
         return _end_of_fence(lines, at, fence[1]), True
     if not markdown and _LITERAL.fullmatch(lines[at]):
         return _end_of_indent(lines, at + 1, _indent(lines[at])), True
     if not markdown and _SIMPLE_TABLE.fullmatch(lines[at]):
-        # its last border is the third, or the second where it has no heading; rows may be apart by blank lines
-        borders = list(islice((n for n in range(at, len(lines)) if lines[n].strip() == lines[at].strip()), 3))
+        # its last border is the third, or the second where it has no heading; rows may be apart by
+        # blank lines
+        borders = list(
+            islice((n for n in range(at, len(lines)) if lines[n].strip() == lines[at].strip()), 3)
+        )
         return borders[-1] + 1, True
     if markdown and lines[at].lstrip().lower().startswith("<table"):
         closing = (n + 1 for n in range(at, len(lines)) if "</table" in lines[n].lower())
@@ -422,7 +496,9 @@ def _end_of_paragraph(lines: Sequence[str], at: int, markdown: bool) -> tuple[in
 
 def _is_table(lines: Sequence[str], at: int, end: int) -> bool:
     """Rows with bars in Markdown, a grid in reStructuredText."""
-    return end - at > 1 and all(line.lstrip().startswith(("|", "+-", "+=")) for line in lines[at:end])
+    return end - at > 1 and all(
+        line.lstrip().startswith(("|", "+-", "+=")) for line in lines[at:end]
+    )
 
 
 def _indent(line: str) -> int:
@@ -430,15 +506,20 @@ def _indent(line: str) -> int:
     return len(wide) - len(wide.lstrip(" "))
 
 
-def _smaller(lines: Sequence[str], at: int, end: int, size: int, markdown: bool) -> Iterator[tuple[int, int]]:
-    """A block that is too long, cut at its blank lines; a paragraph that is too long, at its lines."""
+def _smaller(
+    lines: Sequence[str], at: int, end: int, size: int, markdown: bool
+) -> Iterator[tuple[int, int]]:
+    """A block that is too long, cut at its blank lines; a paragraph that is too long, at its
+    lines.
+    """
     while at < end:
         if not lines[at].strip():
             at += 1
             continue
         stop, atomic = _part_end(lines, at, markdown)
         stop = min(stop, end)
-        # all of it at once: its end, looked for again from each piece on, took minutes of a file of megabytes
+        # all of it at once: its end, looked for again from each piece on, took minutes of a file of
+        # megabytes
         while at < stop:
             following = _fitting(lines, at, stop, _LONGEST if atomic else size)
             if any(map(str.strip, lines[at:following])):
@@ -459,7 +540,9 @@ def _fitting(lines: Sequence[str], at: int, end: int, size: int) -> int:
 def _plain_passages(
     body: str, sections: Sequence[PageSection], how: Chunking, similarities: _Similarities | None
 ) -> Iterator[Passage]:
-    """Passages of a strategy that knows no markup; each is under the heading that its first line is under."""
+    """Passages of a strategy that knows no markup; each is under the heading that its first line is
+    under.
+    """
     starts = [0, *(match.end() for match in re.finditer("\n", body))]
     lines = [section.line for section in sections]
     overlap = min(how.overlap, how.size // 2)
@@ -486,9 +569,12 @@ def _fixed(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
 
 
 def _packed(cuts: Iterable[int], text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """As many pieces together as fit, each passage beginning with the last pieces of the one before that fit."""
+    """As many pieces together as fit, each passage beginning with the last pieces of the one before
+    that fit.
+    """
     edges = [0, *cuts, len(text)]
-    # what separates a piece from the next one is not shown at the end of a passage, and takes nothing of its size
+    # what separates a piece from the next one is not shown at the end of a passage, and takes
+    # nothing of its size
     ends = [left + len(text[left:right].rstrip()) for left, right in pairwise(edges)]
     begin = 0
     while True:
@@ -513,7 +599,9 @@ def _paragraphs(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]
 
 
 def _recursive(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Cut at the largest separator that makes pieces short enough, and pieces that still are too long at the next."""
+    """Cut at the largest separator that makes pieces short enough, and pieces that still are too
+    long at the next.
+    """
     cuts = sorted(set(_recursive_cuts(text, 0, len(text), size, 0)))
     return _packed(cuts, text, size, overlap)
 
@@ -536,11 +624,16 @@ def _recursive_cuts(text: str, begin: int, end: int, size: int, level: int) -> I
         yield from _recursive_cuts(text, left, right, size, level + 1)
 
 
-def _semantic(text: str, size: int, overlap: int, similarities: _Similarities) -> Iterator[tuple[int, int]]:
-    """Cut where a sentence is less like the next one than most are; what is still too long as `sentence` does."""
+def _semantic(
+    text: str, size: int, overlap: int, similarities: _Similarities
+) -> Iterator[tuple[int, int]]:
+    """Cut where a sentence is less like the next one than most are; what is still too long as
+    `sentence` does.
+    """
     edges = [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text)]
     alike = similarities([text[left:right].strip() for left, right in pairwise(edges)])
-    # the least similar sixth, which is a standard deviation below the mean where they are spread normally
+    # the least similar sixth, which is a standard deviation below the mean where they are spread
+    # normally
     bar = fmean(alike) - pstdev(alike) if alike else 0.0
     turns = [0, *(edges[place + 1] for place, one in enumerate(alike) if one < bar), len(text)]
     for left, right in pairwise(turns):
@@ -550,5 +643,9 @@ def _semantic(text: str, size: int, overlap: int, similarities: _Similarities) -
 
 
 _STRATEGIES: Final[dict[str, Callable[[str, int, int], Iterator[tuple[int, int]]]]] = {
-    "fixed": _fixed, "sentence": _sentences, "paragraph": _paragraphs, "recursive": _recursive, "semantic": _recursive,
-}  # fmt: skip
+    "fixed": _fixed,
+    "sentence": _sentences,
+    "paragraph": _paragraphs,
+    "recursive": _recursive,
+    "semantic": _recursive,
+}

@@ -1,7 +1,9 @@
-"""Collections: named sets of documents, each with its way of cutting them; and the texts of added documents.
+"""Collections: named sets of documents, each with its way of cutting them; and the texts of added
+documents.
 
-The files of the repository are the collection `repository`, which its settings describe. What is added from elsewhere
-has no file here, so its text rests in the store, redacted, and everything else follows from it.
+The files of the repository are the collection `repository`, which its settings describe. What is
+added from elsewhere has no file here, so its text rests in the store, redacted, and everything else
+follows from it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 REPOSITORY: Final = "repository"
 """The collection of the repository's own files."""
 STATUSES: Final = ("active", "paused", "archived")
-"""`paused`: its documents stay as they are indexed; `archived`: only a search that names it looks at it."""
+"""`paused`: its documents stay as they are indexed; `archived`: only a search that names it looks
+at it.
+"""
 
 
 class Collection(NamedTuple):
@@ -46,7 +50,9 @@ class AddedText(NamedTuple):
     checksum: str
     """sha256 of the bytes that were read."""
     text: str = ""
-    """Redacted; empty where it was not asked for. Of HTML and PDF what was read from it, as Markdown."""
+    """Redacted; empty where it was not asked for. Of HTML and PDF what was read from it, as
+    Markdown.
+    """
 
     @property
     def stored_name(self) -> str:
@@ -60,7 +66,10 @@ def collections(ws: Workspace) -> dict[str, Collection]:
     chunking = Chunking(settings.strategy, settings.chunk_size, settings.chunk_overlap)
     found = {REPOSITORY: Collection(REPOSITORY, chunking)}
     with ws.store.reading() as db:
-        sql = "SELECT name, strategy, chunk_size, chunk_overlap, status, made_at FROM document_collection ORDER BY name"
+        sql = (
+            "SELECT name, strategy, chunk_size, chunk_overlap, status, made_at FROM"
+            " document_collection ORDER BY name"
+        )
         rows = db.rows(sql) if db is not None else []
     for name, strategy, size, overlap, status, made_at in rows:
         found[name] = Collection(name, Chunking(strategy, size, overlap), status, made_at)
@@ -68,21 +77,36 @@ def collections(ws: Workspace) -> dict[str, Collection]:
 
 
 def store_collection(
-    ws: Workspace, name: str, *, strategy: str = "", size: int = 0, overlap: int | None = None, status: str = ""
+    ws: Workspace,
+    name: str,
+    *,
+    strategy: str = "",
+    size: int = 0,
+    overlap: int | None = None,
+    status: str = "",
 ) -> Collection:
     """Make a collection, or change what is given of one. UsageProblem for a name that is none."""
     if slug(name) != name:
-        raise UsageProblem("is no name of a collection.", place=name, hint=f"Write it as: {slug(name) or 'runbooks'}")
+        raise UsageProblem(
+            "is no name of a collection.",
+            place=name,
+            hint=f"Write it as: {slug(name) or 'runbooks'}",
+        )
     if name == REPOSITORY:
         hint = "Set it in .kl/config.yaml, below `documents:`."
         raise UsageProblem("is the collection of the repository's files.", place=name, hint=hint)
     known = collections(ws).get(name) or Collection(name, Chunking(), made_at=iso(ws.clock.now()))
     was = known.chunking
-    how = Chunking(strategy or was.strategy, size or was.size, was.overlap if overlap is None else overlap)
+    how = Chunking(
+        strategy or was.strategy, size or was.size, was.overlap if overlap is None else overlap
+    )
     assert how.strategy in STRATEGIES
     if how.overlap * 2 > how.size or not CHUNK_SIZES[0] <= how.size <= CHUNK_SIZES[1]:
         reason = f"{how.size} characters with an overlap of {how.overlap} can't be cut."
-        hint = f"Give {CHUNK_SIZES[0]} to {CHUNK_SIZES[1]} characters, and an overlap of at most half of them."
+        hint = (
+            f"Give {CHUNK_SIZES[0]} to {CHUNK_SIZES[1]} characters, and an overlap of at most half"
+            " of them."
+        )
         raise UsageProblem(reason, place=name, hint=hint)
     made = Collection(name, how, status or known.status, known.made_at)
     if made == collections(ws).get(name):
@@ -95,19 +119,29 @@ def store_collection(
 
 
 def find_collections(ws: Workspace, names: Iterable[str]) -> dict[str, Collection]:
-    """The collections of these names; without names all that are not archived. UsageProblem for an unknown one."""
+    """The collections of these names; without names all that are not archived. UsageProblem for an
+    unknown one.
+    """
     known = collections(ws)
     for name in names:
         if name not in known:
             hint = suggest_spelling(name, known) or f"There are: {', '.join(known)}."
             raise UsageProblem("is no collection.", place=name, hint=hint)
     wanted = set(names)
-    return {name: one for name, one in known.items() if name in wanted or (not wanted and one.status != STATUSES[2])}
+    return {
+        name: one
+        for name, one in known.items()
+        if name in wanted or (not wanted and one.status != STATUSES[2])
+    }
 
 
-def added_texts(ws: Workspace, ids: Iterable[str] | None = None, *, whole: bool = False) -> Iterator[AddedText]:
+def added_texts(
+    ws: Workspace, ids: Iterable[str] | None = None, *, whole: bool = False
+) -> Iterator[AddedText]:
     """The added documents, or those of these IDs; `whole`: with their texts."""
-    columns = "id, collection, name, checksum, packed" if whole else "id, collection, name, checksum"
+    columns = (
+        "id, collection, name, checksum, packed" if whole else "id, collection, name, checksum"
+    )
     with ws.store.reading() as db:
         if db is None:
             return
@@ -115,6 +149,10 @@ def added_texts(ws: Workspace, ids: Iterable[str] | None = None, *, whole: bool 
             rows = db.rows(f"SELECT {columns} FROM document_text ORDER BY id")
         else:
             sql = f"SELECT {columns} FROM document_text WHERE id IN ({{}}) ORDER BY id"
-            rows = [row for some in chunks(sorted(ids)) for row in db.rows(sql.format(placeholders(some)), some)]
+            rows = [
+                row
+                for some in chunks(sorted(ids))
+                for row in db.rows(sql.format(placeholders(some)), some)
+            ]
     for row in rows:
         yield AddedText._make((*row[:4], zlib.decompress(row[4]).decode() if whole else ""))

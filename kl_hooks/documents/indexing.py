@@ -1,8 +1,8 @@
 """Indexing: every document cut, redacted and found by words; only what changed is read again.
 
-What a document's chunks are follows from its content and from how its collection is cut, so a document is known by
-git's ID of its content. Documents are written some at a time: a run that is killed has done those, and the next one
-goes on with the others.
+What a document's chunks are follows from its content and from how its collection is cut, so a
+document is known by git's ID of its content. Documents are written some at a time: a run that is
+killed has done those, and the next one goes on with the others.
 """
 
 from __future__ import annotations
@@ -44,10 +44,26 @@ if TYPE_CHECKING:
 SUFFIXES: Final = (".md", ".markdown", ".rst", ".txt", ".ipynb", "README")
 """Ends of the names of files that are documents where the settings name no globs."""
 _DOC_FOLDERS: Final = ("docs", "doc", "documentation")
-_NO_DOCUMENTS: Final = frozenset((
-    "tests", "test", "testdata", "test_data", "test-data", "testing", "fixtures", "node_modules", "vendor", "_vendor",
-    "third_party", "site-packages", "__pycache__", "build", "dist", "locale",
-))  # fmt: skip
+_NO_DOCUMENTS: Final = frozenset(
+    (
+        "tests",
+        "test",
+        "testdata",
+        "test_data",
+        "test-data",
+        "testing",
+        "fixtures",
+        "node_modules",
+        "vendor",
+        "_vendor",
+        "third_party",
+        "site-packages",
+        "__pycache__",
+        "build",
+        "dist",
+        "locale",
+    )
+)
 """Folders whose texts are data, other people's, or made by a program."""
 _NO_PROSE: Final = re.compile(
     r"(?i)(requirements|constraints|licen[cs]e|copying|robots|cmakelists|entry_points).*\.txt"
@@ -55,9 +71,12 @@ _NO_PROSE: Final = re.compile(
 _SEMANTIC: Final = "semantic"
 _BATCH_BYTES: Final = 5_000_000
 _BATCH: Final = 1000
-"""What is written at once, and lost where a run is killed: two seconds of work. With a fifth of it the first index of
-3,000 documents wrote all words twice, since segments were merged, and took a third more time (ADR-0050)."""
-_KEY_BLOCK: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-----END [^\n]{0,60}-----|\Z)", re.DOTALL)
+"""What is written at once, and lost where a run is killed: two seconds of work. With a fifth of it
+the first index of 3,000 documents wrote all words twice, since segments were merged, and took a
+third more time (ADR-0050)."""
+_KEY_BLOCK: Final = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-----END [^\n]{0,60}-----|\Z)", re.DOTALL
+)
 
 Watch = Callable[[Iterator[Any], int], Iterator[Any]]
 """Given what is about to come and how many, hands it on: so that progress can be shown."""
@@ -141,7 +160,9 @@ class _Source(NamedTuple):
         return f"{self.how.key}{self.model}"
 
 
-def sync_documents(ws: Workspace, watch: Watch | None = None, scan: WorktreeScan | None = None) -> Indexed:
+def sync_documents(
+    ws: Workspace, watch: Watch | None = None, scan: WorktreeScan | None = None
+) -> Indexed:
     """Index what changed, and remove what was deleted; write nothing if all is as it was.
 
     `scan`: of at least `document_suffixes`, taken just now.
@@ -152,13 +173,18 @@ def sync_documents(ws: Workspace, watch: Watch | None = None, scan: WorktreeScan
     wanted = _sources(ws, entries.values())
     paused = {name for name, one in collections(ws).items() if one.status == "paused"}
     with ws.store.reading("graph") as db:
-        rows = db.rows("SELECT document, blob, cut_by, collection FROM document_files") if db is not None else []
+        rows = (
+            db.rows("SELECT document, blob, cut_by, collection FROM document_files")
+            if db is not None
+            else []
+        )
     known = {name: made_from for name, *made_from in rows}
     stale = [
-        name for name, one in wanted.items()
+        name
+        for name, one in wanted.items()
         if known.get(name) != [one.blob, one.cut_by, one.collection]
         and not (name in known and one.collection in paused)
-    ]  # fmt: skip
+    ]
     removed = sorted(known.keys() - wanted.keys())
     if not stale and not removed:
         return Indexed(len(wanted), 0, 0)
@@ -172,7 +198,10 @@ def sync_documents(ws: Workspace, watch: Watch | None = None, scan: WorktreeScan
         if removed:
             with ws.store.writing("graph", "kl (indexing documents)") as db, db.transaction():
                 _write(db, {}, wanted, removed)
-    except (EnvironmentProblem, OSError) as problem:  # a read-only disk, a lock: answer from what is indexed
+    except (
+        EnvironmentProblem,
+        OSError,
+    ) as problem:  # a read-only disk, a lock: answer from what is indexed
         return Indexed(len(wanted), read, 0, str(problem))
     return Indexed(len(wanted), read, len(removed))
 
@@ -181,9 +210,13 @@ def sync_documents(ws: Workspace, watch: Watch | None = None, scan: WorktreeScan
 
 
 def is_document(ws: Workspace, path: str) -> bool:
-    """Whether a file of the repository is a document: by the globs of the settings, else by its name and folder."""
+    """Whether a file of the repository is a document: by the globs of the settings, else by its
+    name and folder.
+    """
     settings = ws.settings.documents
-    if path.startswith(".kl/") or (settings.exclude and any(path_matches(path, glob) for glob in settings.exclude)):
+    if path.startswith(".kl/") or (
+        settings.exclude and any(path_matches(path, glob) for glob in settings.exclude)
+    ):
         return False
     if settings.include:
         return any(path_matches(path, glob) for glob in settings.include)
@@ -195,14 +228,21 @@ def is_document(ws: Workspace, path: str) -> bool:
         return False
     if name.endswith(".txt"):
         return (docs or not folder) and not _NO_PROSE.fullmatch(name)
-    return docs or not name.endswith(".ipynb") or "notebook" in path.lower() or "example" in path.lower()
+    return (
+        docs
+        or not name.endswith(".ipynb")
+        or "notebook" in path.lower()
+        or "example" in path.lower()
+    )
 
 
 @lru_cache(maxsize=1000)  # asked for every file of it
 def _is_of_docs(folder: str, docs: str) -> bool | None:
     """Whether it is a folder of documentation; None: nothing in it is a document."""
     names = folder.split("/") if folder else []
-    if not _NO_DOCUMENTS.isdisjoint(names) or any(one.startswith(".") and one != ".github" for one in names):
+    if not _NO_DOCUMENTS.isdisjoint(names) or any(
+        one.startswith(".") and one != ".github" for one in names
+    ):
         return None
     return bool(names) and (names[0] in _DOC_FOLDERS or f"{folder}/".startswith(f"{docs}/"))
 
@@ -215,7 +255,9 @@ def document_suffixes(ws: Workspace) -> tuple[str, ...]:
 
 
 def _repository_files(ws: Workspace, scan: WorktreeScan | None) -> list[FileEntry]:
-    """The documents among the files of the repository, by their content; without those whose name is not UTF-8."""
+    """The documents among the files of the repository, by their content; without those whose name
+    is not UTF-8.
+    """
     ends = document_suffixes(ws)
     found = files.worktree_files(ws.repo, ends, scan) if ws.repo is not None else _files_on_disk(ws)
     # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
@@ -223,10 +265,15 @@ def _repository_files(ws: Workspace, scan: WorktreeScan | None) -> list[FileEntr
 
 
 def _files_on_disk(ws: Workspace) -> list[FileEntry]:
-    """The same where there is no git: a file is known by its size and time. Links are not followed."""
+    """The same where there is no git: a file is known by its size and time.
+
+    Links are not followed.
+    """
     found, ends = [], document_suffixes(ws) or ("",)
     for folder, folders, names in os.walk(ws.root):
-        folders[:] = sorted(one for one in folders if one not in _NO_DOCUMENTS and not one.startswith("."))
+        folders[:] = sorted(
+            one for one in folders if one not in _NO_DOCUMENTS and not one.startswith(".")
+        )
         for name in sorted(one for one in names if one.endswith(ends)):
             path = Path(folder, name)
             try:
@@ -243,19 +290,26 @@ def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
     """Document → what it is made from."""
     known = collections(ws)
     found = {
-        one.path: _Source(one.blob, REPOSITORY, one.path, known[REPOSITORY].chunking) for one in entries
-    }  # fmt: skip
+        one.path: _Source(one.blob, REPOSITORY, one.path, known[REPOSITORY].chunking)
+        for one in entries
+    }
     # pending, failed and archived ones have a text, and are not found
     ready: dict[str, str] = dict(select_rows(ws, _INDEXED_RECORDS))
     for added in (one for one in added_texts(ws) if one.id in ready):
         how = known[added.collection].chunking if added.collection in known else Chunking()
-        found[added.id] = _Source(added.checksum, added.collection, added.stored_name, how, ready[added.id])
+        found[added.id] = _Source(
+            added.checksum, added.collection, added.stored_name, how, ready[added.id]
+        )
     if any(one.how.strategy == _SEMANTIC for one in found.values()):
         # another model, or the first one, cuts in another way
         with suppress(EnvironmentProblem):
             model = embedder_of(ws)
             found = {
-                name: one._replace(model=f" {model.name} {model.version}") if one.how.strategy == _SEMANTIC else one
+                name: (
+                    one._replace(model=f" {model.name} {model.version}")
+                    if one.how.strategy == _SEMANTIC
+                    else one
+                )
                 for name, one in found.items()
             }
     return found
@@ -265,7 +319,10 @@ def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
 
 
 def _contents(
-    ws: Workspace, stale: Sequence[str], wanted: Mapping[str, _Source], entries: Mapping[str, FileEntry]
+    ws: Workspace,
+    stale: Sequence[str],
+    wanted: Mapping[str, _Source],
+    entries: Mapping[str, FileEntry],
 ) -> Iterator[tuple[str, Cut]]:
     """Each of these documents, read and cut; with an error where it can't be."""
     alike = similarities_of(ws, (wanted[name].how for name in stale))
@@ -276,17 +333,26 @@ def _contents(
         missing.discard(entry.path)
         yield entry.path, _cut(wanted[entry.path], data, alike)
     for path in sorted(missing):  # git reads no file that is larger than this
-        large = [data for _, data in _read_from_disk(ws, [entries[path]]) if len(data) > MAX_BLOB_BYTES]
-        yield path, _cut(wanted[path], large[0], alike) if large else Cut(path, (), "can't be read.")
+        large = [
+            data for _, data in _read_from_disk(ws, [entries[path]]) if len(data) > MAX_BLOB_BYTES
+        ]
+        yield (
+            path,
+            _cut(wanted[path], large[0], alike) if large else Cut(path, (), "can't be read."),
+        )
     for added in added_texts(ws, [name for name in stale if name not in entries], whole=True):
         yield added.id, _cut(wanted[added.id], added.text.encode("utf-8", "replace"), alike)
 
 
 def _read(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
-    return files.read_files(ws.repo, entries) if ws.repo is not None else _read_from_disk(ws, entries)
+    return (
+        files.read_files(ws.repo, entries) if ws.repo is not None else _read_from_disk(ws, entries)
+    )
 
 
-def _read_from_disk(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
+def _read_from_disk(
+    ws: Workspace, entries: Sequence[FileEntry]
+) -> Iterator[tuple[FileEntry, bytes]]:
     for entry in entries:
         with suppress(UsageProblem):
             data = read_small(ws.root / entry.path, within=ws.root, most=MAX_BLOB_BYTES)
@@ -294,8 +360,12 @@ def _read_from_disk(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tup
                 yield entry, data
 
 
-def similarities_of(ws: Workspace, hows: Iterable[Chunking]) -> Callable[[Sequence[str]], list[float]] | None:
-    """What one of these ways of cutting needs: how alike texts are; None where none does, or there is no model."""
+def similarities_of(
+    ws: Workspace, hows: Iterable[Chunking]
+) -> Callable[[Sequence[str]], list[float]] | None:
+    """What one of these ways of cutting needs: how alike texts are; None where none does, or there
+    is no model.
+    """
     if all(how.strategy != _SEMANTIC for how in hows):
         return None
     try:
@@ -305,14 +375,18 @@ def similarities_of(ws: Workspace, hows: Iterable[Chunking]) -> Callable[[Sequen
     return lambda texts: similarities(ws, texts)
 
 
-def _cut(source: _Source, data: bytes, similarities: Callable[[Sequence[str]], list[float]] | None) -> Cut:
+def _cut(
+    source: _Source, data: bytes, similarities: Callable[[Sequence[str]], list[float]] | None
+) -> Cut:
     return cut(source.name, data, source.how, redact_document, similarities)
 
 
 def redact_document(text: str) -> str:
     """The text without secrets; its lines keep their numbers."""
     # a key block becomes one word, which would move the lines after it
-    return redact_text(_KEY_BLOCK.sub(lambda found: "[redacted:private-key]" + "\n" * found[0].count("\n"), text))
+    return redact_text(
+        _KEY_BLOCK.sub(lambda found: "[redacted:private-key]" + "\n" * found[0].count("\n"), text)
+    )
 
 
 def _batches(made: Iterator[tuple[str, Cut]]) -> Iterator[dict[str, Cut]]:
@@ -327,11 +401,16 @@ def _batches(made: Iterator[tuple[str, Cut]]) -> Iterator[dict[str, Cut]]:
         yield batch
 
 
-def _write(db: Database, batch: Mapping[str, Cut], wanted: Mapping[str, _Source], removed: Sequence[str]) -> None:
+def _write(
+    db: Database, batch: Mapping[str, Cut], wanted: Mapping[str, _Source], removed: Sequence[str]
+) -> None:
     """Replace these documents. Inside one transaction."""
     db.execute("DELETE FROM document_embedded")
     old = [(name,) for name in chain(batch, removed)]
-    names = "DELETE FROM document_names WHERE chunk IN (SELECT id FROM document_chunks WHERE document = ?)"
+    names = (
+        "DELETE FROM document_names WHERE chunk IN (SELECT id FROM document_chunks WHERE document"
+        " = ?)"
+    )
     db.many(names, old)
     db.many("DELETE FROM document_chunks WHERE document = ?", old)
     db.many("DELETE FROM document_files WHERE document = ?", old)
@@ -340,15 +419,33 @@ def _write(db: Database, batch: Mapping[str, Cut], wanted: Mapping[str, _Source]
     chunk_rows, name_rows, file_rows = list[Any](), list[Any](), list[Any]()
     for name, one in batch.items():
         source, title = wanted[name], wanted[name].title or redact_text(one.title)
-        file_rows.append((
-            name, source.collection, source.blob, source.cut_by, title, one.error, len(one.passages), one.size,
-        ))  # fmt: skip
+        file_rows.append(
+            (
+                name,
+                source.collection,
+                source.blob,
+                source.cut_by,
+                title,
+                one.error,
+                len(one.passages),
+                one.size,
+            )
+        )
         for place, passage in enumerate(one.passages):
             number = first + len(chunk_rows)
             chunk_rows.append(
-                (number, name, place, json.dumps(passage.heading), *passage[1:], _hash_text(passage.text))
+                (
+                    number,
+                    name,
+                    place,
+                    json.dumps(passage.heading),
+                    *passage[1:],
+                    _hash_text(passage.text),
+                )
             )
-            name_rows += [(written.rpartition(".")[2], number, written) for written in passage.names]
+            name_rows += [
+                (written.rpartition(".")[2], number, written) for written in passage.names
+            ]
             texts[name].append(
                 index.Document(
                     f"file:{name}",
@@ -377,24 +474,34 @@ def _hash_text(text: str) -> str:
 def visible_documents(
     ws: Workspace, names: Collection[str] | None = None, may: Visibility | None = None
 ) -> dict[str, str]:
-    """Document → its collection, of those in these collections (None: all that are not archived) that may be shown.
+    """Document → its collection, of those in these collections (None: all that are not archived)
+    that may be shown.
 
     Every search, list and count is made of these.
     """
     wanted = find_collections(ws, names or ())
     with ws.store.reading("graph") as db:
         sql = "SELECT document, collection FROM document_files ORDER BY document"
-        found = {one: where for one, where in (db.rows(sql) if db is not None else ()) if where in wanted}
+        found = {
+            one: where for one, where in (db.rows(sql) if db is not None else ()) if where in wanted
+        }
     if may is None:
         return found
     from kl_hooks.records.query import get_records
 
-    records = {one.id: one for one in get_records(ws, [one for one, where in found.items() if where != REPOSITORY])}
+    records = {
+        one.id: one
+        for one in get_records(ws, [one for one, where in found.items() if where != REPOSITORY])
+    }
     return {
-        one: where for one, where in found.items()
-        if (may.shows_node(f"file:{one}", "page", one) if where == REPOSITORY
-            else one in records and may.shows(records[one]))
-    }  # fmt: skip
+        one: where
+        for one, where in found.items()
+        if (
+            may.shows_node(f"file:{one}", "page", one)
+            if where == REPOSITORY
+            else one in records and may.shows(records[one])
+        )
+    }
 
 
 def indexed_documents(ws: Workspace, documents: Collection[str]) -> list[IndexedDocument]:
@@ -405,12 +512,18 @@ def indexed_documents(ws: Workspace, documents: Collection[str]) -> list[Indexed
 
 
 def search_chunks(
-    ws: Workspace, query: str, *, collections: Collection[str] | None = None, limit: int = 10,
+    ws: Workspace,
+    query: str,
+    *,
+    collections: Collection[str] | None = None,
+    limit: int = 10,
     may: Visibility | None = None,
-) -> list[tuple[int, float]]:  # fmt: skip
-    """The (chunk, score) of the chunks that match any of the words best: BM25F, headings before text.
+) -> list[tuple[int, float]]:
+    """The (chunk, score) of the chunks that match any of the words best: BM25F, headings before
+    text.
 
-    `collections`: only these; `may`: what the caller may be shown. What may not be shown is not counted either.
+    `collections`: only these; `may`: what the caller may be shown. What may not be shown is not
+    counted either.
     """
     sync_documents(ws)
     allowed = visible_documents(ws, collections, may)
@@ -424,19 +537,29 @@ def search_chunks(
 
 
 def ranked_chunks(
-    db: Database, corpus: StoredPostings, fits: Mapping[int, int], allowed: Collection[str], most: int
+    db: Database,
+    corpus: StoredPostings,
+    fits: Mapping[int, int],
+    allowed: Collection[str],
+    most: int,
 ) -> tuple[list[tuple[int, float]], int]:
-    """The best `most` chunks of allowed documents among what a search of the corpus found, and how many there are."""
+    """The best `most` chunks of allowed documents among what a search of the corpus found, and how
+    many there are.
+    """
     if len(corpus.existing(allowed)) < corpus.totals.files:
         fits = {doc: fits[doc] for doc, path in corpus.paths_of(fits).items() if path in allowed}
-    # all that are as good as the last one: which of them come first is known when they are looked up
+    # all that are as good as the last one: which of them come first is known when they are looked
+    # up
     least = min(nlargest(most, fits.values()), default=0)
     best = [doc for doc, fit in fits.items() if fit >= least]
     owners = corpus.files_of(best)
     found = {(owners[doc].path, doc - owners[doc].first): fits[doc] / 1_000_000 for doc in best}
     made: list[tuple[float, str, int, int]] = []
     for some in some_at_once(sorted({path for path, _ in found})):
-        sql = f"SELECT document, place, id FROM document_chunks WHERE document IN ({placeholders(some)})"
+        sql = (
+            "SELECT document, place, id FROM document_chunks WHERE document IN"
+            f" ({placeholders(some)})"
+        )
         rows = db.rows(sql, some)
         made += [(-found[row[0], row[1]], *row) for row in rows if (row[0], row[1]) in found]
     # by place, not by number: that depends on what was indexed first

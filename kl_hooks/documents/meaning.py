@@ -1,7 +1,7 @@
 """Search by meaning: the passages and records nearest to a query, by the vectors of their texts.
 
-Only prose has vectors. For code they lowered what a search finds among its first five from .771 to .746 (measured on
-600 tasks of 15 repositories), so its part in a mixed search is by words alone.
+Only prose has vectors. For code they lowered what a search finds among its first five from .771 to
+.746 (measured on 600 tasks of 15 repositories), so its part in a mixed search is by words alone.
 """
 
 from __future__ import annotations
@@ -27,26 +27,36 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 LEAST: Final = 0.2
-"""Cosine from which a text is a match. Of the tuning questions of `bench.search_quality`, nine in ten answers reach it;
-of all passages one in five does."""
+"""Cosine from which a text is a match. Of the tuning questions of `bench.search_quality`, nine in
+ten answers reach it; of all passages one in five does."""
 
 
 def find_near(
-    ws: Workspace, query: str, allowed: Collection[str], records: Sequence[Record], limit: int,
+    ws: Workspace,
+    query: str,
+    allowed: Collection[str],
+    records: Sequence[Record],
+    limit: int,
     progress: Callable[[int, int], object] | None = None,
-) -> list[tuple[Chunk | Record, float]]:  # fmt: skip
-    """Return (passage or record, cosine) of at most `limit` of `allowed` documents and these records, nearest first.
+) -> list[tuple[Chunk | Record, float]]:
+    """Return (passage or record, cosine) of at most `limit` of `allowed` documents and these
+    records, nearest first.
 
-    What has no vector yet is embedded first: of every document, since vectors of texts that are not named are removed
-    one day. EnvironmentProblem where there is no model, or it fails.
+    What has no vector yet is embedded first: of every document, since vectors of texts that are not
+    named are removed one day. EnvironmentProblem where there is no model, or it fails.
     """
-    by_record = {f"record:{one.id}:{crc32(_record_text(one).encode('utf-8', 'replace')):08x}": one for one in records}
+    by_record = {
+        f"record:{one.id}:{crc32(_record_text(one).encode('utf-8', 'replace')):08x}": one
+        for one in records
+    }
     _embed_missing(ws, by_record, progress)
     with ws.store.reading("graph") as db:
         # where all may be found, the nearest alone are looked up
-        keys = None if db is None or db.rows("SELECT COUNT(*) FROM document_files") == [(len(allowed),)] else {
-            *by_record, *(key for key, _, document in _chunk_keys(db) if document in allowed)
-        }  # fmt: skip
+        keys = (
+            None
+            if db is None or db.rows("SELECT COUNT(*) FROM document_files") == [(len(allowed),)]
+            else {*by_record, *(key for key, _, document in _chunk_keys(db) if document in allowed)}
+        )
     some = limit
     while True:  # vectors of texts that were removed may be among the nearest
         found = nearest(ws, query, keys, some, LEAST)
@@ -63,9 +73,13 @@ def find_near(
 def _embed_missing(
     ws: Workspace, by_record: Mapping[str, Record], progress: Callable[[int, int], object] | None
 ) -> None:
-    """Make the vectors that are missing; where nothing changed since the last time, without looking at each chunk."""
+    """Make the vectors that are missing; where nothing changed since the last time, without looking
+    at each chunk.
+    """
     with ws.store.reading("graph") as db:
-        whole = db is not None and db.rows("SELECT state FROM document_embedded") == [(vectors_state(ws, db),)]
+        whole = db is not None and db.rows("SELECT state FROM document_embedded") == [
+            (vectors_state(ws, db),)
+        ]
         if db is not None and whole and not without_vectors(ws, db, by_record):
             return
         numbers = {key: number for key, number, _ in _chunk_keys(db)} if db is not None else {}
@@ -77,7 +91,11 @@ def _embed_missing(
 
     update_vectors(ws, [*numbers, *by_record], load, progress)
     # a lock, a read-only disk: then the next search looks again
-    with suppress(EnvironmentProblem, OSError), ws.store.writing("graph", "kl (vectors)") as db, db.transaction():
+    with (
+        suppress(EnvironmentProblem, OSError),
+        ws.store.writing("graph", "kl (vectors)") as db,
+        db.transaction(),
+    ):
         db.execute("DELETE FROM document_embedded")
         # others may have written chunks, or removed vectors, meanwhile
         if not without_vectors(ws, db, {key for key, _, _ in _chunk_keys(db)}):
@@ -88,11 +106,20 @@ _KEYS: Final = """SELECT c.text_hash, c.heading, f.title, c.id, c.document
     FROM document_chunks c JOIN document_files f ON f.document = c.document"""
 
 
-def _chunk_keys(db: Rows, condition: str = "", values: Sequence[str] = ()) -> Iterator[tuple[str, int, str]]:
+def _chunk_keys(
+    db: Rows, condition: str = "", values: Sequence[str] = ()
+) -> Iterator[tuple[str, int, str]]:
     """Yield (key, chunk, document) of every chunk; `condition`: of these only."""
-    for text_hash, heading, title, number, document in db.rows(f"{_KEYS} {condition} ORDER BY c.id", values):
-        # the same text under another heading means something else; a checksum of 100,000 headings takes 60 ms
-        yield f"{text_hash}:{crc32(f'{title}{heading}'.encode('utf-8', 'replace')):08x}", number, document
+    for text_hash, heading, title, number, document in db.rows(
+        f"{_KEYS} {condition} ORDER BY c.id", values
+    ):
+        # the same text under another heading means something else; a checksum of 100,000 headings
+        # takes 60 ms
+        yield (
+            f"{text_hash}:{crc32(f'{title}{heading}'.encode('utf-8', 'replace')):08x}",
+            number,
+            document,
+        )
 
 
 def _chunks_of_keys(ws: Workspace, keys: Sequence[str]) -> dict[str, list[Chunk]]:
@@ -100,7 +127,11 @@ def _chunks_of_keys(ws: Workspace, keys: Sequence[str]) -> dict[str, list[Chunk]
     with ws.store.reading("graph") as db:
         for some in some_at_once(keys) if db is not None else ():
             hashes = [key.partition(":")[0] for key in some]
-            rows = _chunk_keys(db, f"WHERE c.text_hash IN ({placeholders(hashes)})", hashes) if db is not None else ()
+            rows = (
+                _chunk_keys(db, f"WHERE c.text_hash IN ({placeholders(hashes)})", hashes)
+                if db is not None
+                else ()
+            )
             numbers |= {number: key for key, number, _ in rows if key in some}
     found: dict[str, list[Chunk]] = {}
     for one in load_chunks(ws, list(numbers)):
@@ -111,20 +142,30 @@ def _chunks_of_keys(ws: Workspace, keys: Sequence[str]) -> dict[str, list[Chunk]
 def add_pages_near(
     ws: Workspace, page: Page, found: Sequence[PageLine], least: int, may: Visibility | None = None
 ) -> tuple[list[PageLine], str]:
-    """Return (pages like a page by their words or by their meaning, the most alike first; why meaning took no part).
+    """Return (pages like a page by their words or by their meaning, the most alike first; why
+    meaning took no part).
 
-    `found`: those alike by words. A page has the greater of both percents; by meaning 0 is the cosine that most texts
-    reach, `LEAST`, and 100 that of equal ones. `least`: percent below which it is omitted.
+    `found`: those alike by words. A page has the greater of both percents; by meaning 0 is the
+    cosine that most texts reach, `LEAST`, and 100 that of equal ones. `least`: percent below which
+    it is omitted.
     """
     made = {one.page.path: one for one in found}
     sync_documents(ws)
     with ws.store.reading("graph") as db:
         pages = {one.path: one for one in all_pages(db) if one.path != page.path}
     documents = [one for one in visible_documents(ws, None, may) if one in pages]
-    records = [one for one in list_records(ws, RecordFilter()) if one.path in pages and (may is None or may.shows(one))]
+    records = [
+        one
+        for one in list_records(ws, RecordFilter())
+        if one.path in pages and (may is None or may.shows(one))
+    ]
     try:
         near = find_near(
-            ws, f"{page.title}\n{read_page(ws, page.path).body[:_BEGINNING]}", documents, records, _NEAREST
+            ws,
+            f"{page.title}\n{read_page(ws, page.path).body[:_BEGINNING]}",
+            documents,
+            records,
+            _NEAREST,
         )
     except EnvironmentProblem as problem:
         return list(found), f"by words only: {problem}"

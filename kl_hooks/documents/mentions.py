@@ -1,7 +1,9 @@
-"""Mentions: which symbols the passages of documents name, and what became of these since the document was written.
+"""Mentions: which symbols the passages of documents name, and what became of these since the
+document was written.
 
-A document is stale where a symbol that it names was changed, moved or removed after the commit that gave the document
-its content: compared by the hashes of the symbols' code, so a new docstring or layout makes no document stale.
+A document is stale where a symbol that it names was changed, moved or removed after the commit that
+gave the document its content: compared by the hashes of the symbols' code, so a new docstring or
+layout makes no document stale.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ CHANGED: Final = "changed"
 MOVED: Final = "moved"
 REMOVED: Final = "removed"
 _MOST_NAMESAKES: Final = 3
-"""Symbols that a name may have and still mean one of them: `run` in backticks means none of twenty."""
+"""Symbols that a name may have and still mean one of them: `run` in backticks means none of twenty.
+"""
 _MOST_GREPPED: Final = 300
 
 
@@ -45,7 +48,9 @@ class Mention(NamedTuple):
     """Its ID; empty: there is none any more."""
     path: str
     state: str = ""
-    """`changed`, `moved` or `removed` since the document was written; empty: as it was then, or nobody knows."""
+    """`changed`, `moved` or `removed` since the document was written; empty: as it was then, or
+    nobody knows.
+    """
 
     def __str__(self) -> str:
         return f"{self.written} ({self.path or 'no such symbol'}) was {self.state}"
@@ -71,7 +76,9 @@ def mentions(ws: Workspace, documents: Collection[str]) -> list[Mention]:
     with ws.store.reading("graph") as db:
         found = _written_names(db, documents) if db is not None else []
         symbols = symbols_named(db, {written for _, _, written in found}) if db is not None else {}
-        blobs: dict[str, str] = dict(db.rows("SELECT document, blob FROM document_files")) if db is not None else {}
+        blobs: dict[str, str] = (
+            dict(db.rows("SELECT document, blob FROM document_files")) if db is not None else {}
+        )
     made = [
         Mention(document, line, written, one.id if one else "", one.path if one else "")
         for document, line, written in found
@@ -87,7 +94,9 @@ def mentions(ws: Workspace, documents: Collection[str]) -> list[Mention]:
 
 
 def _written_names(db: Database, documents: Collection[str]) -> list[tuple[str, int, str]]:
-    """(document, line of the passage, name as written) of each name in these documents, the first time it is there."""
+    """(document, line of the passage, name as written) of each name in these documents, the first
+    time it is there.
+    """
     rows = dict[tuple[str, str], int]()
     for some in chunks(sorted(documents)):
         sql = f"""SELECT c.document, n.written, MIN(c.first_line) FROM document_names n
@@ -106,21 +115,33 @@ def symbols_named(db: Database, written: Collection[str]) -> dict[str, list[Symb
             by_last[symbol.id.rpartition(".")[2]].append(symbol)
     found = {}
     for one in written:
-        fitting = [s for s in by_last[one.rpartition(".")[2]] if f".{split_id(s.id)[1]}".endswith(f".{one}")]
+        fitting = [
+            s
+            for s in by_last[one.rpartition(".")[2]]
+            if f".{split_id(s.id)[1]}".endswith(f".{one}")
+        ]
         if 0 < len(fitting) <= _MOST_NAMESAKES:
             found[one] = fitting
     return found
 
 
 def _commits(repo: Repository, blobs: Mapping[str, str]) -> dict[str, str]:
-    """Document → the commit that gave it its content, of the files that are as they are committed."""
+    """Document → the commit that gave it its content, of the files that are as they are
+    committed.
+    """
     committed = (
-        states_at(repo, "HEAD", sorted(blobs)) if git_in(repo, "rev-parse", "-q", "--verify", "HEAD", ok=(0, 1)) else {}
+        states_at(repo, "HEAD", sorted(blobs))
+        if git_in(repo, "rev-parse", "-q", "--verify", "HEAD", ok=(0, 1))
+        else {}
     )
-    wanted = sorted(name for name, blob in blobs.items() if committed.get(name, "").endswith(f" {blob}"))
+    wanted = sorted(
+        name for name, blob in blobs.items() if committed.get(name, "").endswith(f" {blob}")
+    )
     found: dict[str, str] = {}
     if wanted:
-        out = git_in(repo, "log", "--format=%x01%H", "--name-only", "--no-renames", "-z", "--", *wanted)
+        out = git_in(
+            repo, "log", "--format=%x01%H", "--name-only", "--no-renames", "-z", "--", *wanted
+        )
         commit = ""
         for part in re.split(r"[\0\n]+", out.decode("utf-8", "surrogateescape")):
             if part.startswith("\x01"):
@@ -133,20 +154,32 @@ def _commits(repo: Repository, blobs: Mapping[str, str]) -> dict[str, str]:
 
 
 def _states(
-    ws: Workspace, repo: Repository, commit: str, some: Sequence[Mention], symbols: Mapping[str, Sequence[Symbol]]
+    ws: Workspace,
+    repo: Repository,
+    commit: str,
+    some: Sequence[Mention],
+    symbols: Mapping[str, Sequence[Symbol]],
 ) -> dict[Mention, str]:
     """What became of these since a commit; those that are as they were are omitted."""
     now = {one.id: one for known in symbols.values() for one in known}
     old = _old_hashes(ws, repo, commit, {one.path for one in some if one.path})
     there = _defined_at(repo, commit, {one.written.rpartition(".")[2] for one in some})
-    # of a name that many have, or that a package offers under another one, no symbol is known: it may still be there
-    still = _defined_at(repo, "HEAD", {one.written for one in some if not one.symbol and one.written in there})
+    # of a name that many have, or that a package offers under another one, no symbol is known: it
+    # may still be there
+    still = _defined_at(
+        repo, "HEAD", {one.written for one in some if not one.symbol and one.written in there}
+    )
     found: dict[Mention, str] = {}
     for one in some:
         module, _, last = one.written.rpartition(".")
         if not one.symbol:
-            # of a dotted name the file must fit: `sys.stdout` is not the `stdout` of some module here
-            was = any(_is_module(path, module) for path in there.get(last, ())) if module else last in there
+            # of a dotted name the file must fit: `sys.stdout` is not the `stdout` of some module
+            # here
+            was = (
+                any(_is_module(path, module) for path in there.get(last, ()))
+                if module
+                else last in there
+            )
             if was and (module or last not in still):
                 found[one] = REMOVED
         elif one.symbol not in old:
@@ -163,12 +196,20 @@ def _is_module(path: str, name: str) -> bool:
     return f".{dotted}".endswith(f".{name}")
 
 
-def _old_hashes(ws: Workspace, repo: Repository, commit: str, paths: Iterable[str]) -> dict[str, str]:
+def _old_hashes(
+    ws: Workspace, repo: Repository, commit: str, paths: Iterable[str]
+) -> dict[str, str]:
     """ID → hash of the code of each symbol that these files had at a commit."""
-    blobs = {path: state.rpartition(" ")[2] for path, state in states_at(repo, commit, sorted(paths)).items()}
+    blobs = {
+        path: state.rpartition(" ")[2]
+        for path, state in states_at(repo, commit, sorted(paths)).items()
+    }
     with ws.store.reading("graph") as db:
         known = (
-            {path: (blob, module) for path, blob, module in db.rows("SELECT path, blob, module FROM files")}
+            {
+                path: (blob, module)
+                for path, blob, module in db.rows("SELECT path, blob, module FROM files")
+            }
             if db
             else {}
         )
@@ -180,7 +221,9 @@ def _old_hashes(ws: Workspace, repo: Repository, commit: str, paths: Iterable[st
         }
     scanners = scanners_of(ws)
     others = sorted(blobs.keys() - set(same))
-    for path, content in zip(others, read_blobs(repo, [blobs[path] for path in others]), strict=True):
+    for path, content in zip(
+        others, read_blobs(repo, [blobs[path] for path in others]), strict=True
+    ):
         scanner = scanner_of(path, scanners)
         if content is not None and scanner is not None and path in known:
             facts = scanner.scan(content, path, known[path][1])

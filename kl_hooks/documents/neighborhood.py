@@ -1,7 +1,9 @@
-"""The neighborhood of nodes: symbols, records, files and passages, over links and mentions, and its communities.
+"""The neighborhood of nodes: symbols, records, files and passages, over links and mentions, and its
+communities.
 
-Links of code, records and pages are stored. Mentions are not (ADR-0034): which symbol a name in a passage means changes
-with the code, so they are looked up by name, from either end, when somebody asks.
+Links of code, records and pages are stored. Mentions are not (ADR-0034): which symbol a name in a
+passage means changes with the code, so they are looked up by name, from either end, when somebody
+asks.
 """
 
 from __future__ import annotations
@@ -42,14 +44,18 @@ BY_NAME: Final = "name"
 _STRENGTHS: Final = {MENTIONS: 1.0, FOLLOWS: 0.4, PART_OF: 0.3, "defines": 0.4, "imports": 0.2}
 """How strongly a relation links its ends; every other one does fully."""
 _HUB: Final = 60
-"""Files with a link from or to a node from which it is not followed: what everything uses relates nothing."""
+"""Files with a link from or to a node from which it is not followed: what everything uses relates
+nothing.
+"""
 _MOST_NEAR: Final = 30
 """Links of one node that are followed."""
 _MOST_NODES: Final = 400
 _MOST_LISTED: Final = 1000
 _COMMON: Final = 12
 """Passages that a name may be in and still relate them."""
-_PASSAGE: Final = re.compile(r"(?P<file>file:)?(?P<document>.+)#L(?P<first>[0-9]+)-L(?P<last>[0-9]+)")
+_PASSAGE: Final = re.compile(
+    r"(?P<file>file:)?(?P<document>.+)#L(?P<first>[0-9]+)-L(?P<last>[0-9]+)"
+)
 _TERM: Final = "term:"
 """A name that passages have and that is no symbol: an option, a setting, a command."""
 _ROUNDS: Final = 12
@@ -99,11 +105,15 @@ class Community:
     """Members that the query itself found."""
 
     def summary(self, names: Callable[[str], str]) -> str:
-        """One line, made without a model: the first members by name, what there is, and the top relations."""
+        """One line, made without a model: the first members by name, what there is, and the top
+        relations.
+        """
         first, *rest = [names(one) for one in self.members[: _SHOWN_NAMES + 1]]
         kinds = Counter(kind_of_node(one) for one in self.members)
         there = ", ".join(counted(number, kind) for kind, number in kinds.most_common())
-        top = ", ".join(f"{name} {number}" for name, number in [*self.relations.items()][:_SHOWN_RELATIONS])
+        top = ", ".join(
+            f"{name} {number}" for name, number in [*self.relations.items()][:_SHOWN_RELATIONS]
+        )
         return f"{first} ({there}; {top}): {', '.join(rest)}"
 
 
@@ -114,7 +124,11 @@ def kind_of_node(node: str) -> str:
     if node.startswith(_TERM):
         return "term"
     prefix, name = split_id(node)
-    return "record" if prefix == "adr" or (not prefix and RECORD_ID.fullmatch(name)) else prefix or "record"
+    return (
+        "record"
+        if prefix == "adr" or (not prefix and RECORD_ID.fullmatch(name))
+        else prefix or "record"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +143,9 @@ class Neighborhood:
     """More was there than is followed."""
 
     def weights(self, seeds: Mapping[str, float]) -> dict[str, float]:
-        """Node → 0 to 1: how much of the seeds' weight it gets from its neighbors (a random walk with restarts)."""
+        """Node → 0 to 1: how much of the seeds' weight it gets from its neighbors (a random walk
+        with restarts).
+        """
         near = defaultdict[str, dict[str, float]](dict)
         for (one, other), weight in self._strengths().items():
             near[one][other] = near[other][one] = weight
@@ -159,11 +175,15 @@ class Neighborhood:
         found = []
         for some in communities(order, self._strengths()):
             inside = set(some)
-            relations = Counter(one.relation for one in self.links if one.source in inside and one.target in inside)
+            relations = Counter(
+                one.relation for one in self.links if one.source in inside and one.target in inside
+            )
             if len(some) >= _SMALLEST:
                 most = dict(sorted(relations.items(), key=lambda pair: (-pair[1], pair[0])))
                 found.append(Community(tuple(some), most, len(inside & set(seeds))))
-        found.sort(key=lambda one: (-sum(weights.get(node, 0.0) for node in one.members), one.members))
+        found.sort(
+            key=lambda one: (-sum(weights.get(node, 0.0) for node in one.members), one.members)
+        )
         return found[:_MOST_COMMUNITIES]
 
 
@@ -175,9 +195,14 @@ class Scope(NamedTuple):
     """Documents whose passages may be found."""
     may: Visibility | None = None
 
-    def look_up(self, db: Database, nodes: Sequence[str]) -> dict[str, Chunk | Record | Symbol | None]:
+    def look_up(
+        self, db: Database, nodes: Sequence[str]
+    ) -> dict[str, Chunk | Record | Symbol | None]:
         """Nodes → what they are, of those that may be shown; None: a file, a test, a term."""
-        may, numbers = self.may, {node: one.number for node, one in _Reader(db, self.documents).by_node(nodes).items()}
+        may, numbers = (
+            self.may,
+            {node: one.number for node, one in _Reader(db, self.documents).by_node(nodes).items()},
+        )
         chunks = {one.id: one for one in load_chunks(self.ws, list(numbers.values()))}
         found: dict[str, Chunk | Record | Symbol | None] = {
             node: chunks[number] for node, number in numbers.items() if number in chunks
@@ -186,15 +211,22 @@ class Scope(NamedTuple):
         ids = {node.removeprefix("adr:"): node for node, kind in kinds.items() if kind == "record"}
         live, _ = filter_live(self.ws, get_records(self.ws, sorted(ids)), RecordFilter())
         found |= {
-            ids[one.id]: one if one.kind != "document" else None for one in live
-            if (may is None or may.shows(one)) and (one.kind != "document" or one.id in self.documents)
-        }  # fmt: skip
-        symbols = symbols_by_id(db, [node for node, kind in kinds.items() if kind in (*SYMBOL_KINDS, "test")])
+            ids[one.id]: one if one.kind != "document" else None
+            for one in live
+            if (may is None or may.shows(one))
+            and (one.kind != "document" or one.id in self.documents)
+        }
+        symbols = symbols_by_id(
+            db, [node for node, kind in kinds.items() if kind in (*SYMBOL_KINDS, "test")]
+        )
         found |= {
-            node: one if kinds[node] != "test" else None for node, one in symbols.items()
+            node: one if kinds[node] != "test" else None
+            for node, one in symbols.items()
             if may is None or may.shows_node(one.id, "symbol", one.path)
-        }  # fmt: skip
-        return found | dict.fromkeys(node for node, kind in kinds.items() if kind == "term" or self._shows(node, kind))
+        }
+        return found | dict.fromkeys(
+            node for node, kind in kinds.items() if kind == "term" or self._shows(node, kind)
+        )
 
     def _shows(self, node: str, kind: str) -> bool:
         path = split_id(node)[1].partition("#")[0]
@@ -205,10 +237,16 @@ class Scope(NamedTuple):
 
 
 def neighborhood(
-    db: Database, starts: Collection[str], depth: int, scope: Scope, *, relations: Collection[str] = (),
+    db: Database,
+    starts: Collection[str],
+    depth: int,
+    scope: Scope,
+    *,
+    relations: Collection[str] = (),
     most: int = _MOST_NODES,
-) -> Neighborhood:  # fmt: skip
-    """What is at most `depth` links from `starts`, in either direction; nearer first, the same every time.
+) -> Neighborhood:
+    """What is at most `depth` links from `starts`, in either direction; nearer first, the same
+    every time.
 
     Nothing is reached by way of what may not be shown. `relations`: only these (none: all).
     """
@@ -221,22 +259,37 @@ def neighborhood(
         following: dict[str, None] = {}
         for node in front:
             some = [one for one in near.get(node, ()) if not relations or one.relation in relations]
-            some.sort(key=lambda one: (-_STRENGTHS.get(one.relation, 1.0), one.relation, one.source, one.target))
+            some.sort(
+                key=lambda one: (
+                    -_STRENGTHS.get(one.relation, 1.0),
+                    one.relation,
+                    one.source,
+                    one.target,
+                )
+            )
             cut = cut or len(some) > _MOST_NEAR
             for one in some[:_MOST_NEAR]:
                 found.setdefault((one.source, one.relation, one.target), one)
-                following |= dict.fromkeys(end for end in (one.source, one.target) if end not in levels)
+                following |= dict.fromkeys(
+                    end for end in (one.source, one.target) if end not in levels
+                )
         fresh = list(following)
         shown = scope.look_up(db, fresh)
         fresh = [one for one in fresh if one in shown]
         cut = cut or len(levels) + len(fresh) > most
         front = fresh[: max(0, most - len(levels))]
         levels |= dict.fromkeys(front, level)
-    return Neighborhood(levels, tuple(one for one in found.values() if {one.source, one.target} <= levels.keys()), cut)
+    return Neighborhood(
+        levels,
+        tuple(one for one in found.values() if {one.source, one.target} <= levels.keys()),
+        cut,
+    )
 
 
 def mentioning(ws: Workspace, db: Database, node: str, may: Visibility | None = None) -> list[Link]:
-    """The passages that name a symbol or record, of those that may be shown: links `mentions` with their lines."""
+    """The passages that name a symbol or record, of those that may be shown: links `mentions` with
+    their lines.
+    """
     sync_documents(ws)
     found = _Reader(db, visible_documents(ws, None, may)).named_by([node], most=1 << 30)
     return sorted(found.get(node, []), key=lambda one: (one.path, one.line))
@@ -245,14 +298,18 @@ def mentioning(ws: Workspace, db: Database, node: str, may: Visibility | None = 
 def mentioned(
     ws: Workspace, db: Database, may: Visibility | None = None
 ) -> Callable[[Sequence[str]], Mapping[str, Sequence[Link]]]:
-    """Nodes of documents → the symbols and records that their passages name, as links from the documents."""
+    """Nodes of documents → the symbols and records that their passages name, as links from the
+    documents.
+    """
     sync_documents(ws)
     reader = _Reader(db, visible_documents(ws, None, may))
 
     def look_up(nodes: Sequence[str]) -> dict[str, list[Link]]:
         found = defaultdict[str, list[Link]](list)
         for one in reader.passages_of(nodes):
-            found[one.whole] += [link._replace(source=one.whole) for link in reader.names_in([one]).get(one.node, ())]
+            found[one.whole] += [
+                link._replace(source=one.whole) for link in reader.names_in([one]).get(one.node, ())
+            ]
         return found
 
     return look_up
@@ -265,7 +322,10 @@ class _Reader:
         self._db, self._documents = db, documents
 
     def near(self, nodes: Sequence[str], *, hubs: bool) -> dict[str, list[Link]]:
-        """Node → the links from it and to it. `hubs`: also of nodes that very many files link with."""
+        """Node → the links from it and to it.
+
+        `hubs`: also of nodes that very many files link with.
+        """
         found = defaultdict[str, list[Link]](list)
         passages = self.by_node(nodes)
         others = [one for one in nodes if one not in passages and not one.startswith(_TERM)]
@@ -278,7 +338,11 @@ class _Reader:
             for some in chunks(followed):
                 for node, near in links.of_many(self._db, some, incoming=incoming).items():
                     found[node] += [one for one in near if not one.target.startswith("name:")]
-        for part in (self._files(others), self.named_by(nodes), self._around(list(passages.values()))):
+        for part in (
+            self._files(others),
+            self.named_by(nodes),
+            self._around(list(passages.values())),
+        ):
             for node, near in part.items():
                 found[node] += near
         for one in self.passages_of(others):
@@ -290,7 +354,9 @@ class _Reader:
     def by_node(self, nodes: Iterable[str]) -> dict[str, Passage]:
         """Node → its passage, of those that are one."""
         asked = {node: match for node in nodes if (match := _PASSAGE.fullmatch(node))}
-        known = {one.node: one for one in self._passages({match["document"] for match in asked.values()})}
+        known = {
+            one.node: one for one in self._passages({match["document"] for match in asked.values()})
+        }
         return {node: known[node] for node in asked if node in known}
 
     def passages_of(self, nodes: Iterable[str]) -> list[Passage]:
@@ -301,7 +367,10 @@ class _Reader:
     def _passages(self, names: Collection[str]) -> list[Passage]:
         made = []
         for some in chunks(sorted(name for name in names if name in self._documents)):
-            sql = f"{_PASSAGES} WHERE c.document IN ({placeholders(some)}) ORDER BY c.document, c.place"
+            sql = (
+                f"{_PASSAGES} WHERE c.document IN ({placeholders(some)}) ORDER BY c.document,"
+                " c.place"
+            )
             made += [_passage(row) for row in self._db.rows(sql, some)]
         return made
 
@@ -309,7 +378,11 @@ class _Reader:
         found: dict[int, Passage] = {}
         for some in chunks(sorted(set(numbers))):
             sql = f"{_PASSAGES} WHERE c.id IN ({placeholders(some)})"
-            found |= {row[0]: _passage(row) for row in self._db.rows(sql, some) if row[1] in self._documents}
+            found |= {
+                row[0]: _passage(row)
+                for row in self._db.rows(sql, some)
+                if row[1] in self._documents
+            }
         return found
 
     def _files(self, nodes: Sequence[str]) -> dict[str, list[Link]]:
@@ -325,7 +398,9 @@ class _Reader:
         return found
 
     def _around(self, passages: Sequence[Passage]) -> dict[str, list[Link]]:
-        """The document of each passage, its pages' links from these lines, and the passages before and after it."""
+        """The document of each passage, its pages' links from these lines, and the passages before
+        and after it.
+        """
         found = defaultdict[str, list[Link]](list)
         by_document = defaultdict[str, dict[int, Passage]](dict)
         for one in self._passages({one.document for one in passages}):
@@ -341,14 +416,21 @@ class _Reader:
                 # of another chapter it is only what happens to be printed there
                 if other is not None and other.heading[:1] == one.heading[:1]:
                     first, last = sorted((one, other), key=lambda some: some.place)
-                    found[one.node].append(Link(last.node, FOLLOWS, first.node, one.document, last.first))
+                    found[one.node].append(
+                        Link(last.node, FOLLOWS, first.node, one.document, last.first)
+                    )
         return found
 
     def names_in(self, passages: Sequence[Passage]) -> dict[str, list[Link]]:
-        """What each of these passages names: symbols, records, and names that a few other passages have, too."""
+        """What each of these passages names: symbols, records, and names that a few other passages
+        have, too.
+        """
         rows = dict[int, list[str]]()
         for some in chunks([one.number for one in passages]):
-            sql = f"SELECT chunk, written FROM document_names WHERE chunk IN ({placeholders(some)}) ORDER BY 1, 2"
+            sql = (
+                f"SELECT chunk, written FROM document_names WHERE chunk IN ({placeholders(some)})"
+                " ORDER BY 1, 2"
+            )
             for number, written in self._db.rows(sql, some):
                 rows.setdefault(number, []).append(written)
         names = {written for some in rows.values() for written in some}
@@ -358,14 +440,18 @@ class _Reader:
         found = defaultdict[str, list[Link]](list)
         for one in passages:
             for written in rows.get(one.number, ()):
-                targets = [symbol.id for symbol in symbols.get(written, ())] or [*records.get(written, ())]
+                targets = [symbol.id for symbol in symbols.get(written, ())] or [
+                    *records.get(written, ())
+                ]
                 if not targets and 1 < counts.get(written, 0) <= _COMMON:
                     targets = [f"{_TERM}{written}"]
                 found[one.node] += [_mention(one, target) for target in targets]
         return found
 
     def named_by(self, nodes: Sequence[str], most: int = _MOST_NEAR) -> dict[str, list[Link]]:
-        """The passages that name these symbols, records and terms; none of a name that more than `most` have."""
+        """The passages that name these symbols, records and terms; none of a name that more than
+        `most` have.
+        """
         asked = dict[str, list[str]]()
         for node in nodes:
             prefix, name = split_id(node)
@@ -373,10 +459,15 @@ class _Reader:
                 asked.setdefault(name.removeprefix(_TERM).rpartition(".")[2], []).append(node)
         written = defaultdict[str, list[int]](list)
         for some in chunks(sorted(asked)):
-            sql = f"SELECT written, chunk FROM document_names WHERE name IN ({placeholders(some)}) ORDER BY 1, 2"
+            sql = (
+                f"SELECT written, chunk FROM document_names WHERE name IN ({placeholders(some)})"
+                " ORDER BY 1, 2"
+            )
             for name, number in self._db.rows(sql, some):
                 written[name].append(number)
-        written = defaultdict(list, {name: some for name, some in written.items() if len(some) <= most})
+        written = defaultdict(
+            list, {name: some for name, some in written.items() if len(some) <= most}
+        )
         symbols = symbols_named(self._db, written)
         passages = self._by_number(number for some in written.values() for number in some)
         found = defaultdict[str, list[Link]](list)
@@ -385,7 +476,9 @@ class _Reader:
                 prefix, own = split_id(node)
                 exact = prefix in ("adr", "") and own.removeprefix(_TERM) == name
                 if exact or any(symbol.id == node for symbol in symbols.get(name, ())):
-                    found[node] += [_mention(passages[one], node) for one in numbers if one in passages]
+                    found[node] += [
+                        _mention(passages[one], node) for one in numbers if one in passages
+                    ]
         return found
 
     def _records(self, names: Iterable[str]) -> dict[str, list[str]]:
@@ -401,13 +494,18 @@ class _Reader:
         """Name → passages that have it as it is written."""
         found = Counter[str]()
         for some in chunks(sorted({one.rpartition(".")[2] for one in names})):
-            sql = f"SELECT written, COUNT(*) FROM document_names WHERE name IN ({placeholders(some)}) GROUP BY 1"
+            sql = (
+                f"SELECT written, COUNT(*) FROM document_names WHERE name IN ({placeholders(some)})"
+                " GROUP BY 1"
+            )
             found.update(dict(self._db.rows(sql, some)))
         return found
 
 
 def _passage(row: Sequence[Any]) -> Passage:
-    return Passage(row[0], row[1], row[2], tuple(json.loads(row[3])), row[4], row[5], row[6] == REPOSITORY)
+    return Passage(
+        row[0], row[1], row[2], tuple(json.loads(row[3])), row[4], row[5], row[6] == REPOSITORY
+    )
 
 
 def _part(one: Passage) -> Link:
@@ -419,10 +517,16 @@ def _mention(one: Passage, target: str) -> Link:
 
 
 def neighbors(
-    ws: Workspace, graph: Graph, name: str, depth: int, relations: Collection[str] = (),
+    ws: Workspace,
+    graph: Graph,
+    name: str,
+    depth: int,
+    relations: Collection[str] = (),
     may: Visibility | None = None,
-) -> tuple[str, list[tuple[int, str, Link]], bool]:  # fmt: skip
-    """(the node that a name means, (level, node, a link that leads there) of each neighbor, whether there are more)."""
+) -> tuple[str, list[tuple[int, str, Link]], bool]:
+    """(the node that a name means, (level, node, a link that leads there) of each neighbor, whether
+    there are more).
+    """
     sync_documents(ws)
     scope = Scope(ws, visible_documents(ws, None, may), may)
     start = _start(graph, name, scope)
@@ -439,9 +543,11 @@ def neighbors(
 def _start(graph: Graph, name: str, scope: Scope) -> str:
     document = name.removeprefix("file:").removeprefix("./")
     if document in scope.documents or _Reader(graph.db, scope.documents).by_node([name]):
-        return name if "#L" in name or document not in scope.documents else (
-            f"file:{document}" if scope.documents[document] == REPOSITORY else document
-        )  # fmt: skip
+        return (
+            name
+            if "#L" in name or document not in scope.documents
+            else (f"file:{document}" if scope.documents[document] == REPOSITORY else document)
+        )
     found = resolve_text(graph, name).id
     if found not in scope.look_up(graph.db, [found]):
         raise Unknown("no matches.", place=name, hint="Look for it with: kl graph search")

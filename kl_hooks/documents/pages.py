@@ -1,7 +1,9 @@
-"""Documents as pages: a README, or what was added, found by name, with its links, and the documents that link or name.
+"""Documents as pages: a README, or what was added, found by name, with its links, and the documents
+that link or name.
 
-Pages of the docs folder and authored files are in the graph with their links (`kl_hooks.records.page_search`). Other
-documents are known by their passages alone: what they link to and name is read from these when it is asked for.
+Pages of the docs folder and authored files are in the graph with their links
+(`kl_hooks.records.page_search`). Other documents are known by their passages alone: what they link
+to and name is read from these when it is asked for.
 """
 
 from __future__ import annotations
@@ -10,7 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kl_hooks.documents.collections import REPOSITORY, added_texts
-from kl_hooks.documents.indexing import Chunk, indexed_documents, load_chunks, sync_documents, visible_documents
+from kl_hooks.documents.indexing import (
+    Chunk,
+    indexed_documents,
+    load_chunks,
+    sync_documents,
+    visible_documents,
+)
 from kl_hooks.records.markdown import blank_code
 from kl_hooks.records.page_search import PageLine, mention_of
 from kl_hooks.records.pages import (
@@ -33,7 +41,12 @@ def document_pages(ws: Workspace, may: Visibility | None = None) -> list[Page]:
     sync_documents(ws)
     known = {one.path for one in _graph_pages(ws)}
     return [
-        Page(one.document, f"file:{one.document}" if one.collection == REPOSITORY else one.document, "", one.title)
+        Page(
+            one.document,
+            f"file:{one.document}" if one.collection == REPOSITORY else one.document,
+            "",
+            one.title,
+        )
         for one in indexed_documents(ws, visible_documents(ws, None, may))
         if one.document not in known
     ]
@@ -50,15 +63,19 @@ def document_text(ws: Workspace, page: Page) -> PageText:
     else:
         body, files = "".join(one.text for one in added_texts(ws, [page.path], whole=True)), ()
     marked = not page.path.endswith((".rst", ".txt"))
-    return PageText(page.title, tuple(find_wikilinks(body)) if marked else (), body, files if marked else ())
+    return PageText(
+        page.title, tuple(find_wikilinks(body)) if marked else (), body, files if marked else ()
+    )
 
 
 def add_linking_documents(
     ws: Workspace, page: Page, found: Sequence[PageLine], may: Visibility | None = None
 ) -> list[PageLine]:
-    """Return `found`, and the lines with a link to a page that the graph does not have: of a README, of what was added.
+    """Return `found`, and the lines with a link to a page that the graph does not have: of a
+    README, of what was added.
 
-    Where the page itself is no page of the graph, also [[links]] of pages, which lead nowhere there.
+    Where the page itself is no page of the graph, also [[links]] of pages, which lead nowhere
+    there.
     """
     others = {one.path: one for one in document_pages(ws, may)}
     pages = _graph_pages(ws)
@@ -72,11 +89,17 @@ def add_linking_documents(
             continue
         lines = chunk.text.split("\n")
         leads = [
-            link.line for link in find_wikilinks(chunk.text)
-            if [one.path for one in names.find(link.target) or documents.find(link.target)] == [page.path]
-        ]  # fmt: skip
+            link.line
+            for link in find_wikilinks(chunk.text)
+            if [one.path for one in names.find(link.target) or documents.find(link.target)]
+            == [page.path]
+        ]
         if chunk.is_file and chunk.document in others:
-            leads += [link.line for link in find_file_links(chunk.document, chunk.text) if link.target == page.path]
+            leads += [
+                link.line
+                for link in find_file_links(chunk.document, chunk.text)
+                if link.target == page.path
+            ]
         made += [
             PageLine(sources[chunk.document], chunk.first_line + line - 1, lines[line - 1].strip())
             for line in sorted(leads)
@@ -87,7 +110,9 @@ def add_linking_documents(
 def add_naming_documents(
     ws: Workspace, page: Page, found: Sequence[PageLine], may: Visibility | None = None
 ) -> list[PageLine]:
-    """Return `found`, and of each document that names the title or ID of a page, and has no link to it, the line."""
+    """Return `found`, and of each document that names the title or ID of a page, and has no link to
+    it, the line.
+    """
     mention = mention_of(page)
     if mention is None:
         return list(found)
@@ -95,7 +120,9 @@ def add_naming_documents(
     for line in add_linking_documents(ws, page, (), may):
         others.pop(line.page.path, None)
     made = list(found)
-    for chunk in _passages_with(ws, [max(name.split(), key=len) for name in (page.id, page.title) if name.strip()]):
+    for chunk in _passages_with(
+        ws, [max(name.split(), key=len) for name in (page.id, page.title) if name.strip()]
+    ):
         text = blank_code(chunk.text)
         if chunk.document in others and (place := mention.search(text)):
             number = text.count("\n", 0, place.start())

@@ -70,13 +70,17 @@ CREATE TABLE document_embedded (
 """
 
 
-kl_schema = schema_hook(Schema("documents", "kl", (_ADDED,)), Schema("documents", "graph", (_CHUNKS, _EMBEDDED)))
+kl_schema = schema_hook(
+    Schema("documents", "kl", (_ADDED,)), Schema("documents", "graph", (_CHUNKS, _EMBEDDED))
+)
 """Added documents and their collections; and chunks, which are derived."""
 
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
-    """`documents`: the passages that have words of the task; `graph`: those that name the code that it names."""
+    """`documents`: the passages that have words of the task; `graph`: those that name the code that
+    it names.
+    """
     # here: plugins are imported by every command that makes the manager, retrievers by few
     from kl_hooks.documents.retrieval import find_documents, find_linked
 

@@ -1,4 +1,6 @@
-"""Retrieval: passages as candidates for a context package, and what a reader should know of where one comes from."""
+"""Retrieval: passages as candidates for a context package, and what a reader should know of where
+one comes from.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.documents.indexing import Chunk, load_chunks, search_chunks, sync_documents, visible_documents
+from kl_hooks.documents.indexing import (
+    Chunk,
+    load_chunks,
+    search_chunks,
+    sync_documents,
+    visible_documents,
+)
 from kl_hooks.documents.mentions import symbols_named
 from kl_hooks.index.postings import search_terms
 from kl_hooks.model.package import Candidate
@@ -25,7 +33,9 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _MAX_PASSAGES: Final = 5
-"""Passages that a context package is offered: prose has words of every task, and must not crowd out code."""
+"""Passages that a context package is offered: prose has words of every task, and must not crowd out
+code.
+"""
 _MAX_LINKED: Final = 3
 _HOPS: Final = 2
 _LOOKED_AT: Final = 40
@@ -36,23 +46,35 @@ CHANGELOG: Final = re.compile(r"(?i)(^|/)(change|history|news|release|whats?_?-?
 
 
 def find_documents(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Return at most `limit` passages that match the task's words, best first; the retriever of context packages.
+    """Return at most `limit` passages that match the task's words, best first; the retriever of
+    context packages.
 
-    A passage of an added document that reads like an instruction states that it is omitted: nobody reviewed it.
+    A passage of an added document that reads like an instruction states that it is omitted: nobody
+    reviewed it.
     """
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     sync(ws)  # the sections of pages, whose IDs are those of their passages
     found = search_chunks(ws, " ".join(words), limit=_LOOKED_AT)
-    chunks = [one for one in load_chunks(ws, [number for number, _ in found]) if not CHANGELOG.search(one.document)]
-    return _candidates(ws, chunks[: min(limit, _MAX_PASSAGES)], words, "a passage of the docs with words of the task")
+    chunks = [
+        one
+        for one in load_chunks(ws, [number for number, _ in found])
+        if not CHANGELOG.search(one.document)
+    ]
+    return _candidates(
+        ws,
+        chunks[: min(limit, _MAX_PASSAGES)],
+        words,
+        "a passage of the docs with words of the task",
+    )
 
 
 def find_linked(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Return at most `limit` passages that are linked with the symbols that a task names, that with most weight first.
+    """Return at most `limit` passages that are linked with the symbols that a task names, that with
+    most weight first.
 
-    They need not have words of the task: they name code that it names, or what that uses. Nothing for a task that
-    names no symbol, since what is near a few words is near everything.
+    They need not have words of the task: they name code that it names, or what that uses. Nothing
+    for a task that names no symbol, since what is near a few words is near everything.
     """
     from kl_hooks.code.query.session import refresh_graph
     from kl_hooks.documents.neighborhood import Scope, neighborhood
@@ -73,24 +95,48 @@ def find_linked(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     order = {node: place for place, node in enumerate(nodes)}
     found.sort(key=lambda one: order[passage_id(one)])
     chunks = [one for one in found if not CHANGELOG.search(one.document)][: min(limit, _MAX_LINKED)]
-    return _candidates(ws, chunks, task.signals.symbols, "a passage of the docs that names this code, or what it uses")
+    return _candidates(
+        ws,
+        chunks,
+        task.signals.symbols,
+        "a passage of the docs that names this code, or what it uses",
+    )
 
 
-def _candidates(ws: Workspace, chunks: Sequence[Chunk], words: Sequence[str], reason: str) -> list[Candidate]:
-    records = {one.id: one for one in get_records(ws, [one.document for one in chunks if not one.is_file])}
+def _candidates(
+    ws: Workspace, chunks: Sequence[Chunk], words: Sequence[str], reason: str
+) -> list[Candidate]:
+    records = {
+        one.id: one for one in get_records(ws, [one.document for one in chunks if not one.is_file])
+    }
     made, sections = list[Candidate](), set[str]()
     for one in chunks:
-        # a section of a page is a node of the graph; of one that was cut in several, only the best passage has its ID
+        # a section of a page is a node of the graph; of one that was cut in several, only the best
+        # passage has its ID
         node, line = _section_of(ws, one)
-        identifier, line = (node, line) if node and node not in sections else (passage_id(one), one.first_line)
+        identifier, line = (
+            (node, line) if node and node not in sections else (passage_id(one), one.first_line)
+        )
         sections.add(node)
-        title, lines = " › ".join(dict.fromkeys((one.title, *one.heading))), f"{one.first_line}-{one.last_line}"
+        title, lines = (
+            " › ".join(dict.fromkeys((one.title, *one.heading))),
+            f"{one.first_line}-{one.last_line}",
+        )
         base = Candidate(
-            id=identifier, kind=PAGE_KIND, title=title, text=f"{title} (lines {lines})\n{_excerpt(one.text, words)}",
-            summary=f"{one_line((one.heading or (one.title,))[-1], _HEADING)}: {_best_line(one.text, words)}",
-            path=one.document, line=line, freshness="current",
-            authority="human", reasons=(reason,),
-        )  # fmt: skip
+            id=identifier,
+            kind=PAGE_KIND,
+            title=title,
+            text=f"{title} (lines {lines})\n{_excerpt(one.text, words)}",
+            summary=(
+                f"{one_line((one.heading or (one.title,))[-1], _HEADING)}:"
+                f" {_best_line(one.text, words)}"
+            ),
+            path=one.document,
+            line=line,
+            freshness="current",
+            authority="human",
+            reasons=(reason,),
+        )
         if one.is_file:
             made.append(base)
         elif record := records.get(one.document):
@@ -99,7 +145,9 @@ def _candidates(ws: Workspace, chunks: Sequence[Chunk], words: Sequence[str], re
 
 
 def _section_of(ws: Workspace, one: Chunk) -> tuple[str, int]:
-    """Return the graph ID of the section of a page that a passage is in, and its first line; ("", 0) if it is none."""
+    """Return the graph ID of the section of a page that a passage is in, and its first line; ("",
+    0) if it is none.
+    """
     sql = "SELECT node, line FROM chunk WHERE path = ? AND line <= ? ORDER BY line DESC LIMIT 1"
     rows = select_rows(ws, sql, (one.document, one.first_line), "graph") if one.is_file else []
     return (rows[0][0], rows[0][1]) if rows else ("", 0)
@@ -129,15 +177,23 @@ def _excerpt(text: str, words: Sequence[str]) -> str:
 
 
 def _added_candidate(base: Candidate, record: Record, suspicions: Sequence[str]) -> Candidate:
-    """The same for an added document: it is as trusted as whoever added it, and governed as its record."""
+    """The same for an added document: it is as trusted as whoever added it, and governed as its
+    record.
+    """
     return replace(
-        base, kind="document", path="", line=0, authority=record.authority, tags=record.many("tags"),
-        classification=record.text("classification"), read_from=record.text("source"),
+        base,
+        kind="document",
+        path="",
+        line=0,
+        authority=record.authority,
+        tags=record.many("tags"),
+        classification=record.text("classification"),
+        read_from=record.text("source"),
         marks=() if record.authority == "human" else (record.authority,),
         omit=f"quarantined: {suspicions[0]}" if suspicions else "",
         reasons=(f"a passage of {record.id} with words of the task",),
         touches=tuple(one.removeprefix("file:") for one in record.many("about")),
-    )  # fmt: skip
+    )
 
 
 def passage_id(one: Chunk) -> str:

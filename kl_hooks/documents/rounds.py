@@ -1,6 +1,8 @@
-"""Search in rounds: what the best results of a query do not have is looked for again; the answer quotes the best.
+"""Search in rounds: what the best results of a query do not have is looked for again; the answer
+quotes the best.
 
-No model is needed. One can be plugged in by the hookspec `kl_summarize`; the sources are stated all the same.
+No model is needed. One can be plugged in by the hookspec `kl_summarize`; the sources are stated all
+the same.
 """
 
 from __future__ import annotations
@@ -9,7 +11,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.documents.search import AS_USUAL, MOST, Options, Result, SearchAnswer, result_to_dict, search
+from kl_hooks.documents.search import (
+    AS_USUAL,
+    MOST,
+    Options,
+    Result,
+    SearchAnswer,
+    result_to_dict,
+    search,
+)
 from kl_hooks.index.postings import search_terms, significant_words
 from kl_hooks.model.text import safe_text
 
@@ -19,7 +29,9 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS: Final = 5
 _ENOUGH: Final = 3
-"""Results from which an answer suffices, if their mean score is `_MEAN` and no word of the query is missing."""
+"""Results from which an answer suffices, if their mean score is `_MEAN` and no word of the query is
+missing.
+"""
 _MEAN: Final = 0.5
 _SHORTEST: Final = 3
 """Characters of a word that is looked for again."""
@@ -51,13 +63,21 @@ class Answer:
 
 
 def search_in_rounds(
-    ws: Workspace, question: str, mode: str, collections: Collection[str] = (), top_k: int = 10, *,
-    rounds: int = 3, kinds: Collection[str] = (), may: Visibility | None = None, options: Options = AS_USUAL,
-) -> Answer:  # fmt: skip
+    ws: Workspace,
+    question: str,
+    mode: str,
+    collections: Collection[str] = (),
+    top_k: int = 10,
+    *,
+    rounds: int = 3,
+    kinds: Collection[str] = (),
+    may: Visibility | None = None,
+    options: Options = AS_USUAL,
+) -> Answer:
     """Return the answer after at most `rounds` searches; the arguments are those of `search`.
 
-    It ends where three results have a mean score of .5 and every word of the question is in one of the results, and
-    where a round finds nothing new.
+    It ends where three results have a mean score of .5 and every word of the question is in one of
+    the results, and where a round finds nothing new.
     """
     best: dict[str, Result] = {}
     made: list[Round] = []
@@ -66,7 +86,8 @@ def search_in_rounds(
         answer = search(ws, query, mode, collections, top_k, kinds=kinds, may=may, options=options)
         first = first or answer
         new = [one for one in answer.results if one.id not in best]
-        # later rounds look for what is missing: their best is worth less than what matches the whole question
+        # later rounds look for what is missing: their best is worth less than what matches the
+        # whole question
         weight = 0.9 ** len(made)
         best |= {one.id: _scaled(one, weight) for one in new}
         missing = _missing(question, list(best.values()))
@@ -74,14 +95,22 @@ def search_in_rounds(
         scores = sorted((one.score for one in best.values()), reverse=True)[:_ENOUGH]
         if not new or (not missing and len(scores) == _ENOUGH and sum(scores) / _ENOUGH >= _MEAN):
             break
-        # all words of the question are in the query before already: the missing ones alone find other passages
+        # all words of the question are in the query before already: the missing ones alone find
+        # other passages
         query = " ".join(missing) if missing else question
         if query in {one.query for one in made}:
             break
     assert first is not None
     results = sorted(best.values(), key=lambda one: (-one.score, one.id))[: min(top_k, MOST)]
-    found = SearchAnswer(question, first.mode, tuple(results), max(first.total, len(best)), first.counts, first.notes,
-                         first.communities)  # fmt: skip
+    found = SearchAnswer(
+        question,
+        first.mode,
+        tuple(results),
+        max(first.total, len(best)),
+        first.counts,
+        first.notes,
+        first.communities,
+    )
     return Answer(found, tuple(made), _summary(ws, question, results))
 
 
@@ -102,7 +131,11 @@ def _text(one: Result) -> str:
 
 def _summary(ws: Workspace, question: str, results: Collection[Result]) -> str:
     quotes = list(_quotes(results))
-    made = ws.plugins.hook.kl_summarize(workspace=ws, question=question, passages=quotes) if quotes else ""
+    made = (
+        ws.plugins.hook.kl_summarize(workspace=ws, question=question, passages=quotes)
+        if quotes
+        else ""
+    )
     text = safe_text(str(made or quoted(quotes)))
     # a plugin's text need not name its sources; a reader must be able to check it
     unnamed = [source for source, _ in quotes if source not in text]
@@ -111,21 +144,30 @@ def _summary(ws: Workspace, question: str, results: Collection[Result]) -> str:
 
 def quoted(passages: Sequence[tuple[str, str]]) -> str:
     """Each passage (source, text) under its source."""
-    return "\n\n".join(f"{source}\n" + "\n".join(f"> {line}" for line in text.split("\n")) for source, text in passages)
+    return "\n\n".join(
+        f"{source}\n" + "\n".join(f"> {line}" for line in text.split("\n"))
+        for source, text in passages
+    )
 
 
 def _quotes(results: Collection[Result]) -> Iterator[tuple[str, str]]:
-    """(source, text) of the best results. Quoted: what a document contains is data, also where it reads as an order."""
+    """(source, text) of the best results. Quoted: what a document contains is data, also where it
+    reads as an order.
+    """
     for one in list(results)[:_QUOTED]:
         text = safe_text(_text(one)).strip()
         place = f"{one.path}:{one.line}" if one.path else one.id
-        yield f"{place} {safe_text(one.title)}", text if len(text) <= _QUOTE else f"{text[:_QUOTE]}…"
+        yield (
+            f"{place} {safe_text(one.title)}",
+            text if len(text) <= _QUOTE else f"{text[:_QUOTE]}…",
+        )
 
 
 def answer_to_dict(one: Answer, *, explain: bool = False) -> dict[str, Any]:
     """An answer as JSON has it."""
     return {
-        "answer": one.text, "rounds": [{**part._asdict(), "missing": list(part.missing)} for part in one.rounds],
+        "answer": one.text,
+        "rounds": [{**part._asdict(), "missing": list(part.missing)} for part in one.rounds],
         "sources": [result.id for result in one.found.results[:_QUOTED]],
         "results": [result_to_dict(result, explain=explain) for result in one.found.results],
-    }  # fmt: skip
+    }

@@ -1,8 +1,9 @@
 """Search: one ranked list over documents, records and code.
 
-All are scored by one formula over the same postings (BM25F, names and headings before text), with how rare a word is
-counted over all of them, so a passage, a decision and a function can be compared. Lists that are scored in other ways
-are fused with it: their scores are normalized before they are mixed.
+All are scored by one formula over the same postings (BM25F, names and headings before text), with
+how rare a word is counted over all of them, so a passage, a decision and a function can be
+compared. Lists that are scored in other ways are fused with it: their scores are normalized before
+they are mixed.
 """
 
 from __future__ import annotations
@@ -77,12 +78,15 @@ class Fused(NamedTuple):
 
 
 def fuse(
-    method: str, lists: Mapping[str, Sequence[tuple[str, float]]], weights: Callable[[str], Mapping[str, float]]
+    method: str,
+    lists: Mapping[str, Sequence[tuple[str, float]]],
+    weights: Callable[[str], Mapping[str, float]],
 ) -> list[Fused]:
     """Return what is in the lists, each once, best first; ties by ID.
 
-    `lists`: name → (ID, score), best first; scores of two lists need not be comparable. Of a cascade the first list
-    comes first. `weights`: ID → how much each list counts for it, 1 in all at most. `simple` and `cascade` ignore them.
+    `lists`: name → (ID, score), best first; scores of two lists need not be comparable. Of a
+    cascade the first list comes first. `weights`: ID → how much each list counts for it, 1 in all
+    at most. `simple` and `cascade` ignore them.
     """
     found: dict[str, dict[str, float]] = {}
     for place, (name, ranked) in enumerate(lists.items()):
@@ -110,7 +114,8 @@ def fuse(
 
 
 def rerank(found: Sequence[Fused], stems: Collection[str], texts: Mapping[str, str]) -> list[Fused]:
-    """Return the list ranked again: by score, by how many of the query's stems a text has, and by place before.
+    """Return the list ranked again: by score, by how many of the query's stems a text has, and by
+    place before.
 
     `texts`: ID → text in lower case.
     """
@@ -119,18 +124,26 @@ def rerank(found: Sequence[Fused], stems: Collection[str], texts: Mapping[str, s
     for place, one in enumerate(found):
         text = texts.get(one.id, "")
         overlap = sum(stem in text for stem in stems) / len(stems) if stems else 0.0
-        parts = {"score": _SCORE * one.score / best, "overlap": _OVERLAP * overlap, "place": _PLACE / (1 + 0.1 * place)}
+        parts = {
+            "score": _SCORE * one.score / best,
+            "overlap": _OVERLAP * overlap,
+            "place": _PLACE / (1 + 0.1 * place),
+        }
         made.append(Fused(one.id, round(sum(parts.values()), 6), {**one.parts, **parts}))
     return sorted(made, key=lambda one: (-one.score, one.id))
 
 
 MODES: Final = ("keyword", "vector", "hybrid", "graph")
-"""Ways to search, the default first: by words, by meaning, by both, by what is linked with the best of these."""
+"""Ways to search, the default first: by words, by meaning, by both, by what is linked with the best
+of these.
+"""
 _WEIGHTS: Final = {"keyword": 0.4, "vector": 0.6}
-"""Of the lists of a hybrid search in a `weighted` fusion, chosen on the tuning questions of `bench.search_quality`."""
+"""Of the lists of a hybrid search in a `weighted` fusion, chosen on the tuning questions of
+`bench.search_quality`.
+"""
 _OF_CODE: Final = {"keyword": 0.7}
-"""The same for code, which has no vectors: the best by words comes after prose that is best by both, and before prose
-that only one list has."""
+"""The same for code, which has no vectors: the best by words comes after prose that is best by
+both, and before prose that only one list has."""
 _FUSED: Final = 100
 """Best matches of each list that are fused."""
 _RERANKED: Final = 50
@@ -142,9 +155,13 @@ _CODE: Final = ("namespace", "type", "interface", "function", "method", "propert
 _SNIPPET: Final = 320
 _SNIPPET_LINES: Final = 4
 _LOOKED_AT: Final = 200
-"""Best matches of each kind that are loaded: what may not be shown is among them, and must not shorten the answer."""
+"""Best matches of each kind that are loaded: what may not be shown is among them, and must not
+shorten the answer.
+"""
 _TESTS: Final = 0.6
-"""What the score of a test counts: it has the words of all that it tests. Asked about tests, people name them."""
+"""What the score of a test counts: it has the words of all that it tests. Asked about tests, people
+name them.
+"""
 _CHANGES: Final = 0.7
 """What a passage of a changelog counts: it names everything once, and explains nothing."""
 _WORD: Final = re.compile(r"\w+")
@@ -198,7 +215,8 @@ class SearchAnswer:
     notes: tuple[str, ...] = ()
     """What could not take part, and why."""
     communities: tuple[CommunitySummary, ...] = ()
-    """Of a search by graph: what is linked with the best matches, that with the most weight first."""
+    """Of a search by graph: what is linked with the best matches, that with the most weight first.
+    """
 
 
 class CommunitySummary(NamedTuple):
@@ -233,14 +251,22 @@ AS_USUAL: Final = Options()
 
 
 def search(
-    ws: Workspace, query: str, mode: str = MODES[0], collections: Collection[str] = (), top_k: int = 10, *,
-    kinds: Collection[str] = (), may: Visibility | None = None, options: Options = AS_USUAL,
-) -> SearchAnswer:  # fmt: skip
+    ws: Workspace,
+    query: str,
+    mode: str = MODES[0],
+    collections: Collection[str] = (),
+    top_k: int = 10,
+    *,
+    kinds: Collection[str] = (),
+    may: Visibility | None = None,
+    options: Options = AS_USUAL,
+) -> SearchAnswer:
     """The best matches of documents, live records and code.
 
-    `collections`: documents of these only, and nothing else unless `kinds` has it. `may`: what whoever asks may be
-    shown; everything else is neither listed nor counted. A mode that can't run here gives way to `keyword`, with a
-    note. UsageProblem for an empty query, and an unknown mode, fusion, kind or collection.
+    `collections`: documents of these only, and nothing else unless `kinds` has it. `may`: what
+    whoever asks may be shown; everything else is neither listed nor counted. A mode that can't run
+    here gives way to `keyword`, with a note. UsageProblem for an empty query, and an unknown mode,
+    fusion, kind or collection.
     """
     query = replace_surrogates(query[:_LONGEST_QUERY])  # no tokenizer takes bytes that are no text
     _refuse_unknown(query, mode, options, kinds)
@@ -250,9 +276,16 @@ def search(
 
 
 def _search(
-    ws: Workspace, query: str, mode: str, collections: Collection[str], top_k: int, wanted: Collection[str],
-    kinds: Collection[str], may: Visibility | None, options: Options,
-) -> SearchAnswer:  # fmt: skip
+    ws: Workspace,
+    query: str,
+    mode: str,
+    collections: Collection[str],
+    top_k: int,
+    wanted: Collection[str],
+    kinds: Collection[str],
+    may: Visibility | None,
+    options: Options,
+) -> SearchAnswer:
     # code is found by the passages that name it, so a search by graph starts from all that matches
     looked = KINDS if mode == "graph" and not collections else wanted
     sync(ws)
@@ -281,7 +314,9 @@ def _search(
                 found, counts = _keyword(ws, db, words, allowed, looked, may)
         if mode != "keyword":
             if max(len(found), len(near)) >= _FUSED:
-                notes.append(f"the best {_FUSED} by words and by meaning are looked at, there may be more.")
+                notes.append(
+                    f"the best {_FUSED} by words and by meaning are looked at, there may be more."
+                )
             method = {"vector": "simple", "graph": Options().fusion}.get(mode, options.fusion)
             found = _one_each_section(_fused(found, near, method))
             if mode == "graph" and db is not None:
@@ -297,29 +332,45 @@ def _search(
     if mode == "graph":
         results, groups, omitted = _within_budget(results, groups, options.budget)
         notes += [f"over the budget of {options.budget} tokens: {omitted}"] if omitted else []
-    return SearchAnswer(query, mode, tuple(results), sum(counts.values()), counts, tuple(notes), tuple(groups))
+    return SearchAnswer(
+        query, mode, tuple(results), sum(counts.values()), counts, tuple(notes), tuple(groups)
+    )
 
 
 def _refuse_unknown(query: str, mode: str, options: Options, kinds: Collection[str]) -> None:
     if not query.strip():
-        raise UsageProblem("is empty.", place="query", hint="Such as: kl search how are secrets removed")
-    for name, known in ((mode, MODES), (options.fusion, FUSIONS), *((kind, KINDS) for kind in kinds)):
+        raise UsageProblem(
+            "is empty.", place="query", hint="Such as: kl search how are secrets removed"
+        )
+    for name, known in (
+        (mode, MODES),
+        (options.fusion, FUSIONS),
+        *((kind, KINDS) for kind in kinds),
+    ):
         if name not in known:
-            raise UsageProblem("is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(known)}.")
+            raise UsageProblem(
+                "is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(known)}."
+            )
 
 
 def _waiting(ws: Workspace, collections: Collection[str], may: Visibility | None) -> list[str]:
-    """A note where added documents are not indexed: a search that finds none of them would state that there is none."""
+    """A note where added documents are not indexed: a search that finds none of them would state
+    that there is none.
+    """
     sql = """SELECT id FROM record WHERE kind = 'document' AND rests = 'state'
         AND status IN ('pending', 'processing', 'failed')"""
     records = [
-        one for one in get_records(ws, [identifier for (identifier,) in select_rows(ws, sql)])
-        if (not collections or one.text("collection") in collections) and (may is None or may.shows(one))
-    ]  # fmt: skip
+        one
+        for one in get_records(ws, [identifier for (identifier,) in select_rows(ws, sql)])
+        if (not collections or one.text("collection") in collections)
+        and (may is None or may.shows(one))
+    ]
     if not records:
         return []
     number = Counter("failed" if one.status == "failed" else "pending" for one in records)
-    states = " and ".join(f"{counted(count, 'document')} {status}" for status, count in sorted(number.items()))
+    states = " and ".join(
+        f"{counted(count, 'document')} {status}" for status, count in sorted(number.items())
+    )
     return [f"not indexed: {states}. Index them with: kl document process"]
 
 
@@ -330,9 +381,13 @@ def _live_records(ws: Workspace, may: Visibility | None) -> list[Record]:
     return [one for one in live if may is None or may.shows(one)]
 
 
-def _fused(found: Sequence[_Match], near: Sequence[tuple[Chunk | Record, float]], method: str) -> list[_Match]:
+def _fused(
+    found: Sequence[_Match], near: Sequence[tuple[Chunk | Record, float]], method: str
+) -> list[_Match]:
     """What was found by words and by meaning, as one list."""
-    every = {_key(what): what for what in (*(one.what for one in found), *(what for what, _ in near))}
+    every = {
+        _key(what): what for what in (*(one.what for one in found), *(what for what, _ in near))
+    }
     lists = {
         "keyword": [(_key(one.what), one.score) for one in found[:_FUSED]],
         "vector": [(_key(what), cosine) for what, cosine in near],
@@ -343,16 +398,23 @@ def _fused(found: Sequence[_Match], near: Sequence[tuple[Chunk | Record, float]]
     raw = {name: dict(scores) for name, scores in lists.items()}
     names = {"keyword": "bm25", "vector": "cosine"}
     return [
-        _Match(one.score, best, every[one.id], {
-            **one.parts,
-            **{names[name]: scores[one.id] for name, scores in raw.items() if one.id in scores},
-        })
+        _Match(
+            one.score,
+            best,
+            every[one.id],
+            {
+                **one.parts,
+                **{names[name]: scores[one.id] for name, scores in raw.items() if one.id in scores},
+            },
+        )
         for one in made
-    ]  # fmt: skip
+    ]
 
 
 def _one_each_section(found: Sequence[_Match]) -> list[_Match]:
-    """Without further passages under the same heading: a vector of one is near where those of its neighbors are."""
+    """Without further passages under the same heading: a vector of one is near where those of its
+    neighbors are.
+    """
     seen = set()
     made = []
     for one in found:
@@ -365,14 +427,18 @@ def _one_each_section(found: Sequence[_Match]) -> list[_Match]:
 
 
 def _one_each_text(found: Sequence[_Match]) -> tuple[list[_Match], dict[int, list[str]]]:
-    """Without passages that are in several documents, word by word; (the rest, chunk that stays → IDs of the others).
+    """Without passages that are in several documents, word by word; (the rest, chunk that stays →
+    IDs of the others).
 
-    A runbook may have been added to two collections, or be in the repository, too: then its file stays.
+    A runbook may have been added to two collections, or be in the repository, too: then its file
+    stays.
     """
     same: dict[tuple[str, ...], list[Chunk]] = {}
     for one in found:
         if isinstance(one.what, Chunk):
-            same.setdefault((one.what.text_hash, one.what.title, *one.what.heading), []).append(one.what)
+            same.setdefault((one.what.text_hash, one.what.title, *one.what.heading), []).append(
+                one.what
+            )
     copies: dict[int, list[str]] = {}
     stays: dict[int, Chunk | None] = {}
     for some in same.values():
@@ -391,7 +457,9 @@ def _one_each_text(found: Sequence[_Match]) -> tuple[list[_Match], dict[int, lis
 _SEEDS: Final = 5
 """Best matches that a search by graph starts from."""
 _OWN: Final = 0.7
-"""Of the score of a search by graph: how well a text matches by itself; the rest is its weight among what is linked."""
+"""Of the score of a search by graph: how well a text matches by itself; the rest is its weight
+among what is linked.
+"""
 
 
 def _linked(
@@ -415,10 +483,16 @@ def _linked(
         what = known.get(node)
         if isinstance(what, Chunk):
             return " › ".join((what.title, *what.heading[-1:]))
-        return what.id + (f" {what.title}" if not isinstance(what, Symbol) else "") if what is not None else node
+        return (
+            what.id + (f" {what.title}" if not isinstance(what, Symbol) else "")
+            if what is not None
+            else node
+        )
 
     groups = [
-        CommunitySummary(one_line(one.summary(name), _LONGEST_SUMMARY), one.members, one.relations, one.seeds)
+        CommunitySummary(
+            one_line(one.summary(name), _LONGEST_SUMMARY), one.members, one.relations, one.seeds
+        )
         for one in around.communities(weights, seeds)
     ]
     return [one._replace(best=best) for one in made], groups
@@ -430,7 +504,9 @@ _LONGEST_SUMMARY: Final = 800
 def _within_budget(
     results: Sequence[Result], groups: Sequence[CommunitySummary], budget: int
 ) -> tuple[list[Result], list[CommunitySummary], str]:
-    """The first summaries, in at most half of the budget, and the first results that fit; and what was omitted."""
+    """The first summaries, in at most half of the budget, and the first results that fit; and what
+    was omitted.
+    """
     left, stated = budget * CHARACTERS_OF_A_TOKEN, list[CommunitySummary]()
     for group in groups:
         if len(group.summary) > left - budget * CHARACTERS_OF_A_TOKEN // 2:
@@ -444,9 +520,13 @@ def _within_budget(
         left -= size
         shown.append(one)
     omitted = [
-        counted(number, noun) for number, noun in
-        ((len(groups) - len(stated), "summary"), (len(results) - len(shown), "result")) if number
-    ]  # fmt: skip
+        counted(number, noun)
+        for number, noun in (
+            (len(groups) - len(stated), "summary"),
+            (len(results) - len(shown), "result"),
+        )
+        if number
+    ]
     return shown, stated, " and ".join(omitted)
 
 
@@ -459,7 +539,9 @@ def _node(ws: Workspace, what: Chunk | Record | Symbol) -> str:
 
 def _reranked(found: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
     first = {_key(one.what): one for one in found[:_RERANKED]}
-    texts = {key: " ".join(sorted(set(search_terms([_text_of(one.what)])))) for key, one in first.items()}
+    texts = {
+        key: " ".join(sorted(set(search_terms([_text_of(one.what)])))) for key, one in first.items()
+    }
     again = rerank([Fused(key, one.score, one.parts) for key, one in first.items()], terms, texts)
     best = max((one.score for one in again), default=1.0) or 1.0
     return [_Match(one.score, best, first[one.id].what, one.parts) for one in again]
@@ -478,7 +560,9 @@ def _key(what: Chunk | Record | Symbol) -> str:
 
 
 def _kind_of(what: Chunk | Record | Symbol) -> str:
-    return "document" if isinstance(what, Chunk) else "code" if isinstance(what, Symbol) else "record"
+    return (
+        "document" if isinstance(what, Chunk) else "code" if isinstance(what, Symbol) else "record"
+    )
 
 
 def _scan(ws: Workspace) -> WorktreeScan | None:
@@ -488,7 +572,11 @@ def _scan(ws: Workspace) -> WorktreeScan | None:
     from kl_hooks.git.worktree import scan_worktree
 
     ends = document_suffixes(ws)
-    return scan_worktree(ws.repo, suffix_pathspecs((*ends, *graph_suffixes(ws)) if ends else ())) if ws.repo else None
+    return (
+        scan_worktree(ws.repo, suffix_pathspecs((*ends, *graph_suffixes(ws)) if ends else ()))
+        if ws.repo
+        else None
+    )
 
 
 @contextmanager
@@ -516,37 +604,58 @@ class _Match(NamedTuple):
 
 
 def _keyword(
-    ws: Workspace, db: Database, words: Sequence[str], allowed: Collection[str], wanted: Collection[str],
+    ws: Workspace,
+    db: Database,
+    words: Sequence[str],
+    allowed: Collection[str],
+    wanted: Collection[str],
     may: Visibility | None,
-) -> tuple[list[_Match], dict[str, int]]:  # fmt: skip
+) -> tuple[list[_Match], dict[str, int]]:
     """The best matches of every kind by words, and how many there are of each."""
     segments = Segments(db)
-    corpora = {number: StoredPostings(db, number, segments) for number in (SOURCE, OTHER, KNOWLEDGE, CHUNKS)}
+    corpora = {
+        number: StoredPostings(db, number, segments)
+        for number in (SOURCE, OTHER, KNOWLEDGE, CHUNKS)
+    }
     kind_of = {SOURCE: "code", OTHER: "code", KNOWLEDGE: "record", CHUNKS: "document"}
     unasked = [place for place, corpus in enumerate(corpora) if kind_of[corpus] not in wanted]
-    # every test is about testing: counted with them, `test` would be too common a word to look for in the docs
-    fits = dict(zip(corpora, index.score(list(corpora.values()), words, (OTHER,), unasked), strict=True))
+    # every test is about testing: counted with them, `test` would be too common a word to look for
+    # in the docs
+    fits = dict(
+        zip(corpora, index.score(list(corpora.values()), words, (OTHER,), unasked), strict=True)
+    )
     found: list[tuple[float, Any]] = []
     counts = dict.fromkeys(wanted, 0)
     if "document" in wanted:
-        ranked, counts["document"] = ranked_chunks(db, corpora[CHUNKS], fits[CHUNKS], allowed, _LOOKED_AT)
+        ranked, counts["document"] = ranked_chunks(
+            db, corpora[CHUNKS], fits[CHUNKS], allowed, _LOOKED_AT
+        )
         scores = dict(ranked)
         found += [
             (scores[one.id] * (_CHANGES if CHANGELOG.search(one.document) else 1), one)
             for one in load_chunks(ws, list(scores))
         ]
     if "record" in wanted:
-        hits = index.hits_of(db, corpora[KNOWLEDGE], fits[KNOWLEDGE], [kind for kind in ws.kinds if kind != "document"])
+        hits = index.hits_of(
+            db,
+            corpora[KNOWLEDGE],
+            fits[KNOWLEDGE],
+            [kind for kind in ws.kinds if kind != "document"],
+        )
         live, _ = filter_live(ws, get_records(ws, [hit.id for hit in hits]), RecordFilter())
         shown = {one.id: one for one in live if may is None or may.shows(one)}
         counts["record"] = len(shown)
         found += [(hit.rank / 1_000_000, shown[hit.id]) for hit in hits if hit.id in shown]
     if "code" in wanted:
-        some, counts["code"] = _code(db, [corpora[SOURCE], corpora[OTHER]], {**fits[SOURCE], **fits[OTHER]}, may)
+        some, counts["code"] = _code(
+            db, [corpora[SOURCE], corpora[OTHER]], {**fits[SOURCE], **fits[OTHER]}, may
+        )
         found += some
     best = max((score for score, _ in found), default=1.0) or 1.0
     # equal scores: documents, records, code, each in its own order; sorted() is stable
-    return [_Match(score, best, one) for score, one in sorted(found, key=lambda pair: -pair[0])], counts
+    return [
+        _Match(score, best, one) for score, one in sorted(found, key=lambda pair: -pair[0])
+    ], counts
 
 
 def _code(
@@ -555,17 +664,22 @@ def _code(
     """The symbols that match, of files that may be shown, and how many there are."""
     from kl_hooks.code.query.search import symbols_of_documents
 
-    files = {doc: path for corpus in corpora for doc, path in corpus.paths_of(fits, minor=True).items()}
+    files = {
+        doc: path for corpus in corpora for doc, path in corpus.paths_of(fits, minor=True).items()
+    }
     if may is not None:
-        shown = {path for path in set(files.values()) if may.shows_node(f"file:{path}", "file", path)}
+        shown = {
+            path for path in set(files.values()) if may.shows_node(f"file:{path}", "file", path)
+        }
         files = {doc: path for doc, path in files.items() if path in shown}
     order = sorted(files, key=lambda doc: (-fits[doc], doc))[:_LOOKED_AT]
     symbols = symbols_of_documents(db, corpora, {doc: files[doc] for doc in order})
     found = [
         (fits[doc] / 1_000_000 * (_TESTS if corpus_of(one.path) == OTHER else 1), one)
         for doc, one in symbols.items()
-        if split_id(one.id)[0] in _CODE and (may is None or may.shows_node(one.id, "symbol", one.path))
-    ]  # fmt: skip
+        if split_id(one.id)[0] in _CODE
+        and (may is None or may.shows_node(one.id, "symbol", one.path))
+    ]
     return found, len(files) - (len(order) - len(found))
 
 
@@ -577,22 +691,35 @@ _COPIES: Final = 3
 
 
 def _results(
-    ws: Workspace, shown: Sequence[_Match], terms: Collection[str], copies: Mapping[int, Sequence[str]], *, stale: bool
+    ws: Workspace,
+    shown: Sequence[_Match],
+    terms: Collection[str],
+    copies: Mapping[int, Sequence[str]],
+    *,
+    stale: bool,
 ) -> list[Result]:
-    marks = _passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=stale)
+    marks = _passage_marks(
+        ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=stale
+    )
     for one in shown:
         if isinstance(one.what, Chunk) and one.what.id in copies:
             # of one long line there may be hundreds
             others = sorted({*copies[one.what.id]} - {passage_id(one.what)})
-            more = [f"also in {counted(len(others) - _COPIES, 'other passage')}"] if len(others) > _COPIES else []
+            more = (
+                [f"also in {counted(len(others) - _COPIES, 'other passage')}"]
+                if len(others) > _COPIES
+                else []
+            )
             also = [*(f"also {other}" for other in others[:_COPIES]), *more]
             marks[one.what.id] = (*marks.get(one.what.id, ()), *also)
     return [_result(one, terms, marks) for one in shown]
 
 
-def _passage_marks(ws: Workspace, passages: Sequence[Chunk], *, stale: bool) -> dict[int, tuple[str, ...]]:
-    """Chunk → what a reader should know: who added it, that it reads like an instruction; `stale`: what it names that
-    has changed. Of the repository's own files the last alone.
+def _passage_marks(
+    ws: Workspace, passages: Sequence[Chunk], *, stale: bool
+) -> dict[int, tuple[str, ...]]:
+    """Chunk → what a reader should know: who added it, that it reads like an instruction; `stale`:
+    what it names that has changed. Of the repository's own files the last alone.
     """
     added = [one for one in passages if not one.is_file]
     records = {one.id: one for one in get_records(ws, sorted({one.document for one in added}))}
@@ -600,11 +727,16 @@ def _passage_marks(ws: Workspace, passages: Sequence[Chunk], *, stale: bool) -> 
     for one in added:
         record = records.get(one.document)
         by = () if record is None or record.authority == "human" else (record.authority,)
-        found[one.id] = (*by, *(("reads like an instruction",) if injection_reasons(one.text) else ()))
+        found[one.id] = (
+            *by,
+            *(("reads like an instruction",) if injection_reasons(one.text) else ()),
+        )
     if stale:
         every = stale_mentions(ws, {one.document for one in passages})
         for one in passages:
-            own = [mention for mention in every.get(one.document, ()) if mention.written in one.text]
+            own = [
+                mention for mention in every.get(one.document, ()) if mention.written in one.text
+            ]
             found[one.id] = (*found.get(one.id, ()), *(f"stale: {mention}" for mention in own[:2]))
     return found
 
@@ -614,35 +746,80 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
     parts = match.parts or {"bm25": match.score}
     if isinstance(one, Chunk):
         title = " › ".join(dict.fromkeys((one.title, *one.heading)))
-        path, snippet = one.document if one.is_file else "", snippet_of(one.text, words, one.first_line)
+        path, snippet = (
+            one.document if one.is_file else "",
+            snippet_of(one.text, words, one.first_line),
+        )
         return Result(
-            "document", passage_id(one), path, one.first_line, one.last_line, title, snippet, score, parts,
-            marks.get(one.id, ()), one,
-        )  # fmt: skip
+            "document",
+            passage_id(one),
+            path,
+            one.first_line,
+            one.last_line,
+            title,
+            snippet,
+            score,
+            parts,
+            marks.get(one.id, ()),
+            one,
+        )
     if isinstance(one, Symbol):
         text = "\n".join(filter(None, (one.signature, one.doc)))
         snippet = snippet_of(text, words, one.line)
-        return Result("code", one.id, one.path, one.line, one.end_line, split_id(one.id)[1], snippet, score, parts)
+        return Result(
+            "code",
+            one.id,
+            one.path,
+            one.line,
+            one.end_line,
+            split_id(one.id)[1],
+            snippet,
+            score,
+            parts,
+        )
     by = (one.authority,) if one.authority != "human" else ()
     return Result(
-        "record", one.id, one.path, 1 if one.path else 0, 0, one.title, snippet_of(one.prose, words, 0), score,
-        parts, by, record=one,
-    )  # fmt: skip
+        "record",
+        one.id,
+        one.path,
+        1 if one.path else 0,
+        0,
+        one.title,
+        snippet_of(one.prose, words, 0),
+        score,
+        parts,
+        by,
+        record=one,
+    )
 
 
 def snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
-    """The lines with the most different terms (as of `search_terms`) of a query, and what follows as far as it fits."""
+    """The lines with the most different terms (as of `search_terms`) of a query, and what follows
+    as far as it fits.
+    """
     lines = text.split("\n")
     marks = [
-        [found.span() for found in _WORD.finditer(line) if not _terms_of(found[0]).isdisjoint(words)] for line in lines
+        [
+            found.span()
+            for found in _WORD.finditer(line)
+            if not _terms_of(found[0]).isdisjoint(words)
+        ]
+        for line in lines
     ]
-    terms = [{term for start, end in spans for term in _terms_of(line[start:end])} & set(words)
-             for line, spans in zip(lines, marks, strict=True)]  # fmt: skip
+    terms = [
+        {term for start, end in spans for term in _terms_of(line[start:end])} & set(words)
+        for line, spans in zip(lines, marks, strict=True)
+    ]
     # of three lines the first counts most: the snippet begins with it
     values = [
-        2 * len(own) + len(set().union(*terms[number + 1 : number + 3]) - own) for number, own in enumerate(terms)
+        2 * len(own) + len(set().union(*terms[number + 1 : number + 3]) - own)
+        for number, own in enumerate(terms)
     ]
-    begin = values.index(max(values)) if any(values) else next((n for n, line in enumerate(lines) if line.strip()), 0)
+    begin = (
+        values.index(max(values))
+        if any(values)
+        else next((n for n, line in enumerate(lines) if line.strip()), 0)
+    )
     made, matches = "", list[tuple[int, int]]()
     for number in range(begin, min(begin + _SNIPPET_LINES, len(lines))):
         line = lines[number].rstrip()
@@ -667,15 +844,28 @@ def communities_to_dict(answer: SearchAnswer) -> list[dict[str, Any]]:
 def result_to_dict(one: Result, *, explain: bool = False) -> dict[str, Any]:
     """A match as JSON has it."""
     plain: dict[str, Any] = {
-        "id": one.id, "kind": one.kind, "title": one.title, "path": one.path, "line": one.line,
-        "end_line": one.end_line, "score": round(one.score, 4),
-        "snippet": {"line": one.snippet.line, "text": one.snippet.text, "matches": [*map(list, one.snippet.matches)]},
-    }  # fmt: skip
+        "id": one.id,
+        "kind": one.kind,
+        "title": one.title,
+        "path": one.path,
+        "line": one.line,
+        "end_line": one.end_line,
+        "score": round(one.score, 4),
+        "snippet": {
+            "line": one.snippet.line,
+            "text": one.snippet.text,
+            "matches": [*map(list, one.snippet.matches)],
+        },
+    }
     if one.chunk is not None:
         plain |= {"collection": one.chunk.collection, "document": one.chunk.document}
         plain |= {"heading": list(one.chunk.heading)}
     if one.record is not None:
-        plain |= {"record_kind": one.record.kind, "status": one.record.status, "authority": one.record.authority}
+        plain |= {
+            "record_kind": one.record.kind,
+            "status": one.record.status,
+            "authority": one.record.authority,
+        }
     if one.marks:
         plain["marks"] = list(one.marks)
     if explain:

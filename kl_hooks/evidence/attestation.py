@@ -1,13 +1,14 @@
-"""Attestations: a signature over a receipt, the keys that a reader trusts, and the file others can check.
+"""Attestations: a signature over a receipt, the keys that a reader trusts, and the file others can
+check.
 
-A receipt is signed as an in-toto Statement (github.com/in-toto/attestation, spec/v1) in a DSSE envelope
-(github.com/secure-systems-lab/dsse), with a key of OpenSSH: `ssh-keygen -Y sign`, namespace `kl-evidence`
-(PROTOCOL.sshsig of OpenSSH). The Statement is made of the receipt alone, always with the same bytes, so a git note
-needs only the receipt and the signature.
+A receipt is signed as an in-toto Statement (github.com/in-toto/attestation, spec/v1) in a DSSE
+envelope (github.com/secure-systems-lab/dsse), with a key of OpenSSH: `ssh-keygen -Y sign`,
+namespace `kl-evidence` (PROTOCOL.sshsig of OpenSSH). The Statement is made of the receipt alone,
+always with the same bytes, so a git note needs only the receipt and the signature.
 
-A signature proves who vouches for a receipt, and that nothing of it was edited since. It does not prove that the
-tests really ran. Whom to trust is the reader's decision, made when evidence is read: an origin is never stored as
-trusted, so a key that is removed or revoked counts no more, at once.
+A signature proves who vouches for a receipt, and that nothing of it was edited since. It does not
+prove that the tests really ran. Whom to trust is the reader's decision, made when evidence is read:
+an origin is never stored as trusted, so a key that is removed or revoked counts no more, at once.
 """
 
 from __future__ import annotations
@@ -48,13 +49,17 @@ RECEIPT_PREDICATE: Final = "https://pypi.org/project/kl-hooks/receipt/v1"
 RESULT_PREDICATE: Final = "https://in-toto.io/attestation/test-result/v0.1"
 PAYLOAD: Final = "application/vnd.in-toto+json"
 TRUST_FILE: Final = ".kl/trust"
-"""A team's keys, as lines of ssh's `allowed_signers` (ssh-keygen(1)). Read from a commit, never from the checkout."""
+"""A team's keys, as lines of ssh's `allowed_signers` (ssh-keygen(1)). Read from a commit, never
+from the checkout.
+"""
 ROLES: Final = ("person", "ci")
 _MAGIC: Final = b"SSHSIG"
 _LONGEST: Final = 64 * 1024 * 1024
 """Bytes of one envelope."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-_KEY_TYPES: Final = re.compile(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+|sk-[a-z0-9-]+@openssh\.com)")
+_KEY_TYPES: Final = re.compile(
+    r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+|sk-[a-z0-9-]+@openssh\.com)"
+)
 _TIME_LIMIT: Final = 60
 _MOST_SIGNATURES: Final = 8
 """Of one receipt that are checked: each costs a process."""
@@ -86,12 +91,15 @@ class TrustedKey(NamedTuple):
         return f"{'ci' if self.role == 'ci' else 'signed'}:{self.name}"
 
     def why_not(self, ended: str, seen: str) -> str:
-        """Why it does not vouch for a receipt that ended, and was first seen here, at these times; empty: it does."""
+        """Why it does not vouch for a receipt that ended, and was first seen here, at these times;
+        empty: it does.
+        """
         if self.revoked:
             return f"the key {self.name} is revoked"
         if self.valid_after and micros(ended) < self.valid_after:
             return f"the key {self.name} was not valid yet"
-        # of the time that we saw it, not of the receipt's own: whoever has an expired key can date a receipt back
+        # of the time that we saw it, not of the receipt's own: whoever has an expired key can date
+        # a receipt back
         if self.valid_before and max(micros(ended), micros(seen)) > self.valid_before:
             return f"the key {self.name} expired"
         return ""
@@ -126,13 +134,16 @@ def public_key(text: str) -> str:
 def trusted_keys(ws: Workspace, trust_ref: str = "") -> Trust:
     """The keys of the user's git configuration, and those of `.kl/trust` in a commit.
 
-    The commit is `trust_ref`, else what the user's `kl.trustRef` names; without either the file does not count: the
-    checkout that is judged must not decide whom to trust.
+    The commit is `trust_ref`, else what the user's `kl.trustRef` names; without either the file
+    does not count: the checkout that is judged must not decide whom to trust.
     """
     configured = ws.git_settings.kl if ws.git_settings else {}
     keys: dict[str, TrustedKey] = {}
     problems: list[Problem] = []
-    for found in (_from_git(configured), _from_file(ws, trust_ref or configured.get("trustref", ""))):
+    for found in (
+        _from_git(configured),
+        _from_file(ws, trust_ref or configured.get("trustref", "")),
+    ):
         for one in found:
             if isinstance(one, Problem):
                 problems.append(one)
@@ -144,11 +155,15 @@ def trusted_keys(ws: Workspace, trust_ref: str = "") -> Trust:
 def _from_git(configured: Mapping[str, str]) -> Iterator[TrustedKey | Problem]:
     """From `kl.trust.<name>.key`, `.role`, `.validAfter`, `.validBefore`, `.revoked`."""
     names = [
-        key[len("trust.") : -len(".key")] for key in configured if key.startswith("trust.") and key.endswith(".key")
+        key[len("trust.") : -len(".key")]
+        for key in configured
+        if key.startswith("trust.") and key.endswith(".key")
     ]
     for name in names:
-        values = {word: configured.get(f"trust.{name}.{word}", "") for word in
-                  ("key", "role", "validafter", "validbefore", "revoked")}  # fmt: skip
+        values = {
+            word: configured.get(f"trust.{name}.{word}", "")
+            for word in ("key", "role", "validafter", "validbefore", "revoked")
+        }
         place = f"git config kl.trust.{name}"
         try:
             times = [_time(values[word]) for word in ("validafter", "validbefore")]
@@ -156,7 +171,9 @@ def _from_git(configured: Mapping[str, str]) -> Iterator[TrustedKey | Problem]:
             if role not in ROLES or not _NAME.fullmatch(name):
                 raise ValueError(f"its role is {role!r}, and must be one of: {', '.join(ROLES)}")
             revoked = values["revoked"].lower() not in ("", "false", "no", "off", "0")
-            yield TrustedKey(name, role, public_key(values["key"]), place, times[0], times[1], revoked)
+            yield TrustedKey(
+                name, role, public_key(values["key"]), place, times[0], times[1], revoked
+            )
         except ValueError as problem:
             yield Problem(place, 0, 0, f"not trusted: {problem}.")
 
@@ -177,7 +194,10 @@ def _from_file(ws: Workspace, ref: str) -> Iterator[TrustedKey | Problem]:
     except UsageProblem:
         # keys that can't be read are not trusted; what needs none of them still answers
         yield Problem(
-            f"git config kl.trustRef {ref}", 0, 0, "not a commit of this repository: no key of a team counts."
+            f"git config kl.trustRef {ref}",
+            0,
+            0,
+            "not a commit of this repository: no key of a team counts.",
         )
         return
     # 128: the commit has no such file
@@ -196,7 +216,13 @@ def read_signer(place: str, number: int, line: str) -> TrustedKey | Problem:
     """A line `ci:github namespaces="kl-evidence",valid-before="20270101" ssh-ed25519 AAAA…`."""
 
     def refused(why: str) -> Problem:
-        return Problem(place, number, 1, f"not trusted: {why}.", 'ci:NAME namespaces="kl-evidence" ssh-ed25519 AAAA…')
+        return Problem(
+            place,
+            number,
+            1,
+            f"not trusted: {why}.",
+            'ci:NAME namespaces="kl-evidence" ssh-ed25519 AAAA…',
+        )
 
     match = _SIGNER.fullmatch(line.strip())
     if not match:
@@ -215,9 +241,17 @@ def read_signer(place: str, number: int, line: str) -> TrustedKey | Problem:
     if "namespaces" in options and NAMESPACE not in options["namespaces"].split(","):
         return refused(f"its namespaces do not include {NAMESPACE}")
     try:
-        after, before = (_ssh_time(options.get(word, "")) for word in ("valid-after", "valid-before"))
+        after, before = (
+            _ssh_time(options.get(word, "")) for word in ("valid-after", "valid-before")
+        )
         return TrustedKey(
-            name, role, public_key(match["key"]), f"{place}:{number}", after, before, "revoked" in options
+            name,
+            role,
+            public_key(match["key"]),
+            f"{place}:{number}",
+            after,
+            before,
+            "revoked" in options,
         )
     except ValueError as problem:
         return refused(str(problem))
@@ -238,29 +272,46 @@ def _ssh_time(text: str) -> int:
 
 
 def statement(receipt: Receipt) -> dict[str, Any]:
-    """The in-toto Statement about a receipt, all of it in the predicate. ValueError where its content is unknown."""
+    """The in-toto Statement about a receipt, all of it in the predicate. ValueError where its
+    content is unknown.
+    """
     return {
-        "_type": STATEMENT, "subject": _subjects(receipt), "predicateType": RECEIPT_PREDICATE,
+        "_type": STATEMENT,
+        "subject": _subjects(receipt),
+        "predicateType": RECEIPT_PREDICATE,
         "predicate": {"receipt": receipt.to_dict()},
-    }  # fmt: skip
+    }
 
 
 def test_result(receipt: Receipt) -> dict[str, Any]:
-    """The same as `test-result/v0.1` of in-toto, which has no durations, skipped tests or environment."""
+    """The same as `test-result/v0.1` of in-toto, which has no durations, skipped tests or
+    environment.
+    """
     by_outcome: dict[str, list[str]] = {}
     for one in receipt.evidence:
         by_outcome.setdefault(one.outcome, []).append(one.subject.removeprefix("test:"))
     failed = [*by_outcome.get("failed", ()), *by_outcome.get("error", ())]
     warned = [*by_outcome.get("flaky", ()), *by_outcome.get("xpassed", ())]
-    verdict = "FAILED" if receipt.result.get("verdict") != "passed" else "WARNED" if warned else "PASSED"
+    verdict = (
+        "FAILED" if receipt.result.get("verdict") != "passed" else "WARNED" if warned else "PASSED"
+    )
     return {
-        "_type": STATEMENT, "subject": _subjects(receipt), "predicateType": RESULT_PREDICATE,
+        "_type": STATEMENT,
+        "subject": _subjects(receipt),
+        "predicateType": RESULT_PREDICATE,
         "predicate": {
             "result": verdict,
-            "configuration": [{"name": "pytest", "digest": {"sha256": digest("selection/1", dict(receipt.selection))}}],
-            "passedTests": by_outcome.get("passed", []), "warnedTests": warned, "failedTests": failed,
+            "configuration": [
+                {
+                    "name": "pytest",
+                    "digest": {"sha256": digest("selection/1", dict(receipt.selection))},
+                }
+            ],
+            "passedTests": by_outcome.get("passed", []),
+            "warnedTests": warned,
+            "failedTests": failed,
         },
-    }  # fmt: skip
+    }
 
 
 def _subjects(receipt: Receipt) -> list[dict[str, Any]]:
@@ -278,27 +329,43 @@ def pre_authentication(payload: bytes) -> bytes:
 
 
 def envelope(plain: Mapping[str, Any], signatures: Iterable[tuple[str, bytes]]) -> str:
-    """A Statement in a DSSE envelope, one line. `signatures`: (public key, signature) over its PAE."""
+    """A Statement in a DSSE envelope, one line.
+
+    `signatures`: (public key, signature) over its PAE.
+    """
     signed = [
         {"keyid": fingerprint(key), "sig": b64encode(blob).decode()} for key, blob in signatures
-    ]  # fmt: skip
+    ]
     payload = b64encode(canonical(plain)).decode()
-    return json.dumps({"payload": payload, "payloadType": PAYLOAD, "signatures": signed}, sort_keys=True)
+    return json.dumps(
+        {"payload": payload, "payloadType": PAYLOAD, "signatures": signed}, sort_keys=True
+    )
 
 
 def bundle_lines(receipts: Iterable[Receipt], key: Path | None) -> Iterator[str]:
-    """Envelopes of the receipts, two for each: our predicate, and test-result. `key`: None signs nothing."""
+    """Envelopes of the receipts, two for each: our predicate, and test-result. `key`: None signs
+    nothing.
+    """
     for receipt in receipts:
-        views = [statement(receipt), *([test_result(receipt)] if receipt.source in ("pytest", "junit") else [])]
+        views = [
+            statement(receipt),
+            *([test_result(receipt)] if receipt.source in ("pytest", "junit") else []),
+        ]
         for plain in views:
             yield envelope(plain, [sign(pre_authentication(canonical(plain)), key)] if key else [])
 
 
 def read_bundle(file: FileOfEvidence) -> Iterator[SignedReceipt | Problem]:
-    """What each line of a bundle is. Envelopes of other predicates are omitted, as in-toto's bundle asks for."""
+    """What each line of a bundle is. Envelopes of other predicates are omitted, as in-toto's bundle
+    asks for.
+    """
     for number, line in enumerate(file.content.splitlines(), 1):
         if line.strip() and (found := _read_envelope(line)) is not None:
-            yield Problem(file.name, number, 1, f"refused: {found}.") if isinstance(found, str) else found
+            yield (
+                Problem(file.name, number, 1, f"refused: {found}.")
+                if isinstance(found, str)
+                else found
+            )
 
 
 def _read_envelope(line: bytes) -> SignedReceipt | str | None:
@@ -325,8 +392,12 @@ def _read_envelope(line: bytes) -> SignedReceipt | str | None:
 
 
 def receipt_of(plain: Mapping[str, Any]) -> Receipt | str:
-    """The receipt that `to_dict()` gave, its hashes computed again; or why it is none, in a few words."""
-    receipt = receipt_from_header(plain, tuple(Evidence.from_dict(one) for one in plain["evidence"]))
+    """The receipt that `to_dict()` gave, its hashes computed again; or why it is none, in a few
+    words.
+    """
+    receipt = receipt_from_header(
+        plain, tuple(Evidence.from_dict(one) for one in plain["evidence"])
+    )
     if receipt.evidence_digest != plain["evidence_digest"]:
         return "its evidence was edited (digest differs)"
     if receipt.id != plain["id"]:
@@ -343,7 +414,9 @@ class _Signature(NamedTuple):
 
 
 def _parse_signature(blob: bytes) -> _Signature:
-    """The public key and the namespace in a signature (PROTOCOL.sshsig). ValueError for what is none."""
+    """The public key and the namespace in a signature (PROTOCOL.sshsig). ValueError for what is
+    none.
+    """
     if not blob.startswith(_MAGIC):
         raise ValueError("not a signature of ssh-keygen")
     try:
@@ -355,7 +428,9 @@ def _parse_signature(blob: bytes) -> _Signature:
             fields.append(blob[at + 4 : at + 4 + size])
             at += 4 + size
         kind = fields[0][4 : 4 + struct.unpack(">I", fields[0][:4])[0]].decode("ascii")
-        return _Signature(public_key(f"{kind} {b64encode(fields[0]).decode()}"), fields[1].decode("ascii"))
+        return _Signature(
+            public_key(f"{kind} {b64encode(fields[0]).decode()}"), fields[1].decode("ascii")
+        )
     except (struct.error, UnicodeDecodeError) as problem:
         raise ValueError("not a signature of ssh-keygen") from problem
 
@@ -374,9 +449,20 @@ def sign(data: bytes, key: Path) -> tuple[str, bytes]:
     done = _ssh_keygen(["sign", "-n", NAMESPACE, "-f", str(key)], data)
     text = done.stdout.decode("ascii", "replace")
     if done.returncode or "BEGIN SSH SIGNATURE" not in text:
-        why = done.stderr.decode("utf-8", "replace").replace("Signing data on standard input", "").strip()
-        hint = "Name a private key, or the public one of a key in ssh-agent. A new one: ssh-keygen -t ed25519 -f FILE"
-        raise UsageProblem(f"it can't sign: {one_line(why, 200) or 'ssh-keygen failed'}.", place=str(key), hint=hint)
+        why = (
+            done.stderr.decode("utf-8", "replace")
+            .replace("Signing data on standard input", "")
+            .strip()
+        )
+        hint = (
+            "Name a private key, or the public one of a key in ssh-agent. A new one: ssh-keygen -t"
+            " ed25519 -f FILE"
+        )
+        raise UsageProblem(
+            f"it can't sign: {one_line(why, 200) or 'ssh-keygen failed'}.",
+            place=str(key),
+            hint=hint,
+        )
     blob = b64decode("".join(row for row in text.splitlines() if not row.startswith("-----")))
     return _parse_signature(blob).key, blob
 
@@ -386,21 +472,31 @@ def signing_key(ws: Workspace, given: str = "") -> Path | None:
     named = given or (ws.git_settings.kl.get("signingkey", "") if ws.git_settings else "")
     key = Path(os.path.expanduser(named)) if named else None  # noqa: PTH111 (which raises without HOME)
     if key is not None and not key.is_file():
-        # now, and not once there is something to sign: nobody would see for weeks that nothing is signed
-        hint = "Name a private key, or the public one of a key in ssh-agent. A new one: ssh-keygen -t ed25519 -f FILE"
+        # now, and not once there is something to sign: nobody would see for weeks that nothing is
+        # signed
+        hint = (
+            "Name a private key, or the public one of a key in ssh-agent. A new one: ssh-keygen -t"
+            " ed25519 -f FILE"
+        )
         raise UsageProblem(
-            "there is no such key.", place=f"{'--sign' if given else 'kl.signingKey'} {named}", hint=hint
+            "there is no such key.",
+            place=f"{'--sign' if given else 'kl.signingKey'} {named}",
+            hint=hint,
         )
     return key
 
 
 def sign_receipt(receipt: Receipt, key: Path) -> tuple[str, bytes]:
-    """(public key, signature) over the Statement of a receipt. Raises as `sign`; ValueError as `statement`."""
+    """(public key, signature) over the Statement of a receipt. Raises as `sign`; ValueError as
+    `statement`.
+    """
     return sign(pre_authentication(canonical(statement(receipt))), key)
 
 
 def signed_receipt(receipt: Receipt, signatures: Iterable[str]) -> SignedReceipt:
-    """The receipt with its signatures (base64), each checked once. ValueError as `check_signatures`, or for many."""
+    """The receipt with its signatures (base64), each checked once. ValueError as
+    `check_signatures`, or for many.
+    """
     blobs = list(dict.fromkeys(b64decode(one, validate=True) for one in signatures))
     if len(blobs) > _MOST_SIGNATURES:
         raise ValueError(f"it has {len(blobs)} signatures")
@@ -417,7 +513,8 @@ def check_blobs(
 ) -> Iterator[tuple[str, bytes]]:
     """(public key, signature) of those that are over these bytes. ValueError for one that is not.
 
-    Trust is another question. One process for each; `among`: fingerprints, and no process for others.
+    Trust is another question. One process for each; `among`: fingerprints, and no process for
+    others.
     """
     for blob in blobs[:_MOST_SIGNATURES]:
         found = _parse_signature(blob)
@@ -439,9 +536,17 @@ def _ssh_keygen(args: Sequence[str], data: bytes) -> subprocess.CompletedProcess
 
     program = which("ssh-keygen")
     if program is None:
-        raise EnvironmentProblem("ssh-keygen was not found in PATH.", hint="Install OpenSSH 8.2 or newer.")
+        raise EnvironmentProblem(
+            "ssh-keygen was not found in PATH.", hint="Install OpenSSH 8.2 or newer."
+        )
     try:
-        return subprocess.run([program, "-Y", *args], input=data, capture_output=True, timeout=_TIME_LIMIT, check=False)
+        return subprocess.run(
+            [program, "-Y", *args],
+            input=data,
+            capture_output=True,
+            timeout=_TIME_LIMIT,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise EnvironmentProblem(f"ssh-keygen can't be run: {problem}.") from problem
 
@@ -471,28 +576,38 @@ def _holds_secret(receipt: Receipt) -> bool:
     plain = receipt.to_dict()
     for one in plain["evidence"]:
         name = one.pop("subject")
-        # a parametrized test's name may look random (`opt1_params0-opt2_params0`), and is what the receipt is about
+        # a parametrized test's name may look random (`opt1_params0-opt2_params0`), and is what the
+        # receipt is about
         if shows_secret(name):
             return True
     return bool(redact_value(plain) != plain)
 
 
 def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) -> int:
-    """Store receipts from a file or a note, with their signatures; how many were new. Raises as `ledger_writer`."""
+    """Store receipts from a file or a note, with their signatures; how many were new. Raises as
+    `ledger_writer`.
+    """
     if not signed:
         return 0
     with ledger_writer(ws) as db:
         junit = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
-        # a note has a run without its messages, so under another ID: what this store recorded itself is known better
-        own = {row[0] for row in db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")}
+        # a note has a run without its messages, so under another ID: what this store recorded
+        # itself is known better
+        own = {
+            row[0]
+            for row in db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")
+        }
         known = own if origin.startswith(IMPORTED) else set()
         # and what is here whole, out of a bundle, with the same signatures
         whole = _signers_by_run(db) if origin.startswith(NOTES) else {}
         unknown = [
-            one for one in signed
-            if one.receipt.run not in known and (one.receipt.source != "junit" or one.receipt.run not in junit)
-            and not ({fingerprint(key) for key, _ in one.signatures} or {""}) <= whole.get(one.receipt.run, set())
-        ]  # fmt: skip
+            one
+            for one in signed
+            if one.receipt.run not in known
+            and (one.receipt.source != "junit" or one.receipt.run not in junit)
+            and not ({fingerprint(key) for key, _ in one.signatures} or {""})
+            <= whole.get(one.receipt.run, set())
+        ]
         new = append(db, [one.receipt for one in unknown], origin)
         add_signatures(db, unknown, ws.clock.now())
     return new
@@ -501,7 +616,10 @@ def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) ->
 def _signers_by_run(db: Database) -> dict[str, set[str]]:
     """Run → fingerprints of the keys that signed a receipt of it that is not out of notes."""
     found: dict[str, set[str]] = {}
-    sql = "SELECT r.run, a.fingerprint FROM receipt r JOIN attestation a ON a.receipt = r.id WHERE r.origin NOT LIKE ?"
+    sql = (
+        "SELECT r.run, a.fingerprint FROM receipt r JOIN attestation a ON a.receipt = r.id WHERE"
+        " r.origin NOT LIKE ?"
+    )
     for run, key in db.rows(sql, (f"{NOTES}%",)):
         found.setdefault(str(run), set()).add(str(key))
     return found
@@ -511,9 +629,13 @@ def add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> i
     """Store checked signatures, in a transaction that the caller holds; how many were new."""
     before = _count(db)
     db.many(
-        "INSERT INTO attestation (receipt, fingerprint, key, signature, added) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (receipt, fingerprint) DO NOTHING",
-        [(one.receipt.id, fingerprint(key), key, blob, iso(now)) for one in signed for key, blob in one.signatures],
+        "INSERT INTO attestation (receipt, fingerprint, key, signature, added) VALUES (?, ?, ?, ?,"
+        " ?) ON CONFLICT (receipt, fingerprint) DO NOTHING",
+        [
+            (one.receipt.id, fingerprint(key), key, blob, iso(now))
+            for one in signed
+            for key, blob in one.signatures
+        ],
     )
     return _count(db) - before
 
@@ -524,48 +646,77 @@ def _count(db: Database) -> int:
 
 
 def has_signatures(db: Database | None) -> bool:
-    """Whether the store has any: an older one that could not be brought up to date has no table for them."""
+    """Whether the store has any: an older one that could not be brought up to date has no table for
+    them.
+    """
     if db is None or not db.has_table("attestation"):
         return False
     return db.row("SELECT 1 FROM attestation LIMIT 1") is not None
 
 
-def vouched(ws: Workspace, db: Database | None, entries: Sequence[Entry], trust_ref: str = "") -> dict[str, Vouched]:
-    """What signatures prove of these imported receipts, by ID; those without a signature are absent."""
+def vouched(
+    ws: Workspace, db: Database | None, entries: Sequence[Entry], trust_ref: str = ""
+) -> dict[str, Vouched]:
+    """What signatures prove of these imported receipts, by ID; those without a signature are
+    absent.
+    """
     wanted = {one.id: one for one in entries if one.origin.startswith(IMPORTED)}
     if db is None or not wanted or not has_signatures(db):
         return {}
     trust = trusted_keys(ws, trust_ref).keys
     found: dict[str, list[tuple[str, str]]] = {}
     for some in chunks(sorted(wanted)):
-        sql = f"SELECT receipt, fingerprint, added FROM attestation WHERE receipt IN ({placeholders(some)})"
+        sql = (
+            "SELECT receipt, fingerprint, added FROM attestation WHERE receipt IN"
+            f" ({placeholders(some)})"
+        )
         for receipt, key, added in db.rows(f"{sql} ORDER BY receipt, added, fingerprint", some):
             found.setdefault(str(receipt), []).append((str(key), str(added)))
     return {id: _judge(wanted[id], keys, trust) for id, keys in found.items()}
 
 
-def _judge(entry: Entry, keys: Iterable[tuple[str, str]], trust: Mapping[str, TrustedKey]) -> Vouched:
+def _judge(
+    entry: Entry, keys: Iterable[tuple[str, str]], trust: Mapping[str, TrustedKey]
+) -> Vouched:
     good, reasons = [], []
     for key, added in keys:
         known = trust.get(key)
-        why = known.why_not(entry.receipt.ended, added) if known else f"its key {key} is not trusted here"
+        why = (
+            known.why_not(entry.receipt.ended, added)
+            if known
+            else f"its key {key} is not trusted here"
+        )
         if known and not why:
             good.append(known)
         else:
             reasons.append(why)
-    # a CI's word before a person's: the receipt of a CI run may be signed by whoever published it too
+    # a CI's word before a person's: the receipt of a CI run may be signed by whoever published it
+    # too
     best = min(good, key=lambda one: (one.role != "ci", one.name), default=None)
     return Vouched(best.origin if best else entry.origin, tuple(reasons))
 
 
-def with_origins(ws: Workspace, db: Database | None, entries: Sequence[Entry], trust_ref: str = "") -> list[Entry]:
-    """The entries, imported ones with the origin that a trusted signature proves, or with why theirs does not count.
+def with_origins(
+    ws: Workspace, db: Database | None, entries: Sequence[Entry], trust_ref: str = ""
+) -> list[Entry]:
+    """The entries, imported ones with the origin that a trusted signature proves, or with why
+    theirs does not count.
 
     Who forgets to ask here counts less, never more: as stored, such an entry is imported.
     """
     known = vouched(ws, db, entries, trust_ref)
     return [
-        replace(one, origin=f"{found.origin}; {found.reasons[0]}" if found.origin == one.origin else found.origin)
-        if (found := known.get(one.id)) else one
+        (
+            replace(
+                one,
+                origin=(
+                    f"{found.origin}; {found.reasons[0]}"
+                    if found.origin == one.origin
+                    else found.origin
+                ),
+            )
+            if (found := known.get(one.id))
+            else one
+        )
         for one in entries
-    ]  # fmt: skip
+    ]

@@ -35,8 +35,8 @@ _CHANGES: Final = 200
 def spool_folders(ws: Workspace) -> list[tuple[Path, str]]:
     """Folder and origin word, in the order in which they are tried.
 
-    Without the one in the checkout where it is a link: a link may belong to the repository, and could point our writing
-    and our cleaning anywhere.
+    Without the one in the checkout where it is a link: a link may belong to the repository, and
+    could point our writing and our cleaning anywhere.
     """
     return [
         (folder, origin)
@@ -54,30 +54,55 @@ def new_run_id() -> str:
 def process_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Interpreter, platform, CI job, agent and its session."""
     found = {
-        "python": platform.python_version(), "implementation": sys.implementation.name,
+        "python": platform.python_version(),
+        "implementation": sys.implementation.name,
         "platform": f"{sys.platform}-{platform.machine()}",
-        "ci": ci(environ), "agent": agent(environ), "session": session(environ),
-    }  # fmt: skip
+        "ci": ci(environ),
+        "agent": agent(environ),
+        "session": session(environ),
+    }
     return {key: value for key, value in found.items() if value}
 
 
 def opening_record(
-    run: str, source: str, observer: str, place: WorktreeState, started: int, environ: Mapping[str, str], *,
-    selection: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """The first record of a spool file. `started` in microseconds; `more` adds to the environment."""
+    run: str,
+    source: str,
+    observer: str,
+    place: WorktreeState,
+    started: int,
+    environ: Mapping[str, str],
+    *,
+    selection: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The first record of a spool file.
+
+    `started` in microseconds; `more` adds to the environment.
+    """
     # notes, and what editors leave, are not counted: no test needs them
     needed = [name for name in place.untracked if not name.endswith(HARMLESS)]
-    untracked = {"untracked": {"files": len(needed), "first": needed[:_NAMED]}} if place.untracked else {}
+    untracked = (
+        {"untracked": {"files": len(needed), "first": needed[:_NAMED]}} if place.untracked else {}
+    )
     known = place.tree_all is not None and 0 < len(place.differences) <= _CHANGES
     changes = {"changes": dict(place.differences)} if known else {}
     return {
-        "t": "open", "schema": SPOOL_SCHEMA, "run": run, "source": source, "observer": observer,
-        "producer": producer(environ), "parent": environ.get(PARENT), "started": iso(started),
-        "tree": place.tree, "tree_all": place.tree_all, "head": place.head, "branch": place.branch,
-        "dirty": place.dirty, "environment": {**process_environment(environ), **untracked, **changes, **(more or {})},
+        "t": "open",
+        "schema": SPOOL_SCHEMA,
+        "run": run,
+        "source": source,
+        "observer": observer,
+        "producer": producer(environ),
+        "parent": environ.get(PARENT),
+        "started": iso(started),
+        "tree": place.tree,
+        "tree_all": place.tree_all,
+        "head": place.head,
+        "branch": place.branch,
+        "dirty": place.dirty,
+        "environment": {**process_environment(environ), **untracked, **changes, **(more or {})},
         "selection": dict(selection or {}),
-    }  # fmt: skip
+    }
 
 
 def open_spool(ws: Workspace, run: str) -> SpoolWriter:
@@ -92,12 +117,22 @@ def open_spool(ws: Workspace, run: str) -> SpoolWriter:
 
 
 def open_capture(
-    ws: Workspace, source: str, observer: str, place: WorktreeState, *,
-    run: str | None = None, started: int | None = None, selection: Mapping[str, Any] | None = None,
-) -> SpoolWriter:  # fmt: skip
-    """Open a capture: from now on it can't be lost, only be incomplete. OSError, KlError where it can't be written."""
+    ws: Workspace,
+    source: str,
+    observer: str,
+    place: WorktreeState,
+    *,
+    run: str | None = None,
+    started: int | None = None,
+    selection: Mapping[str, Any] | None = None,
+) -> SpoolWriter:
+    """Open a capture: from now on it can't be lost, only be incomplete. OSError, KlError where it
+    can't be written.
+    """
     run = run or new_run_id()
-    record = opening_record(run, source, observer, place, started or ws.clock.now(), ws.environ, selection=selection)
+    record = opening_record(
+        run, source, observer, place, started or ws.clock.now(), ws.environ, selection=selection
+    )
     writer = open_spool(ws, run)
     try:
         writer.record(record)
@@ -110,40 +145,67 @@ def open_capture(
 
 
 def close_capture(
-    ws: Workspace, writer: SpoolWriter, evidence: Iterable[Evidence], result: Mapping[str, Any],
-    before: WorktreeState, after: WorktreeState,
-) -> None:  # fmt: skip
-    """Write the evidence and the result, and close the capture: durable when it returns. May raise OSError."""
+    ws: Workspace,
+    writer: SpoolWriter,
+    evidence: Iterable[Evidence],
+    result: Mapping[str, Any],
+    before: WorktreeState,
+    after: WorktreeState,
+) -> None:
+    """Write the evidence and the result, and close the capture: durable when it returns. May raise
+    OSError.
+    """
     with writer:
-        # counted: the reader drops altered lines, and only the numbers of the end record show that some are missing
+        # counted: the reader drops altered lines, and only the numbers of the end record show that
+        # some are missing
         count = 0
         for count, one in enumerate(evidence, 1):  # noqa: B007
             writer.record({"t": "evidence", **one.to_dict()})
         writer.record(
             {
-                "t": "end", "ended": iso(ws.clock.now()), "tree_end": after.tree, "moved": after.tree != before.tree,
-                "result": dict(result), "tests": 0, "evidence": count,
+                "t": "end",
+                "ended": iso(ws.clock.now()),
+                "tree_end": after.tree,
+                "moved": after.tree != before.tree,
+                "result": dict(result),
+                "tests": 0,
+                "evidence": count,
             }
-        )  # fmt: skip
+        )
         writer.sync()
 
 
 def write_capture(
-    ws: Workspace, source: str, observer: str, place: WorktreeState, evidence: Iterable[Evidence],
-    result: Mapping[str, Any], run: str | None = None,
-) -> str | None:  # fmt: skip
-    """Write one whole capture of something that is over. None, or in one line why it was not recorded."""
+    ws: Workspace,
+    source: str,
+    observer: str,
+    place: WorktreeState,
+    evidence: Iterable[Evidence],
+    result: Mapping[str, Any],
+    run: str | None = None,
+) -> str | None:
+    """Write one whole capture of something that is over. None, or in one line why it was not
+    recorded.
+    """
     try:
-        close_capture(ws, open_capture(ws, source, observer, place, run=run), evidence, result, place, place)
+        close_capture(
+            ws, open_capture(ws, source, observer, place, run=run), evidence, result, place, place
+        )
     except (OSError, KlError) as problem:
         return f"not recorded: {problem}"
     return None
 
 
 def record_check(
-    ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], place: WorktreeState, run: str | None = None
+    ws: Workspace,
+    name: str,
+    outcome: str,
+    detail: Mapping[str, Any],
+    place: WorktreeState,
+    run: str | None = None,
 ) -> str | None:
-    """Record what a check of ours found (`clean` or `failed`) in a content. None, or why it was not recorded.
+    """Record what a check of ours found (`clean` or `failed`) in a content. None, or why it was not
+    recorded.
 
     `run`: the ID of the capture (`new_run_id()`), for callers that need it.
     """
@@ -151,15 +213,21 @@ def record_check(
         return None
     clean = outcome == "clean"
     result: dict[str, Any] = {
-        "exit": 0 if clean else 1, "complete": True, "how": "finished", "verdict": "passed" if clean else "failed",
-        "reasons": [], "counts": {outcome: 1},
-    }  # fmt: skip
+        "exit": 0 if clean else 1,
+        "complete": True,
+        "how": "finished",
+        "verdict": "passed" if clean else "failed",
+        "reasons": [],
+        "counts": {outcome: 1},
+    }
     check = Evidence("Validator", f"check:{name}", outcome, 0, None, dict(detail))
     return write_capture(ws, name, name, place, [check], result, run)
 
 
 def record_new_commit(start: Path, environ: Mapping[str, str]) -> bool:
-    """Append `commit` to the spool's list, as the native post-commit hook does without Python. True if done."""
+    """Append `commit` to the spool's list, as the native post-commit hook does without Python. True
+    if done.
+    """
     ws = open_workspace(start, environ=environ)
     if not ws.initialized:
         return False

@@ -1,8 +1,9 @@
-"""Claims: those that follow from evidence, and those that somebody asserted. Tiers are computed, never stored.
+"""Claims: those that follow from evidence, and those that somebody asserted. Tiers are computed,
+never stored.
 
-An asserted claim is a receipt of its own (class AgentAssertion), and a row to find it by. An assertion is no
-observation: alone it is *assumed*, whoever makes it. What its author cites counts while it is valid: the package that
-knows records answers for them (hook `kl_citations`).
+An asserted claim is a receipt of its own (class AgentAssertion), and a row to find it by. An
+assertion is no observation: alone it is *assumed*, whoever makes it. What its author cites counts
+while it is valid: the package that knows records answers for them (hook `kl_citations`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
-from kl_hooks.evidence.trust import IMPORTED, NOTES, contradiction, observation, parent_confirmation, stance
+from kl_hooks.evidence.trust import (
+    IMPORTED,
+    NOTES,
+    contradiction,
+    observation,
+    parent_confirmation,
+    stance,
+)
 from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import OLDER_TREE, Anchor, Claim, Observation, Support, Tier
@@ -38,8 +46,10 @@ DAY: Final = 86_400_000_000
 RECENT_RECEIPTS: Final = 50
 """Receipts that are searched for subjects that were not observed on today's tree."""
 SENTENCES: Final = {
-    "TestResult": "Test passes: {}", "ExitCode": "Command succeeds: {}", "Validator": "Check is clean: {}",
-}  # fmt: skip
+    "TestResult": "Test passes: {}",
+    "ExitCode": "Command succeeds: {}",
+    "Validator": "Check is clean: {}",
+}
 """Class of evidence → the claim that it makes by itself."""
 _CLAIMED: Final = "claimed"
 """The name of an event of another clone."""
@@ -48,19 +58,26 @@ UNOBSERVED: Final = "nobody has observed it"
 _COLUMNS: Final = "text, about, author, made_at, expires"
 
 
-def all_claims(ws: Workspace, warn: Callable[[str], None], about: Collection[str] | None = None) -> list[Claim]:
-    """Asserted claims, then those that follow from evidence. `warn` is called where the answer may be smaller."""
+def all_claims(
+    ws: Workspace, warn: Callable[[str], None], about: Collection[str] | None = None
+) -> list[Claim]:
+    """Asserted claims, then those that follow from evidence. `warn` is called where the answer may
+    be smaller.
+    """
     require_setup(ws)
     synced = sync_evidence(ws)
     with ws.store.reading() as db:
-        # inside: a store that can't be read either raises that trouble, and it must not be reported twice
+        # inside: a store that can't be read either raises that trouble, and it must not be reported
+        # twice
         if synced.trouble:
             warn(synced.trouble)
         return claims_about(ws, db, about) if db else []
 
 
 def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = None) -> list[Claim]:
-    """The claims in a store, as they count today: the one place where the tier of a claim is decided."""
+    """The claims in a store, as they count today: the one place where the tier of a claim is
+    decided.
+    """
     trees, now = worktree_state(ws.repo).trees, ws.clock.now()
     # a dictionary, since a receipt of today's tree is often one of the newest too
     here = [*entries_of_tree(db, trees), *entries_of_tree(db, trees, notes=True)]
@@ -70,26 +87,45 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
 
         judged = with_origins(ws, db, list(entries.values()))
         entries = {one.seq: one for one in judged if not one.origin.startswith(NOTES)}
-    derived = current_claims(ws, db, [entries[seq] for seq in sorted(entries, reverse=True)], trees, about)
+    derived = current_claims(
+        ws, db, [entries[seq] for seq in sorted(entries, reverse=True)], trees, about
+    )
     known = known_assertions(ws, db)
-    archived = [one for one in archived_claims(db, now) if one.id not in {claim.id for claim in known}]
+    archived = [
+        one for one in archived_claims(db, now) if one.id not in {claim.id for claim in known}
+    ]
     asserted = [claim for claim in (*known, *archived) if not about or claim.about in about]
-    # an assertion of what evidence shows too makes no second claim: it is one more reason for the first
+    # an assertion of what evidence shows too makes no second claim: it is one more reason for the
+    # first
     shown = {claim.id: claim for claim in derived}
     for claim in asserted:
         if claim.id in shown and claim.freshness != "expired":
-            shown[claim.id] = replace(shown[claim.id], support=shown[claim.id].support + claim.support)
-    return _count_citations(ws, [*(claim for claim in asserted if claim.id not in shown), *shown.values()])
+            shown[claim.id] = replace(
+                shown[claim.id], support=shown[claim.id].support + claim.support
+            )
+    return _count_citations(
+        ws, [*(claim for claim in asserted if claim.id not in shown), *shown.values()]
+    )
 
 
 def current_claims(
-    ws: Workspace, db: Database, entries: Sequence[Entry], trees: Sequence[str], about: Collection[str] | None = None
+    ws: Workspace,
+    db: Database,
+    entries: Sequence[Entry],
+    trees: Sequence[str],
+    about: Collection[str] | None = None,
 ) -> list[Claim]:
-    """The claims that these receipts (newest first) make, by the settings of the repository and at their age."""
-    found = derived_claims(entries, trees, parents_of(db, entries), about, ws.settings.verified_requires)
+    """The claims that these receipts (newest first) make, by the settings of the repository and at
+    their age.
+    """
+    found = derived_claims(
+        entries, trees, parents_of(db, entries), about, ws.settings.verified_requires
+    )
     # what is wrong in that file is not reported here: upkeep does, and the default counts meanwhile
     days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
-    from kl_hooks.evidence.flaky import FlakyPasses  # here: most commands that import claims ask for none
+    from kl_hooks.evidence.flaky import (
+        FlakyPasses,
+    )  # here: most commands that import claims ask for none
 
     flaky, receipts = FlakyPasses(ws, db), {one.id: one.receipt for one in entries}
     return [aged(_without_flaky(claim, flaky, receipts), ws.clock.now(), days) for claim in found]
@@ -100,25 +136,44 @@ def _without_flaky(claim: Claim, flaky: FlakyPasses, receipts: Mapping[str, Rece
     if not claim.about.startswith("test:"):
         return claim
     found = {
-        one.receipt: why for one in claim.support
-        if one.speaks == "for" and (one.observation.hard or one.observation.asserted) and one.receipt in receipts
+        one.receipt: why
+        for one in claim.support
+        if one.speaks == "for"
+        and (one.observation.hard or one.observation.asserted)
+        and one.receipt in receipts
         and (why := flaky.why(claim.about, receipts[one.receipt]))
-    }  # fmt: skip
+    }
     support = [
-        replace(one, observation=replace(one.observation, hard=False, asserted=False, why_not=found[one.receipt]))
-        if one.receipt in found else one for one in claim.support
-    ]  # fmt: skip
-    return replace(claim, support=tuple(support), reasons=(*claim.reasons, *dict.fromkeys(found.values())))
+        (
+            replace(
+                one,
+                observation=replace(
+                    one.observation, hard=False, asserted=False, why_not=found[one.receipt]
+                ),
+            )
+            if one.receipt in found
+            else one
+        )
+        for one in claim.support
+    ]
+    return replace(
+        claim, support=tuple(support), reasons=(*claim.reasons, *dict.fromkeys(found.values()))
+    )
 
 
 def aged(claim: Claim, now: int, days: int) -> Claim:
-    """The claim as it counts at `now`: a verified one whose newest observation is older than `days` is inferred.
+    """The claim as it counts at `now`: a verified one whose newest observation is older than `days`
+    is inferred.
 
-    A claim with an end of its own does not decay, and with 0 days none does. Applied again it changes nothing.
+    A claim with an end of its own does not decay, and with 0 days none does. Applied again it
+    changes nothing.
     """
     if not days or claim.expires or claim.tier is not Tier.VERIFIED:
         return claim
-    newest = max((micros(one.at) for one in claim.support if one.speaks == "for" and one.observation.hard), default=now)
+    newest = max(
+        (micros(one.at) for one in claim.support if one.speaks == "for" and one.observation.hard),
+        default=now,
+    )
     if not Lifecycle.old(now, newest, days):
         return claim
     age = counted((now - newest) // DAY, "day")
@@ -132,7 +187,9 @@ def _count_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     if not cited:
         return list(claims)
     known = {
-        ref: one for answer in ws.plugins.hook.kl_citations(workspace=ws, ids=cited) for ref, one in answer.items()
+        ref: one
+        for answer in ws.plugins.hook.kl_citations(workspace=ws, ids=cited)
+        for ref, one in answer.items()
     }
     return [_with_citations(claim, known) for claim in claims]
 
@@ -141,32 +198,46 @@ def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) 
     support, reasons = list(claim.support), list(claim.reasons)
     for ref in claim.cites:
         # what nobody answers for counts as removed: an unknown ID must not support anything
-        removed = Observation("AgentAssertion", claim.author, claim.author, ref, False, "removed"), "removed"
+        removed = (
+            Observation("AgentAssertion", claim.author, claim.author, ref, False, "removed"),
+            "removed",
+        )
         seen, why = known.get(ref, removed)
         support.append(Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"))
-        reasons += [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"] if why else []
+        reasons += (
+            [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"] if why else []
+        )
     if any(one.outcome == "cited" and one.speaks == "for" for one in support):
         reasons = [one for one in reasons if one != UNOBSERVED]
     return replace(claim, support=tuple(support), reasons=tuple(reasons))
 
 
 def derived_claims(
-    entries: Sequence[Entry], trees: Sequence[str], parents: Mapping[str, Entry],
-    about: Collection[str] | None = None, rule: str = "independent",
-) -> list[Claim]:  # fmt: skip
+    entries: Sequence[Entry],
+    trees: Sequence[str],
+    parents: Mapping[str, Entry],
+    about: Collection[str] | None = None,
+    rule: str = "independent",
+) -> list[Claim]:
     """The claims that these receipts (newest first) make, in the order of their subjects. Pure.
 
-    For each subject the receipts of `trees` (the content now) count; where there are none, those of the newest tree
-    that was observed, and the claim is marked so. A claim is made where something speaks for it. `about` limits it to
-    these subjects. `parents` maps a run to the receipt of the command that started it; `rule` is `verified_requires`.
+    For each subject the receipts of `trees` (the content now) count; where there are none, those of
+    the newest tree that was observed, and the claim is marked so. A claim is made where something
+    speaks for it. `about` limits it to these subjects. `parents` maps a run to the receipt of the
+    command that started it; `rule` is `verified_requires`.
     """
     seen: dict[str, list[tuple[Entry, Support, str]]] = {}
     for entry in entries:
         for evidence in entry.receipt.evidence:
             if evidence.kind in SENTENCES and (about is None or evidence.subject in about):
                 support = _support(entry, evidence, parents)
-                seen.setdefault(evidence.subject, []).append((entry, support, SENTENCES[evidence.kind]))
-    made = (_derived_claim(subject, found, trees, parents, rule) for subject, found in sorted(seen.items()))
+                seen.setdefault(evidence.subject, []).append(
+                    (entry, support, SENTENCES[evidence.kind])
+                )
+    made = (
+        _derived_claim(subject, found, trees, parents, rule)
+        for subject, found in sorted(seen.items())
+    )
     return [claim for claim in made if claim]
 
 
@@ -175,14 +246,24 @@ def _support(entry: Entry, evidence: Evidence, parents: Mapping[str, Entry]) -> 
     parent = parents.get(entry.receipt.parent or "")
     if parent and seen.hard and (why := contradiction(parent.receipt, entry.receipt)):
         seen = replace(seen, hard=False, why_not=why)
-    return Support(seen, entry.id, evidence.outcome, entry.receipt.tree, entry.receipt.ended, stance(evidence),
-                   entry.origin)  # fmt: skip
+    return Support(
+        seen,
+        entry.id,
+        evidence.outcome,
+        entry.receipt.tree,
+        entry.receipt.ended,
+        stance(evidence),
+        entry.origin,
+    )
 
 
 def _derived_claim(
-    subject: str, found: Sequence[tuple[Entry, Support, str]], trees: Sequence[str], parents: Mapping[str, Entry],
+    subject: str,
+    found: Sequence[tuple[Entry, Support, str]],
+    trees: Sequence[str],
+    parents: Mapping[str, Entry],
     rule: str,
-) -> Claim | None:  # fmt: skip
+) -> Claim | None:
     here = [one for one in found if {one[0].receipt.tree, one[0].receipt.tree_all} & set(trees)]
     newest = found[0][0].receipt.tree
     counted = here or [one for one in found if one[0].receipt.tree == newest]
@@ -190,27 +271,52 @@ def _derived_claim(
         return None
     support = [s for _, s, _ in counted]
     for entry, own, _ in counted:
-        if own.speaks == "for" and own.observation.hard and (parent := parents.get(entry.receipt.parent or "")):
+        if (
+            own.speaks == "for"
+            and own.observation.hard
+            and (parent := parents.get(entry.receipt.parent or ""))
+        ):
             # shown as what it is: one more look at the one execution that the run recorded itself
             for evidence in parent_confirmation(parent.receipt, entry.receipt):
                 seen = _support(parent, evidence, {})
-                support.append(replace(seen, observation=replace(seen.observation, run=entry.receipt.run)))
-    reasons = [] if here else [f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since"]
+                support.append(
+                    replace(seen, observation=replace(seen.observation, run=entry.receipt.run))
+                )
+    reasons = (
+        []
+        if here
+        else [f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since"]
+    )
     if any(s.speaks == "against" for s in support):
         support = [
-            replace(s, observation=replace(s.observation, hard=False, asserted=False, why_not=FLAKY)) for s in support
+            replace(
+                s, observation=replace(s.observation, hard=False, asserted=False, why_not=FLAKY)
+            )
+            for s in support
         ]
         reasons.append("it also failed on this very content: flaky, until something is changed")
     return Claim(
-        found[0][2].format(split_id(subject)[1]), subject, "auto", found[-1][0].receipt.started, None, tuple(support),
-        "current" if here else OLDER_TREE, tuple(reasons), rule,
-    )  # fmt: skip
+        found[0][2].format(split_id(subject)[1]),
+        subject,
+        "auto",
+        found[-1][0].receipt.started,
+        None,
+        tuple(support),
+        "current" if here else OLDER_TREE,
+        tuple(reasons),
+        rule,
+    )
 
 
 def add_claim(
-    ws: Workspace, text: str, about: str, expires: int | None, cites: Sequence[str] = (), author: str = "",
+    ws: Workspace,
+    text: str,
+    about: str,
+    expires: int | None,
+    cites: Sequence[str] = (),
+    author: str = "",
     rests_on: Sequence[Anchor] = (),
-) -> Claim:  # fmt: skip
+) -> Claim:
     """Record an assertion of whoever runs this, or of `author`. Asserting it again renews it.
 
     `rests_on`: what it names, as it is now.
@@ -225,9 +331,16 @@ def add_claim(
     author = redact(author or (f"agent:{name}" if name else producer(ws.environ)))
     with ledger_writer(ws) as db:
         at, until = iso(ws.clock.now()), iso(expires) if expires else None
-        # redacted before the claim is made: its ID is a digest of the text, and must be that of what is stored
+        # redacted before the claim is made: its ID is a digest of the text, and must be that of
+        # what is stored
         claim = _asserted_claim(
-            redact(text.strip()), redact(about.strip()), author, at, until, now=at, cites=tuple(cites)
+            redact(text.strip()),
+            redact(about.strip()),
+            author,
+            at,
+            until,
+            now=at,
+            cites=tuple(cites),
         )
         named = tuple(one for one in rests_on if not shows_secret(one.name))
         claim = replace(claim, rests_on=named, head=worktree_state(ws.repo).head or "")
@@ -241,27 +354,55 @@ def add_claim(
 def _assertion_receipt(claim: Claim) -> Receipt:
     detail: dict[str, Any] = {"text": claim.text, "author": claim.author, "expires": claim.expires}
     detail |= {"support": list(claim.cites)} if claim.cites else {}
-    detail |= {"rests_on": [list(one) for one in claim.rests_on], "head": claim.head} if claim.rests_on else {}
+    detail |= (
+        {"rests_on": [list(one) for one in claim.rests_on], "head": claim.head}
+        if claim.rests_on
+        else {}
+    )
     return Receipt(
         run=digest("claim/1", [claim.id, claim.author, claim.made_at])[:32],
-        source="claim", observer=claim.author, producer=claim.author, started=claim.made_at, ended=claim.made_at,
+        source="claim",
+        observer=claim.author,
+        producer=claim.author,
+        started=claim.made_at,
+        ended=claim.made_at,
         evidence=(Evidence("AgentAssertion", claim.about, "asserted", 0, None, detail),),
         result={
-            "exit": None, "complete": True, "how": "finished", "verdict": "asserted", "reasons": [],
+            "exit": None,
+            "complete": True,
+            "how": "finished",
+            "verdict": "asserted",
+            "reasons": [],
             "counts": {"asserted": 1},
         },
-    )  # fmt: skip
+    )
 
 
 def _asserted_claim(
-    text: str, about: str, author: str, made_at: str, expires: str | None, *, now: str, cites: tuple[str, ...] = ()
+    text: str,
+    about: str,
+    author: str,
+    made_at: str,
+    expires: str | None,
+    *,
+    now: str,
+    cites: tuple[str, ...] = (),
 ) -> Claim:
-    seen = Observation("AgentAssertion", author, author, "", False, "an assertion is not an observation")
+    seen = Observation(
+        "AgentAssertion", author, author, "", False, "an assertion is not an observation"
+    )
     expired = expires is not None and expires <= now
     return Claim(
-        text, about, author, made_at, expires, (Support(seen, "", "asserted", None, made_at, "for"),),
-        "expired" if expired else "not assessed", (f"expired on {expires}" if expired else UNOBSERVED,), cites=cites,
-    )  # fmt: skip
+        text,
+        about,
+        author,
+        made_at,
+        expires,
+        (Support(seen, "", "asserted", None, made_at, "for"),),
+        "expired" if expired else "not assessed",
+        (f"expired on {expires}" if expired else UNOBSERVED,),
+        cites=cites,
+    )
 
 
 def asserted_claims(db: Database, now: int) -> list[Claim]:
@@ -271,7 +412,10 @@ def asserted_claims(db: Database, now: int) -> list[Claim]:
     made = [_asserted_claim(*row, now=iso(now)) for row in rows]
     # only receipts have what is cited and named
     both = [(one, known.get((one.id, one.made_at), one)) for one in made]
-    return [replace(one, cites=other.cites, rests_on=other.rests_on, head=other.head) for one, other in both]
+    return [
+        replace(one, cites=other.cites, rests_on=other.rests_on, head=other.head)
+        for one, other in both
+    ]
 
 
 def claims_to_share(ws: Workspace) -> list[CommonEvent]:
@@ -280,16 +424,26 @@ def claims_to_share(ws: Workspace) -> list[CommonEvent]:
         claims = asserted_claims(db, ws.clock.now()) if db else []
     return [
         CommonEvent(
-            _CLAIMED, one.about, one.author, one.made_at,
-            {"text": one.text, "expires": one.expires, "cites": list(one.cites), "head": one.head,
-             "rests_on": [list(anchor) for anchor in one.rests_on]},
+            _CLAIMED,
+            one.about,
+            one.author,
+            one.made_at,
+            {
+                "text": one.text,
+                "expires": one.expires,
+                "cites": list(one.cites),
+                "head": one.head,
+                "rests_on": [list(anchor) for anchor in one.rests_on],
+            },
         )
-        for one in claims if one.freshness != "expired"
-    ]  # fmt: skip
+        for one in claims
+        if one.freshness != "expired"
+    ]
 
 
 def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
-    """The assertions of this clone, and those of others that count; expired ones are marked as such.
+    """The assertions of this clone, and those of others that count; expired ones are marked as
+    such.
 
     Of one claim the one that was made here, but a person's before an agent's.
     """
@@ -304,7 +458,13 @@ def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
             author = f"{one.author} (signed by {one.signer})"
             cites = tuple(map(str, body["cites"]))
             made = _asserted_claim(
-                body["text"], one.record, author, one.at, body["expires"], now=iso(ws.clock.now()), cites=cites
+                body["text"],
+                one.record,
+                author,
+                one.at,
+                body["expires"],
+                now=iso(ws.clock.now()),
+                cites=cites,
             )
             anchors = tuple(Anchor(*map(str, anchor)) for anchor in body["rests_on"])
             made = replace(made, rests_on=anchors, head=str(body["head"]))
@@ -313,20 +473,28 @@ def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
             continue  # whoever has a trusted key wrote something else; the rest of it counts
         # oldest first, so that of two from elsewhere the newer one counts
         before = found.get(key)
-        if before is None or one.by_person > before[0] or (one.by_person == before[0] and key not in here):
+        if (
+            before is None
+            or one.by_person > before[0]
+            or (one.by_person == before[0] and key not in here)
+        ):
             found[key] = one.by_person, made
     return [claim for _, claim in found.values()]
 
 
 def archived_claims(db: Database, now: int) -> list[Claim]:
-    """The assertions that maintenance archived, oldest first, but for those that were made again since."""
+    """The assertions that maintenance archived, oldest first, but for those that were made again
+    since.
+    """
     rows = db.rows(
-        f"SELECT {_COLUMNS}, archived_at FROM claim_archive WHERE id NOT IN (SELECT id FROM claim) ORDER BY made_at, id"
+        f"SELECT {_COLUMNS}, archived_at FROM claim_archive WHERE id NOT IN (SELECT id FROM claim)"
+        " ORDER BY made_at, id"
     )
     made = [(_asserted_claim(*row[:5], now=iso(now)), row[5]) for row in rows]
     # a dictionary in the order of the rows: of a claim that was archived twice the newer one counts
     newest = {
-        one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}")) for one, at in made
+        one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}"))
+        for one, at in made
     }
     return list(newest.values())
 
@@ -334,17 +502,33 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
 def claim_to_dict(claim: Claim) -> dict[str, Any]:
     """`kl.claim/2`."""
     return {
-        "schema": "kl.claim/2", "id": claim.id, "text": claim.text, "about": claim.about, "author": claim.author,
-        "made_at": claim.made_at, "expires": claim.expires, "tier": claim.tier.word, "freshness": claim.freshness,
-        "reasons": list(claim.reasons), "cites": list(claim.cites),
+        "schema": "kl.claim/2",
+        "id": claim.id,
+        "text": claim.text,
+        "about": claim.about,
+        "author": claim.author,
+        "made_at": claim.made_at,
+        "expires": claim.expires,
+        "tier": claim.tier.word,
+        "freshness": claim.freshness,
+        "reasons": list(claim.reasons),
+        "cites": list(claim.cites),
         "rests_on": [one._asdict() for one in claim.rests_on],
         "support": [
             {
-                "class": s.observation.kind, "observer": s.observation.observer, "producer": s.observation.producer,
-                "run": s.observation.run, "hard": s.observation.hard, "why_not": s.observation.why_not,
-                "receipt": s.receipt, "outcome": s.outcome, "tree": s.tree, "at": s.at, "speaks": s.speaks,
+                "class": s.observation.kind,
+                "observer": s.observation.observer,
+                "producer": s.observation.producer,
+                "run": s.observation.run,
+                "hard": s.observation.hard,
+                "why_not": s.observation.why_not,
+                "receipt": s.receipt,
+                "outcome": s.outcome,
+                "tree": s.tree,
+                "at": s.at,
+                "speaks": s.speaks,
                 "origin": s.origin,
             }
             for s in claim.support
         ],
-    }  # fmt: skip
+    }

@@ -26,7 +26,9 @@ CURSOR: Final = "commits"
 _CHECKED: Final = 100
 """Newest commits that are looked at for a check of their layers."""
 COLUMNS: Final = "sha, tree, parents, at, author, subject, body, files, trailers"
-_LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt, parents FROM commit_log"
+_LOGGED: Final = (
+    "SELECT sha, at, subject, body, files, tree, author, receipt, parents FROM commit_log"
+)
 
 
 class NewCommits(NamedTuple):
@@ -64,7 +66,9 @@ def write_cursor(db: Database, name: str, value: str) -> None:
     db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (name, value))
 
 
-def unlogged_commits(ws: Workspace, db: Database | None, head_now: str | None = None) -> NewCommits | None:
+def unlogged_commits(
+    ws: Workspace, db: Database | None, head_now: str | None = None
+) -> NewCommits | None:
     """The commits since the last reading; None where HEAD has not moved since. GitFailed."""
     if ws.repo is None:
         return None
@@ -79,7 +83,8 @@ def unlogged_commits(ws: Workspace, db: Database | None, head_now: str | None = 
 
 
 def add_commits(ws: Workspace, db: Database, new: NewCommits) -> int:
-    """Log the commits that are not in the log yet, with one receipt that names them, in a transaction of the caller.
+    """Log the commits that are not in the log yet, with one receipt that names them, in a
+    transaction of the caller.
 
     The cursor moves on. Messages are redacted first. How many receipts are new: 0 or 1.
     """
@@ -102,37 +107,61 @@ def _receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
     now = iso(ws.clock.now())
     facts = tuple(
         Evidence(
-            "GitHistory", make_id("commit", c.sha), "committed", 0, None,
+            "GitHistory",
+            make_id("commit", c.sha),
+            "committed",
+            0,
+            None,
             {"tree": c.tree, "parents": list(c.parents), "time": c.time},
         )
         for c in new.commits
-    )  # fmt: skip
+    )
     branch, tree = head(ws.repo)[1] if ws.repo else None, new.commits[0].tree
     return Receipt(
         run=digest("commits/1", [c.sha for c in new.commits])[:32],
-        source="commits", observer="git", producer=redact(producer(ws.environ)), evidence=facts,
-        started=now, ended=now, tree=tree, tree_end=tree, head=new.head, branch=redact(branch) if branch else branch,
+        source="commits",
+        observer="git",
+        producer=redact(producer(ws.environ)),
+        evidence=facts,
+        started=now,
+        ended=now,
+        tree=tree,
+        tree_end=tree,
+        head=new.head,
+        branch=redact(branch) if branch else branch,
         selection={"args": [], "collected": len(facts), "deselected": 0, "ran": len(facts)},
         result={
-            "exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [],
-            "counts": {"committed": len(facts)}, "log": _digest(map(_row, new.commits)),
+            "exit": 0,
+            "complete": True,
+            "how": "finished",
+            "verdict": "passed",
+            "reasons": [],
+            "counts": {"committed": len(facts)},
+            "log": _digest(map(_row, new.commits)),
         },
-    )  # fmt: skip
+    )
 
 
 def _row(commit: Commit) -> Row:
     from kl_hooks.store.redaction import redact
 
     return (
-        commit.sha, commit.tree, " ".join(commit.parents), commit.time,
-        redact(commit.author), redact(commit.subject), redact(commit.body),
+        commit.sha,
+        commit.tree,
+        " ".join(commit.parents),
+        commit.time,
+        redact(commit.author),
+        redact(commit.subject),
+        redact(commit.body),
         json.dumps([redact(path) for path in commit.files]),
         json.dumps([[redact(key), redact(value)] for key, value in commit.trailers]),
-    )  # fmt: skip
+    )
 
 
 def log_digest(db: Database, receipt: str) -> str:
-    """Digest of the rows of the log that this receipt names: it has the same, unless somebody edited the log."""
+    """Digest of the rows of the log that this receipt names: it has the same, unless somebody
+    edited the log.
+    """
     return _digest(db.rows(f"SELECT {COLUMNS} FROM commit_log WHERE receipt = ?", (receipt,)))
 
 
@@ -142,7 +171,17 @@ def _digest(rows: Iterable[Row]) -> str:
 
 def _logged(row: Row) -> LoggedCommit:
     sha, at, subject, body, files, tree, author, receipt, parents = row
-    return LoggedCommit(sha, at, subject, body, tuple(json.loads(files)), tree, author, receipt, tuple(parents.split()))
+    return LoggedCommit(
+        sha,
+        at,
+        subject,
+        body,
+        tuple(json.loads(files)),
+        tree,
+        author,
+        receipt,
+        tuple(parents.split()),
+    )
 
 
 def newest_commits(db: Database, limit: int) -> Sequence[LoggedCommit]:
@@ -159,13 +198,15 @@ def commits_by_sha(db: Database, shas: Sequence[str]) -> dict[str, LoggedCommit]
 def commits_without_check(ws: Workspace, db: Database) -> list[str]:
     """Return the commits of HEAD without a check of their layers here, newest first.
 
-    Of those that are on no branch of a remote, and newer than one that was checked: a hook was skipped, or git ran
-    none (rebase, `--no-verify`).
+    Of those that are on no branch of a remote, and newer than one that was checked: a hook was
+    skipped, or git ran none (rebase, `--no-verify`).
     """
     if ws.repo is None:
         return []
     some = (f"--max-count={_CHECKED}", "--no-merges", "HEAD")
-    log = git_in(ws.repo, "log", "--format=%H %T", *some, ok=(0, 128))  # 128: there is no commit yet
+    log = git_in(
+        ws.repo, "log", "--format=%H %T", *some, ok=(0, 128)
+    )  # 128: there is no commit yet
     rows = [line.split() for line in log.decode().splitlines()]
     trees = tuple({tree for _, tree in rows})
     sql = f"SELECT tree FROM receipt WHERE source = 'arch' AND tree IN ({placeholders(trees)})"

@@ -1,10 +1,13 @@
-"""Events that clones have in common: claims, rejections, counts of failures, and what speaks for or against a memory.
+"""Events that clones have in common: claims, rejections, counts of failures, and what speaks for or
+against a memory.
 
-A clone's are lines of `refs/notes/kl/events/<writer>`: each line is a batch of events with signatures over it. Lines
-are only added, and merged as a set; an event has a key, so one that is in two batches is one.
+A clone's are lines of `refs/notes/kl/events/<writer>`: each line is a batch of events with
+signatures over it. Lines are only added, and merged as a set; an event has a key, so one that is in
+two batches is one.
 
-They count as receipts do (ADR-0037): where a key that the reader trusts signed the batch, asked when they are read.
-Batches of other keys are not stored, so a push alone can neither claim nor reject anything here.
+They count as receipts do (ADR-0037): where a key that the reader trusts signed the batch, asked
+when they are read. Batches of other keys are not stored, so a push alone can neither claim nor
+reject anything here.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ from kl_hooks.workspace import Workspace
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
 
-# `attestation` and `git.notes` are imported in functions: most stores have nothing of others, and reading that is all
-# that most commands do
+# `attestation` and `git.notes` are imported in functions: most stores have nothing of others, and
+# reading that is all that most commands do
 
 _SORT: Final = "events"
 """Of the refs."""
@@ -60,28 +63,42 @@ def own_events(ws: Workspace) -> dict[str, CommonEvent]:
     return {_key(one): one for one in newest}
 
 
-def share_events(ws: Workspace, repo: Repository, writer: str, key: Path | None, *, dry_run: bool) -> list[CommonEvent]:
-    """Add what the ref of this clone does not have, with a key also what it has unsigned; what was added."""
+def share_events(
+    ws: Workspace, repo: Repository, writer: str, key: Path | None, *, dry_run: bool
+) -> list[CommonEvent]:
+    """Add what the ref of this clone does not have, with a key also what it has unsigned; what was
+    added.
+    """
     from kl_hooks.evidence.attestation import sign
     from kl_hooks.git.notes import change_lines, own_ref, read_lines, with_lines
 
     ref = own_ref(_SORT, writer)
     known = {
-        _key(one) for lines in read_lines(repo, ref).values() for line in lines for batch in [_read(line)]
-        if not isinstance(batch, str) and (batch[1] or key is None) for one in batch[0]
-    }  # fmt: skip
+        _key(one)
+        for lines in read_lines(repo, ref).values()
+        for line in lines
+        for batch in [_read(line)]
+        if not isinstance(batch, str) and (batch[1] or key is None)
+        for one in batch[0]
+    }
     new = [one for name, one in own_events(ws).items() if name not in known]
     if new and not dry_run:
         rows = [_row(one) for one in new]
         signatures = [sign(_SIGNED + canonical(rows), key)[1]] if key else []
-        plain = {"schema": _SCHEMA, "events": rows, "signatures": [b64encode(one).decode() for one in signatures]}
+        plain = {
+            "schema": _SCHEMA,
+            "events": rows,
+            "signatures": [b64encode(one).decode() for one in signatures],
+        }
         line = canonical(plain).decode()
         change_lines(repo, ref, lambda files: with_lines(files, [(_FILE, line)]))
     return new
 
 
 def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
-    """Import what trusted keys signed, of all refs that moved; (how many are new, what was refused and why)."""
+    """Import what trusted keys signed, of all refs that moved; (how many are new, what was refused
+    and why).
+    """
     from kl_hooks.evidence.attestation import trusted_keys
     from kl_hooks.evidence.commits import write_cursor
     from kl_hooks.evidence.integrity import ledger_writer
@@ -93,10 +110,18 @@ def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
         there = db if db is not None and _has_table(db) else None
         sql = "SELECT name, value FROM evidence_cursor WHERE name LIKE 'events:%'"
         cursors: dict[str, str] = dict(there.rows(sql)) if there else {}
-        batches = {str(one) for (one,) in there.rows("SELECT DISTINCT batch FROM common_event")} if there else set()
+        batches = (
+            {str(one) for (one,) in there.rows("SELECT DISTINCT batch FROM common_event")}
+            if there
+            else set()
+        )
     # with the keys: a batch counts from the moment on that its key is trusted
     state = digest("trusted/1", sorted(trusted))[:16]
-    moved = {ref: one for ref, one in refs_of(repo, _SORT).items() if cursors.get(f"events:{ref}") != f"{one} {state}"}
+    moved = {
+        ref: one
+        for ref, one in refs_of(repo, _SORT).items()
+        if cursors.get(f"events:{ref}") != f"{one} {state}"
+    }
     if not moved:
         return 0, []
     rows, refused = [], []
@@ -110,13 +135,19 @@ def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
             if isinstance(found, str):
                 refused.append(f"{ref.rpartition('/')[2]}: events: {found}")
                 continue
-            rows += [(_key(one), name, batch, *_row(one)[:4], canonical(dict(one.body)).decode(), now)
-                     for one, name in found if _key(one) not in own]  # fmt: skip
+            rows += [
+                (_key(one), name, batch, *_row(one)[:4], canonical(dict(one.body)).decode(), now)
+                for one, name in found
+                if _key(one) not in own
+            ]
     with ledger_writer(ws) as db:
         before = _count(db)
         columns = "event, fingerprint, batch, name, record, author, at, body, added"
-        db.many(f"INSERT INTO common_event ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (event, fingerprint) DO NOTHING", rows)  # fmt: skip
+        db.many(
+            f"INSERT INTO common_event ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (event, fingerprint) DO NOTHING",
+            rows,
+        )
         for ref, commit in moved.items():
             write_cursor(db, f"events:{ref}", f"{commit} {state}")
         return _count(db) - before, refused
@@ -130,12 +161,17 @@ def common_events(ws: Workspace, db: Database | None, names: Collection[str]) ->
 
     trusted = trusted_keys(ws).keys
     found: dict[str, CommonEvent] = {}
-    sql = "SELECT event, fingerprint, name, record, author, at, body, added FROM common_event ORDER BY at, event"
+    sql = (
+        "SELECT event, fingerprint, name, record, author, at, body, added FROM common_event ORDER"
+        " BY at, event"
+    )
     for key, signer, name, record, author, at, body, added in db.rows(sql):
         known = trusted.get(signer)
         if known is None or name not in names or known.why_not(at, added):
             continue
-        one = CommonEvent(name, record, author, at, json.loads(body), known.name, known.role == "person")
+        one = CommonEvent(
+            name, record, author, at, json.loads(body), known.name, known.role == "person"
+        )
         # who signed it as a person vouches that a person did it
         if key not in found or one.by_person:
             found[key] = one
@@ -150,7 +186,10 @@ def _read(line: bytes) -> tuple[list[CommonEvent], list[bytes]] | str:
             return f"schema {one_line(repr(plain['schema']), 60)} is not {_SCHEMA!r}"
         if len(plain["events"]) > _MOST_EVENTS:
             return f"more than {_MOST_EVENTS:,} events"
-        events = [CommonEvent(name, record, author, at, body) for name, record, author, at, body in plain["events"]]
+        events = [
+            CommonEvent(name, record, author, at, body)
+            for name, record, author, at, body in plain["events"]
+        ]
         blobs = [b64decode(one, validate=True) for one in plain["signatures"]]
         return next(filter(None, map(_flaw, events)), "") or (events, blobs)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -160,7 +199,9 @@ def _read(line: bytes) -> tuple[list[CommonEvent], list[bytes]] | str:
 def _flaw(event: CommonEvent) -> str:
     """Why an event is not exchanged, in a few words; empty: it is."""
     texts: tuple[object, ...] = (event.name, event.record, event.author, event.at)
-    if not all(isinstance(one, str) and len(one) <= 300 for one in texts) or not isinstance(event.body, dict):
+    if not all(isinstance(one, str) and len(one) <= 300 for one in texts) or not isinstance(
+        event.body, dict
+    ):
         return "an event of another form"
     try:
         micros(event.at)
@@ -172,7 +213,9 @@ def _flaw(event: CommonEvent) -> str:
 
 
 def _checked(line: bytes, trusted: Collection[str]) -> list[tuple[CommonEvent, str]] | str:
-    """The events of a line, each with the fingerprint of each trusted key that signed them; or why it is refused."""
+    """The events of a line, each with the fingerprint of each trusted key that signed them; or why
+    it is refused.
+    """
     from kl_hooks.evidence.attestation import check_blobs, fingerprint
 
     found = _read(line)

@@ -1,8 +1,8 @@
 """Periodic maintenance of evidence: old test runs are compacted, expired claims archived.
 
-Compaction removes the per-test rows of old runs; the receipt's header, its digest and its position in the chain
-stay. It never touches the newest result of a test, a run on a tree that has a name or is worked on, the newest
-runs, what a record cites, or anything but runs of tests.
+Compaction removes the per-test rows of old runs; the receipt's header, its digest and its position
+in the chain stay. It never touches the newest result of a test, a run on a tree that has a name or
+is worked on, the newest runs, what a record cites, or anything but runs of tests.
 """
 
 from __future__ import annotations
@@ -46,8 +46,12 @@ class Run:
     folded: bool = False
 
 
-def compactable_runs(db: Database, now: int, days: int, trees: Collection[str], cited: Collection[str]) -> list[Run]:
-    """The runs of the store that can be compacted, oldest first. Arguments as of `choose_compactable`."""
+def compactable_runs(
+    db: Database, now: int, days: int, trees: Collection[str], cited: Collection[str]
+) -> list[Run]:
+    """The runs of the store that can be compacted, oldest first. Arguments as of
+    `choose_compactable`.
+    """
     return choose_compactable(all_runs(db), now, days, trees, cited)
 
 
@@ -56,12 +60,14 @@ def choose_compactable(
 ) -> list[Run]:
     """Those of these runs (given newest first) that can be compacted, oldest first. Pure.
 
-    `trees`: tree IDs whose runs stay whole. `cited`: prefixes of receipt and run IDs that something cites.
+    `trees`: tree IDs whose runs stay whole. `cited`: prefixes of receipt and run IDs that something
+    cites.
     """
     if not days:
         return []
     newer_tests: set[str] = set()
-    # sets that were added: 200 runs of 20,000 tests took 2 s, of which nearly all was adding the same names again
+    # sets that were added: 200 runs of 20,000 tests took 2 s, of which nearly all was adding the
+    # same names again
     added: set[int] = set()
     found, of_tests = [], 0
     for at, one in enumerate(runs):
@@ -76,7 +82,11 @@ def choose_compactable(
         ):
             found.append(one)
         # an import is not hard evidence (ADR-0003), so it takes no local run's place
-        if one.source in COMPACTABLE and not one.origin.startswith("imported") and id(one.tests) not in added:
+        if (
+            one.source in COMPACTABLE
+            and not one.origin.startswith("imported")
+            and id(one.tests) not in added
+        ):
             newer_tests |= one.tests
             added.add(id(one.tests))
     return found[::-1]
@@ -90,12 +100,14 @@ def all_runs(db: Database) -> list[Run]:
         special.setdefault(seq, set()).add(subject)
     found = []
     for seq, key, run, source, ended, origin, tree, tree_all, tests, folded in db.rows(
-        "SELECT seq, id, run, source, ended, origin, tree, tree_all, test_list, folded FROM receipt ORDER BY seq DESC"
+        "SELECT seq, id, run, source, ended, origin, tree, tree_all, test_list, folded FROM receipt"
+        " ORDER BY seq DESC"
     ):
         if tests is not None and tests not in lists:
             lists[tests] = frozenset(f"test:{name}" for name in test_names(db, tests))
         names, more = lists.get(tests, frozenset()), special.get(seq, set())
-        # nearly always a part of the list: then runs of one list share one set, see `choose_compactable`
+        # nearly always a part of the list: then runs of one list share one set, see
+        # `choose_compactable`
         names = names if more <= names else names | more
         trees = tuple(one for one in (tree, tree_all) if one)
         found.append(Run(seq, key, run, source, ended, origin, trees, names, folded is not None))
@@ -103,19 +115,30 @@ def all_runs(db: Database) -> list[Run]:
 
 
 def compact(db: Database, ids: Iterable[str], now: int) -> int:
-    """Remove the evidence of these receipts, in a transaction that the caller holds; how many were whole before."""
+    """Remove the evidence of these receipts, in a transaction that the caller holds; how many were
+    whole before.
+    """
     count = 0
     marks = ", ".join(f"'{source}'" for source in COMPACTABLE)
     for key in ids:
-        row = db.row(f"SELECT seq FROM receipt WHERE id = ? AND folded IS NULL AND source IN ({marks})", (key,))
+        row = db.row(
+            f"SELECT seq FROM receipt WHERE id = ? AND folded IS NULL AND source IN ({marks})",
+            (key,),
+        )
         if row is None:
             continue
         db.execute("DELETE FROM evidence WHERE receipt = ?", (row[0],))
-        db.execute("UPDATE receipt SET test_list = NULL, outcomes = NULL, folded = ? WHERE seq = ?", (iso(now), row[0]))
+        db.execute(
+            "UPDATE receipt SET test_list = NULL, outcomes = NULL, folded = ? WHERE seq = ?",
+            (iso(now), row[0]),
+        )
         count += 1
     if count:
         # IS NOT NULL: in SQL, NOT IN a list with a NULL is never true
-        db.execute("DELETE FROM test_list WHERE id NOT IN (SELECT test_list FROM receipt WHERE test_list IS NOT NULL)")
+        db.execute(
+            "DELETE FROM test_list WHERE id NOT IN (SELECT test_list FROM receipt WHERE test_list"
+            " IS NOT NULL)"
+        )
         forget_runs(db)
     return count
 
@@ -146,19 +169,24 @@ def archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     with ws.store.writing(what="upkeep") as db, db.transaction():
         for one in changes:
             db.execute(
-                f"INSERT INTO claim_archive (id, {columns}, archived_at) SELECT id, {columns}, ? FROM claim"
-                " WHERE id = ? ON CONFLICT (id, made_at) DO NOTHING",
+                f"INSERT INTO claim_archive (id, {columns}, archived_at) SELECT id, {columns}, ?"
+                " FROM claim WHERE id = ? ON CONFLICT (id, made_at) DO NOTHING",
                 (iso(now), one.id),
             )
             db.execute("DELETE FROM claim WHERE id = ?", (one.id,))
 
 
 def inspect_decay(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Verified claims that count as inferred by now. Tiers are computed at every reading: this only reports them."""
+    """Verified claims that count as inferred by now. Tiers are computed at every reading: this only
+    reports them.
+    """
     if not is_set_up(ws):
         return []
     aged = [claim for claim in all_claims(ws, lambda _: None) if claim.max_tier < Tier.VERIFIED]
-    return [Change("decay", one.about, _DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word) for one in aged]
+    return [
+        Change("decay", one.about, _DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word)
+        for one in aged
+    ]
 
 
 def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
@@ -172,5 +200,7 @@ def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 POLICIES: Final = (
     Policy(_CLAIMS, "Expired claims are moved to their archive.", inspect_claims, archive_claims),
     Policy(_DECAY, "Verified claims that nobody observed again count as inferred.", inspect_decay),
-    Policy(_SPOOL, "Captures that kl can't read are listed for a person to inspect.", inspect_spool),
+    Policy(
+        _SPOOL, "Captures that kl can't read are listed for a person to inspect.", inspect_spool
+    ),
 )

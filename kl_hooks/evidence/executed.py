@@ -1,11 +1,14 @@
-"""Which symbols each test of a run executed: the file that a run leaves in its spool, and the tables it comes to.
+"""Which symbols each test of a run executed: the file that a run leaves in its spool, and the
+tables it comes to.
 
-The file `<run>.executed` is beside the run's spool file; the run's receipt names its digest, so that the chain of
-receipts vouches for it. In the store everything is interned: the symbols of a file with their hashes, and the sets of
-the tests of a file, are one *part* each, and a run is a list of parts. A run that executed the same as one before adds
-one row; an edited file adds that file's part, and the parts of the test files that execute other symbols since.
+The file `<run>.executed` is beside the run's spool file; the run's receipt names its digest, so
+that the chain of receipts vouches for it. In the store everything is interned: the symbols of a
+file with their hashes, and the sets of the tests of a file, are one *part* each, and a run is a
+list of parts. A run that executed the same as one before adds one row; an edited file adds that
+file's part, and the parts of the test files that execute other symbols since.
 
-A set is a bit mask over the symbols of its part: most tests of a file execute much the same symbols.
+A set is a bit mask over the symbols of its part: most tests of a file execute much the same
+symbols.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ SUFFIX: Final = ".executed"
 """Of the file that a run leaves beside its spool file."""
 PHASES: Final = ("setup", "call", "teardown")
 COVERAGE: Final = "coverage"
-"""The recorder of runs that were imported from coverage data: which tests executed a symbol is *assumed*."""
+"""The recorder of runs that were imported from coverage data: which tests executed a symbol is
+*assumed*.
+"""
 EXECUTED_SCHEMA: Final = "kl.executed/1"
 _MAX_FILE: Final = 64 * 1024 * 1024
 _MAX_TEXT: Final = 256 * 1024 * 1024
@@ -52,13 +57,16 @@ class SymbolHash(NamedTuple):
     """A symbol as it was when it ran."""
 
     symbol: str
-    """`function:pkg.mod.f`; `namespace:pkg.mod` is the module's body, `type:pkg.mod.C` the class's."""
+    """`function:pkg.mod.f`; `namespace:pkg.mod` is the module's body, `type:pkg.mod.C` the class's.
+    """
     content_hash: str
     """16 hexadecimal digits, of `code.scanner`."""
 
 
 Masks = tuple[int, int, int]
-"""What ran first in setup, in call, in teardown: bit n is the symbol at place n of the test file's symbols."""
+"""What ran first in setup, in call, in teardown: bit n is the symbol at place n of the test file's
+symbols.
+"""
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,10 @@ class TestFile:
     def counts(self, nodeids: Iterable[str]) -> Counter[int]:
         """Index of a symbol → how many of these tests executed it."""
         # many tests of a file execute just the same symbols
-        masks = Counter(setup | call | teardown for setup, call, teardown in map(self.masks.__getitem__, nodeids))
+        masks = Counter(
+            setup | call | teardown
+            for setup, call, teardown in map(self.masks.__getitem__, nodeids)
+        )
         found: Counter[int] = Counter()
         for mask, tests in masks.items():
             for index in _chosen(self.symbols, mask):
@@ -100,7 +111,9 @@ class TestFile:
 
 
 class TestSets(Mapping[str, Mapping[int, str]]):
-    """Node ID (without `test:`) → index of a symbol → the phase in which it first ran; unpacked when asked for."""
+    """Node ID (without `test:`) → index of a symbol → the phase in which it first ran; unpacked
+    when asked for.
+    """
 
     __test__ = False
 
@@ -112,7 +125,9 @@ class TestSets(Mapping[str, Mapping[int, str]]):
         file = self.files[test_path(nodeid)]
         masks = file.masks[nodeid]
         return {
-            index: phase for phase, mask in zip(PHASES, masks, strict=True) for index in _chosen(file.symbols, mask)
+            index: phase
+            for phase, mask in zip(PHASES, masks, strict=True)
+            for index in _chosen(file.symbols, mask)
         }
 
     def __iter__(self) -> Iterator[str]:
@@ -122,7 +137,10 @@ class TestSets(Mapping[str, Mapping[int, str]]):
         return sum(len(file.masks) for file in self.files.values())
 
     def indexes(self, nodeid: str) -> list[int]:
-        """The symbols that a test executed in any phase. KeyError for a test that is not recorded."""
+        """The symbols that a test executed in any phase.
+
+        KeyError for a test that is not recorded.
+        """
         file = self.files[test_path(nodeid)]
         setup, call, teardown = file.masks[nodeid]
         return _chosen(file.symbols, setup | call | teardown)
@@ -138,23 +156,30 @@ class Executed:
     symbols: tuple[SymbolHash, ...]
     tests: TestSets
     modules: Mapping[str, frozenset[int]]
-    """Path of a Python file → what runs when it is imported: its body, class bodies, decorated functions (their
-    decorators), functions that were called meanwhile."""
+    """Path of a Python file → what runs when it is imported: its body, class bodies, decorated
+    functions (their decorators), functions that were called meanwhile."""
     imports: Mapping[str, tuple[str, ...]]
-    """Path → the files of the repository that it imports, of all kinds; those imported at run time included."""
+    """Path → the files of the repository that it imports, of all kinds; those imported at run time
+    included.
+    """
     places: Mapping[str, str]
     """Symbol → path."""
     unknown: Mapping[str, str] = field(default_factory=dict)
     """Path → why its symbols could not be named."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Tracked files, not Python, that the run opened: path → blob ID; empty where that is not known."""
+    """Tracked files, not Python, that the run opened: path → blob ID; empty where that is not
+    known.
+    """
     incomplete: Mapping[str, str] = field(default_factory=dict)
-    """Node ID → why the test executed more than what is recorded: its result can't be judged by symbols."""
+    """Node ID → why the test executed more than what is recorded: its result can't be judged by
+    symbols.
+    """
     runtime: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of `imports` those that no import statement shows."""
     values: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    """Symbol → what was executed to compute the values that it gets without computing them, because a function stored
-    them for later calls: in some test of the run, or while a module was imported."""
+    """Symbol → what was executed to compute the values that it gets without computing them, because
+    a function stored them for later calls: in some test of the run, or while a module was imported.
+    """
 
     @property
     def digest(self) -> str:
@@ -162,14 +187,17 @@ class Executed:
         return sha256(canonical(executed_to_dict(self))).hexdigest()
 
     def dependencies(self, nodeid: str) -> frozenset[int]:
-        """What a result rests on: what the test executed, and what runs when the files are imported that it needs.
+        """What a result rests on: what the test executed, and what runs when the files are imported
+        that it needs.
 
         KeyError for a test that is not recorded.
         """
         return frozenset(_bits(self.dependency_mask(nodeid)))
 
     def needed(self, nodeid: str) -> list[int]:
-        """What a test executed, and what may have computed the values that it got: sorted. KeyError as above."""
+        """What a test executed, and what may have computed the values that it got: sorted. KeyError
+        as above.
+        """
         own = self.tests.indexes(nodeid)
         if self.values.keys().isdisjoint(own):
             return own
@@ -191,8 +219,12 @@ class Executed:
         return mask | self._start_mask(test_path(nodeid))
 
     def closure(self, nodeid: str) -> frozenset[str]:
-        """The files that `dependencies` comes from: every file reachable by imports from those that the test needs."""
-        starts = {self._path_of[index] for index in self.needed(nodeid)} | self._starts(test_path(nodeid))
+        """The files that `dependencies` comes from: every file reachable by imports from those that
+        the test needs.
+        """
+        starts = {self._path_of[index] for index in self.needed(nodeid)} | self._starts(
+            test_path(nodeid)
+        )
         return frozenset().union(*(self._reachable(path) for path in starts))
 
     @cached_property
@@ -207,7 +239,14 @@ class Executed:
         """A test file and the conftest.py files above it."""
         folders = path.split("/")[:-1]
         above = ("/".join([*folders[:depth], "conftest.py"]) for depth in range(len(folders) + 1))
-        return {path, *(one for one in above if one in self.modules or one in self.imports or one in self.unknown)}
+        return {
+            path,
+            *(
+                one
+                for one in above
+                if one in self.modules or one in self.imports or one in self.unknown
+            ),
+        }
 
     def _start_mask(self, path: str) -> int:
         if ("start", path) not in self._cache:
@@ -258,7 +297,9 @@ def _chosen(symbols: Sequence[int], mask: int) -> list[int]:
 
 
 def write_executed(folder: Path, executed: Executed) -> str:
-    """Write the file of a run into a spool folder, durable when it returns; the digest of its content. OSError."""
+    """Write the file of a run into a spool folder, durable when it returns; the digest of its
+    content. OSError.
+    """
     text = canonical(executed_to_dict(executed))
     write_atomic(folder / f"{executed.run}{SUFFIX}", zlib.compress(text, 6), 0o600)
     return sha256(text).hexdigest()
@@ -271,25 +312,42 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
     imports = {path for path, some in executed.imports.items() if some}
     paths = sorted({*modules, *imports, *executed.unknown})
     return {
-        "schema": EXECUTED_SCHEMA, "run": executed.run, "recorder": executed.recorder,
+        "schema": EXECUTED_SCHEMA,
+        "run": executed.run,
+        "recorder": executed.recorder,
         "symbols": [[*one, executed.places[one.symbol]] for one in executed.symbols],
         "files": {
-            path: [sorted(executed.modules.get(path, ())), list(executed.imports.get(path, ())),
-                   executed.unknown.get(path, "")]
+            path: [
+                sorted(executed.modules.get(path, ())),
+                list(executed.imports.get(path, ())),
+                executed.unknown.get(path, ""),
+            ]
             for path in paths
         },
-        "tests": {path: [list(file.symbols), file.rows()] for path, file in executed.tests.files.items()},
-        "opened": dict(executed.files), "incomplete": dict(executed.incomplete),
+        "tests": {
+            path: [list(file.symbols), file.rows()] for path, file in executed.tests.files.items()
+        },
+        "opened": dict(executed.files),
+        "incomplete": dict(executed.incomplete),
         # an older kl reads neither of these nor misses it
-        **({"runtime": {path: list(some) for path, some in executed.runtime.items()}} if executed.runtime else {}),
-        **({"values": sorted([at, sorted(some)] for at, some in executed.values.items())} if executed.values else {}),
-    }  # fmt: skip
+        **(
+            {"runtime": {path: list(some) for path, some in executed.runtime.items()}}
+            if executed.runtime
+            else {}
+        ),
+        **(
+            {"values": sorted([at, sorted(some)] for at, some in executed.values.items())}
+            if executed.values
+            else {}
+        ),
+    }
 
 
 def read_executed(path: Path, digest: str) -> Executed:
     """The file of a run, whose content must have this digest.
 
-    OSError where it can't be opened; ValueError, with the reason, for anything that `write_executed` did not write.
+    OSError where it can't be opened; ValueError, with the reason, for anything that
+    `write_executed` did not write.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with FileIO(fd) as file:
@@ -333,11 +391,15 @@ def executed_from_dict(plain: Any) -> Executed:
             raise ValueError("it is of another version of kl")
         rows = [[*map(_text, row)] for row in plain["symbols"]]
         number = len(rows)
-        files = {_text(path): (_indexes(a, number), tuple(map(_text, b)), _text(c)) for path, (a, b, c) in
-                 plain["files"].items()}  # fmt: skip
+        files = {
+            _text(path): (_indexes(a, number), tuple(map(_text, b)), _text(c))
+            for path, (a, b, c) in plain["files"].items()
+        }
         tests = {_text(path): _test_file(path, one, number) for path, one in plain["tests"].items()}
         return Executed(
-            _text(plain["run"]), _text(plain["recorder"]), tuple(SymbolHash(name, value) for name, value, _ in rows),
+            _text(plain["run"]),
+            _text(plain["recorder"]),
+            tuple(SymbolHash(name, value) for name, value, _ in rows),
             TestSets(tests),
             modules={path: frozenset(one[0]) for path, one in files.items() if one[0]},
             imports={path: one[1] for path, one in files.items() if one[1]},
@@ -346,9 +408,11 @@ def executed_from_dict(plain: Any) -> Executed:
             files={_text(path): _text(blob) for path, blob in plain["opened"].items()},
             incomplete={_text(name): _text(why) for name, why in plain["incomplete"].items()},
             runtime=_texts_by_path(plain.get("runtime", {})),
-            values={_indexes([at], number)[0]: frozenset(_indexes(some, number)) for at, some in
-                    plain.get("values", ())},
-        )  # fmt: skip
+            values={
+                _indexes([at], number)[0]: frozenset(_indexes(some, number))
+                for at, some in plain.get("values", ())
+            },
+        )
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
         raise ValueError(f"it has another form ({type(problem).__name__})") from problem
 
@@ -365,14 +429,18 @@ def _text(value: Any) -> str:
 
 def _indexes(values: Any, number: int) -> tuple[int, ...]:
     # type, not isinstance: true is an int in Python
-    if not isinstance(values, list) or any(type(one) is not int or not 0 <= one < number for one in values):
+    if not isinstance(values, list) or any(
+        type(one) is not int or not 0 <= one < number for one in values
+    ):
         raise TypeError
     return tuple(values)
 
 
 def _test_file(path: str, plain: Any, number: int) -> TestFile:
     symbols, rows = plain
-    found = TestFile(_indexes(symbols, number), {_text(name): _masks(masks) for name, *masks in rows})
+    found = TestFile(
+        _indexes(symbols, number), {_text(name): _masks(masks) for name, *masks in rows}
+    )
     most = 1 << len(found.symbols)
     if any(mask >= most for masks in found.masks.values() for mask in masks):
         raise IndexError
@@ -419,7 +487,8 @@ def pending_executed(ws: Workspace) -> list[PendingFile]:
 
 
 def read_pending(ws: Workspace, run: str, environment: Mapping[str, Any]) -> Executed | None:
-    """What waits in a spool for a run whose receipt has this environment; None where there is nothing sound.
+    """What waits in a spool for a run whose receipt has this environment; None where there is
+    nothing sound.
 
     For gates: they read captures from the spool where the store can't be written.
     """
@@ -432,7 +501,9 @@ def read_pending(ws: Workspace, run: str, environment: Mapping[str, Any]) -> Exe
 
 
 def vouched_digest(environment: Mapping[str, Any]) -> str:
-    """The digest of the executed symbols that a receipt vouches for; empty where its run recorded none."""
+    """The digest of the executed symbols that a receipt vouches for; empty where its run recorded
+    none.
+    """
     named = environment.get("executed")
     digest = named.get("digest") if isinstance(named, Mapping) else None
     return digest if isinstance(digest, str) else ""
@@ -448,10 +519,15 @@ class Settled:
 
 
 def import_executed(db: Database, files: Iterable[PendingFile]) -> Settled:
-    """Import what waits, after the receipts and in their transaction. A file without a receipt waits on."""
+    """Import what waits, after the receipts and in their transaction. A file without a receipt
+    waits on.
+    """
     done, bad = [], []
     for one in files:
-        headers = [json.loads(row[0]) for row in db.rows("SELECT header FROM receipt WHERE run = ?", (one.run,))]
+        headers = [
+            json.loads(row[0])
+            for row in db.rows("SELECT header FROM receipt WHERE run = ?", (one.run,))
+        ]
         if not headers:
             done += [one.path] if one.orphaned else []
             continue
@@ -492,55 +568,82 @@ def store_executed(db: Database, executed: Executed) -> None:
     of_index = [number[one.symbol] for one in executed.symbols]
     own: dict[str, list[tuple[int, str]]] = {}
     for one in executed.symbols:
-        own.setdefault(executed.places[one.symbol], []).append((number[one.symbol], one.content_hash))
+        own.setdefault(executed.places[one.symbol], []).append(
+            (number[one.symbol], one.content_hash)
+        )
     parts = []
     for path in sorted({*own, *executed.modules, *executed.imports, *executed.unknown}):
         symbols = sorted(own.get(path, ()))
-        body = ["file", path, symbols, sorted(of_index[at] for at in executed.modules.get(path, ())),
-                list(executed.imports.get(path, ())), executed.unknown.get(path, "")]  # fmt: skip
+        body = [
+            "file",
+            path,
+            symbols,
+            sorted(of_index[at] for at in executed.modules.get(path, ())),
+            list(executed.imports.get(path, ())),
+            executed.unknown.get(path, ""),
+        ]
         parts.append(_part(db, body, [key for key, _ in symbols]))
     for path, file in sorted(executed.tests.files.items()):
-        # in the order of the run's symbols, which is that of their names: the same in every run with the same sets
+        # in the order of the run's symbols, which is that of their names: the same in every run
+        # with the same sets
         keys = [of_index[at] for at in file.symbols]
         parts.append(_part(db, ["tests", path, keys, file.rows()], keys))
-    values = sorted([of_index[at], sorted(of_index[one] for one in some)] for at, some in executed.values.items())
+    values = sorted(
+        [of_index[at], sorted(of_index[one] for one in some)]
+        for at, some in executed.values.items()
+    )
     parts += [_part(db, ["values", values], ())] if values else []
     for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
         parts += [_part(db, [sort, dict(some)], ())] if some else []
     # here and not a part of its own: they are asked for alone (`runtime_imports`)
-    more = [{path: list(some) for path, some in executed.runtime.items()}] if executed.runtime else []
+    more = (
+        [{path: list(some) for path, some in executed.runtime.items()}] if executed.runtime else []
+    )
     row = (executed.run, executed.recorder, _part(db, ["run", parts, *more], ()))
     db.execute("INSERT INTO executed_run (run, recorder, part) VALUES (?, ?, ?)", row)
 
 
 def _interned(db: Database, symbols: Sequence[str]) -> dict[str, int]:
-    db.many("INSERT INTO executed_symbol (symbol) VALUES (?) ON CONFLICT (symbol) DO NOTHING", [(s,) for s in symbols])
+    db.many(
+        "INSERT INTO executed_symbol (symbol) VALUES (?) ON CONFLICT (symbol) DO NOTHING",
+        [(s,) for s in symbols],
+    )
     return _numbers(db, symbols)
 
 
 def _numbers(db: Database, symbols: Sequence[str]) -> dict[str, int]:
     sql = "SELECT symbol, id FROM executed_symbol WHERE symbol IN"
-    return dict(row for some in chunks(symbols) for row in db.rows(f"{sql} ({placeholders(some)})", some))
+    return dict(
+        row for some in chunks(symbols) for row in db.rows(f"{sql} ({placeholders(some)})", some)
+    )
 
 
 def _part(db: Database, body: list[Any], symbols: Iterable[int]) -> int:
-    """The number of a part, which is added where it is new, together with the symbols it can be found by."""
+    """The number of a part, which is added where it is new, together with the symbols it can be
+    found by.
+    """
     text = canonical(body)
     key = sha256(text).digest()
     known = db.row("SELECT id FROM executed_part WHERE digest = ?", (key,))
     if known:
         return int(known[0])
-    db.execute("INSERT INTO executed_part (digest, body) VALUES (?, ?)", (key, zlib.compress(text, 6)))
+    db.execute(
+        "INSERT INTO executed_part (digest, body) VALUES (?, ?)", (key, zlib.compress(text, 6))
+    )
     row = db.row("SELECT id FROM executed_part WHERE digest = ?", (key,))
     assert row is not None
     made = int(row[0])
-    db.many("INSERT INTO executed_in (symbol, part) VALUES (?, ?)", [(one, made) for one in symbols])
+    db.many(
+        "INSERT INTO executed_in (symbol, part) VALUES (?, ?)", [(one, made) for one in symbols]
+    )
     return made
 
 
 def _bodies(db: Database, parts: Sequence[int]) -> Iterator[list[Any]]:
     for some in chunks(parts):
-        for (body,) in db.rows(f"SELECT body FROM executed_part WHERE id IN ({placeholders(some)})", some):
+        for (body,) in db.rows(
+            f"SELECT body FROM executed_part WHERE id IN ({placeholders(some)})", some
+        ):
             yield json.loads(_unpacked(body))
 
 
@@ -555,7 +658,9 @@ def _parts_of(db: Database, part: int) -> list[int]:
 
 
 def runtime_imports(db: Database, runs: int) -> dict[tuple[str, str], str]:
-    """(importing file, imported file) that no import statement shows → the newest of these runs that saw it."""
+    """(importing file, imported file) that no import statement shows → the newest of these runs
+    that saw it.
+    """
     found: dict[tuple[str, str], str] = {}
     for run in runs_with_symbols(db, runs):
         row = db.row("SELECT part FROM executed_run WHERE run = ?", (run,))
@@ -571,7 +676,9 @@ def is_recorded(db: Database) -> bool:
 
 
 def runs_with_symbols(db: Database, limit: int) -> list[str]:
-    """The runs of which executed symbols are stored, newest first; imported coverage data after what was recorded."""
+    """The runs of which executed symbols are stored, newest first; imported coverage data after
+    what was recorded.
+    """
     if not is_recorded(db):
         return []
     sql = (
@@ -583,7 +690,11 @@ def runs_with_symbols(db: Database, limit: int) -> list[str]:
 
 def executed_of_run(db: Database, run: str) -> Executed | None:
     """What the tests of a run executed; None where nothing is stored of it."""
-    row = db.row("SELECT recorder, part FROM executed_run WHERE run = ?", (run,)) if is_recorded(db) else None
+    row = (
+        db.row("SELECT recorder, part FROM executed_run WHERE run = ?", (run,))
+        if is_recorded(db)
+        else None
+    )
     if row is None:
         return None
     parts, runtime = _run_body(db, int(row[1]))
@@ -596,28 +707,44 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
     pairs.sort(key=lambda one: names[one[0]])
     index = {key: at for at, (key, _, _) in enumerate(pairs)}
     return Executed(
-        run, str(row[0]), tuple(SymbolHash(names[key], value) for key, value, _ in pairs),
-        TestSets({
-            path: TestFile(tuple(index[key] for key in keys), {name: _masks(masks) for name, *masks in rows})
-            for path, keys, rows in tests
-        }),
-        modules={path: frozenset(index[key] for key in some) for path, _, some, _, _ in files if some},
+        run,
+        str(row[0]),
+        tuple(SymbolHash(names[key], value) for key, value, _ in pairs),
+        TestSets(
+            {
+                path: TestFile(
+                    tuple(index[key] for key in keys),
+                    {name: _masks(masks) for name, *masks in rows},
+                )
+                for path, keys, rows in tests
+            }
+        ),
+        modules={
+            path: frozenset(index[key] for key in some) for path, _, some, _, _ in files if some
+        },
         imports={path: tuple(some) for path, _, _, some, _ in files if some},
         places={names[key]: path for key, _, path in pairs},
         unknown={path: why for path, _, _, _, why in files if why},
         files=next((body[1] for body in bodies if body[0] == "opened"), {}),
-        incomplete=next((body[1] for body in bodies if body[0] == "incomplete"), {}), runtime=runtime,
+        incomplete=next((body[1] for body in bodies if body[0] == "incomplete"), {}),
+        runtime=runtime,
         values={
             index[at]: frozenset(index[one] for one in some)
-            for body in bodies if body[0] == "values" for at, some in body[1]
+            for body in bodies
+            if body[0] == "values"
+            for at, some in body[1]
         },
-    )  # fmt: skip
+    )
 
 
 def _names(db: Database, numbers: Iterable[int]) -> dict[int, str]:
     found: dict[int, str] = {}
     for some in chunks(sorted(numbers)):
-        found.update(db.rows(f"SELECT id, symbol FROM executed_symbol WHERE id IN ({placeholders(some)})", some))
+        found.update(
+            db.rows(
+                f"SELECT id, symbol FROM executed_symbol WHERE id IN ({placeholders(some)})", some
+            )
+        )
     return found
 
 
@@ -633,8 +760,12 @@ class Execution(NamedTuple):
     """Of that run; `COVERAGE` where no recorded run shows it."""
 
 
-def tests_of_symbols(db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED) -> dict[str, dict[str, Execution]]:
-    """Symbol → node ID of each test that executed it in one of the newest runs → the newest of these runs."""
+def tests_of_symbols(
+    db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED
+) -> dict[str, dict[str, Execution]]:
+    """Symbol → node ID of each test that executed it in one of the newest runs → the newest of
+    these runs.
+    """
     found: dict[str, dict[str, Execution]] = {}
     if not is_recorded(db) or not ids:
         return found
@@ -654,7 +785,12 @@ def tests_of_symbols(db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED) 
         for part in here:
             if part not in bodies:
                 bodies[part] = next(_bodies(db, [part]))
-        hashes = {key: value for part in here if bodies[part][0] == "file" for key, value in bodies[part][2]}
+        hashes = {
+            key: value
+            for part in here
+            if bodies[part][0] == "file"
+            for key, value in bodies[part][2]
+        }
         for part in here:
             if bodies[part][0] == "tests":
                 for number in wanted[part]:
@@ -677,10 +813,14 @@ def _tests_with(body: Sequence[Any], number: int) -> Iterator[str]:
 
 
 def forget_runs(db: Database) -> None:
-    """Remove the symbols of runs whose receipts were all compacted or removed, and parts that no run has any more."""
+    """Remove the symbols of runs whose receipts were all compacted or removed, and parts that no
+    run has any more.
+    """
     if not is_recorded(db):
         return
-    db.execute("DELETE FROM executed_run WHERE run NOT IN (SELECT run FROM receipt WHERE folded IS NULL)")
+    db.execute(
+        "DELETE FROM executed_run WHERE run NOT IN (SELECT run FROM receipt WHERE folded IS NULL)"
+    )
     lists = [int(part) for (part,) in db.rows("SELECT DISTINCT part FROM executed_run")]
     used = {*lists, *(part for one in lists for part in _parts_of(db, one))}
     unused = [(part,) for (part,) in db.rows("SELECT id FROM executed_part") if part not in used]
@@ -691,7 +831,9 @@ def forget_runs(db: Database) -> None:
 def altered_parts(db: Database) -> list[str]:
     """What somebody edited of the executed symbols, a sentence each: for the audit of the store."""
     found = []
-    for number, key, body in db.rows("SELECT id, digest, body FROM executed_part") if is_recorded(db) else ():
+    for number, key, body in (
+        db.rows("SELECT id, digest, body FROM executed_part") if is_recorded(db) else ()
+    ):
         try:
             same = sha256(_unpacked(body)).digest() == key
         except (TypeError, ValueError):

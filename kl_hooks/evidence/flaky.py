@@ -1,7 +1,8 @@
-"""Flaky tests: those with different outcomes where nothing that they depend on differs, found without a rerun.
+"""Flaky tests: those with different outcomes where nothing that they depend on differs, found
+without a rerun.
 
-A pass of a flaky test shows nothing: it may fail on the very same content. So it is no hard evidence, for claims and
-for the gate alike, until something is changed that the test depends on.
+A pass of a flaky test shows nothing: it may fail on the very same content. So it is no hard
+evidence, for claims and for the gate alike, until something is changed that the test depends on.
 """
 
 from __future__ import annotations
@@ -26,7 +27,18 @@ _SHORT: Final = 8
 """Digits of a run that a person is shown."""
 
 _VOLATILE: Final = frozenset(
-    {"pid", "ci", "agent", "session", "imported", "executed", "way", "untracked", "changes", "rootdir"}
+    {
+        "pid",
+        "ci",
+        "agent",
+        "session",
+        "imported",
+        "executed",
+        "way",
+        "untracked",
+        "changes",
+        "rootdir",
+    }
 )
 """Keys of a receipt's environment in which two runs of the same environment may differ."""
 
@@ -60,7 +72,10 @@ class Attempt:
 
 
 def _environment(receipt: Receipt) -> str:
-    return digest("environment/1", {key: some for key, some in receipt.environment.items() if key not in _VOLATILE})
+    return digest(
+        "environment/1",
+        {key: some for key, some in receipt.environment.items() if key not in _VOLATILE},
+    )
 
 
 class Comparison:
@@ -76,7 +91,8 @@ class Comparison:
     ) -> dict[str, list[Attempt]]:
         """Test → its results, newest first, of runs that ended and on known content.
 
-        `names`: what a test was called in some of them → the name under which its results are wanted.
+        `names`: what a test was called in some of them → the name under which its results are
+        wanted.
         """
         found: dict[str, list[Attempt]] = {}
         for receipt in receipts:
@@ -90,12 +106,16 @@ class Comparison:
                     found.setdefault(name, []).append(Attempt(receipt, one, environment))
         return found
 
-    def symbols(self, one: Attempt, other: Attempt, *, same_test: bool = False) -> tuple[tuple[str, ...], bool]:
-        """(the symbols on which the test rests in one of these runs and that differ, whether all could be compared).
+    def symbols(
+        self, one: Attempt, other: Attempt, *, same_test: bool = False
+    ) -> tuple[tuple[str, ...], bool]:
+        """(the symbols on which the test rests in one of these runs and that differ, whether all
+        could be compared).
 
-        A run that fails stops early, so the sets themselves are never equal: the union is compared, by what the other
-        run has recorded of the symbol for whichever test. `same_test`: the test has another name in the other run, and
-        is known to be the same: nothing of its files is compared.
+        A run that fails stops early, so the sets themselves are never equal: the union is compared,
+        by what the other run has recorded of the symbol for whichever test. `same_test`: the test
+        has another name in the other run, and is known to be the same: nothing of its files is
+        compared.
         """
         a, b = self._executed(one.receipt), self._executed(other.receipt)
         if a is None or b is None or one.test not in a.tests or other.test not in b.tests:
@@ -103,9 +123,11 @@ class Comparison:
         hashes = [dict(found.symbols) for found in (a, b)]
         files = {test_path(one.test), test_path(other.test)} if same_test else set()
         needed = {
-            found.symbols[at].symbol for found, name in ((a, one.test), (b, other.test))
-            for at in found.dependencies(name) if found.places[found.symbols[at].symbol] not in files
-        }  # fmt: skip
+            found.symbols[at].symbol
+            for found, name in ((a, one.test), (b, other.test))
+            for at in found.dependencies(name)
+            if found.places[found.symbols[at].symbol] not in files
+        }
         known = [name for name in needed if all(name in some for some in hashes)]
         changed = sorted(name for name in known if hashes[0][name] != hashes[1][name])
         closure = a.closure(one.test) | b.closure(other.test)
@@ -115,7 +137,8 @@ class Comparison:
         return tuple(changed), seen and len(known) == len(needed) and a.files == b.files
 
     def contradiction(self, attempts: Sequence[Attempt]) -> tuple[Attempt, Attempt] | None:
-        """The newest failure and pass in one environment where nothing differs that the test depends on.
+        """The newest failure and pass in one environment where nothing differs that the test
+        depends on.
 
         A pass on a second attempt is both.
         """
@@ -141,7 +164,9 @@ class Comparison:
         if receipt.run not in self._known:
             stored = executed_of_run(self._db, receipt.run) if self._db else None
             # a run that waits in the spool has its file there too
-            self._known[receipt.run] = stored or read_pending(self._ws, receipt.run, receipt.environment)
+            self._known[receipt.run] = stored or read_pending(
+                self._ws, receipt.run, receipt.environment
+            )
         return self._known[receipt.run]
 
 
@@ -170,22 +195,36 @@ class FlakyTest:
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval
         return {
-            "test": self.test, "failures": self.failures, "runs": self.runs, "rate": self.failures / self.runs,
-            "low": round(low, 4), "high": round(high, 4),
-            "failed": self.failed.receipt.run, "passed": self.passed.receipt.run,
-        }  # fmt: skip
+            "test": self.test,
+            "failures": self.failures,
+            "runs": self.runs,
+            "rate": self.failures / self.runs,
+            "low": round(low, 4),
+            "high": round(high, 4),
+            "failed": self.failed.receipt.run,
+            "passed": self.passed.receipt.run,
+        }
 
 
 def wilson_interval(hits: int, number: int, z: float = 1.96) -> tuple[float, float]:
-    """The score interval of a share (E. B. Wilson 1927, JASA 22:209): sound for few runs and for shares near 0."""
+    """The score interval of a share (E. B. Wilson 1927, JASA 22:209): sound for few runs and for
+    shares near 0.
+    """
     share, square = hits / number, z * z / number
-    middle, spread = share + square / 2, z * sqrt(share * (1 - share) / number + square / number / 4)
+    middle, spread = (
+        share + square / 2,
+        z * sqrt(share * (1 - share) / number + square / number / 4),
+    )
     return max(0.0, (middle - spread) / (1 + square)), min(1.0, (middle + spread) / (1 + square))
 
 
 def flaky_tests(ws: Workspace, db: Database | None, runs: int = _RUNS) -> list[FlakyTest]:
-    """The tests that passed and failed where nothing differs that they depend on, most failures first."""
-    return _found(Comparison(ws, db), [one.receipt for one in failing_runs(db, runs, "pytest")] if db else [])
+    """The tests that passed and failed where nothing differs that they depend on, most failures
+    first.
+    """
+    return _found(
+        Comparison(ws, db), [one.receipt for one in failing_runs(db, runs, "pytest")] if db else []
+    )
 
 
 def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
@@ -198,17 +237,22 @@ def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
 
 
 _KNOWN: Final[dict[tuple[int, str], Mapping[str, FlakyTest]]] = {}
-"""The head of a chain of receipts → its flaky tests. Of the last store alone: a package asks several times, and 50 runs
-of 20,000 tests are read in 0.4 s."""
+"""The head of a chain of receipts → its flaky tests. Of the last store alone: a package asks
+several times, and 50 runs of 20,000 tests are read in 0.4 s."""
 
 
 class FlakyPasses:
     """Which passing results are those of a flaky test; read from the store when first asked."""
 
     def __init__(
-        self, ws: Workspace, db: Database | None, renamed: Callable[[Receipt, Receipt], Mapping[str, str]] | None = None
+        self,
+        ws: Workspace,
+        db: Database | None,
+        renamed: Callable[[Receipt, Receipt], Mapping[str, str]] | None = None,
     ) -> None:
-        """`renamed` gives test functions of a newer run → their names in an older one, where these differ."""
+        """`renamed` gives test functions of a newer run → their names in an older one, where these
+        differ.
+        """
         self._db, self._compare, self._renamed = db, Comparison(ws, db), renamed
         self._absent: dict[str, list[str]] = {}
 
@@ -227,7 +271,9 @@ class FlakyPasses:
         return found
 
     def why(self, subject: str, receipt: Receipt) -> str:
-        """`flaky: failed in 2 of 6 runs (10% to 70%)`, of a pass in this run; empty where it is no flaky one."""
+        """`flaky: failed in 2 of 6 runs (10% to 70%)`, of a pass in this run; empty where it is no
+        flaky one.
+        """
         found = self.test(subject, receipt)
         return f"flaky: {found.rate}" if found else ""
 
@@ -253,12 +299,16 @@ class FlakyPasses:
         return found if complete and not changed else None
 
     def _under_earlier_name(self, name: str, receipt: Receipt) -> FlakyTest | None:
-        """The flaky test that this one was, when it was called otherwise and had the same content."""
+        """The flaky test that this one was, when it was called otherwise and had the same
+        content.
+        """
         if self._renamed is None:
             return None
         if receipt.run not in self._absent:
             reported = {one.subject for one in receipt.evidence}
-            self._absent[receipt.run] = [test for test in self.tests if f"test:{test}" not in reported]
+            self._absent[receipt.run] = [
+                test for test in self.tests if f"test:{test}" not in reported
+            ]
         function, _, case = name.partition("[")
         for test in self._absent[receipt.run]:
             found = self.tests[test]
@@ -269,7 +319,8 @@ class FlakyPasses:
 
 
 def _counts(attempts: Sequence[Attempt], pair: tuple[Attempt, Attempt]) -> tuple[int, int]:
-    """(failures, runs) where both outcomes were seen; a pass on a second attempt is a failure that was repeated.
+    """(failures, runs) where both outcomes were seen; a pass on a second attempt is a failure that
+    was repeated.
 
     The witnesses count together, whatever else differs between their contents.
     """
@@ -277,8 +328,16 @@ def _counts(attempts: Sequence[Attempt], pair: tuple[Attempt, Attempt]) -> tuple
     groups: dict[tuple[Any, ...], list[Attempt]] = {}
     for one in attempts:
         if one.failed or one.passed or one.result.outcome == "flaky":
-            content = ("both",) if one.receipt.tree in together else (one.receipt.tree, one.receipt.tree_all)
+            content = (
+                ("both",)
+                if one.receipt.tree in together
+                else (one.receipt.tree, one.receipt.tree_all)
+            )
             key = (*content, one.environment)
             groups.setdefault(key, []).append(one)
-    mixed = [some for some in groups.values() if any(not a.passed for a in some) and any(not a.failed for a in some)]
+    mixed = [
+        some
+        for some in groups.values()
+        if any(not a.passed for a in some) and any(not a.failed for a in some)
+    ]
     return sum(not a.passed for some in mixed for a in some), sum(map(len, mixed))

@@ -1,7 +1,9 @@
-"""Bringing the ledger up to date: captures from the spool, commits that git has made since, and imported files.
+"""Bringing the ledger up to date: captures from the spool, commits that git has made since, and
+imported files.
 
-Under the store lock, in one transaction, idempotently; a spool file is removed only after the commit. Where the
-store can't be written the spool stays as it is, and a gate reads the captures from there (`snapshot`).
+Under the store lock, in one transaction, idempotently; a spool file is removed only after the
+commit. Where the store can't be written the spool stays as it is, and a gate reads the captures
+from there (`snapshot`).
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ class SyncResult:
 
 
 def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
-    """Import every finished spool file and every new commit. Never raises for a store that can't be written.
+    """Import every finished spool file and every new commit. Never raises for a store that can't be
+    written.
 
     `head_now` saves a question to git where the caller knows the commit already.
     """
@@ -74,8 +77,15 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
 
 
 def _import_fetched(ws: Workspace) -> str:
-    """Import the notes that `git fetch` brought, where `kl hooks install --sync` asked for it; the error."""
-    if ws.git_settings is None or ws.git_settings.kl.get("sync", "").lower() not in ("true", "yes", "on", "1"):
+    """Import the notes that `git fetch` brought, where `kl hooks install --sync` asked for it; the
+    error.
+    """
+    if ws.git_settings is None or ws.git_settings.kl.get("sync", "").lower() not in (
+        "true",
+        "yes",
+        "on",
+        "1",
+    ):
         return ""
     from kl_hooks.evidence.notes import import_notes
 
@@ -98,7 +108,11 @@ def _import_captured(ws: Workspace, head_now: str | None) -> SyncResult:
             except GitFailed as problem:
                 blind = str(problem)
             runs = {one.receipt.run for one in found if one.receipt}
-            sets = [one for one in sets if one.orphaned or one.run in runs or (db and has_receipt(db, one.run))]
+            sets = [
+                one
+                for one in sets
+                if one.orphaned or one.run in runs or (db and has_receipt(db, one.run))
+            ]
         if not found and new is None and not sets:
             return SyncResult(waiting=left, blind=blind)
         with ledger_writer(ws) as db:
@@ -108,13 +122,19 @@ def _import_captured(ws: Workspace, head_now: str | None) -> SyncResult:
     except (EnvironmentProblem, OSError) as problem:
         return SyncResult(waiting=left + len(found), trouble=str(problem))
     try:
-        aside = tuple(str(path) for one in found if (path := remove_or_quarantine(one))) + settle(settled)
+        aside = tuple(str(path) for one in found if (path := remove_or_quarantine(one))) + settle(
+            settled
+        )
         # only the note of the git hook that there are new commits: what they are was read from git
         (ws.state.spool / "commits").unlink(missing_ok=True)
     except OSError as problem:
         trouble = f"imported, but it can't be removed from the spool: {problem}"
         return SyncResult(receipts, waiting=left, trouble=trouble)
-    killed = tuple(one.receipt.run for one in found if one.receipt and one.receipt.result.get("how") == "killed")
+    killed = tuple(
+        one.receipt.run
+        for one in found
+        if one.receipt and one.receipt.result.get("how") == "killed"
+    )
     return SyncResult(receipts, killed, sum(one.bad for one in found), aside, left, blind=blind)
 
 
@@ -130,14 +150,22 @@ class Imported:
 
 def readers(ws: Workspace) -> dict[str, Source]:
     """The readers, by name; the first of a name wins."""
-    return {one.name: one for answer in reversed(ws.plugins.hook.kl_sources()) for one in reversed(answer)}
+    return {
+        one.name: one
+        for answer in reversed(ws.plugins.hook.kl_sources())
+        for one in reversed(answer)
+    }
 
 
 def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str | None) -> Imported:
-    """Read a file and store its receipts. UsageProblem for an unknown reader, or a file that it can't read."""
+    """Read a file and store its receipts. UsageProblem for an unknown reader, or a file that it
+    can't read.
+    """
     known = readers(ws)
     if kind not in known:
-        raise UsageProblem(f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}.")
+        raise UsageProblem(
+            f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}."
+        )
     file = FileOfEvidence(name, content, redact(producer(ws.environ)), iso(ws.clock.now()), tree)
     from kl_hooks.evidence.attestation import add_receipts, import_flaw
 
@@ -152,9 +180,11 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
             problems.append(Problem(name, number, 1, f"refused: {flaw}."))
         else:
             receipts.append(signed)
-    # receipts were made elsewhere: what they weigh is decided by signatures, when they are read (ADR-0003, ADR-0037);
-    # other files become receipts here
-    new = add_receipts(ws, receipts, f"{IMPORTED}:{kind}" if kind in ("receipts", "bundle") else "local")
+    # receipts were made elsewhere: what they weigh is decided by signatures, when they are read
+    # (ADR-0003, ADR-0037); other files become receipts here
+    new = add_receipts(
+        ws, receipts, f"{IMPORTED}:{kind}" if kind in ("receipts", "bundle") else "local"
+    )
     return Imported(new, len(receipts) - new, tuple(problems))
 
 
@@ -177,12 +207,16 @@ class Snapshot:
     """The commit whose `.kl/trust` names a team's keys; empty: that of the user's configuration."""
 
     def executed(self, entry: Entry) -> Executed | None:
-        """What the tests of a run executed, stored or waiting in the spool; None where nothing is known of it.
+        """What the tests of a run executed, stored or waiting in the spool; None where nothing is
+        known of it.
 
-        Of a run of others: out of git, and only where a trusted key signed its receipt, which names it by its digest.
+        Of a run of others: out of git, and only where a trusted key signed its receipt, which names
+        it by its digest.
         """
         if entry.origin.startswith(ATTESTED):
-            from kl_hooks.evidence.shared_symbols import read_shared  # most stores hold nothing of others
+            from kl_hooks.evidence.shared_symbols import (
+                read_shared,
+            )  # most stores hold nothing of others
 
             return read_shared(self.ws.repo, entry.receipt) if self.ws and self.ws.repo else None
         found = executed_of_run(self.db, entry.receipt.run) if self.db else None
@@ -201,43 +235,67 @@ class Snapshot:
         return {"waiting": len(self.waiting), "unread": list(self.unread), "lost": lost}
 
     def of_tree(self, trees: Sequence[str]) -> list[Entry]:
-        """The receipts of a content (its tree IDs) that count here, newest first; without runs that only listed tests.
+        """The receipts of a content (its tree IDs) that count here, newest first; without runs that
+        only listed tests.
 
-        Of others those that a trusted key signed, in the order in which the runs ended, and what a person imported.
+        Of others those that a trusted key signed, in the order in which the runs ended, and what a
+        person imported.
         """
         stored = self._with_origins(ledger.entries_of_tree(self.db, trees) if self.db else [])
         stored += [one for one in self._of_notes(trees) if not one.origin.startswith(NOTES)]
         stored = newest_first(_once(stored))
-        here = [one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)]
-        return [one for one in (*here, *stored) if not ran_no_test(one.receipt.selection, one.receipt.result)]
+        here = [
+            one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)
+        ]
+        return [
+            one
+            for one in (*here, *stored)
+            if not ran_no_test(one.receipt.selection, one.receipt.result)
+        ]
 
     def untrusted(self, trees: Sequence[str]) -> list[Entry]:
-        """The receipts of a content that arrived by notes, and that no trusted key signed: they count for nothing."""
+        """The receipts of a content that arrived by notes, and that no trusted key signed: they
+        count for nothing.
+        """
         return [one for one in self._of_notes(trees) if one.origin.startswith(NOTES)]
 
     def _of_notes(self, trees: Sequence[str]) -> list[Entry]:
-        return self._with_origins(ledger.entries_of_tree(self.db, trees, notes=True) if self.db else [])
+        return self._with_origins(
+            ledger.entries_of_tree(self.db, trees, notes=True) if self.db else []
+        )
 
     def recent(self, limit: int) -> list[Entry]:
         """The newest receipts, newest first; without runs that only listed tests."""
         stored = self._with_origins(ledger.list_receipts(self.db, limit)[0] if self.db else [])
-        tested = (one for one in self.waiting if not ran_no_test(one.receipt.selection, one.receipt.result))
+        tested = (
+            one
+            for one in self.waiting
+            if not ran_no_test(one.receipt.selection, one.receipt.result)
+        )
         return [*tested, *stored][:limit]
 
     def runs(self, limit: int) -> list[Entry]:
-        """The newest runs of tests, newest first: of this store, and those that a trusted key signed."""
+        """The newest runs of tests, newest first: of this store, and those that a trusted key
+        signed.
+        """
         waiting = [one for one in self.waiting if one.receipt.source == "pytest"]
         stored = self._with_origins(ledger.recent(self.db, limit, "pytest")) if self.db else []
         return newest_first(_once([*waiting, *stored, *self._trusted_runs(limit)]))[:limit]
 
     def _trusted_runs(self, limit: int) -> list[Entry]:
-        """The newest runs of tests in notes that a trusted key signed: whoever can push may write any number more."""
+        """The newest runs of tests in notes that a trusted key signed: whoever can push may write
+        any number more.
+        """
         if self.db is None or self.ws is None:
             return []
         from kl_hooks.evidence.attestation import has_signatures, trusted_keys
 
         keys = list(trusted_keys(self.ws, self.trust_ref).keys) if has_signatures(self.db) else []
-        found = self._with_origins(ledger.recent(self.db, limit, "pytest", signers=keys)) if keys else []
+        found = (
+            self._with_origins(ledger.recent(self.db, limit, "pytest", signers=keys))
+            if keys
+            else []
+        )
         return [one for one in found if one.origin.startswith(ATTESTED)]
 
     def parents(self, entries: Iterable[Entry]) -> dict[str, Entry]:
@@ -257,7 +315,9 @@ class Snapshot:
 
 
 def _once(entries: Iterable[Entry]) -> list[Entry]:
-    """Entries, of those that one key signed the first of each run: a bundle has a run whole, and a note its facts."""
+    """Entries, of those that one key signed the first of each run: a bundle has a run whole, and a
+    note its facts.
+    """
     found: dict[tuple[str, str], Entry] = {}
     for one in entries:
         key = (one.receipt.run, one.origin) if one.origin.startswith(ATTESTED) else (one.id, "")
@@ -266,24 +326,30 @@ def _once(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def newest_first(entries: Iterable[Entry]) -> list[Entry]:
-    """Entries in the order of this store, the newest first; where a trusted key signed one, as the runs ended.
+    """Entries in the order of this store, the newest first; where a trusted key signed one, as the
+    runs ended.
 
-    The number of a receipt is the order of import, and a newer run of our own settles an older one of theirs.
+    The number of a receipt is the order of import, and a newer run of our own settles an older one
+    of theirs.
     """
     some = list(entries)
     foreign = any(one.origin.startswith(ATTESTED) for one in some)
-    return sorted(some, key=lambda one: (one.receipt.ended if foreign else "", one.seq), reverse=True)
+    return sorted(
+        some, key=lambda one: (one.receipt.ended if foreign else "", one.seq), reverse=True
+    )
 
 
 @contextmanager
 def snapshot(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Iterator[Snapshot]:
     """Read all evidence, after an import where that is possible. `head`: the commit, if known.
 
-    `trust_ref`: see `Snapshot`. EnvironmentProblem where kl was never used, or the store can't be read.
+    `trust_ref`: see `Snapshot`. EnvironmentProblem where kl was never used, or the store can't be
+    read.
     """
     require_setup(ws)
     taken = sync_evidence(ws, head)
-    # spool, marks, store: in another order, an import by another process in between would be missed or look like a loss
+    # spool, marks, store: in another order, an import by another process in between would be missed
+    # or look like a loss
     captures, unread = unimported_captures(ws)
     marks = read_marks(ws)
     with ws.store.reading() as db:
@@ -291,6 +357,21 @@ def snapshot(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Ite
         if newer:
             unread.insert(0, f"{newer.place} {newer.reason.rstrip('.')}")
         at = ledger.chain_head(db)[0] if db else 0
-        new = [one for one in captures if not (db and db.row("SELECT 1 FROM receipt WHERE id = ?", (one[0].id,)))]
-        entries = [Entry(at + n, "", origin, receipt.id, receipt) for n, (receipt, origin) in enumerate(new, 1)]
-        yield Snapshot(db, taken, tuple(reversed(entries)), tuple(unread), tuple(rollbacks(db, marks)), ws, trust_ref)
+        new = [
+            one
+            for one in captures
+            if not (db and db.row("SELECT 1 FROM receipt WHERE id = ?", (one[0].id,)))
+        ]
+        entries = [
+            Entry(at + n, "", origin, receipt.id, receipt)
+            for n, (receipt, origin) in enumerate(new, 1)
+        ]
+        yield Snapshot(
+            db,
+            taken,
+            tuple(reversed(entries)),
+            tuple(unread),
+            tuple(rollbacks(db, marks)),
+            ws,
+            trust_ref,
+        )

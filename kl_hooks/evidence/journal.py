@@ -1,9 +1,11 @@
-"""Captures in the spool: from the records of a spool file to a receipt, and which files can be imported.
+"""Captures in the spool: from the records of a spool file to a receipt, and which files can be
+imported.
 
-Nothing that could not be understood is ever deleted: a file of a newer kl stays where it is, a damaged one is
-quarantined under another name. A gate reads all of them (`unimported_captures`), since the store may be locked,
-newer or full. The ledger is never edited, so one value of a wrong type would trouble every later reading:
-everything that comes from a file is checked before it is stored (`receipt_flaw`).
+Nothing that could not be understood is ever deleted: a file of a newer kl stays where it is, a
+damaged one is quarantined under another name. A gate reads all of them (`unimported_captures`),
+since the store may be locked, newer or full. The ledger is never edited, so one value of a wrong
+type would trouble every later reading: everything that comes from a file is checked before it is
+stored (`receipt_flaw`).
 """
 
 from __future__ import annotations
@@ -25,7 +27,13 @@ from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
 from kl_hooks.model.symbol import make_id
 from kl_hooks.model.text import one_line
-from kl_hooks.store.spool import MAX_SPOOL_BYTES, SPOOL_SUFFIX, pending_spools, read_spool, remove_nameless_spools
+from kl_hooks.store.spool import (
+    MAX_SPOOL_BYTES,
+    SPOOL_SUFFIX,
+    pending_spools,
+    read_spool,
+    remove_nameless_spools,
+)
 from kl_hooks.workspace import Workspace
 
 QUARANTINED: Final = ".aside"
@@ -38,7 +46,11 @@ _LONGEST: Final = 1 << 63
 
 def receipt_flaw(receipt: Receipt) -> str:
     """What is wrong with a receipt from a file, in a few words; empty: nothing."""
-    found = (f"evidence {at}: {what}" for at, one in enumerate(receipt.evidence) if (what := _evidence_flaw(one)))
+    found = (
+        f"evidence {at}: {what}"
+        for at, one in enumerate(receipt.evidence)
+        if (what := _evidence_flaw(one))
+    )
     return next(found, "") or _header_flaw(receipt)
 
 
@@ -55,7 +67,11 @@ def _flaws(receipt: Receipt) -> Iterator[str]:
     rules: tuple[tuple[str, Sequence[str], Callable[[Any], bool]], ...] = (
         ("is no id", ("run",), lambda value: _matches(_RUN, value)),
         ("is no text", ("source", "observer", "producer"), _is_text),
-        ("is no id of git", ("tree", "tree_all", "tree_end", "head"), lambda v: v is None or _matches(_GIT_ID, v)),
+        (
+            "is no id of git",
+            ("tree", "tree_all", "tree_end", "head"),
+            lambda v: v is None or _matches(_GIT_ID, v),
+        ),
         ("is no text", ("parent", "branch"), lambda value: isinstance(value, str | None)),
         ("is neither true nor false", ("moved", "dirty"), lambda value: isinstance(value, bool)),
         ("is no time", ("started", "ended"), _is_time),
@@ -117,19 +133,25 @@ def _is_time(value: Any) -> bool:
 def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     """The receipt that these records make; None where they are no capture that this kl understands.
 
-    Without an end record the run is incomplete: its result is `killed`, and the test that was running is an error.
+    Without an end record the run is incomplete: its result is `killed`, and the test that was
+    running is an error.
     """
     if not records or schema_of_records(records) != SPOOL_SCHEMA:
         return None
     opening, end = records[0], next((r for r in reversed(records) if _is(r, "end")), None)
     tests, lines = _tests(records, end is None)
     others = tuple(other for record in records if (other := _other(record)))
-    # by name, not as they ran: under xdist each run has another order, and equal lists are stored once (ADR-0003)
+    # by name, not as they ran: under xdist each run has another order, and equal lists are stored
+    # once (ADR-0003)
     evidence = tuple(sorted(tests, key=lambda e: e.subject)) + others
     result: dict[str, Any] = {
-        "exit": None, "complete": False, "how": "killed", "verdict": "inconclusive",
-        "reasons": ["the process ended before the run did"], "counts": dict(Counter(one.outcome for one in evidence)),
-    }  # fmt: skip
+        "exit": None,
+        "complete": False,
+        "how": "killed",
+        "verdict": "inconclusive",
+        "reasons": ["the process ended before the run did"],
+        "counts": dict(Counter(one.outcome for one in evidence)),
+    }
     if end:
         result = dict(_mapping(end.get("result")))
     # the reader drops altered lines: only these numbers show that some are missing
@@ -138,15 +160,27 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
         reasons = result.get("reasons")
         lost = "records of this run were lost before they were imported"
         result["reasons"] = [*(reasons if isinstance(reasons, list) else ()), lost]
-    same = {key: opening.get(key) for key in ("run", "source", "observer", "parent", "started", "tree", "tree_all")}
+    same = {
+        key: opening.get(key)
+        for key in ("run", "source", "observer", "parent", "started", "tree", "tree_all")
+    }
     receipt = Receipt(
-        **same, head=opening.get("head"), branch=opening.get("branch"), dirty=bool(opening.get("dirty")),
-        producer=opening.get("producer") or "unknown", evidence=evidence,
-        ended=end.get("ended") if end else opening.get("started"), tree_end=end.get("tree_end") if end else None,
-        moved=bool(end and end.get("moved")), result=result,
-        environment={**_mapping(opening.get("environment")), **_mapping((end or {}).get("environment"))},
+        **same,
+        head=opening.get("head"),
+        branch=opening.get("branch"),
+        dirty=bool(opening.get("dirty")),
+        producer=opening.get("producer") or "unknown",
+        evidence=evidence,
+        ended=end.get("ended") if end else opening.get("started"),
+        tree_end=end.get("tree_end") if end else None,
+        moved=bool(end and end.get("moved")),
+        result=result,
+        environment={
+            **_mapping(opening.get("environment")),
+            **_mapping((end or {}).get("environment")),
+        },
         selection={**_mapping(opening.get("selection")), **_mapping((end or {}).get("selection"))},
-    )  # fmt: skip
+    )
     return None if _header_flaw(receipt) else receipt
 
 
@@ -187,11 +221,17 @@ def _tests(records: Sequence[Any], killed: bool) -> tuple[list[Evidence], int]:
 
 
 def _test(record: Any) -> Evidence | None:
-    """The result in a line of a test; None for anything else: the count in the end record then shows the loss."""
+    """The result in a line of a test; None for anything else: the count in the end record then
+    shows the loss.
+    """
     if not _row(record, "t") or len(record) != 6:
         return None
     _, nodeid, outcome, micros, detail, following = record
-    if not isinstance(nodeid, str) or not isinstance(following, str | None) or not isinstance(detail, dict | None):
+    if (
+        not isinstance(nodeid, str)
+        or not isinstance(following, str | None)
+        or not isinstance(detail, dict | None)
+    ):
         return None
     if not isinstance(outcome, str) or outcome not in TEST_OUTCOMES:
         return None
@@ -223,7 +263,9 @@ class PendingCapture:
 
 
 def pending_captures(ws: Workspace) -> tuple[list[PendingCapture], int]:
-    """The files that can be imported, oldest first, and how many can't: still being written, or of a newer kl."""
+    """The files that can be imported, oldest first, and how many can't: still being written, or of
+    a newer kl.
+    """
     found, left = [], 0
     for path, origin in _pending_files(ws):
         try:
@@ -239,15 +281,20 @@ def pending_captures(ws: Workspace) -> tuple[list[PendingCapture], int]:
         empty = not spool.records and not spool.bad
         # in the working tree, a file that is no capture may be somebody's own: it stays as it is
         if receipt or origin != IN_CHECKOUT:
-            found.append(PendingCapture(path, origin, receipt, spool.bad, spool.cut or not (receipt or empty)))
+            found.append(
+                PendingCapture(
+                    path, origin, receipt, spool.bad, spool.cut or not (receipt or empty)
+                )
+            )
     return found, left
 
 
 def unimported_captures(ws: Workspace) -> tuple[list[tuple[Receipt, str]], list[str]]:
-    """Return the captures in the spools with their origin, in the order of an import, and what can't be read.
+    """Return the captures in the spools with their origin, in the order of an import, and what
+    can't be read.
 
-    Changes nothing. What is still being written is in neither: it is not finished. Read the spools before the store:
-    a file that another process imports in between is then in both, never in none.
+    Changes nothing. What is still being written is in neither: it is not finished. Read the spools
+    before the store: a file that another process imports in between is then in both, never in none.
     """
     found: list[tuple[Receipt, str]] = []
     unread: list[str] = []
@@ -267,19 +314,29 @@ def unimported_captures(ws: Workspace) -> tuple[list[tuple[Receipt, str]], list[
 
 
 def _spool_files(directory: Path) -> list[Path]:
-    """The spool files, quarantined ones first, oldest first. OSError where the directory can't be listed."""
-    if not directory.is_dir():  # also where a folder above it may not be entered: then no capture of ours is in it
+    """The spool files, quarantined ones first, oldest first. OSError where the directory can't be
+    listed.
+    """
+    if (
+        not directory.is_dir()
+    ):  # also where a folder above it may not be entered: then no capture of ours is in it
         return []
-    pending = pending_spools(directory)  # first: a file that is quarantined meanwhile is then in one of the two
+    pending = pending_spools(
+        directory
+    )  # first: a file that is quarantined meanwhile is then in one of the two
     with os.scandir(directory) as entries:
         named = [entry for entry in entries if entry.name.endswith(SPOOL_SUFFIX + QUARANTINED)]
         # a larger one was cut, and what could be read of it is in the store
-        paths = sorted(one.path for one in named if one.stat(follow_symlinks=False).st_size <= MAX_SPOOL_BYTES)
+        paths = sorted(
+            one.path for one in named if one.stat(follow_symlinks=False).st_size <= MAX_SPOOL_BYTES
+        )
     return [*map(Path, paths), *pending]
 
 
 def _capture(path: Path) -> tuple[Receipt | None, str]:
-    """The capture in this file, or why it can't be read; neither where there is none or it is not finished."""
+    """The capture in this file, or why it can't be read; neither where there is none or it is not
+    finished.
+    """
     try:
         spool = read_spool(path)
     except FileNotFoundError:  # another process has imported it
@@ -292,11 +349,16 @@ def _capture(path: Path) -> tuple[Receipt | None, str]:
     if schema and schema != SPOOL_SCHEMA:
         return None, f"was written by another version of kl (schema {one_line(schema, 40)})"
     receipt = receipt_from_records(spool.records)
-    return receipt, "" if receipt else "holds no capture that can be understood; look at it, then delete it"
+    return (
+        receipt,
+        "" if receipt else "holds no capture that can be understood; look at it, then delete it",
+    )
 
 
 def remove_or_quarantine(one: PendingCapture) -> Path | None:
-    """Remove a file from the spool once its receipt is durable; its new path, if it was quarantined. OSError."""
+    """Remove a file from the spool once its receipt is durable; its new path, if it was
+    quarantined. OSError.
+    """
     if not one.keep:
         one.path.unlink(missing_ok=True)
         return None
@@ -316,7 +378,9 @@ def _pending_files(ws: Workspace) -> Iterator[tuple[Path, str]]:
 
 
 def is_own_file(ws: Workspace, path: Path) -> bool:
-    """A spool file in the working tree may belong to the repository: only untracked files of this user count."""
+    """A spool file in the working tree may belong to the repository: only untracked files of this
+    user count.
+    """
     try:
         status = path.lstat()
         mine = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()

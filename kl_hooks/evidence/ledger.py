@@ -1,10 +1,11 @@
 """The receipts of a store: appended once to a hash chain, read by ID, run, tree or order.
 
-The chain proves that no receipt before a remembered head was edited, removed, inserted or reordered. It does not
-prove that what a receipt states was true, nor anything after the last head that somebody else remembers.
+The chain proves that no receipt before a remembered head was edited, removed, inserted or
+reordered. It does not prove that what a receipt states was true, nor anything after the last head
+that somebody else remembers.
 
-The outcomes of a run are one small blob over an interned list of tests: a run of 20,000 tests costs about two
-bytes a test, since outcomes repeat and durations are small numbers.
+The outcomes of a run are one small blob over an interned list of tests: a run of 20,000 tests costs
+about two bytes a test, since outcomes repeat and durations are small numbers.
 """
 
 from __future__ import annotations
@@ -31,20 +32,39 @@ CHAIN_START: Final = "0" * 64
 COMPACTABLE: Final = ("pytest", "junit")
 """Sources of the receipts that can be compacted: runs of tests."""
 RETAINED: Final = 50
-"""The newest receipts, and the newest runs of tests, that are never compacted: claims look back so far."""
-UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, zlib.error)
+"""The newest receipts, and the newest runs of tests, that are never compacted: claims look back so
+far.
+"""
+UNREADABLE: Final = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    RecursionError,
+    zlib.error,
+)
 """What reading a row that was edited may raise."""
 LIMITING_KEYS: Final = (
-    "keyword", "markers", "lf", "collect_only", "setup_only", "setup_plan", "overridden", "config_file", "deselected",
-    "dropped", "transferred",
-)  # fmt: skip
+    "keyword",
+    "markers",
+    "lf",
+    "collect_only",
+    "setup_only",
+    "setup_plan",
+    "overridden",
+    "config_file",
+    "deselected",
+    "dropped",
+    "transferred",
+)
 """Keys of a run's `selection` that mean, where they are not empty, that it omitted tests."""
 _ENTRY: Final = "SELECT seq, chain, origin, id, header, test_list, outcomes, folded FROM receipt"
 _CODE: Final = {outcome: code for code, outcome in enumerate(TEST_OUTCOMES)}
 _REFUTING_CODES: Final = frozenset(_CODE[outcome] for outcome in REFUTES if outcome in _CODE)
 _OURS: Final = "origin NOT LIKE 'imported:notes%'"
-"""Receipts without those of git notes: whoever can push may write any, so only the gate asks for them, with the
-keys that the reader trusts (`attestation.with_origins`).
+"""Receipts without those of git notes: whoever can push may write any, so only the gate asks for
+them, with the keys that the reader trusts (`attestation.with_origins`).
 """
 _LARGEST_COLUMN: Final = 64 * 1024 * 1024
 """Bytes a blob may unpack to: more is not ours (5 million tests)."""
@@ -85,7 +105,9 @@ def has_receipt(db: Database, run: str) -> bool:
 
 
 def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> int:
-    """Add the receipts that are not there yet, in a transaction that the caller holds; how many were new."""
+    """Add the receipts that are not there yet, in a transaction that the caller holds; how many
+    were new.
+    """
     new = 0
     seq, chain = chain_head(db)
     for receipt in receipts:
@@ -94,13 +116,24 @@ def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> 
         seq, chain, new = seq + 1, chain_link(chain, receipt.id, origin), new + 1
         test_list, outcomes, rest = _columns(db, receipt.evidence)
         db.execute(
-            "INSERT INTO receipt (seq, id, run, parent, source, tree, tree_all, ended, header, chain, origin,"
-            " test_list, outcomes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO receipt (seq, id, run, parent, source, tree, tree_all, ended, header,"
+            " chain, origin, test_list, outcomes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                seq, receipt.id, receipt.run, receipt.parent, receipt.source, receipt.tree, receipt.tree_all,
-                receipt.ended, canonical(receipt.header()).decode(), chain, origin, test_list, outcomes,
+                seq,
+                receipt.id,
+                receipt.run,
+                receipt.parent,
+                receipt.source,
+                receipt.tree,
+                receipt.tree_all,
+                receipt.ended,
+                canonical(receipt.header()).decode(),
+                chain,
+                origin,
+                test_list,
+                outcomes,
             ),
-        )  # fmt: skip
+        )
         db.many(
             "INSERT INTO evidence (receipt, position, subject, body) VALUES (?, ?, ?, ?)",
             [(seq, place, e.subject, canonical(e.to_dict()).decode()) for place, e in rest],
@@ -108,8 +141,11 @@ def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> 
     return new
 
 
-def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, bytes | None, list[tuple[int, Evidence]]]:
-    """The interned list, the packed outcomes, and what does not fit in a column (with its position).
+def _columns(
+    db: Database, evidence: Sequence[Evidence]
+) -> tuple[int | None, bytes | None, list[tuple[int, Evidence]]]:
+    """The interned list, the packed outcomes, and what does not fit in a column (with its
+    position).
 
     The column holds the tests at the beginning of the evidence; what follows has rows of its own.
     """
@@ -119,7 +155,11 @@ def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, by
 
     # not a filter: the evidence has to be restored in its order, over which its digest is
     tests = list(takewhile(fits, evidence))
-    special = [(at, e) for at, e in enumerate(evidence) if at >= len(tests) or e.detail or e.executed is not None]
+    special = [
+        (at, e)
+        for at, e in enumerate(evidence)
+        if at >= len(tests) or e.detail or e.executed is not None
+    ]
     if not tests:
         return None, None, special
     blob = pack_outcomes([(e.outcome, e.duration_us) for e in tests])
@@ -130,16 +170,24 @@ def _intern(db: Database, names: Sequence[str]) -> int:
     key = list_digest(names)
     known = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
     if not known:
-        db.many("INSERT INTO test (nodeid) VALUES (?) ON CONFLICT (nodeid) DO NOTHING", [(name,) for name in names])
+        db.many(
+            "INSERT INTO test (nodeid) VALUES (?) ON CONFLICT (nodeid) DO NOTHING",
+            [(name,) for name in names],
+        )
         ids = {str(nodeid): int(id) for id, nodeid in db.rows("SELECT id, nodeid FROM test")}
-        db.execute("INSERT INTO test_list (digest, tests) VALUES (?, ?)", (key, pack_ids([ids[n] for n in names])))
+        db.execute(
+            "INSERT INTO test_list (digest, tests) VALUES (?, ?)",
+            (key, pack_ids([ids[n] for n in names])),
+        )
         known = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
     assert known is not None
     return int(known[0])
 
 
 def list_digest(names: Sequence[str]) -> str:
-    """The identity of a list of tests. A name may contain a newline: then newlines can't separate the names."""
+    """The identity of a list of tests. A name may contain a newline: then newlines can't separate
+    the names.
+    """
     text = "\n".join(names)
     if text.count("\n") >= len(names):
         return digest("test-list/1", list(names))
@@ -152,12 +200,16 @@ def test_names(db: Database, test_list: int) -> list[str]:
     ids = unpack_ids(row[0]) if row else []
     # a range, since a statement takes a limited number of values (999 before SQLite 3.32)
     low, high = min(ids, default=0), max(ids, default=0)
-    names: dict[int, str] = dict(db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high)))
+    names: dict[int, str] = dict(
+        db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high))
+    )
     return [names[key] for key in ids]
 
 
 def read_entry(db: Database, row: Sequence[object]) -> Entry:
-    """A row of the table as an Entry, with all of its evidence. One of `UNREADABLE` for an edited row."""
+    """A row of the table as an Entry, with all of its evidence. One of `UNREADABLE` for an edited
+    row.
+    """
     seq, chain, origin, stored, header, test_list, outcomes, folded = row
     assert isinstance(seq, int)
     if folded is not None:
@@ -165,38 +217,61 @@ def read_entry(db: Database, row: Sequence[object]) -> Entry:
         return Entry(seq, str(chain), str(origin), str(stored), bare, str(folded))
     special = {
         int(place): Evidence.from_dict(json.loads(body))
-        for place, body in db.rows("SELECT position, body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
+        for place, body in db.rows(
+            "SELECT position, body FROM evidence WHERE receipt = ? ORDER BY position", (seq,)
+        )
     }
     plain: list[Evidence] = []
     if isinstance(test_list, int) and isinstance(outcomes, bytes):
         names = test_names(db, test_list)
         column = unpack_outcomes(outcomes, len(names))
-        plain = [Evidence("TestResult", f"test:{n}", what, us) for n, (what, us) in zip(names, column, strict=True)]
+        plain = [
+            Evidence("TestResult", f"test:{n}", what, us)
+            for n, (what, us) in zip(names, column, strict=True)
+        ]
     whole = dict(enumerate(plain)) | special
     if whole.keys() != set(range(len(whole))):
         raise ValueError("a piece of its evidence is missing")
     evidence = tuple(whole[at] for at in sorted(whole))
-    return Entry(seq, str(chain), str(origin), str(stored), receipt_from_header(json.loads(str(header)), evidence))
+    return Entry(
+        seq,
+        str(chain),
+        str(origin),
+        str(stored),
+        receipt_from_header(json.loads(str(header)), evidence),
+    )
 
 
 def _entries(db: Database, rest: str, values: Sequence[object] = ()) -> list[Entry]:
-    """The entries that SQL after `FROM receipt` selects. StoreDamaged, naming the receipt, for an edited one."""
+    """The entries that SQL after `FROM receipt` selects. StoreDamaged, naming the receipt, for an
+    edited one.
+    """
     found = []
     for row in db.rows(f"{_ENTRY} {rest}", tuple(values)):
         try:
             found.append(read_entry(db, row))
         except UNREADABLE as problem:
-            reason = f"receipt {row[0]} of the store can't be read ({type(problem).__name__}: {problem})."
+            reason = (
+                f"receipt {row[0]} of the store can't be read ({type(problem).__name__}:"
+                f" {problem})."
+            )
             raise StoreDamaged(reason, hint="See: kl evidence verify") from problem
     return found
 
 
 def recent(
-    db: Database, limit: int, source: str | None = None, *, everything: bool = False, signers: Sequence[str] = ()
+    db: Database,
+    limit: int,
+    source: str | None = None,
+    *,
+    everything: bool = False,
+    signers: Sequence[str] = (),
 ) -> list[Entry]:
-    """The newest receipts, newest first; of one source where it is named. `everything`: also those of notes.
+    """The newest receipts, newest first; of one source where it is named. `everything`: also those
+    of notes.
 
-    `signers`: fingerprints; then those of notes alone that one of these keys signed, by the time when they ended.
+    `signers`: fingerprints; then those of notes alone that one of these keys signed, by the time
+    when they ended.
     """
     where, values = ("source = ?", (source,)) if source else ("1 = 1", ())
     if signers:
@@ -212,16 +287,27 @@ def list_receipts(
 ) -> tuple[list[Entry], int, int]:
     """(the newest receipts, newest first; how many there are; how many more are hidden).
 
-    Hidden are runs that only listed tests, or that pytest refused to begin, unless `everything` is asked for.
+    Hidden are runs that only listed tests, or that pytest refused to begin, unless `everything` is
+    asked for.
     """
     where, values = (" WHERE source = ?", (source,)) if source else ("", ())
     row = db.row(f"SELECT COUNT(*) FROM receipt{where}", values)
     hidden = set() if everything or source not in (None, "pytest") else _runs_without_tests(db)
     # as many more as are hidden, because all of these may be among the newest
-    newest = db.rows(f"SELECT seq FROM receipt{where} ORDER BY seq DESC LIMIT ?", (*values, limit + len(hidden)))
+    newest = db.rows(
+        f"SELECT seq FROM receipt{where} ORDER BY seq DESC LIMIT ?", (*values, limit + len(hidden))
+    )
     wanted = [seq for (seq,) in newest if seq not in hidden][:limit]
-    found = [one for some in chunks(wanted) for one in _entries(db, f"WHERE seq IN ({placeholders(some)})", some)]
-    return sorted(found, key=lambda one: -one.seq), (int(row[0]) if row else 0) - len(hidden), len(hidden)
+    found = [
+        one
+        for some in chunks(wanted)
+        for one in _entries(db, f"WHERE seq IN ({placeholders(some)})", some)
+    ]
+    return (
+        sorted(found, key=lambda one: -one.seq),
+        (int(row[0]) if row else 0) - len(hidden),
+        len(hidden),
+    )
 
 
 def _runs_without_tests(db: Database) -> set[int]:
@@ -240,8 +326,12 @@ def _runs_without_tests(db: Database) -> set[int]:
     return found
 
 
-def newest_before(db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bool], among: int = 50) -> Entry | None:
-    """The newest of the `among` pytest receipts of this store before a number whose header fits; None for none."""
+def newest_before(
+    db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bool], among: int = 50
+) -> Entry | None:
+    """The newest of the `among` pytest receipts of this store before a number whose header fits;
+    None for none.
+    """
     found = newest_header(db, fits, seq, among)
     return next(iter(_entries(db, "WHERE seq = ?", (found[0],))), None) if found else None
 
@@ -250,7 +340,10 @@ def newest_header(
     db: Database, fits: Callable[[Mapping[str, Any]], bool], seq: int = sys.maxsize, among: int = 50
 ) -> tuple[int, Mapping[str, Any]] | None:
     """The number and the header alone of such a receipt: its results are not unpacked."""
-    sql = "SELECT seq, header FROM receipt WHERE source = 'pytest' AND origin = 'local' AND folded IS NULL AND seq < ?"
+    sql = (
+        "SELECT seq, header FROM receipt WHERE source = 'pytest' AND origin = 'local' AND folded IS"
+        " NULL AND seq < ?"
+    )
     for number, header in db.rows(f"{sql} ORDER BY seq DESC LIMIT ?", (seq, among)):
         with suppress(*UNREADABLE):
             if fits(plain := json.loads(header)):
@@ -265,7 +358,8 @@ def count_tests(db: Database, among: int = 200) -> int:
     """
     part = 0
     for (header,) in db.rows(
-        "SELECT header FROM receipt WHERE source IN ('pytest', 'junit') ORDER BY seq DESC LIMIT ?", (among,)
+        "SELECT header FROM receipt WHERE source IN ('pytest', 'junit') ORDER BY seq DESC LIMIT ?",
+        (among,),
     ):
         try:
             plain = json.loads(header)
@@ -281,14 +375,20 @@ def count_tests(db: Database, among: int = 200) -> int:
 
 
 def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a run's `selection` that omitted tests; empty: none did, as far as it can be seen."""
+    """The parts of a run's `selection` that omitted tests; empty: none did, as far as it can be
+    seen.
+    """
     omitted = selection.get("left_out")
     found = {key: selection[key] for key in LIMITING_KEYS if selection.get(key)}
-    return found | ({"left_out": omitted} if isinstance(omitted, Mapping) and omitted.get("files") else {})
+    return found | (
+        {"left_out": omitted} if isinstance(omitted, Mapping) and omitted.get("files") else {}
+    )
 
 
 def entries_of_tree(db: Database, trees: Sequence[str], *, notes: bool = False) -> list[Entry]:
-    """The receipts whose `tree` or `tree_all` is one of these, newest first. `notes`: those of notes, and no others."""
+    """The receipts whose `tree` or `tree_all` is one of these, newest first. `notes`: those of
+    notes, and no others.
+    """
     some = placeholders(trees)
     which = f"NOT ({_OURS})" if notes else _OURS
     where = f"WHERE (tree IN ({some}) OR tree_all IN ({some})) AND {which} ORDER BY seq DESC"
@@ -296,24 +396,36 @@ def entries_of_tree(db: Database, trees: Sequence[str], *, notes: bool = False) 
 
 
 def here_first(entries: Iterable[Entry], trees: Sequence[str]) -> list[Entry]:
-    """Return the receipts of these trees first, each part newest first: a newer run of other content shows less."""
-    return sorted(entries, key=lambda one: (not {one.receipt.tree, one.receipt.tree_all} & set(trees), -one.seq))
+    """Return the receipts of these trees first, each part newest first: a newer run of other
+    content shows less.
+    """
+    return sorted(
+        entries,
+        key=lambda one: (not {one.receipt.tree, one.receipt.tree_all} & set(trees), -one.seq),
+    )
 
 
 def entry_of_run(db: Database, run: str) -> Entry | None:
-    """The receipt of a run; one that was imported under the same name only where there is no other."""
+    """The receipt of a run; one that was imported under the same name only where there is no
+    other.
+    """
     found = _entries(db, "WHERE run = ? ORDER BY origin LIKE 'imported%', seq DESC LIMIT 1", (run,))
     return found[0] if found else None
 
 
 def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:
     """The receipts of the commands that started these runs, by run."""
-    found = {run: entry_of_run(db, run) for run in {e.receipt.parent for e in entries if e.receipt.parent}}
+    found = {
+        run: entry_of_run(db, run)
+        for run in {e.receipt.parent for e in entries if e.receipt.parent}
+    }
     return {run: entry for run, entry in found.items() if entry}
 
 
 def find_receipt(db: Database, prefix: str) -> Entry:
-    """The receipt whose ID or run begins with `prefix` (4 digits or more). UsageProblem for none, or for several."""
+    """The receipt whose ID or run begins with `prefix` (4 digits or more). UsageProblem for none,
+    or for several.
+    """
     wanted = prefix.lower().removeprefix("r-")
     if not is_hex(wanted):
         reason = "nothing is known about it, and an id is at least 4 hexadecimal digits."
@@ -323,12 +435,18 @@ def find_receipt(db: Database, prefix: str) -> Entry:
     number = len(db.rows(f"SELECT seq FROM receipt {where} 3", (f"{wanted}%", f"{wanted}%")))
     if number == 1:
         return _entries(db, f"{where} 1", (f"{wanted}%", f"{wanted}%"))[0]
-    reason = "several receipts begin like this; give more digits." if number else "no receipt has this id."
+    reason = (
+        "several receipts begin like this; give more digits."
+        if number
+        else "no receipt has this id."
+    )
     raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
 
 
 def receipt_headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt, str]]:
-    """ID → (the receipt without its evidence, its origin), for those that are here and can be read."""
+    """ID → (the receipt without its evidence, its origin), for those that are here and can be
+    read.
+    """
     found: dict[str, tuple[Receipt, str]] = {}
     for some in chunks(ids):
         sql = f"SELECT id, header, origin FROM receipt WHERE id IN ({placeholders(some)})"
@@ -339,7 +457,9 @@ def receipt_headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt
 
 
 def receipts_since(db: Database, moment: str) -> list[Receipt]:
-    """The receipts of this clone that ended at a moment or later, oldest first, without their evidence."""
+    """The receipts of this clone that ended at a moment or later, oldest first, without their
+    evidence.
+    """
     # headers alone: a run of 20,000 tests is as cheap as a command
     sql = "SELECT header FROM receipt WHERE origin = 'local' AND ended >= ? ORDER BY seq"
     found = []
@@ -350,7 +470,8 @@ def receipts_since(db: Database, moment: str) -> list[Receipt]:
 
 
 def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
-    """The claims that receipts of this store assert, oldest first: ID, and claim with what its author cites and names.
+    """The claims that receipts of this store assert, oldest first: ID, and claim with what its
+    author cites and names.
 
     What somebody edited is omitted: the audit reports it.
     """
@@ -363,9 +484,15 @@ def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
             cites = tuple(str(one) for one in plain.get("support", ()))
             anchors = tuple(Anchor(*map(str, one)) for one in plain.get("rests_on", ()))
             claim = Claim(
-                plain["text"], plain["subject"], plain["author"], at, plain["expires"], cites=cites, rests_on=anchors,
+                plain["text"],
+                plain["subject"],
+                plain["author"],
+                at,
+                plain["expires"],
+                cites=cites,
+                rests_on=anchors,
                 head=str(plain.get("head") or ""),
-            )  # fmt: skip
+            )
             key = claim.id
         except UNREADABLE:
             continue
@@ -373,14 +500,17 @@ def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
 
 
 def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
-    """The newest runs of a source, newest first, with the results of the tests that failed in one of them.
+    """The newest runs of a source, newest first, with the results of the tests that failed in one
+    of them.
 
     These are few in any suite. A row that somebody edited is omitted.
     """
     lists: dict[int, list[str]] = {}
     runs: list[tuple[Entry, list[str], bytes]] = []
     failed: set[str] = set()
-    for row in db.rows(f"{_ENTRY} WHERE source = ? AND {_OURS} ORDER BY seq DESC LIMIT ?", (source, limit)):
+    for row in db.rows(
+        f"{_ENTRY} WHERE source = ? AND {_OURS} ORDER BY seq DESC LIMIT ?", (source, limit)
+    ):
         seq, chain, origin, stored, header, test_list, outcomes, _ = row
         with suppress(*UNREADABLE):
             # runs of one suite share their list: it is read once
@@ -388,7 +518,9 @@ def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
                 lists[test_list] = test_names(db, test_list)
             names = lists.get(test_list, [])
             codes = unpack_codes(outcomes, len(names)) if names else b""
-            bodies = db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
+            bodies = db.rows(
+                "SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,)
+            )
             special = tuple(Evidence.from_dict(json.loads(body)) for (body,) in bodies)
             receipt = receipt_from_header(json.loads(header), special)
             runs.append((Entry(seq, str(chain), str(origin), str(stored), receipt), names, codes))
@@ -400,14 +532,20 @@ def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
     return [_failing_entry(*run, failed) for run in runs]
 
 
-def results_of(db: Database, tests: Collection[str], limit: int, source: str = "pytest") -> list[Entry]:
-    """The newest `limit` runs of a source, newest first, each with the results of these tests (node IDs) alone.
+def results_of(
+    db: Database, tests: Collection[str], limit: int, source: str = "pytest"
+) -> list[Entry]:
+    """The newest `limit` runs of a source, newest first, each with the results of these tests (node
+    IDs) alone.
 
-    Runs without any are omitted, and so is a row that somebody edited. Reads of each run one blob, not its tests.
+    Runs without any are omitted, and so is a row that somebody edited. Reads of each run one blob,
+    not its tests.
     """
     ids: dict[int, str] = {}
     for some in chunks(sorted(tests)):
-        ids.update(db.rows(f"SELECT id, nodeid FROM test WHERE nodeid IN ({placeholders(some)})", some))
+        ids.update(
+            db.rows(f"SELECT id, nodeid FROM test WHERE nodeid IN ({placeholders(some)})", some)
+        )
     places: dict[int, tuple[int, list[tuple[int, str]]]] = {}
     found: list[Entry] = []
     sql = f"{_ENTRY} WHERE source = ? AND folded IS NULL AND {_OURS} ORDER BY seq DESC LIMIT ?"
@@ -415,14 +553,28 @@ def results_of(db: Database, tests: Collection[str], limit: int, source: str = "
         seq, chain, origin, stored, header, test_list, outcomes, _ = row
         with suppress(*UNREADABLE):
             if test_list is not None and test_list not in places:
-                interned = unpack_ids(db.rows("SELECT tests FROM test_list WHERE id = ?", (test_list,))[0][0])
-                places[test_list] = len(interned), [(at, ids[key]) for at, key in enumerate(interned) if key in ids]
+                interned = unpack_ids(
+                    db.rows("SELECT tests FROM test_list WHERE id = ?", (test_list,))[0][0]
+                )
+                places[test_list] = (
+                    len(interned),
+                    [(at, ids[key]) for at, key in enumerate(interned) if key in ids],
+                )
             number, wanted = places.get(test_list, (0, []))
             codes = unpack_codes(outcomes, number) if wanted else b""
-            bodies = db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,)) if wanted else ()
-            detailed = {one.subject: one for (body,) in bodies for one in [Evidence.from_dict(json.loads(body))]}
+            bodies = (
+                db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
+                if wanted
+                else ()
+            )
+            detailed = {
+                one.subject: one
+                for (body,) in bodies
+                for one in [Evidence.from_dict(json.loads(body))]
+            }
             evidence = tuple(
-                detailed.get(f"test:{name}") or Evidence("TestResult", f"test:{name}", TEST_OUTCOMES[codes[at]])
+                detailed.get(f"test:{name}")
+                or Evidence("TestResult", f"test:{name}", TEST_OUTCOMES[codes[at]])
                 for at, name in wanted
             )
             if evidence:
@@ -431,10 +583,17 @@ def results_of(db: Database, tests: Collection[str], limit: int, source: str = "
     return found
 
 
-def functions_of_runs(db: Database, limit: int, source: str = "pytest") -> list[tuple[Receipt, frozenset[str]]]:
-    """The newest runs of a source, newest first, without their results, and node IDs of their tests without cases."""
+def functions_of_runs(
+    db: Database, limit: int, source: str = "pytest"
+) -> list[tuple[Receipt, frozenset[str]]]:
+    """The newest runs of a source, newest first, without their results, and node IDs of their tests
+    without cases.
+    """
     # all at once: reading the names of each list takes longer from the second list on
-    names = {int(key): str(nodeid).partition("[")[0] for key, nodeid in db.rows("SELECT id, nodeid FROM test")}
+    names = {
+        int(key): str(nodeid).partition("[")[0]
+        for key, nodeid in db.rows("SELECT id, nodeid FROM test")
+    }
     lists: dict[int | None, frozenset[str]] = {None: frozenset()}
     found = []
     sql = f"SELECT header, test_list FROM receipt WHERE source = ? AND folded IS NULL AND {_OURS}"
@@ -442,13 +601,17 @@ def functions_of_runs(db: Database, limit: int, source: str = "pytest") -> list[
         with suppress(*UNREADABLE):
             if test_list not in lists:
                 row = db.row("SELECT tests FROM test_list WHERE id = ?", (test_list,))
-                lists[test_list] = frozenset(map(names.__getitem__, unpack_ids(row[0]) if row else ()))
+                lists[test_list] = frozenset(
+                    map(names.__getitem__, unpack_ids(row[0]) if row else ())
+                )
             found.append((receipt_from_header(json.loads(header), ()), lists[test_list]))
     return found
 
 
 def failed_results(db: Database, limit: int) -> list[tuple[str, Evidence]]:
-    """(ID of the receipt's run, the failure) of the newest failed results of tests, newest first."""
+    """(ID of the receipt's run, the failure) of the newest failed results of tests, newest
+    first.
+    """
     rows = db.rows(
         "SELECT r.run, e.body FROM evidence e JOIN receipt r ON r.seq = e.receipt"
         f" WHERE e.subject LIKE 'test:%' AND r.{_OURS} ORDER BY e.receipt DESC, e.position LIMIT ?",
@@ -505,23 +668,32 @@ def _unpack(blob: bytes) -> bytes:
 
 
 def pack_outcomes(outcomes: Sequence[tuple[str, int]]) -> bytes:
-    """(outcome, microseconds) per test, in the order of the list, as a blob. KeyError for an outcome that is none."""
+    """(outcome, microseconds) per test, in the order of the list, as a blob. KeyError for an
+    outcome that is none.
+    """
     codes = bytes(_CODE[outcome] for outcome, _ in outcomes)
     # all outcomes, then all durations: a row of equal bytes compresses to nearly nothing
     return zlib.compress(codes + _varints(max(0, micros) for _, micros in outcomes), 9)
 
 
 def unpack_outcomes(blob: bytes, count: int) -> list[tuple[str, int]]:
-    """The inverse. ValueError, IndexError or zlib.error where the blob is not one of `count` tests."""
+    """The inverse.
+
+    ValueError, IndexError or zlib.error where the blob is not one of `count` tests.
+    """
     plain = _unpack(blob)
     durations = list(_read_varints(plain, count))
     if len(durations) != count:
         raise ValueError(f"the column holds {len(durations)} durations for {count} tests")
-    return [(TEST_OUTCOMES[code], micros) for code, micros in zip(plain[:count], durations, strict=True)]
+    return [
+        (TEST_OUTCOMES[code], micros) for code, micros in zip(plain[:count], durations, strict=True)
+    ]
 
 
 def unpack_codes(blob: bytes, count: int) -> bytes:
-    """The outcomes alone: for each test its place in `TEST_OUTCOMES`. ValueError or zlib.error as above."""
+    """The outcomes alone: for each test its place in `TEST_OUTCOMES`. ValueError or zlib.error as
+    above.
+    """
     plain = _unpack(blob)
     if len(plain) < count or any(code >= len(TEST_OUTCOMES) for code in set(plain[:count])):
         raise ValueError(f"the column does not hold outcomes of {count} tests")

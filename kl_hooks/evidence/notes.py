@@ -1,10 +1,13 @@
-"""Evidence in git notes: what one clone recorded, on the content trees that it is about, for all other clones.
+"""Evidence in git notes: what one clone recorded, on the content trees that it is about, for all
+other clones.
 
-The ref of a clone is `refs/notes/kl/receipts/<writer>` (`git.notes`). Its notes are JSON lines, one receipt a line,
-attached to trees and not to commits: a squash, a rebase or a cherry-pick makes other commits of the same tree.
+The ref of a clone is `refs/notes/kl/receipts/<writer>` (`git.notes`). Its notes are JSON lines, one
+receipt a line, attached to trees and not to commits: a squash, a rebase or a cherry-pick makes
+other commits of the same tree.
 
-Only facts travel: outcomes, versions, contents. Messages, output, command lines and durations stay. The lines are
-plain text, so git's own compression makes a second run of the same tests cost nearly nothing.
+Only facts travel: outcomes, versions, contents. Messages, output, command lines and durations stay.
+The lines are plain text, so git's own compression makes a second run of the same tests cost nearly
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +20,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.attestation import add_receipts, import_flaw, receipt_of, sign_receipt, signed_receipt
+from kl_hooks.evidence.attestation import (
+    add_receipts,
+    import_flaw,
+    receipt_of,
+    sign_receipt,
+    signed_receipt,
+)
 from kl_hooks.evidence.commits import write_cursor
 from kl_hooks.evidence.common_events import import_events, share_events
 from kl_hooks.evidence.executed import Executed, executed_of_run, vouched_digest
@@ -48,8 +57,19 @@ _SORT: Final = "receipts"
 """Of the refs."""
 NOTE_SCHEMA: Final = "kl.note/1"
 _SOURCES: Final = ("pytest", "junit", "arch")
-_ENVIRONMENT: Final = ("python", "implementation", "platform", "pytest", "plugins", "way", "local_plugins", "rootdir")
-"""Of a run's environment: what decides whether two runs are independent, and whether one counts at all."""
+_ENVIRONMENT: Final = (
+    "python",
+    "implementation",
+    "platform",
+    "pytest",
+    "plugins",
+    "way",
+    "local_plugins",
+    "rootdir",
+)
+"""Of a run's environment: what decides whether two runs are independent, and whether one counts at
+all.
+"""
 _DETAILS: Final = ("path", "line", "by")
 _RUNS: Final = 200
 """The newest runs that a push looks at."""
@@ -58,27 +78,44 @@ _NO_SETS: Final[Mapping[str, Executed]] = {}
 
 
 def public_form(receipt: Receipt) -> Receipt:
-    """The receipt as it travels, with an ID of its own: facts alone, its tests in the order of their names."""
+    """The receipt as it travels, with an ID of its own: facts alone, its tests in the order of
+    their names.
+    """
     evidence = tuple(
         replace(
-            one, duration_us=0, executed=None,
-            detail={key: one.detail[key] for key in _DETAILS if one.detail.get(key) not in (None, "")},
+            one,
+            duration_us=0,
+            executed=None,
+            detail={
+                key: one.detail[key] for key in _DETAILS if one.detail.get(key) not in (None, "")
+            },
         )
         for one in sorted(receipt.evidence, key=lambda one: (one.outcome, one.subject))
-    )  # fmt: skip
-    environment = {key: receipt.environment[key] for key in _ENVIRONMENT if key in receipt.environment}
+    )
+    environment = {
+        key: receipt.environment[key] for key in _ENVIRONMENT if key in receipt.environment
+    }
     if named := vouched_digest(receipt.environment):
         environment["executed"] = {"digest": named}
     untracked = receipt.environment.get("untracked")
     if isinstance(untracked, Mapping) and untracked.get("files") == 0:
-        environment["untracked"] = {"files": 0, "first": []}  # else their names would have to travel
+        environment["untracked"] = {
+            "files": 0,
+            "first": [],
+        }  # else their names would have to travel
     # reasons may name paths of this machine, so they stay
     result = {
-        key: receipt.result[key] for key in ("exit", "complete", "how", "verdict", "counts") if key in receipt.result
+        key: receipt.result[key]
+        for key in ("exit", "complete", "how", "verdict", "counts")
+        if key in receipt.result
     }
     if receipt.result.get("verdict") != "passed":
-        result["reasons"] = [f"recorded by its writer as {receipt.result.get('verdict') or 'unknown'}"]
-    selection = {key: value for key, value in receipt.selection.items() if key not in ("args", "addopts")}
+        result["reasons"] = [
+            f"recorded by its writer as {receipt.result.get('verdict') or 'unknown'}"
+        ]
+    selection = {
+        key: value for key, value in receipt.selection.items() if key not in ("args", "addopts")
+    }
     plain = redact_value({"environment": environment, "result": result, "selection": selection})
     return replace(receipt, evidence=evidence, parent=None, **plain)
 
@@ -90,19 +127,29 @@ def note_line(signed: SignedReceipt) -> str:
     rest: list[dict[str, Any]] = []
     for one in receipt.evidence:
         path, colons, name = one.subject.removeprefix("test:").partition("::")
-        if one.kind == "TestResult" and one.subject.startswith("test:") and not one.detail and colons:
+        if (
+            one.kind == "TestResult"
+            and one.subject.startswith("test:")
+            and not one.detail
+            and colons
+        ):
             groups.setdefault(one.outcome, {}).setdefault(path, []).append(name)
         else:
             rest.append(one.to_dict())
     plain = {
-        "schema": NOTE_SCHEMA, "header": receipt.header(), "tests": groups, "rest": rest,
+        "schema": NOTE_SCHEMA,
+        "header": receipt.header(),
+        "tests": groups,
+        "rest": rest,
         "signatures": [b64encode(blob).decode() for _, blob in signed.signatures],
-    }  # fmt: skip
+    }
     return canonical(plain).decode()
 
 
 def read_note_line(line: bytes) -> SignedReceipt | str:
-    """The inverse, all hashes computed again and signatures checked; or why it is refused, in a few words."""
+    """The inverse, all hashes computed again and signatures checked; or why it is refused, in a few
+    words.
+    """
     try:
         plain = replace_surrogates(json.loads(line))
         if plain.get("schema") != NOTE_SCHEMA:
@@ -116,7 +163,9 @@ def read_note_line(line: bytes) -> SignedReceipt | str:
             ]
         ordered = sorted(evidence, key=lambda one: (one.outcome, one.subject))
         header = {key: plain["header"][key] for key in HEADER_KEYS}
-        found = receipt_of(header | {"id": receipt_id(header), "evidence": [one.to_dict() for one in ordered]})
+        found = receipt_of(
+            header | {"id": receipt_id(header), "evidence": [one.to_dict() for one in ordered]}
+        )
         if isinstance(found, str):
             return found
         if flaw := import_flaw(found):
@@ -156,39 +205,73 @@ class Shared:
     def to_dict(self) -> dict[str, Any]:
         """`kl.sync/2`."""
         runs = [
-            {"run": one.run, "source": one.source, "tree": one.tree, "tests": len(one.evidence),
-             "verdict": one.result.get("verdict"), "at": one.ended} for one in self.added
-        ]  # fmt: skip
+            {
+                "run": one.run,
+                "source": one.source,
+                "tree": one.tree,
+                "tests": len(one.evidence),
+                "verdict": one.result.get("verdict"),
+                "at": one.ended,
+            }
+            for one in self.added
+        ]
         events = [one._asdict() | {"body": dict(one.body)} for one in self.events]
         return {
-            "schema": "kl.sync/2", "events": events, "imported_events": self.imported_events,
-            "writer": self.writer, "remote": self.remote, "added": runs, "signed": self.signed,
-            "pushed": self.pushed, "imported": self.imported, "writers": list(self.writers),
-            "refused": list(self.refused), "refusals": self.refusals, "remarks": list(self.remarks),
-        }  # fmt: skip
+            "schema": "kl.sync/2",
+            "events": events,
+            "imported_events": self.imported_events,
+            "writer": self.writer,
+            "remote": self.remote,
+            "added": runs,
+            "signed": self.signed,
+            "pushed": self.pushed,
+            "imported": self.imported,
+            "writers": list(self.writers),
+            "refused": list(self.refused),
+            "refusals": self.refusals,
+            "remarks": list(self.remarks),
+        }
 
 
 def share(
-    ws: Workspace, remote: str, *, push: bool = True, pull: bool = True, dry_run: bool = False,
-    key: Path | None = None, receipts: Sequence[Receipt] | None = None, executed: Mapping[str, Executed] = _NO_SETS,
-) -> Shared:  # fmt: skip
-    """Write what this store has recorded to this clone's notes, push them, fetch and import those of others.
+    ws: Workspace,
+    remote: str,
+    *,
+    push: bool = True,
+    pull: bool = True,
+    dry_run: bool = False,
+    key: Path | None = None,
+    receipts: Sequence[Receipt] | None = None,
+    executed: Mapping[str, Executed] = _NO_SETS,
+) -> Shared:
+    """Write what this store has recorded to this clone's notes, push them, fetch and import those
+    of others.
 
-    `receipts`: written instead of the store's own, as far as they are about the commit that is checked out: a job
-    that has the key publishes what a job that ran foreign code has recorded; `executed`: what their tests executed, by
-    run. `key`: signs what is written. A remote that can't be reached is a remark: nothing is lost, and nobody is
-    stopped. UsageProblem outside git or for an unknown remote.
+    `receipts`: written instead of the store's own, as far as they are about the commit that is
+    checked out: a job that has the key publishes what a job that ran foreign code has recorded;
+    `executed`: what their tests executed, by run. `key`: signs what is written. A remote that can't
+    be reached is a remark: nothing is lost, and nobody is stopped. UsageProblem outside git or for
+    an unknown remote.
     """
     require_setup(ws)
     repo = ws.repo
     if repo is None:
-        raise UsageProblem("evidence is shared by git notes.", place=str(ws.root), hint="Run it in a git repository.")
+        raise UsageProblem(
+            "evidence is shared by git notes.",
+            place=str(ws.root),
+            hint="Run it in a git repository.",
+        )
     writer = writer_name(repo, remote, create=not dry_run)
     remarks: list[str] = []
     # fetched first: then it is known whether there is anything to push
     fetched = not dry_run and fetch_notes(repo, remote, remarks)
     done = import_notes(ws) if pull and fetched else Shared()
-    done = replace(done, writer=writer, remote=remote, writers=tuple(one for one in done.writers if one != writer))
+    done = replace(
+        done,
+        writer=writer,
+        remote=remote,
+        writers=tuple(one for one in done.writers if one != writer),
+    )
     if push:
         if not (given := receipts is not None):
             receipts = _recorded_here(ws)
@@ -199,11 +282,16 @@ def share(
         sound = [one for one in forms if not import_flaw(one)]
         if len(sound) < len(forms):
             remarks.append(
-                f"{counted(len(forms) - len(sound), 'run')} not written: others would refuse what they hold."
+                f"{counted(len(forms) - len(sound), 'run')} not written: others would refuse what"
+                " they hold."
             )
         new = _new_receipts(repo, writer, sound, signed=key is not None)
         if not dry_run and new:
-            sets = {one.run: executed.get(one.run) for one in new} if given else _executed_here(ws, new)
+            sets = (
+                {one.run: executed.get(one.run) for one in new}
+                if given
+                else _executed_here(ws, new)
+            )
             # before the receipts: these are written once, and vouch for the sets
             remarks += share_executed(repo, writer, new, sets)
             _write_receipts(repo, writer, new, key)
@@ -224,7 +312,11 @@ def _recorded_here(ws: Workspace) -> list[Receipt]:
         # a run of edited files is of no use to others, unless they were committed as they were
         trees = {tree for (tree,) in db.rows("SELECT tree FROM commit_log")} if db else set()
     own = (one for one in sorted(entries, key=lambda one: one.seq) if not one.folded)
-    ours = (one.receipt for one in own if not one.origin.startswith(IMPORTED) and _is_shared(one.receipt))
+    ours = (
+        one.receipt
+        for one in own
+        if not one.origin.startswith(IMPORTED) and _is_shared(one.receipt)
+    )
     return [one for one in ours if not one.dirty or one.tree in trees]
 
 
@@ -234,20 +326,30 @@ def _is_shared(receipt: Receipt) -> bool:
     return known and bool(receipt.evidence) and not ran_no_test(receipt.selection, receipt.result)
 
 
-def _new_receipts(repo: Repository, writer: str, receipts: Sequence[Receipt], *, signed: bool) -> list[Receipt]:
-    """Those that the notes of this clone do not have; with a key, also those that they have unsigned."""
+def _new_receipts(
+    repo: Repository, writer: str, receipts: Sequence[Receipt], *, signed: bool
+) -> list[Receipt]:
+    """Those that the notes of this clone do not have; with a key, also those that they have
+    unsigned.
+    """
     # somebody who signs from today on wants what was written before to count
     lines = (line for some in read_lines(repo, own_ref(_SORT, writer)).values() for line in some)
     known = {run for line in lines if (run := _run_of(line, signed=signed))}
     return [one for one in receipts if one.run not in known]
 
 
-def _write_receipts(repo: Repository, writer: str, receipts: Sequence[Receipt], key: Path | None) -> None:
+def _write_receipts(
+    repo: Repository, writer: str, receipts: Sequence[Receipt], key: Path | None
+) -> None:
     """Add these to the notes, in place of unsigned lines of the same runs."""
     runs = {one.run for one in receipts}
     signed = ((one, (sign_receipt(one, key),) if key else ()) for one in receipts)
-    lines = [(str(one.tree), note_line(SignedReceipt(one, signatures))) for one, signatures in signed]
-    change_lines(repo, own_ref(_SORT, writer), lambda notes: with_lines(_without(notes, runs), lines))
+    lines = [
+        (str(one.tree), note_line(SignedReceipt(one, signatures))) for one, signatures in signed
+    ]
+    change_lines(
+        repo, own_ref(_SORT, writer), lambda notes: with_lines(_without(notes, runs), lines)
+    )
 
 
 def _executed_here(ws: Workspace, receipts: Sequence[Receipt]) -> dict[str, Executed | None]:
@@ -262,7 +364,9 @@ def _without(notes: Mapping[str, list[bytes]], runs: Collection[str]) -> dict[st
 
 
 def _run_of(line: bytes, *, signed: bool = False) -> str:
-    """The run that a line of ours states; empty for a line that is none (`signed`: or has no signature)."""
+    """The run that a line of ours states; empty for a line that is none (`signed`: or has no
+    signature).
+    """
     try:
         plain = json.loads(line)
         return str(plain["header"]["run"]) if plain["signatures"] or not signed else ""
@@ -274,7 +378,8 @@ def _run_of(line: bytes, *, signed: bool = False) -> str:
 
 
 def import_notes(ws: Workspace) -> Shared:
-    """Import what fetched notes have that the store does not; refs that did not move are not read again.
+    """Import what fetched notes have that the store does not; refs that did not move are not read
+    again.
 
     Raises as `ledger_writer`, and GitFailed.
     """
@@ -302,7 +407,9 @@ def import_notes(ws: Workspace) -> Shared:
                 write_cursor(db, f"notes:{ref}", commit)
     events, refused_events = import_events(ws, repo)
     refused += refused_events
-    writers = tuple(sorted({ref.rpartition("/")[2] for ref in tips if not ref.startswith(own_ref(_SORT, ""))}))
+    writers = tuple(
+        sorted({ref.rpartition("/")[2] for ref in tips if not ref.startswith(own_ref(_SORT, ""))})
+    )
     shown = tuple(refused[:_SHOWN])
     return Shared(
         imported=new,
@@ -328,7 +435,8 @@ def _read_ref(
 
 
 def _known(db: Database | None) -> frozenset[tuple[str, int]]:
-    """What need not be read again, since each signature costs a process: runs of this store, and stored receipts.
+    """What need not be read again, since each signature costs a process: runs of this store, and
+    stored receipts.
 
     (run, 0), or (ID of the receipt, number of its signatures).
     """
@@ -353,5 +461,7 @@ def _names_of(line: bytes) -> tuple[tuple[str, int], ...]:
 
 
 def _cursors(db: Database | None) -> dict[str, str]:
-    rows = db.rows("SELECT name, value FROM evidence_cursor WHERE name LIKE 'notes:%'") if db else []
+    rows = (
+        db.rows("SELECT name, value FROM evidence_cursor WHERE name LIKE 'notes:%'") if db else []
+    )
     return {str(name).removeprefix("notes:"): str(value) for name, value in rows}

@@ -1,4 +1,6 @@
-"""The hooks of `evidence`: its tables, the readers of evidence files, and what it offers to a task and to upkeep."""
+"""The hooks of `evidence`: its tables, the readers of evidence files, and what it offers to a task
+and to upkeep.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from kl_hooks.hookspecs import CommonEvent, Policy, Retriever, Schema, Source, h
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
-# A step that has landed is never edited, its comments included: two of them name `evidence/columns.py`, whose
-# functions are in `ledger.py` today.
+# A step that has landed is never edited, its comments included: two of them name
+# `evidence/columns.py`, whose functions are in `ledger.py` today.
 _STEP_1: Final = """
 CREATE TABLE receipt (
     -- One capture. A row is written once and never updated.
@@ -102,9 +104,12 @@ CREATE TABLE claim_archive (
 """
 
 SCHEMA: Final = Schema(
-    owner="evidence", database="kl", steps=(_STEP_1, _STEP_2), private=("evidence_cursor",),
+    owner="evidence",
+    database="kl",
+    steps=(_STEP_1, _STEP_2),
+    private=("evidence_cursor",),
     append_only=("receipt", "evidence", "test", "test_list", "commit_log"),
-)  # fmt: skip
+)
 
 _EXECUTED: Final = """
 CREATE TABLE executed_symbol (
@@ -133,9 +138,11 @@ CREATE TABLE executed_run (
 ) WITHOUT ROWID;
 """
 EXECUTED: Final = Schema(
-    owner="executed", database="kl", steps=(_EXECUTED,),
+    owner="executed",
+    database="kl",
+    steps=(_EXECUTED,),
     append_only=("executed_symbol", "executed_part", "executed_in", "executed_run"),
-)  # fmt: skip
+)
 
 
 _RECALL: Final = """
@@ -204,7 +211,11 @@ def kl_sources() -> list[Source]:
     from kl_hooks.evidence.sources.junit import read_junit
     from kl_hooks.evidence.sources.receipts import read_lines
 
-    return [Source("junit", read_junit), Source("receipts", read_lines), Source("bundle", read_bundle)]
+    return [
+        Source("junit", read_junit),
+        Source("receipts", read_lines),
+        Source("bundle", read_bundle),
+    ]
 
 
 @hookimpl

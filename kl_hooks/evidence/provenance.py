@@ -37,13 +37,17 @@ CI: Final = (
 
 
 def session(environ: Mapping[str, str]) -> str | None:
-    """The session of the agent, where whoever started it names one (`KL_SESSION`); None: unknown."""
+    """The session of the agent, where whoever started it names one (`KL_SESSION`); None:
+    unknown.
+    """
     named = environ.get("KL_SESSION", "")
     return named if re.fullmatch(r"[A-Za-z0-9._:-]{1,80}", named) else None
 
 
 def ci(environ: Mapping[str, str]) -> str | None:
-    """`github:123:1:test` for a CI job, `ci` for one of an unknown service, None outside CI (pytest's own test)."""
+    """`github:123:1:test` for a CI job, `ci` for one of an unknown service, None outside CI
+    (pytest's own test).
+    """
     for variable, name, parts in CI:
         if environ.get(variable):
             return ":".join([name, *(environ[part] for part in parts if environ.get(part))])
@@ -51,7 +55,9 @@ def ci(environ: Mapping[str, str]) -> str | None:
 
 
 def producer(environ: Mapping[str, str]) -> str:
-    """`ci:…`, `agent:<name>@<host>` or `local:<user>@<host>`: equal for two runs of one producer."""
+    """`ci:…`, `agent:<name>@<host>` or `local:<user>@<host>`: equal for two runs of one
+    producer.
+    """
     if job := ci(environ):
         return f"ci:{job}"
     host = platform.node() or "unknown"
@@ -67,12 +73,16 @@ def producer(environ: Mapping[str, str]) -> str:
     return f"local:{user}@{host}"
 
 
-_MOMENT: ContextVar[dict[tuple[Repository, bool], WorktreeState] | None] = ContextVar("moment", default=None)
+_MOMENT: ContextVar[dict[tuple[Repository, bool], WorktreeState] | None] = ContextVar(
+    "moment", default=None
+)
 
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """Within the block the content of a working tree is asked of git once, so that one answer is about one content."""
+    """Within the block the content of a working tree is asked of git once, so that one answer is
+    about one content.
+    """
     token = _MOMENT.set({} if _MOMENT.get() is None else _MOMENT.get())
     try:
         yield
@@ -81,7 +91,9 @@ def one_moment() -> Iterator[None]:
 
 
 def worktree_state(repo: Repository | None, *, untracked: bool = True) -> WorktreeState:
-    """The content now. Without git, or where git fails, everything is unknown: evidence then can't count as hard."""
+    """The content now. Without git, or where git fails, everything is unknown: evidence then can't
+    count as hard.
+    """
     if repo is None or repo.bare:
         return WorktreeState()
     known = _MOMENT.get()
@@ -97,7 +109,9 @@ def worktree_state(repo: Repository | None, *, untracked: bool = True) -> Worktr
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is documentation, or is what kl or an editor leaves: no run is needed after an edit of it."""
+    """Whether a file is documentation, or is what kl or an editor leaves: no run is needed after an
+    edit of it.
+    """
     name, folder = path.rpartition("/")[2], path.partition("/")[0]
     if path.startswith(".kl/") or name.endswith(HARMLESS) or _DOCUMENT_NAMES.fullmatch(name):
         return not path.endswith(".py")
@@ -105,15 +119,20 @@ def is_document(path: str) -> bool:
 
 
 def edits_since(repo: Repository, green: Mapping[str, Any], place: WorktreeState) -> str:
-    """`your last green run (5d1e0a77) predates your last edit to src/a.py`; empty where nothing was edited.
+    """`your last green run (5d1e0a77) predates your last edit to src/a.py`; empty where nothing was
+    edited.
 
-    `green`: `run`, `head`, `dirty` and `changes` of that run (see `WorktreeState.differences`). No file is read, and
-    git is asked only where HEAD is another commit. GitFailed.
+    `green`: `run`, `head`, `dirty` and `changes` of that run (see `WorktreeState.differences`). No
+    file is read, and git is asked only where HEAD is another commit. GitFailed.
     """
     before, head = green["changes"], green["head"]
     if not isinstance(before, Mapping) or not head or (green["dirty"] and not before):
         return ""
-    paths = {path for path in {*before, *place.differences} if before.get(path) != place.differences.get(path)}
+    paths = {
+        path
+        for path in {*before, *place.differences}
+        if before.get(path) != place.differences.get(path)
+    }
     if head != place.head:
         found = changed_files(repo, f"{head}^{{tree}}", f"{place.head}^{{tree}}")
         for path, (old, new) in (found or {}).items():
@@ -121,4 +140,8 @@ def edits_since(repo: Repository, green: Mapping[str, Any], place: WorktreeState
             paths = paths - {path} if same else paths | {path}
     edited = sorted(path for path in paths if not is_document(path))
     run = str(green["run"])[:8]
-    return f"your last green run ({run}) predates your last edit to {name_list(edited, _NAMED)}" if edited else ""
+    return (
+        f"your last green run ({run}) predates your last edit to {name_list(edited, _NAMED)}"
+        if edited
+        else ""
+    )

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from kl_hooks.model.package import Task
 
 COMMIT, FAILURE, CLAIM = "commit", "failure", "claim"
-"""Kinds of documents. A claim is an asserted one; a failure is a failed test with the words of its message."""
+"""Kinds of documents. A claim is an asserted one; a failure is a failed test with the words of its
+message.
+"""
 _ALL: Final = 1_000_000
 """As many documents as match."""
 SOURCES: Final = ("pytest", "junit")
@@ -33,7 +35,9 @@ RECENT_RUNS: Final = 10
 
 
 def update_search_index(ws: Workspace, db: Database) -> None:
-    """Bring the index up to the evidence in `db`; it is opened for writing only where something is missing."""
+    """Bring the index up to the evidence in `db`; it is opened for writing only where something is
+    missing.
+    """
     newest = next((e for source in SOURCES for e in recent(db, 1, source)), None)
     with ws.store.reading("graph") as index:
         have = owners(index, (COMMIT, "test", FAILURE, CLAIM)) if index else set()
@@ -45,7 +49,9 @@ def update_search_index(ws: Workspace, db: Database) -> None:
 
 
 def _commit_documents(db: Database, have: set[str]) -> Iterable[tuple[str, list[Document]]]:
-    missing = {sha for (sha,) in db.rows("SELECT sha FROM commit_log")} - {o.removeprefix("commit:") for o in have}
+    missing = {sha for (sha,) in db.rows("SELECT sha FROM commit_log")} - {
+        o.removeprefix("commit:") for o in have
+    }
     if not missing:
         return
     for sha, subject, body, files in db.rows("SELECT sha, subject, body, files FROM commit_log"):
@@ -55,15 +61,21 @@ def _commit_documents(db: Database, have: set[str]) -> Iterable[tuple[str, list[
 
 
 def _claim_documents(ws: Workspace, db: Database, have: set[str]) -> dict[str, list[Document]]:
-    """The asserted claims that are not there yet, and no document for those that were archived or made again."""
-    rows = [(one.id, one.text, one.about, one.author, one.made_at) for one in known_assertions(ws, db)]
+    """The asserted claims that are not there yet, and no document for those that were archived or
+    made again.
+    """
+    rows = [
+        (one.id, one.text, one.about, one.author, one.made_at) for one in known_assertions(ws, db)
+    ]
     made = {
         # with its time, so that a claim which is made again replaces its older document
         f"claim:{key}:{at}": [Document(f"claim:{key}", CLAIM, "", 0, text, f"{about}\n{author}")]
         for key, text, about, author, at in rows
     }
     removed = {one for one in have if one.startswith("claim:")} - made.keys()
-    return {owner: one for owner, one in made.items() if owner not in have} | {owner: [] for owner in removed}
+    return {owner: one for owner, one in made.items() if owner not in have} | {
+        owner: [] for owner in removed
+    }
 
 
 def _failure_documents(newest: Entry, have: set[str]) -> dict[str, list[Document]]:
@@ -75,7 +87,8 @@ def _failure_documents(newest: Entry, have: set[str]) -> dict[str, list[Document
     batch: dict[str, list[Document]] = {}
     if owner not in have:
         bad = [_document(one) for one in newest.receipt.evidence if one.outcome in REFUTES]
-        # an empty document: without any, a run without failures would look as if it were not indexed, every time
+        # an empty document: without any, a run without failures would look as if it were not
+        # indexed, every time
         batch[owner] = bad or [Document(f"run:{newest.receipt.run}", FAILURE, "", 0, "")]
     replaced = {one for one in have if one.startswith(("tests:", "failures:"))} - {owner}
     return batch | {one: [] for one in replaced}
@@ -84,7 +97,12 @@ def _failure_documents(newest: Entry, have: set[str]) -> dict[str, list[Document
 def _document(evidence: Evidence) -> Document:
     nodeid = evidence.subject.removeprefix("test:")
     return Document(
-        evidence.subject, FAILURE, nodeid.partition("::")[0], 0, nodeid, str(evidence.detail.get("message") or "")
+        evidence.subject,
+        FAILURE,
+        nodeid.partition("::")[0],
+        0,
+        nodeid,
+        str(evidence.detail.get("message") or ""),
     )
 
 
@@ -93,11 +111,16 @@ def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     found = _search(ws, _words(task), limit, (COMMIT,))
     with ws.store.reading() as db:
         known = commits_by_sha(db, [h.id.removeprefix("commit:") for h in found]) if db else {}
-    return [_commit_candidate(known[sha]) for h in found if (sha := h.id.removeprefix("commit:")) in known]
+    return [
+        _commit_candidate(known[sha])
+        for h in found
+        if (sha := h.id.removeprefix("commit:")) in known
+    ]
 
 
 def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Tests that failed last and match words of the task; and those that it names, whatever their outcome.
+    """Tests that failed last and match words of the task; and those that it names, whatever their
+    outcome.
 
     A test that passes is no item: it is counted at the code that it calls (`proof.symbol_tests`).
     """
@@ -109,17 +132,27 @@ def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
             return []
         trees = worktree_state(ws.repo).trees
         # fewer than all claims look at: a task needs the newest results, and a run may have 20,000
-        some = [*entries_of_tree(db, trees), *recent(db, RECENT_RUNS, "pytest"), *recent(db, 1, "junit")]
+        some = [
+            *entries_of_tree(db, trees),
+            *recent(db, RECENT_RUNS, "pytest"),
+            *recent(db, 1, "junit"),
+        ]
         entries = {entry.seq: entry for entry in some}
         newest = [entries[seq] for seq in sorted(entries, reverse=True)]
-        claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, set(subjects))}
+        claims = {
+            claim.about: claim for claim in current_claims(ws, db, newest, trees, set(subjects))
+        }
     by_content = here_first(newest, trees)
-    made = (_test_candidate(subject, by_content, claims.get(subject), trees) for subject in subjects)
+    made = (
+        _test_candidate(subject, by_content, claims.get(subject), trees) for subject in subjects
+    )
     return [candidate for candidate in made if candidate]
 
 
 def find_assertions(ws: Workspace, words: Sequence[str]) -> list[str]:
-    """The IDs of the asserted claims that match any of the words, best first; expired ones are among them."""
+    """The IDs of the asserted claims that match any of the words, best first; expired ones are
+    among them.
+    """
     return [hit.id.removeprefix("claim:") for hit in _search(ws, words, _ALL, (CLAIM,))]
 
 
@@ -142,10 +175,15 @@ def _commit_candidate(commit: LoggedCommit) -> Candidate:
     files = name_list(commit.files, 6)
     line = f"{commit.at[:10]}: {one_line(commit.subject, 100)}"
     return Candidate(
-        id=f"commit:{commit.sha}", kind="commit", title=commit.subject,
-        text=f"{line}\ntouched {files}" if files else line, summary=line,
-        authority="human", reasons=("a past commit with words of the task",), touches=tuple(commit.files),
-    )  # fmt: skip
+        id=f"commit:{commit.sha}",
+        kind="commit",
+        title=commit.subject,
+        text=f"{line}\ntouched {files}" if files else line,
+        summary=line,
+        authority="human",
+        reasons=("a past commit with words of the task",),
+        touches=tuple(commit.files),
+    )
 
 
 def _test_candidate(
@@ -160,7 +198,9 @@ def _test_candidate(
         agreeing = [support for support in claim.support if support.speaks == "for"]
         run = f"run {agreeing[0].observation.run[:8]} of {agreeing[0].at[:10]}"
         outcome = f"passed; {', '.join(tier_words(claim.tier.word, claim.freshness))}, {run}"
-        more = f"seen by {', '.join(sorted({support.observation.observer for support in agreeing}))}"
+        more = (
+            f"seen by {', '.join(sorted({support.observation.observer for support in agreeing}))}"
+        )
         level, freshness = claim.tier, claim.freshness
     else:
         outcome = f"{evidence.outcome}; run {entry.receipt.run[:8]} of {entry.receipt.ended[:10]}"
@@ -170,8 +210,17 @@ def _test_candidate(
         freshness = "current" if is_here else OLDER_TREE
     nodeid, failed = subject.removeprefix("test:"), evidence.outcome in REFUTES
     return Candidate(
-        id=subject, kind="failing test" if failed else "evidence", title=nodeid,
-        text=outcome + (f"\n{more}" if more else ""), summary=f"{outcome} {more}".rstrip(),
-        path=nodeid.partition("::")[0], tier=level, freshness=freshness,
-        reasons=("a test that failed last and has words of the task" if failed else "a test that the task names",),
-    )  # fmt: skip
+        id=subject,
+        kind="failing test" if failed else "evidence",
+        title=nodeid,
+        text=outcome + (f"\n{more}" if more else ""),
+        summary=f"{outcome} {more}".rstrip(),
+        path=nodeid.partition("::")[0],
+        tier=level,
+        freshness=freshness,
+        reasons=(
+            "a test that failed last and has words of the task"
+            if failed
+            else "a test that the task names",
+        ),
+    )

@@ -1,12 +1,15 @@
-"""Executed symbols in git: what the tests of a run executed travels beside its receipt, as parts that runs share.
+"""Executed symbols in git: what the tests of a run executed travels beside its receipt, as parts
+that runs share.
 
-The ref `refs/notes/kl/executed/<writer>` has a folder for each of the newest runs, `<end of the run>-<digest>`, with a
-blob for each part: a source file with its symbols, or a test file with the sets of its tests. Git stores a part once,
-so a further run adds what changed since. Parts have names of symbols and no numbers of a run: a new function changes
-the part of its own file, and those of the tests that execute it.
+The ref `refs/notes/kl/executed/<writer>` has a folder for each of the newest runs, `<end of the
+run>-<digest>`, with a blob for each part: a source file with its symbols, or a test file with the
+sets of its tests. Git stores a part once, so a further run adds what changed since. Parts have
+names of symbols and no numbers of a run: a new function changes the part of its own file, and those
+of the tests that execute it.
 
-A receipt vouches for its sets by their digest, and a trusted key for the receipt. So they are read only for a receipt
-that counts, and whatever does not have its digest is as if it were not there: nothing of it is stored.
+A receipt vouches for its sets by their digest, and a trusted key for the receipt. So they are read
+only for a receipt that counts, and whatever does not have its digest is as if it were not there:
+nothing of it is stored.
 """
 
 from __future__ import annotations
@@ -18,7 +21,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
-from kl_hooks.evidence.executed import EXECUTED_SCHEMA, Executed, executed_from_dict, executed_to_dict, vouched_digest
+from kl_hooks.evidence.executed import (
+    EXECUTED_SCHEMA,
+    Executed,
+    executed_from_dict,
+    executed_to_dict,
+    vouched_digest,
+)
 from kl_hooks.git.notes import move_ref, own_ref, refs_of, rows_of, write_blobs, write_tree
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository
@@ -40,7 +49,9 @@ _ENTRY: Final = re.compile(r"\d{14}-[0-9a-f]{64}")
 def share_executed(
     repo: Repository, writer: str, receipts: Sequence[Receipt], sets: Mapping[str, Executed | None]
 ) -> list[str]:
-    """Add the sets of these runs (by run) to the ref of this clone; a remark for those that are withheld. GitFailed."""
+    """Add the sets of these runs (by run) to the ref of this clone; a remark for those that are
+    withheld. GitFailed.
+    """
     known, found, remarks = _known(repo, writer), [], []
     for one in receipts:
         executed = sets.get(one.run)
@@ -66,11 +77,15 @@ def _withheld(executed: Executed, receipt: Receipt) -> str:
 
 
 def _write(repo: Repository, writer: str, runs: Sequence[tuple[Receipt, Executed]]) -> None:
-    """Add the sets of these runs to the ref of this clone; those of the newest `NEWEST` stay. GitFailed."""
+    """Add the sets of these runs to the ref of this clone; those of the newest `NEWEST` stay.
+    GitFailed.
+    """
     new = {_entry(receipt): _parts(executed_to_dict(executed)) for receipt, executed in runs}
     ids = iter(write_blobs(repo, (part for parts in new.values() for part in parts)))
-    folders = {name: write_tree(repo, {f"{n:05}": ("blob", next(ids)) for n in range(len(parts))})
-               for name, parts in new.items()}  # fmt: skip
+    folders = {
+        name: write_tree(repo, {f"{n:05}": ("blob", next(ids)) for n in range(len(parts))})
+        for name, parts in new.items()
+    }
 
     def make_tree(old: str) -> str:
         rows = _folders(repo, old) | {name: ("tree", one) for name, one in folders.items()}
@@ -96,20 +111,25 @@ def _entry(receipt: Receipt) -> str:
 
 
 def read_shared(repo: Repository, receipt: Receipt) -> Executed | None:
-    """What the tests of a run executed, out of any writer's ref; None where nobody has just what the receipt names."""
+    """What the tests of a run executed, out of any writer's ref; None where nobody has just what
+    the receipt names.
+    """
     digest = vouched_digest(receipt.environment)
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         return None
     for commit in dict.fromkeys(refs_of(repo, _SORT).values()):
         found = _read_folder(repo, commit, _entry(receipt), digest)
-        # the digest covers the name of its run: a receipt that names the digest of another run's sets has none
+        # the digest covers the name of its run: a receipt that names the digest of another run's
+        # sets has none
         if found is not None and found.run == receipt.run:
             return found
     return None
 
 
 def _read_folder(repo: Repository, commit: str, folder: str, digest: str) -> Executed | None:
-    blobs = [one for kind, one in rows_of(repo, commit, folder=folder).values() if kind == "blob"][:_MOST_PARTS]
+    blobs = [one for kind, one in rows_of(repo, commit, folder=folder).values() if kind == "blob"][
+        :_MOST_PARTS
+    ]
     parts, size = [], 0
     for content in read_blobs(repo, blobs):
         size += len(content or b"")
@@ -131,34 +151,56 @@ def _parts(plain: Mapping[str, Any]) -> list[bytes]:
         own.setdefault(path, []).append([name, value])
     found: list[list[Any]] = [["run", plain["run"], plain["recorder"]]]
     for path in sorted({*own, *plain["files"]}):
-        # no more where the run has no row for the file: what is put together again must have its digest
+        # no more where the run has no row for the file: what is put together again must have its
+        # digest
         rows = [plain["files"][path]] if path in plain["files"] else []
         more = [[[names[at] for at in some], imports, why] for some, imports, why in rows]
         found.append(["file", path, own.get(path, []), *more])
     found += [
-        ["tests", path, [names[at] for at in some], rows] for path, (some, rows) in sorted(plain["tests"].items())
+        ["tests", path, [names[at] for at in some], rows]
+        for path, (some, rows) in sorted(plain["tests"].items())
     ]
     if values := plain.get("values"):
-        found.append(["values", sorted([names[at], [names[one] for one in some]] for at, some in values)])
-    found += [[sort, plain[sort]] for sort in ("opened", "incomplete", "runtime") if plain.get(sort)]
+        found.append(
+            ["values", sorted([names[at], [names[one] for one in some]] for at, some in values)]
+        )
+    found += [
+        [sort, plain[sort]] for sort in ("opened", "incomplete", "runtime") if plain.get(sort)
+    ]
     return [canonical(one) for one in found]
 
 
 def _plain(parts: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """The inverse. Raises whatever a forged part makes it raise."""
     [(_, run, recorder)] = _of(parts, "run")
-    symbols = sorted([name, value, path] for _, path, some, *_ in _of(parts, "file") for name, value in some)
+    symbols = sorted(
+        [name, value, path] for _, path, some, *_ in _of(parts, "file") for name, value in some
+    )
     at = {name: number for number, (name, _, _) in enumerate(symbols)}
-    more = {sort: value for sort in ("opened", "incomplete", "runtime") for _, value in _of(parts, sort)}
+    more = {
+        sort: value for sort in ("opened", "incomplete", "runtime") for _, value in _of(parts, sort)
+    }
     for _, some in _of(parts, "values"):
-        more["values"] = sorted([at[name], sorted(at[one] for one in computed)] for name, computed in some)
+        more["values"] = sorted(
+            [at[name], sorted(at[one] for one in computed)] for name, computed in some
+        )
     return {
-        "schema": EXECUTED_SCHEMA, "run": run, "recorder": recorder, "symbols": symbols,
-        "files": {path: [sorted(at[name] for name in row[0][0]), *row[0][1:]]
-                  for _, path, _, *row in _of(parts, "file") if row},
-        "tests": {path: [[at[name] for name in some], rows] for _, path, some, rows in _of(parts, "tests")},
-        "opened": {}, "incomplete": {}, **more,
-    }  # fmt: skip
+        "schema": EXECUTED_SCHEMA,
+        "run": run,
+        "recorder": recorder,
+        "symbols": symbols,
+        "files": {
+            path: [sorted(at[name] for name in row[0][0]), *row[0][1:]]
+            for _, path, _, *row in _of(parts, "file")
+            if row
+        },
+        "tests": {
+            path: [[at[name] for name in some], rows] for _, path, some, rows in _of(parts, "tests")
+        },
+        "opened": {},
+        "incomplete": {},
+        **more,
+    }
 
 
 def _of(parts: Sequence[Sequence[Any]], sort: str) -> Iterator[Sequence[Any]]:

@@ -1,4 +1,6 @@
-"""What an observation weighs: whether it can count as hard, and what the process around a run adds. Pure."""
+"""What an observation weighs: whether it can count as hard, and what the process around a run adds.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,13 @@ class OriginMeaning(NamedTuple):
 
 ORIGINS: Final = {
     "local": OriginMeaning(
-        "recorded in this store", "nothing edited it since a head of the chain that was noted elsewhere",
+        "recorded in this store",
+        "nothing edited it since a head of the chain that was noted elsewhere",
         "that the tests ran as it states: any program that may run here can write such a receipt",
     ),
     IMPORTED: OriginMeaning(
-        "imported, and no trusted key signed it", "its hashes fit",
+        "imported, and no trusted key signed it",
+        "its hashes fit",
         "where it comes from, or that anything ran: it is an assertion, and no gate counts it",
     ),
     "signed": OriginMeaning(
@@ -43,7 +47,7 @@ ORIGINS: Final = {
         "the owner of the CI's key vouches for this receipt: content, commit, run, results",
         "that the workflow was not changed, and no other code ran where the key is",
     ),
-}  # fmt: skip
+}
 """Beginning of an origin → what it means."""
 
 
@@ -56,17 +60,29 @@ def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> 
     """This evidence of this receipt, as the tier rule sees it."""
     why = why_not_hard(receipt, evidence, origin)
     hard = not why and evidence.kind in HARD_CLASSES
-    # what a trusted key signed was produced by whoever has the key; the name in the receipt is a word (ADR-0017)
+    # what a trusted key signed was produced by whoever has the key; the name in the receipt is a
+    # word (ADR-0017)
     attested = origin.startswith(ATTESTED)
     return Observation(
-        evidence.kind, receipt.observer, origin if attested else receipt.producer, receipt.run, hard, why,
-        environment_key(receipt), execution_mode(receipt), attested,
-        origin.startswith(IMPORTED) and evidence.kind in HARD_CLASSES and not _why_weak(receipt, evidence),
-    )  # fmt: skip
+        evidence.kind,
+        receipt.observer,
+        origin if attested else receipt.producer,
+        receipt.run,
+        hard,
+        why,
+        environment_key(receipt),
+        execution_mode(receipt),
+        attested,
+        origin.startswith(IMPORTED)
+        and evidence.kind in HARD_CLASSES
+        and not _why_weak(receipt, evidence),
+    )
 
 
 def environment_key(receipt: Receipt) -> tuple[str, ...]:
-    """Implementation and minor version of Python, operating system and machine; empty texts for what is unknown."""
+    """Implementation and minor version of Python, operating system and machine; empty texts for
+    what is unknown.
+    """
     known = receipt.environment
     minor = ".".join(str(known.get("python") or "").split(".")[:2])
     platform = str(known.get("platform") or "")
@@ -74,7 +90,8 @@ def environment_key(receipt: Receipt) -> tuple[str, ...]:
 
 
 def execution_mode(receipt: Receipt) -> str:
-    """How the tests were run, as words that differ where the ways do. Empty where nobody recorded it.
+    """How the tests were run, as words that differ where the ways do. Empty where nobody recorded
+    it.
 
     One xdist worker runs the tests in their order, one after the other: that is serial.
     """
@@ -106,7 +123,9 @@ def _why_weak(receipt: Receipt, evidence: Evidence) -> str:
     if not receipt.result.get("complete"):
         return f"the run is incomplete ({receipt.result.get('how') or 'unknown'})"
     if receipt.result.get("verdict") == "inconclusive":
-        return "the run is inconclusive: " + "; ".join(receipt.result.get("reasons") or ["no reason was recorded"])
+        return "the run is inconclusive: " + "; ".join(
+            receipt.result.get("reasons") or ["no reason was recorded"]
+        )
     if receipt.tree is None:
         return "the tree it ran on is unknown"
     if receipt.moved:
@@ -115,9 +134,11 @@ def _why_weak(receipt: Receipt, evidence: Evidence) -> str:
 
 
 def ran_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
-    """True for a run that only listed tests, or that pytest refused to begin: no evidence about any content.
+    """True for a run that only listed tests, or that pytest refused to begin: no evidence about any
+    content.
 
-    `selection` and `result` are those of its header. A run that failed to collect a file is evidence.
+    `selection` and `result` are those of its header. A run that failed to collect a file is
+    evidence.
     """
     counts = result.get("counts") or {}
     none = result.get("how") == "usage-error" or bool(selection.get("collect_only"))
@@ -126,16 +147,27 @@ def ran_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool
 
 def stance(evidence: Evidence) -> str:
     """`for`, `against` or `nothing`: what an outcome means for its subject."""
-    return "for" if evidence.outcome in SUPPORTS else "against" if evidence.outcome in REFUTES else "nothing"
+    return (
+        "for"
+        if evidence.outcome in SUPPORTS
+        else "against"
+        if evidence.outcome in REFUTES
+        else "nothing"
+    )
 
 
 def parent_confirmation(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]:
     """What the process that started a run saw of it: that it ended well.
 
-    Nothing where it did not end well, or can't have been the one that started it: `KL_PARENT` is only a word.
+    Nothing where it did not end well, or can't have been the one that started it: `KL_PARENT` is
+    only a word.
     """
     # texts compare as times: `clock.iso` makes all of them equally long, in UTC
-    around = parent.started <= child.started and child.ended <= parent.ended and parent.tree == child.tree
+    around = (
+        parent.started <= child.started
+        and child.ended <= parent.ended
+        and parent.tree == child.tree
+    )
     if not around or parent.source != "command" or child.result.get("verdict") != "passed":
         return ()
     return tuple(one for one in _exits(parent) if stance(one) == "for")
@@ -144,18 +176,27 @@ def parent_confirmation(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]
 def outer_failure(parent: Receipt, child: Receipt) -> str:
     """In one phrase how a command failed around a run that passed; empty where it did not."""
     code = _failing_exit(parent, child)
-    return "" if code is None or contradiction(parent, child) else f"the command around it exited {code}"
+    return (
+        ""
+        if code is None or contradiction(parent, child)
+        else f"the command around it exited {code}"
+    )
 
 
 def contradiction(parent: Receipt, child: Receipt) -> str:
-    """In one phrase why a run that passed does not count: the very process that recorded it then failed.
+    """In one phrase why a run that passed does not count: the very process that recorded it then
+    failed.
 
-    Only where the started process is pytest itself (`kl run -- pytest`, `exec`, `python -m`): both wrote down the
-    same process ID. Around a shell or tox the exit status may be another command's.
+    Only where the started process is pytest itself (`kl run -- pytest`, `exec`, `python -m`): both
+    wrote down the same process ID. Around a shell or tox the exit status may be another command's.
     """
     pid = child.environment.get("pid")
     code = _failing_exit(parent, child)
-    if code is None or pid is None or not any(one.detail.get("pid") == pid for one in _exits(parent)):
+    if (
+        code is None
+        or pid is None
+        or not any(one.detail.get("pid") == pid for one in _exits(parent))
+    ):
         return ""
     return f"the process exited {code} after pytest reported success"
 
@@ -163,7 +204,14 @@ def contradiction(parent: Receipt, child: Receipt) -> str:
 def _failing_exit(parent: Receipt, child: Receipt) -> object:
     if parent.source != "command" or child.result.get("verdict") != "passed":
         return None
-    return next((one.detail.get("exit", "with a failure") for one in _exits(parent) if stance(one) == "against"), None)
+    return next(
+        (
+            one.detail.get("exit", "with a failure")
+            for one in _exits(parent)
+            if stance(one) == "against"
+        ),
+        None,
+    )
 
 
 def _exits(parent: Receipt) -> tuple[Evidence, ...]:

@@ -28,7 +28,9 @@ _FIXED: Final = 8  # cells before the names of files
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit as git has it. Text that is not UTF-8 has replacement characters; what was too long is cut."""
+    """A commit as git has it. Text that is not UTF-8 has replacement characters; what was too long
+    is cut.
+    """
 
     sha: str
     tree: str
@@ -48,21 +50,41 @@ class Commit:
 
 
 def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Commit]:
-    """The commits that HEAD has and none of `known` has, newest first, at most `limit`. One git process.
+    """The commits that HEAD has and none of `known` has, newest first, at most `limit`. One git
+    process.
 
-    Of a longer history the newest are given. IDs in `known` that git does not have (any more) are ignored.
-    An empty list where there is no commit yet. GitFailed where the history is damaged.
+    Of a longer history the newest are given. IDs in `known` that git does not have (any more) are
+    ignored. An empty list where there is no commit yet. GitFailed where the history is damaged.
     """
     cut = _boundary(repo)
-    mark = secrets.token_hex(16)  # unguessable: no message and no file name can pretend to begin a commit
-    wanted = "HEAD\n" + "".join(f"^{sha}\n" for sha in known if is_hex(sha) and len(sha) in (40, 64))
+    mark = secrets.token_hex(
+        16
+    )  # unguessable: no message and no file name can pretend to begin a commit
+    wanted = "HEAD\n" + "".join(
+        f"^{sha}\n" for sha in known if is_hex(sha) and len(sha) in (40, 64)
+    )
     command = (
-        # with log.showRoot=false in somebody's configuration, the first commit would have touched no file
-        "-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showRoot=true",
-        "log", "-z", f"--max-count={limit}", f"--format=%x00{mark}%x00{_FIELDS}{_TRAILERS}%x00",
-        "--name-only", "--no-renames", "--diff-merges=first-parent", "--no-ext-diff", "--no-textconv",
-        "--no-notes", "--no-color", "--no-mailmap", "--ignore-missing", "--stdin",
-    )  # fmt: skip
+        # with log.showRoot=false in somebody's configuration, the first commit would have touched
+        # no file
+        "-c",
+        "i18n.logOutputEncoding=UTF-8",
+        "-c",
+        "log.showRoot=true",
+        "log",
+        "-z",
+        f"--max-count={limit}",
+        f"--format=%x00{mark}%x00{_FIELDS}{_TRAILERS}%x00",
+        "--name-only",
+        "--no-renames",
+        "--diff-merges=first-parent",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-notes",
+        "--no-color",
+        "--no-mailmap",
+        "--ignore-missing",
+        "--stdin",
+    )
     with start_git(*directory_options(repo), *command, cwd=repo.top, stdin=True) as process:
         assert process.stdin is not None and process.stdout is not None
         with suppress(BrokenPipeError):  # git ended early: the exit code below has the reason
@@ -73,7 +95,9 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
     if code != 0:
         if head(repo)[0] is None:
             return []
-        raise GitFailed(f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck")
+        raise GitFailed(
+            f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck"
+        )
     return found
 
 
@@ -109,9 +133,16 @@ def _commit(cells: list[bytes], cut: frozenset[str]) -> Commit:
     if names:  # git puts a newline before the first one; any other is the name's own
         names[0] = names[0].removeprefix(b"\n")
     return Commit(
-        sha, tree, tuple(parents.split()), _time(time), author[:_MAX_LINE], subject[:_MAX_LINE], body[:_MAX_BODY],
-        files=tuple(os.fsdecode(name) for name in names[:_MAX_FILES]), trailers=tuple(_trailers(trailers)),
-    )  # fmt: skip
+        sha,
+        tree,
+        tuple(parents.split()),
+        _time(time),
+        author[:_MAX_LINE],
+        subject[:_MAX_LINE],
+        body[:_MAX_BODY],
+        files=tuple(os.fsdecode(name) for name in names[:_MAX_FILES]),
+        trailers=tuple(_trailers(trailers)),
+    )
 
 
 def _time(seconds: str) -> str:
@@ -128,16 +159,25 @@ def _trailers(text: str) -> Iterator[tuple[str, str]]:
             yield key[:_MAX_LINE], value.strip()[:_MAX_LINE]
 
 
-_UNDERWAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
+_UNDERWAY: Final = (
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+)
 """What is in the git directory while git makes commits of existing ones."""
 _SCISSORS: Final = b" ------------------------ >8 ------------------------"
 """What is below is no part of a message (git-commit, `--cleanup=scissors` and `-v`)."""
 
 
 def add_trailers(repo: Repository, file: Path, trailers: Sequence[str]) -> bool:
-    """Add trailers to the message of the commit that is being made, in the file that git gave its hook; True if done.
+    """Add trailers to the message of the commit that is being made, in the file that git gave its
+    hook; True if done.
 
-    Not to an empty message, since a trailer alone would make it a commit, nor while git repeats existing commits.
+    Not to an empty message, since a trailer alone would make it a commit, nor while git repeats
+    existing commits.
     """
     if not trailers or any((repo.git_dir / name).exists() for name in _UNDERWAY):
         return False
@@ -147,7 +187,15 @@ def add_trailers(repo: Repository, file: Path, trailers: Sequence[str]) -> bool:
     if not git_in(repo, "stripspace", "--strip-comments", stdin=message).strip():
         return False
     added = (option for one in trailers for option in ("--trailer", one))
-    git_in(repo, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *added, str(file.absolute()))
+    git_in(
+        repo,
+        "interpret-trailers",
+        "--in-place",
+        "--if-exists",
+        "addIfDifferent",
+        *added,
+        str(file.absolute()),
+    )
     return True
 
 
@@ -159,11 +207,15 @@ class TouchedFiles(NamedTuple):
     """Author's, seconds since 1970."""
     message: str
     changes: tuple[tuple[str, str], ...]
-    """(path after the commit, path before it where it was renamed); removed files are under their old name."""
+    """(path after the commit, path before it where it was renamed); removed files are under their
+    old name.
+    """
 
 
 def ancestors(repo: Repository, limit: int, rev: str = "HEAD") -> list[str]:
-    """The newest commits that a revision has, itself first, without merges; none where there is no commit yet."""
+    """The newest commits that a revision has, itself first, without merges; none where there is no
+    commit yet.
+    """
     try:
         out = git_in(repo, "rev-list", "--no-merges", f"--max-count={limit}", rev, "--")
     except GitFailed:
@@ -174,23 +226,52 @@ def ancestors(repo: Repository, limit: int, rev: str = "HEAD") -> list[str]:
 
 
 def commits_of_file(repo: Repository, since: str, path: str, limit: int) -> list[str]:
-    """The commits after `since` that touched a file, oldest first, at most `limit`; none where git knows no `since`."""
+    """The commits after `since` that touched a file, oldest first, at most `limit`; none where git
+    knows no `since`.
+    """
     out = git_in(
-        repo, "--literal-pathspecs", "log", "--format=%H", "--reverse", f"{since}..HEAD", "--", path, ok=(0, 128)
+        repo,
+        "--literal-pathspecs",
+        "log",
+        "--format=%H",
+        "--reverse",
+        f"{since}..HEAD",
+        "--",
+        path,
+        ok=(0, 128),
     )
     return out.decode().split()[:limit]
 
 
-def touched_files(repo: Repository, shas: Sequence[str], suffixes: Sequence[str]) -> list[TouchedFiles]:
-    """What these commits touched, renames followed; only files whose names end in `suffixes`. One git process."""
+def touched_files(
+    repo: Repository, shas: Sequence[str], suffixes: Sequence[str]
+) -> list[TouchedFiles]:
+    """What these commits touched, renames followed; only files whose names end in `suffixes`. One
+    git process.
+    """
     cut = _boundary(repo)
     mark = secrets.token_hex(16)
     command = (
-        "-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showRoot=true", "-c", "diff.renameLimit=400",
-        "log", "-z", "--no-walk=unsorted", "--stdin", f"--format=%x00{mark}%x00%H%x00%at%x00%B%x00",
-        "--name-status", "-M", "--no-ext-diff", "--no-textconv", "--no-notes", "--no-color", "--no-mailmap",
+        "-c",
+        "i18n.logOutputEncoding=UTF-8",
+        "-c",
+        "log.showRoot=true",
+        "-c",
+        "diff.renameLimit=400",
+        "log",
+        "-z",
+        "--no-walk=unsorted",
+        "--stdin",
+        f"--format=%x00{mark}%x00%H%x00%at%x00%B%x00",
+        "--name-status",
+        "-M",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-notes",
+        "--no-color",
+        "--no-mailmap",
         "--ignore-missing",
-    )  # fmt: skip
+    )
     if not shas:
         return []
     with start_git(*directory_options(repo), *command, cwd=repo.top, stdin=True) as process:
@@ -198,10 +279,15 @@ def touched_files(repo: Repository, shas: Sequence[str], suffixes: Sequence[str]
         # all of it before the first answer: the list is far smaller than what git holds back
         process.stdin.write("".join(f"{sha}\n" for sha in shas if is_hex(sha)).encode("ascii"))
         process.stdin.close()
-        found = [_touched(cells, cut, tuple(suffixes)) for cells in _records(process.stdout, f"\0{mark}\0".encode())]
+        found = [
+            _touched(cells, cut, tuple(suffixes))
+            for cells in _records(process.stdout, f"\0{mark}\0".encode())
+        ]
         code = process.wait()
     if code != 0:
-        raise GitFailed(f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck")
+        raise GitFailed(
+            f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck"
+        )
     return found
 
 
@@ -224,6 +310,8 @@ def _touched(cells: list[bytes], cut: frozenset[str], suffixes: tuple[str, ...])
 
 
 def count_since(repo: Repository, rev: str) -> int | None:
-    """How many commits HEAD has that a revision does not have; None where git does not know it. One git process."""
+    """How many commits HEAD has that a revision does not have; None where git does not know it. One
+    git process.
+    """
     out = git_in(repo, "rev-list", "--count", f"{rev}..HEAD", "--", ok=(0, 128)).strip()
     return int(out) if out.isdigit() else None

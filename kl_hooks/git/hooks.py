@@ -1,8 +1,9 @@
-"""Native git hooks: install them next to what is there, uninstall them without a trace, report their state.
+"""Native git hooks: install them next to what is there, uninstall them without a trace, report
+their state.
 
-Nothing is ever overwritten. An earlier git hook is renamed to `NAME.kl-chained` and run by ours. Where pre-commit or
-prek manage the git hooks, ours becomes their `NAME.legacy`, which they run and restore: so each of the three can be
-installed and uninstalled in any order.
+Nothing is ever overwritten. An earlier git hook is renamed to `NAME.kl-chained` and run by ours.
+Where pre-commit or prek manage the git hooks, ours becomes their `NAME.legacy`, which they run and
+restore: so each of the three can be installed and uninstalled in any order.
 """
 
 from __future__ import annotations
@@ -35,14 +36,18 @@ _MAX_BYTES: Final = 1 << 20
 
 
 def _hook_text(name: str, python: str, spool: str) -> bytes:
-    """The file for git hook `name`. `python`: path of the interpreter; `spool`: a word of shell, see `_spool_word`."""
+    """The file for git hook `name`. `python`: path of the interpreter; `spool`: a word of shell,
+    see `_spool_word`.
+    """
     text = shipped(f"hooks/{name}").read_bytes()
     text = text.replace(b"@python@", _quoted(python)).replace(b"@spool@", os.fsencode(spool))
     return text.replace(_BLANK, _sum(text), 1)
 
 
 def _spool_word(spool: Path, hooks: Path, common_dir: Path) -> str:
-    """The list of commits as a word of shell: from the git hook's own place while both move together, else absolute."""
+    """The list of commits as a word of shell: from the git hook's own place while both move
+    together, else absolute.
+    """
     file = spool / "commits"
     if hooks == common_dir / "hooks" and common_dir in file.parents:
         return '"${0%/*}"/' + os.fsdecode(_quoted(os.path.relpath(file, hooks)))
@@ -70,7 +75,9 @@ def _is_edited(text: bytes) -> bool:
 
 
 def _runs_legacy_hook(text: bytes | None) -> bool:
-    """True for the file of pre-commit or prek: it runs `NAME.legacy` first, and puts it back when it leaves."""
+    """True for the file of pre-commit or prek: it runs `NAME.legacy` first, and puts it back when
+    it leaves.
+    """
     return text is not None and b"hook-impl" in text
 
 
@@ -91,8 +98,10 @@ _LINES: Final = {
 """What to add by hand to a git hook that is not ours to change."""
 PRE_COMMIT_FILE: Final = ".pre-commit-config.yaml"
 _PRE_COMMIT_IDS: Final = {
-    "post-commit": rb"kl-record-commit", "pre-commit": rb"kl-check", "pre-push": rb"kl-(check-push|verify)",
-}  # fmt: skip
+    "post-commit": rb"kl-record-commit",
+    "pre-commit": rb"kl-check",
+    "pre-push": rb"kl-(check-push|verify)",
+}
 """Git hook → our pre-commit hooks that do its work."""
 
 
@@ -103,7 +112,9 @@ class HookChange:
     name: str
     path: Path
     action: str
-    """installed, updated, unchanged · removed, restored · inert, refused, `kept`: not done, for `reason`."""
+    """installed, updated, unchanged · removed, restored · inert, refused, `kept`: not done, for
+    `reason`.
+    """
     reason: str = ""
 
 
@@ -114,8 +125,8 @@ class HookState:
     name: str
     path: Path
     state: str
-    """installed, called (by somebody's own git hook), missing, edited, broken (its interpreter was removed), inert (git
-    does not run it)."""
+    """installed, called (by somebody's own git hook), missing, edited, broken (its interpreter was
+    removed), inert (git does not run it)."""
     reason: str = ""
 
 
@@ -124,12 +135,16 @@ class _Place(NamedTuple):
     ours_to_change: bool
 
 
-def install_hooks(repo: Repository, names: Sequence[str], python: str, state_spool: Path) -> list[HookChange]:
-    """Install the git hooks `names` (none: all but commit-msg, which is brought up to date where it is installed).
+def install_hooks(
+    repo: Repository, names: Sequence[str], python: str, state_spool: Path
+) -> list[HookChange]:
+    """Install the git hooks `names` (none: all but commit-msg, which is brought up to date where it
+    is installed).
 
     `python`: absolute path; `state_spool`: the spool's folder.
 
-    UsageProblem for a name that is none of ours; EnvironmentProblem where the folder can't be written.
+    UsageProblem for a name that is none of ours; EnvironmentProblem where the folder can't be
+    written.
     """
     for name in names:
         if name not in (*HOOK_NAMES, _OPT_IN):
@@ -154,7 +169,11 @@ def install_hooks(repo: Repository, names: Sequence[str], python: str, state_spo
 def _install(path: Path, text: bytes) -> HookChange:
     main, legacy = path, path.with_name(path.name + _LEGACY)
     host = _runs_legacy_hook(_hook_content(main)) and not _is_ours(_hook_content(main))
-    if not host and _is_ours(_hook_content(legacy)) and not _is_edited(_hook_content(legacy) or b""):
+    if (
+        not host
+        and _is_ours(_hook_content(legacy))
+        and not _is_edited(_hook_content(legacy) or b"")
+    ):
         legacy.unlink()  # pre-commit was uninstalled: nothing runs this one any more
     target = legacy if host else main
     there = _hook_content(target)
@@ -162,17 +181,27 @@ def _install(path: Path, text: bytes) -> HookChange:
         if there == text:
             return HookChange(path.name, target, "unchanged")
         if _is_edited(there):
-            return HookChange(path.name, target, "kept", "somebody has edited it; take it away by hand to get it anew.")
+            return HookChange(
+                path.name,
+                target,
+                "kept",
+                "somebody has edited it; take it away by hand to get it anew.",
+            )
         _write(target, text)
         return HookChange(path.name, target, "updated")
     if not os.path.lexists(target):
         _write(target, text)
-        return HookChange(path.name, target, "installed", "pre-commit's own file runs it." if host else "")
+        return HookChange(
+            path.name, target, "installed", "pre-commit's own file runs it." if host else ""
+        )
     chained = path.with_name(path.name + _CHAINED)
     if os.path.lexists(chained) or target.is_dir():
-        return HookChange(path.name, target, "refused", f"{chained.name} is there already; join the two by hand.")
+        return HookChange(
+            path.name, target, "refused", f"{chained.name} is there already; join the two by hand."
+        )
     try:
-        # a second name, so that at no moment there is no git hook; of one that is a link, for the link, not its target
+        # a second name, so that at no moment there is no git hook; of one that is a link, for the
+        # link, not its target
         os.link(target, chained, follow_symlinks=False)
     except OSError:  # a file system without hard links
         target.rename(chained)
@@ -195,10 +224,14 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def uninstall_hooks(repo: Repository) -> list[HookChange]:
-    """Remove all of ours and restore what was there, byte for byte. What is not ours stays as it is."""
+    """Remove all of ours and restore what was there, byte for byte. What is not ours stays as it
+    is.
+    """
     done = []
     place = _place(repo)
-    for folder in dict.fromkeys((repo.common_dir / "hooks", *([place.folder] if place.ours_to_change else ()))):
+    for folder in dict.fromkeys(
+        (repo.common_dir / "hooks", *([place.folder] if place.ours_to_change else ()))
+    ):
         for name in (*HOOK_NAMES, _OPT_IN):
             for suffix in ("", _LEGACY):
                 done += _uninstall(folder / name, folder / (name + suffix))
@@ -211,7 +244,9 @@ def _uninstall(path: Path, target: Path) -> list[HookChange]:
     if there is None or not _is_ours(there):
         return []
     if _is_edited(there):
-        return [HookChange(path.name, target, "kept", "somebody has edited it; take it away by hand.")]
+        return [
+            HookChange(path.name, target, "kept", "somebody has edited it; take it away by hand.")
+        ]
     if os.path.lexists(chained):
         chained.replace(target)
         return [HookChange(path.name, target, "restored")]
@@ -232,9 +267,11 @@ def _orphan(path: Path) -> list[HookChange]:
 
 
 def hook_states(repo: Repository, pre_commit_config: bytes = b"") -> list[HookState]:
-    """The states of our git hooks, of commit-msg only where it is installed or called. One git process.
+    """The states of our git hooks, of commit-msg only where it is installed or called. One git
+    process.
 
-    With the text of `.pre-commit-config.yaml`, what pre-commit runs is `called`; what it would run, it installs.
+    With the text of `.pre-commit-config.yaml`, what pre-commit runs is `called`; what it would run,
+    it installs.
     """
     place = _place(repo)
     found = [_with_pre_commit(_state(repo, place, name), pre_commit_config) for name in HOOK_NAMES]
@@ -244,11 +281,17 @@ def hook_states(repo: Repository, pre_commit_config: bytes = b"") -> list[HookSt
 
 def _with_pre_commit(one: HookState, config: bytes) -> HookState:
     # (?![\w-]): kl-check is also the beginning of kl-check-push
-    if one.state != "missing" or not re.search(rb"\b" + _PRE_COMMIT_IDS[one.name] + rb"(?![\w-])", config):
+    if one.state != "missing" or not re.search(
+        rb"\b" + _PRE_COMMIT_IDS[one.name] + rb"(?![\w-])", config
+    ):
         return one
     if _runs_legacy_hook(_hook_content(one.path)):
-        return replace(one, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}.")
-    return replace(one, reason=f"pre-commit install -t {one.name}   (kl's entry is in {PRE_COMMIT_FILE})")
+        return replace(
+            one, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}."
+        )
+    return replace(
+        one, reason=f"pre-commit install -t {one.name}   (kl's entry is in {PRE_COMMIT_FILE})"
+    )
 
 
 def _state(repo: Repository, place: _Place, name: str) -> HookState:
@@ -264,7 +307,9 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
     target, text = (path, main) if _is_ours(main) else (legacy, _hook_content(legacy))
     if text is None or not _is_ours(text) or (target == legacy and not _runs_legacy_hook(main)):
         called = main is not None and _call_of(name) in main
-        return HookState(name, path, "called" if called else "missing", "" if called else "kl hooks install")
+        return HookState(
+            name, path, "called" if called else "missing", "" if called else "kl hooks install"
+        )
     if not os.access(target, os.X_OK):
         return HookState(name, target, "inert", f"make it executable: chmod +x {target}")
     named = _PYTHON.search(text)  # post-commit needs no interpreter
@@ -273,7 +318,9 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
         return HookState(name, target, "broken", f"{python} does not exist any more.")
     if _is_edited(text):
         return HookState(name, target, "edited", "somebody has changed it; kl leaves it alone.")
-    return HookState(name, target, "installed", "run by pre-commit's file." if target == legacy else "")
+    return HookState(
+        name, target, "installed", "run by pre-commit's file." if target == legacy else ""
+    )
 
 
 def outdated_hooks(repo: Repository) -> list[HookState]:
@@ -290,26 +337,40 @@ def outdated_hooks(repo: Repository) -> list[HookState]:
 
 
 def _call_of(name: str) -> bytes:
-    """What somebody's own git hook holds if it calls kl: the command without options that only change its output."""
+    """What somebody's own git hook holds if it calls kl: the command without options that only
+    change its output.
+    """
     return _LINES[name].partition(" ||")[0].removesuffix(" --quiet").encode()
 
 
 def _place(repo: Repository) -> _Place:
-    """Where git looks for git hooks, and whether that is inside `.git`: anything else belongs to somebody."""
+    """Where git looks for git hooks, and whether that is inside `.git`: anything else belongs to
+    somebody.
+    """
     usual, asked = repo.common_dir / "hooks", read_git_settings(repo).hooks_path
     folder = repo.top / os.path.expanduser(asked) if asked else usual  # noqa: PTH111
     real = folder.resolve()
-    return _Place(usual if real == usual.resolve() else folder, repo.common_dir.resolve() in real.parents)
+    return _Place(
+        usual if real == usual.resolve() else folder, repo.common_dir.resolve() in real.parents
+    )
 
 
 def _not_ours(repo: Repository, place: _Place, name: str) -> HookChange:
-    """`core.hooksPath` leads out of `.git`: what to add there by hand, or nothing if it is there already."""
-    folder = place.folder.parent if place.folder.name == "_" else place.folder  # husky's wrappers are in `_`
+    """`core.hooksPath` leads out of `.git`: what to add there by hand, or nothing if it is there
+    already.
+    """
+    folder = (
+        place.folder.parent if place.folder.name == "_" else place.folder
+    )  # husky's wrappers are in `_`
     path = folder / name
     shown = path.relative_to(repo.top) if path.is_relative_to(repo.top) else path
     line = _LINES[name]
     if _call_of(name) in (_hook_content(path) or b""):
         return HookChange(name, path, "unchanged")
     if not place.folder.is_dir():
-        return HookChange(name, path, "inert", "core.hooksPath is no folder; git config --unset core.hooksPath")
-    return HookChange(name, path, "inert", f"git runs the files in {place.folder}; add to {shown}: {line}")
+        return HookChange(
+            name, path, "inert", "core.hooksPath is no folder; git config --unset core.hooksPath"
+        )
+    return HookChange(
+        name, path, "inert", f"git runs the files in {place.folder}; add to {shown}: {line}"
+    )

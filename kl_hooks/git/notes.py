@@ -1,9 +1,11 @@
-"""Refs for what clones exchange: each clone writes its own, by compare-and-swap; a remote's are fetched too.
+"""Refs for what clones exchange: each clone writes its own, by compare-and-swap; a remote's are
+fetched too.
 
-A clone writes `refs/notes/kl/<sort>/<writer>`, one for each sort of data; those of a remote are fetched to
-`refs/notes/kl-remote/<remote>/<sort>/<writer>`. Most are git notes: files of JSON lines, named by what they are about.
-Refs are moved by compare-and-swap, since `git notes add` in two processes loses writes without a word (of 32 parallel
-ones 1 to 4 survived). Two refs of one writer (a copied clone) are merged as `git notes merge -s cat_sort_uniq` does.
+A clone writes `refs/notes/kl/<sort>/<writer>`, one for each sort of data; those of a remote are
+fetched to `refs/notes/kl-remote/<remote>/<sort>/<writer>`. Most are git notes: files of JSON lines,
+named by what they are about. Refs are moved by compare-and-swap, since `git notes add` in two
+processes loses writes without a word (of 32 parallel ones 1 to 4 survived). Two refs of one writer
+(a copied clone) are merged as `git notes merge -s cat_sort_uniq` does.
 """
 
 from __future__ import annotations
@@ -36,14 +38,19 @@ _Lines = Mapping[str, list[bytes]]
 
 
 def writer_name(repo: Repository, remote: str, *, create: bool) -> str:
-    """The name of this clone's refs, from `kl.writer` in its git configuration; where it has none a random one, or (not
-    `create`) nothing.
+    """The name of this clone's refs, from `kl.writer` in its git configuration; where it has none a
+    random one, or (not `create`) nothing.
 
-    UsageProblem for another name, and for what can't be the name, the path or the address of a remote.
+    UsageProblem for another name, and for what can't be the name, the path or the address of a
+    remote.
     """
     if not _REMOTE.fullmatch(remote):
-        raise UsageProblem("that is no remote.", place=f"--remote {remote}", hint="See: git remote -v")
-    named = git_in(repo, "config", "--get", "kl.writer", ok=(0, 1)).decode("utf-8", "replace").strip()
+        raise UsageProblem(
+            "that is no remote.", place=f"--remote {remote}", hint="See: git remote -v"
+        )
+    named = (
+        git_in(repo, "config", "--get", "kl.writer", ok=(0, 1)).decode("utf-8", "replace").strip()
+    )
     if not named:
         if not create:
             return ""
@@ -51,7 +58,9 @@ def writer_name(repo: Repository, remote: str, *, create: bool) -> str:
         named = secrets.token_hex(8)
         git_in(repo, "config", "--local", "kl.writer", named)
     if not _WRITER.fullmatch(named):
-        raise UsageProblem("use small letters, digits and `-`, at least 4.", place=f"git config kl.writer {named}")
+        raise UsageProblem(
+            "use small letters, digits and `-`, at least 4.", place=f"git config kl.writer {named}"
+        )
     return named
 
 
@@ -68,7 +77,11 @@ def _folder(remote: str) -> str:
 def refs_of(repo: Repository, sort: str) -> dict[str, str]:
     """Ref → its commit, of all writers of a sort of data: those of this clone, and fetched ones."""
     found = {}
-    for row in git_in(repo, "for-each-ref", "--format=%(objectname) %(refname)", _FETCHED, _OWN).decode().splitlines():
+    for row in (
+        git_in(repo, "for-each-ref", "--format=%(objectname) %(refname)", _FETCHED, _OWN)
+        .decode()
+        .splitlines()
+    ):
         commit, _, ref = row.partition(" ")
         if ref.rpartition("/")[0].rpartition("/")[2] == sort:
             found[ref] = commit
@@ -77,12 +90,23 @@ def refs_of(repo: Repository, sort: str) -> dict[str, str]:
 
 def _tip(repo: Repository, ref: str) -> str:
     """The commit of a ref; empty where there is none."""
-    out = git_in(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ok=(0, 1, 128))
+    out = git_in(
+        repo,
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--end-of-options",
+        f"{ref}^{{commit}}",
+        ok=(0, 1, 128),
+    )
     return out.decode("ascii", "replace").strip()
 
 
-def rows_of(repo: Repository, commit: str, *options: str, folder: str = "") -> dict[str, tuple[str, str]]:
-    """Path → (kind, ID) of the entries of a folder; nothing where it is not there, or larger than any of ours.
+def rows_of(
+    repo: Repository, commit: str, *options: str, folder: str = ""
+) -> dict[str, tuple[str, str]]:
+    """Path → (kind, ID) of the entries of a folder; nothing where it is not there, or larger than
+    any of ours.
 
     `options`: of git-ls-tree(1).
     """
@@ -91,7 +115,11 @@ def rows_of(repo: Repository, commit: str, *options: str, folder: str = "") -> d
     if not size.isdigit() or int(size) > _MOST_ROWS:
         return {}
     found = {}
-    for row in git_in(repo, "ls-tree", "-z", "--full-tree", *options, tree).decode("utf-8", "replace").split("\0"):
+    for row in (
+        git_in(repo, "ls-tree", "-z", "--full-tree", *options, tree)
+        .decode("utf-8", "replace")
+        .split("\0")
+    ):
         about, tab, path = row.partition("\t")
         _, kind, identifier = about.split() if tab else ("", "", "")
         if kind in _MODES:  # no submodules
@@ -103,20 +131,27 @@ def rows_of(repo: Repository, commit: str, *options: str, folder: str = "") -> d
 
 
 def move_ref(repo: Repository, ref: str, make_tree: Callable[[str], str], other: str = "") -> None:
-    """Move a ref to a commit of a tree, if nobody else moved it meanwhile; else again. GitFailed after the last try.
+    """Move a ref to a commit of a tree, if nobody else moved it meanwhile; else again. GitFailed
+    after the last try.
 
-    `make_tree`: the commit that the ref is at (empty: none) → the tree. `other`: a commit that is merged, the second
-    parent.
+    `make_tree`: the commit that the ref is at (empty: none) → the tree. `other`: a commit that is
+    merged, the second parent.
     """
     for attempt in range(_TRIES):
         old = _tip(repo, ref)
         tree = make_tree(old)
-        if old and not other and tree == git_in(repo, "rev-parse", f"{old}^{{tree}}").decode().strip():
+        if (
+            old
+            and not other
+            and tree == git_in(repo, "rev-parse", f"{old}^{{tree}}").decode().strip()
+        ):
             return
         parents = [arg for parent in (old, other) if parent for arg in ("-p", parent)]
         who = [("user.name", "kl"), ("user.email", "kl@localhost"), ("commit.gpgSign", "false")]
         message = f"kl: {ref.removeprefix(_OWN).partition('/')[0]}\n".encode()
-        commit = git_in(repo, "commit-tree", tree, *parents, stdin=message, config=who).decode().strip()
+        commit = (
+            git_in(repo, "commit-tree", tree, *parents, stdin=message, config=who).decode().strip()
+        )
         try:
             # all zeros: the ref must not exist (git-update-ref)
             git_in(repo, "update-ref", ref, commit, old or "0" * len(commit))
@@ -128,19 +163,28 @@ def move_ref(repo: Repository, ref: str, make_tree: Callable[[str], str], other:
 
 def write_tree(repo: Repository, rows: Mapping[str, tuple[str, str]]) -> str:
     """The ID of a tree with these entries (name → (kind, ID)), which is written."""
-    lines = (f"{_MODES[kind]} {kind} {identifier}\t{name}\n" for name, (kind, identifier) in sorted(rows.items()))
+    lines = (
+        f"{_MODES[kind]} {kind} {identifier}\t{name}\n"
+        for name, (kind, identifier) in sorted(rows.items())
+    )
     return git_in(repo, "mktree", stdin="".join(lines).encode()).decode().strip()
 
 
 def write_blobs(repo: Repository, contents: Iterable[bytes]) -> list[str]:
-    """Write contents that git does not have yet; the ID of each, in order. Two processes, however many there are."""
+    """Write contents that git does not have yet; the ID of each, in order. Two processes, however
+    many there are.
+    """
     by_id = {}
     ids = []
     for content in contents:
         ids.append(object_id(repo.object_format, b"blob", content))
         by_id[ids[-1]] = content
     asked = "".join(f"{one}\n" for one in by_id).encode()
-    rows = git_in(repo, "cat-file", "--batch-check", stdin=asked).decode().splitlines() if by_id else []
+    rows = (
+        git_in(repo, "cat-file", "--batch-check", stdin=asked).decode().splitlines()
+        if by_id
+        else []
+    )
     missing = [row.split()[0] for row in rows if row.endswith(" missing")]
     if missing:
         stream = b"".join(b"blob\ndata %d\n%b\n" % (len(by_id[one]), by_id[one]) for one in missing)
@@ -151,7 +195,9 @@ def write_blobs(repo: Repository, contents: Iterable[bytes]) -> list[str]:
 # -- files of lines
 
 
-def read_lines(repo: Repository, ref: str, remarks: list[str] | None = None) -> dict[str, list[bytes]]:
+def read_lines(
+    repo: Repository, ref: str, remarks: list[str] | None = None
+) -> dict[str, list[bytes]]:
     """Name → lines of each file of a ref, up to `_MOST_BYTES` and `_MOST_LINES`."""
     blobs = _blobs_of(repo, ref)
     found: dict[str, list[bytes]] = {}
@@ -163,16 +209,26 @@ def read_lines(repo: Repository, ref: str, remarks: list[str] | None = None) -> 
         if content is None or size > _MOST_BYTES or number > _MOST_LINES:
             if remarks is not None:
                 why = "incomplete here, or " if content is None else ""
-                remarks.append(f"{ref}: not all of it was read: it is {why}larger than any that kl writes.")
+                remarks.append(
+                    f"{ref}: not all of it was read: it is {why}larger than any that kl writes."
+                )
             break
         found[name] = [line for line in content.splitlines() if line.strip()]
     return found
 
 
 def _blobs_of(repo: Repository, ref: str) -> dict[str, str]:
-    """Name → blob. Other tools fan notes out in folders: the parts of their names are put together."""
-    named = {path.replace("/", ""): one for path, one in (rows_of(repo, ref, "-r") if _tip(repo, ref) else {}).items()}
-    return {name: one for name, (kind, one) in named.items() if kind == "blob" and _NAME.fullmatch(name)}
+    """Name → blob.
+
+    Other tools fan notes out in folders: the parts of their names are put together.
+    """
+    named = {
+        path.replace("/", ""): one
+        for path, one in (rows_of(repo, ref, "-r") if _tip(repo, ref) else {}).items()
+    }
+    return {
+        name: one for name, (kind, one) in named.items() if kind == "blob" and _NAME.fullmatch(name)
+    }
 
 
 def change_lines(repo: Repository, ref: str, change: Callable[[_Lines], _Lines]) -> None:
@@ -182,8 +238,12 @@ def change_lines(repo: Repository, ref: str, change: Callable[[_Lines], _Lines])
         before = read_lines(repo, old) if old else {}
         after = change(before)
         blobs = _blobs_of(repo, old) if old else {}
-        edited = [name for name, lines in after.items() if before.get(name) != lines or name not in blobs]
-        written = write_blobs(repo, (b"".join(line + b"\n" for line in after[name]) for name in edited))
+        edited = [
+            name for name, lines in after.items() if before.get(name) != lines or name not in blobs
+        ]
+        written = write_blobs(
+            repo, (b"".join(line + b"\n" for line in after[name]) for name in edited)
+        )
         blobs |= zip(edited, written, strict=True)
         return write_tree(repo, {name: ("blob", blobs[name]) for name in after})
 
@@ -191,7 +251,9 @@ def change_lines(repo: Repository, ref: str, change: Callable[[_Lines], _Lines])
 
 
 def with_lines(files: _Lines, lines: Iterable[tuple[str, str]]) -> dict[str, list[bytes]]:
-    """The files with these lines too. Sorted and unique, so that any order of merges gives the same bytes."""
+    """The files with these lines too. Sorted and unique, so that any order of merges gives the same
+    bytes.
+    """
     found = {name: set(some) for name, some in files.items()}
     for name, line in lines:
         found.setdefault(name, set()).add(line.encode())
@@ -204,9 +266,16 @@ def with_lines(files: _Lines, lines: Iterable[tuple[str, str]]) -> dict[str, lis
 def fetch_notes(repo: Repository, remote: str, remarks: list[str]) -> bool:
     """Fetch what others wrote; False, with a remark, where the remote does not give it."""
     try:
-        # no tags, no FETCH_HEAD: a sync must not change what the next `git merge` merges. No filter: a partial clone
-        # has to have the contents of notes
-        args = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-filter")
+        # no tags, no FETCH_HEAD: a sync must not change what the next `git merge` merges. No
+        # filter: a partial clone has to have the contents of notes
+        args = (
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            "--no-filter",
+        )
         git_in(repo, *args, remote, _refspec(remote), timeout=_TIMEOUT, network=True)
         return True
     except GitFailed as problem:
@@ -217,24 +286,42 @@ def fetch_notes(repo: Repository, remote: str, remarks: list[str]) -> bool:
 def push_notes(repo: Repository, remote: str, writer: str, remarks: list[str]) -> bool:
     """Push the refs of this clone, where the remote does not have them; whether it took them."""
     for _ in range(_TRIES):
-        refs = {ref: ref.replace(_OWN, f"{_FETCHED}{_folder(remote)}/", 1) for ref in _own_refs(repo, writer)}
+        refs = {
+            ref: ref.replace(_OWN, f"{_FETCHED}{_folder(remote)}/", 1)
+            for ref in _own_refs(repo, writer)
+        }
         moved = [ref for ref, there in refs.items() if _tip(repo, ref) != _tip(repo, there)]
         if not moved:
             return False
         try:
             specs = [f"{ref}:{ref}" for ref in moved]
-            git_in(repo, "push", "--quiet", "--no-verify", remote, *specs, timeout=_TIMEOUT, network=True)
+            git_in(
+                repo,
+                "push",
+                "--quiet",
+                "--no-verify",
+                remote,
+                *specs,
+                timeout=_TIMEOUT,
+                network=True,
+            )
             return True
         except GitFailed as problem:
-            # a copied clone writes the same refs: what it wrote is merged, and the push is tried again
+            # a copied clone writes the same refs: what it wrote is merged, and the push is tried
+            # again
             if "fetch first" not in problem.stderr and "non-fast-forward" not in problem.stderr:
-                remarks.append(f"not pushed: {one_line(str(problem), 200)} Nothing is lost: run kl sync again.")
+                remarks.append(
+                    f"not pushed: {one_line(str(problem), 200)} Nothing is lost: run kl sync again."
+                )
                 return False
             if not fetch_notes(repo, remote, remarks):
                 return False
             for ref, there in refs.items():
                 _merge(repo, ref, _tip(repo, there))
-    remarks.append(f"not pushed: another push was first in each of {_TRIES} tries. Nothing is lost: run kl sync again.")
+    remarks.append(
+        f"not pushed: another push was first in each of {_TRIES} tries. Nothing is lost: run kl"
+        " sync again."
+    )
     return False
 
 
@@ -244,16 +331,25 @@ def _own_refs(repo: Repository, writer: str) -> list[str]:
 
 
 def _merge(repo: Repository, ref: str, theirs: str) -> None:
-    """Add what another commit of the same writer has: its files and folders, and the lines of files that both have."""
+    """Add what another commit of the same writer has: its files and folders, and the lines of files
+    that both have.
+    """
     if theirs in ("", *git_in(repo, "rev-list", ref).decode().split()):
         return
 
     def make_tree(old: str) -> str:
         here, there = rows_of(repo, old), rows_of(repo, theirs)
-        both = [name for name in here.keys() & there.keys() if here[name] != there[name] and here[name][0] == "blob"]
+        both = [
+            name
+            for name in here.keys() & there.keys()
+            if here[name] != there[name] and here[name][0] == "blob"
+        ]
         contents = read_blobs(repo, [rows[name][1] for name in both for rows in (here, there)])
         merged = write_blobs(repo, (_all_lines(mine, next(contents)) for mine in contents))
-        return write_tree(repo, there | here | {name: ("blob", one) for name, one in zip(both, merged, strict=True)})
+        return write_tree(
+            repo,
+            there | here | {name: ("blob", one) for name, one in zip(both, merged, strict=True)},
+        )
 
     move_ref(repo, ref, make_tree, theirs)
 
@@ -262,15 +358,26 @@ def _all_lines(mine: bytes | None, theirs: bytes | None) -> bytes:
     """The lines of both, sorted; ours alone where the other is larger than any that we write."""
     if theirs is None or theirs.count(b"\n") > _MOST_LINES:
         return mine or b""
-    return b"".join(line + b"\n" for line in sorted({*(mine or b"").splitlines(), *theirs.splitlines()}))
+    return b"".join(
+        line + b"\n" for line in sorted({*(mine or b"").splitlines(), *theirs.splitlines()})
+    )
 
 
 def fetch_with(repo: Repository, remote: str) -> str:
-    """Let `git fetch REMOTE` bring notes too, and commands import them; the refspec. UsageProblem for no remote."""
+    """Let `git fetch REMOTE` bring notes too, and commands import them; the refspec. UsageProblem
+    for no remote.
+    """
     if remote not in git_in(repo, "remote").decode("utf-8", "replace").split():
-        raise UsageProblem("there is no such remote.", place=f"--sync {remote}", hint="See: git remote -v")
+        raise UsageProblem(
+            "there is no such remote.", place=f"--sync {remote}", hint="See: git remote -v"
+        )
     key, spec = f"remote.{remote}.fetch", _refspec(remote)
-    if spec not in git_in(repo, "config", "--get-all", key, ok=(0, 1)).decode("utf-8", "replace").splitlines():
+    if (
+        spec
+        not in git_in(repo, "config", "--get-all", key, ok=(0, 1))
+        .decode("utf-8", "replace")
+        .splitlines()
+    ):
         git_in(repo, "config", "--local", "--add", key, spec)
     git_in(repo, "config", "--local", "kl.sync", "true")
     return spec

@@ -1,7 +1,9 @@
-"""Git objects: their contents, out of one `git cat-file` for many, and the IDs of blobs and trees, computed here.
+"""Git objects: their contents, out of one `git cat-file` for many, and the IDs of blobs and trees,
+computed here.
 
-`git write-tree` needs a copy of the index and a place for objects, and refreshes the times of those it meets in the
-repository; the format it hashes is small and will not change. So nothing is written, not even a loose object.
+`git write-tree` needs a copy of the index and a place for objects, and refreshes the times of those
+it meets in the repository; the format it hashes is small and will not change. So nothing is
+written, not even a loose object.
 """
 
 from __future__ import annotations
@@ -21,14 +23,22 @@ _Entries = dict[bytes, tuple[bytes, bytes]]  # name → (mode, id as bytes)
 def object_id(algorithm: str, kind: bytes, content: bytes) -> str:
     """The id of an object: `object_id("sha1", b"blob", b"")` is git's id of an empty file."""
     # usedforsecurity: builds of OpenSSL in FIPS mode refuse SHA-1 otherwise
-    return hashlib.new(algorithm, b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).hexdigest()
+    return hashlib.new(
+        algorithm, b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False
+    ).hexdigest()
 
 
 class TreeBuilder:
-    """A tree of files that can be changed and asked for its id; only the folders that changed are looked at."""
+    """A tree of files that can be changed and asked for its id; only the folders that changed are
+    looked at.
+    """
 
-    def __init__(self, algorithm: str, base: str = "", load: Callable[[str], bytes] | None = None) -> None:
-        """`algorithm`: the repository's object format. Begins as the tree `base`, whose folders `load` reads by id."""
+    def __init__(
+        self, algorithm: str, base: str = "", load: Callable[[str], bytes] | None = None
+    ) -> None:
+        """`algorithm`: the repository's object format. Begins as the tree `base`, whose folders
+        `load` reads by id.
+        """
         self._algorithm = algorithm
         self._load = load
         self._ids: dict[bytes, bytes] = {b"": bytes.fromhex(base)} if base else {}
@@ -36,7 +46,9 @@ class TreeBuilder:
         self._touched: set[bytes] = set()
 
     def put(self, path: bytes, mode: bytes, blob: str) -> None:
-        """Add or change a file (mode as `b"100644"`); a file at the path of one of its folders is replaced."""
+        """Add or change a file (mode as `b"100644"`); a file at the path of one of its folders is
+        replaced.
+        """
         folder, _, name = path.rpartition(b"/")
         if folder not in self._touched:
             for above in _folders_down_to(folder):
@@ -58,14 +70,18 @@ class TreeBuilder:
         """Look into a folder whose parent is open, or make it; its id is to be computed anew."""
         if folder not in self._folders:
             known = self._ids.get(folder)
-            self._folders[folder] = dict(self._entries(folder, known)) if known and self._load else {}
+            self._folders[folder] = (
+                dict(self._entries(folder, known)) if known and self._load else {}
+            )
         if folder:
             parent, _, name = folder.rpartition(b"/")
             self._folders[parent][name] = (_TREE_MODE, b"")
         self._touched.add(folder)
 
     def _entries(self, folder: bytes, known: bytes) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
-        """The rows of a tree object; the ids of folders in it are noted, they need not be opened."""
+        """The rows of a tree object; the ids of folders in it are noted, they need not be
+        opened.
+        """
         content, size, at = self._load(known.hex()) if self._load else b"", len(known), 0
         while at < len(content):
             end = content.index(b"\0", at)
@@ -79,7 +95,9 @@ class TreeBuilder:
     def root(self) -> str:
         """The id of the whole; the empty tree's id if there is no file."""
         # the deepest first: the ID of a folder is part of its parent's content
-        for folder in sorted(self._touched, key=lambda path: path.count(b"/") + bool(path), reverse=True):
+        for folder in sorted(
+            self._touched, key=lambda path: path.count(b"/") + bool(path), reverse=True
+        ):
             self._hash(folder)
         self._touched.clear()
         root = self._ids.get(b"")
@@ -116,15 +134,20 @@ def _folders_down_to(folder: bytes) -> Iterator[bytes]:
 
 MAX_BLOB_BYTES: Final = 32 * 1024 * 1024
 """Bytes of the largest content that is given; a larger file is no source that anybody reads."""
-# IDs per turn, at most 32 kB: they fit into a pipe (64 KiB, pipe(7)), so we never wait for git while git waits for us
+# IDs per turn, at most 32 kB: they fit into a pipe (64 KiB, pipe(7)), so we never wait for git
+# while git waits for us
 _AT_ONCE: Final = 500
 
 
 def read_blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
-    """The content for each id, in order; None where git does not have it, or it is larger than `MAX_BLOB_BYTES`."""
+    """The content for each id, in order; None where git does not have it, or it is larger than
+    `MAX_BLOB_BYTES`.
+    """
     if not ids:
         return
-    with start_git(*directory_options(repo), "cat-file", "--batch", cwd=repo.top, stdin=True) as process:
+    with start_git(
+        *directory_options(repo), "cat-file", "--batch", cwd=repo.top, stdin=True
+    ) as process:
         assert process.stdin is not None and process.stdout is not None
         for start in range(0, len(ids), _AT_ONCE):
             part = ids[start : start + _AT_ONCE]
@@ -138,7 +161,9 @@ def read_blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
 @contextmanager
 def _tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
     """A function that reads one tree object by its id; it raises GitFailed where there is none."""
-    with start_git(*directory_options(repo), "cat-file", "--batch", cwd=repo.top, stdin=True) as process:
+    with start_git(
+        *directory_options(repo), "cat-file", "--batch", cwd=repo.top, stdin=True
+    ) as process:
         writer, reader = process.stdin, process.stdout
         assert writer is not None and reader is not None
 
@@ -155,7 +180,9 @@ def _tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
 
 
 def _next_object(out: IO[bytes], kind: bytes) -> bytes | None:
-    """One answer: `<id> blob <size>`, content, newline; or `<id> missing`; nothing at all if git ended."""
+    """One answer: `<id> blob <size>`, content, newline; or `<id> missing`; nothing at all if git
+    ended.
+    """
     about = out.readline().split()
     if len(about) != 3:
         return None
@@ -172,8 +199,12 @@ def _next_object(out: IO[bytes], kind: bytes) -> bytes | None:
     return content if about[1] == kind and len(content) == size else None
 
 
-def tree_ids(repo: Repository, base: str, *states: Mapping[bytes, tuple[bytes, str] | None]) -> list[str]:
-    """The ID of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
+def tree_ids(
+    repo: Repository, base: str, *states: Mapping[bytes, tuple[bytes, str] | None]
+) -> list[str]:
+    """The ID of tree `base` (empty: of nothing) with these files, then with those too, and so on.
+    One git process.
+    """
     ids = []
     with _tree_reader(repo) as load:
         builder = TreeBuilder(repo.object_format, base, load)

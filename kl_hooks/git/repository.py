@@ -1,4 +1,6 @@
-"""The repository: where it is, where HEAD is, what its configuration sets for kl, which commits revisions name."""
+"""The repository: where it is, where HEAD is, what its configuration sets for kl, which commits
+revisions name.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,14 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.run import GitFailed, git
 from kl_hooks.model.text import one_line
 
-# A flag that rev-parse does not know is printed as it is: a separator that paths with newlines survive.
+# A flag that rev-parse does not know is printed as it is: a separator that paths with newlines
+# survive.
 _MARK: Final = "--kl-next"
 
 
 _trees: Final[dict[tuple[Path, str], str]] = {}
-"""(common directory, commit) → its tree, as git stated it: a command asks for HEAD up to five times. HEAD may move
-meanwhile, so its file is read each time; what a commit contains never changes.
+"""(common directory, commit) → its tree, as git stated it: a command asks for HEAD up to five
+times. HEAD may move meanwhile, so its file is read each time; what a commit contains never changes.
 """
 
 
@@ -58,21 +61,30 @@ def git_in(repo: Repository, *args: str, **options: Any) -> bytes:
 
 
 def ignored_by(repo: Repository, path: str) -> str:
-    """Return the rule by which git ignores a path that it does not have: `.gitignore:11 (.*)`; empty: none."""
-    rule = git_in(repo, "check-ignore", "-v", "--", path, ok=(0, 1)).decode("utf-8", "replace").partition("\t")[0]
+    """Return the rule by which git ignores a path that it does not have: `.gitignore:11 (.*)`;
+    empty: none.
+    """
+    rule = (
+        git_in(repo, "check-ignore", "-v", "--", path, ok=(0, 1))
+        .decode("utf-8", "replace")
+        .partition("\t")[0]
+    )
     place, _, pattern = rule.rpartition(":")
     return one_line(f"{place} ({pattern})", 120) if rule else ""
 
 
 def directory_options(repo: Repository) -> tuple[str, str]:
-    """The arguments that name the repository, so that git need not look for it and can't find another."""
+    """The arguments that name the repository, so that git need not look for it and can't find
+    another.
+    """
     return f"--git-dir={repo.git_dir}", f"--work-tree={repo.top}"
 
 
 def find_repository(start: Path) -> Repository | None:
     """The repository that contains `start`; None if there is none. One git process.
 
-    EnvironmentProblem where git is missing, too old or refuses (not our folder), or the repository is bare.
+    EnvironmentProblem where git is missing, too old or refuses (not our folder), or the repository
+    is bare.
     """
     args = ["rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format"]
     for what in ("--git-dir", "--git-common-dir", "--show-toplevel"):
@@ -83,7 +95,9 @@ def find_repository(start: Path) -> Repository | None:
         if not start.is_dir():
             raise EnvironmentProblem("is not a folder.", place=str(start)) from problem
         raise
-    if out.startswith(b"--path-format"):  # new in git 2.31; an older one prints it as an unknown revision
+    if out.startswith(
+        b"--path-format"
+    ):  # new in git 2.31; an older one prints it as an unknown revision
         found = ".".join(map(str, git_version())) or "(unknown version)"
         raise EnvironmentProblem(f"git {found} is too old.", hint="Install git 2.31 or newer.")
     parts = out.split(f"{_MARK}\n".encode())
@@ -98,7 +112,9 @@ def find_repository(start: Path) -> Repository | None:
 
 
 def _why_not(args: list[str], start: Path) -> Repository | None:
-    """None if there is no repository at all; else the exception with git's reason, asked for again."""
+    """None if there is no repository at all; else the exception with git's reason, asked for
+    again.
+    """
     try:
         git(*args, cwd=start)
     except GitFailed as problem:
@@ -119,29 +135,46 @@ def _bare(start: Path) -> EnvironmentProblem:
 
 
 def head(repo: Repository) -> tuple[str | None, str | None, str]:
-    """(commit, branch, tree ID) of HEAD. No commit yet: (None, branch, empty); detached: (commit, None, tree)."""
+    """(commit, branch, tree ID) of HEAD. No commit yet: (None, branch, empty); detached: (commit,
+    None, tree).
+    """
     commit, branch = _stored_head(repo)
     if tree := _trees.get((repo.common_dir, commit)):
         return commit, branch, tree
-    out = git_in(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))
+    out = git_in(
+        repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128)
+    )
     lines = out.decode("utf-8", "replace").splitlines()
     if len(lines) != 3:
-        ref = git_in(repo, "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).decode("utf-8", "replace").strip()
+        ref = (
+            git_in(repo, "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128))
+            .decode("utf-8", "replace")
+            .strip()
+        )
         lines = ["", "", ref]
     commit, tree, ref = lines
     _trees[repo.common_dir, commit] = tree
-    return commit or None, ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None, tree
+    return (
+        commit or None,
+        ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None,
+        tree,
+    )
 
 
 def _stored_head(repo: Repository) -> tuple[str, str | None]:
-    """Commit and branch as the files of git's usual ref storage state them; no commit where only git knows it."""
+    """Commit and branch as the files of git's usual ref storage state them; no commit where only
+    git knows it.
+    """
     branch = None
     try:
         stored = (repo.git_dir / "HEAD").read_text("utf-8", "replace")
         if stored.startswith("ref: refs/heads/"):
             branch = stored.removeprefix("ref: refs/heads/").removesuffix("\n")
             stored = (repo.common_dir / "refs" / "heads" / branch).read_text("utf-8", "replace")
-    except (OSError, ValueError):  # packed, or in a reftable, whose HEAD names a branch that can't be
+    except (
+        OSError,
+        ValueError,
+    ):  # packed, or in a reftable, whose HEAD names a branch that can't be
         return "", None
     return stored.removesuffix("\n"), branch
 
@@ -155,7 +188,9 @@ def is_shallow(repo: Repository) -> bool:
 
 
 def completing_fetch(repo: Repository) -> str:
-    """The command that fetches what a shallow or partial clone does not have; empty for any other one."""
+    """The command that fetches what a shallow or partial clone does not have; empty for any other
+    one.
+    """
     if is_shallow(repo):
         return "git fetch --unshallow"
     # of a partial clone each pack of its remote has such a mark (git's partial-clone.txt)
@@ -171,7 +206,10 @@ def git_version() -> tuple[int, ...]:
 
 
 def read_git_settings(repo: Repository) -> GitSettings:
-    """Read from git's configuration, includes and worktree configuration included. One git process."""
+    """Read from git's configuration, includes and worktree configuration included.
+
+    One git process.
+    """
     pattern = r"^(kl\..*|filter\..*|core\.hookspath|core\.filemode)$"
     out = git_in(repo, "config", "-z", "--show-scope", "--get-regexp", pattern, ok=(0, 1))
     kl: dict[str, str] = {}
@@ -188,7 +226,8 @@ def read_git_settings(repo: Repository) -> GitSettings:
         elif name == "core.filemode":
             # a name without `=` is true (git-config)
             file_mode = not equals or value.lower() not in ("false", "no", "off", "0", "")
-        # a driver in the user's own configuration, such as git-lfs, is a program that the user chose
+        # a driver in the user's own configuration, such as git-lfs, is a program that the user
+        # chose
         elif scope in ("local", "worktree"):
             drivers.add(name.removeprefix("filter.").rpartition(".")[0])
     return GitSettings(kl, hooks_path, tuple(sorted(drivers)), file_mode)
@@ -198,7 +237,9 @@ _WORTH_ASKING: Final = re.compile(rb"filter|include|filemode\s*(?:=(?!\s*true\b)
 
 
 def content_settings(repo: Repository) -> GitSettings:
-    """`read_git_settings` for whoever hashes content; no git process where the files plainly set nothing of it."""
+    """`read_git_settings` for whoever hashes content; no git process where the files plainly set
+    nothing of it.
+    """
     for path in (repo.common_dir / "config", repo.git_dir / "config.worktree"):
         try:
             if _WORTH_ASKING.search(path.read_bytes()):
@@ -211,23 +252,30 @@ def content_settings(repo: Repository) -> GitSettings:
 
 
 def filters_off(found: GitSettings) -> list[tuple[str, str]]:
-    """Configuration that switches the repository's own filter drivers off: an empty command is no command."""
+    """Configuration that switches the repository's own filter drivers off: an empty command is no
+    command.
+    """
     off = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
     return [(f"filter.{name}.{key}", value) for name in found.drivers for key, value in off]
 
 
 def is_commit_index(repo: Repository) -> bool:
-    """True if `GIT_INDEX_FILE` names an index of this repository: the one of a commit being made here.
+    """True if `GIT_INDEX_FILE` names an index of this repository: the one of a commit being made
+    here.
 
     One that a git hook of another repository left in the environment must not be looked at.
     """
-    # `git commit -a` and `git commit FILE` run their hooks on a temporary index in the git directory
+    # `git commit -a` and `git commit FILE` run their hooks on a temporary index in the git
+    # directory
     given = os.environ.get("GIT_INDEX_FILE")
     return bool(given) and (repo.top / str(given)).parent.resolve() == repo.git_dir.resolve()
 
 
 def is_tracked(repo: Repository, path: Path | str) -> bool:
-    """True if git tracks this file, or something in this folder. A path from the top, or absolute."""
+    """True if git tracks this file, or something in this folder.
+
+    A path from the top, or absolute.
+    """
     inside = os.path.relpath(repo.top / path, repo.top)
     if inside == ".." or inside.startswith("../"):
         return False
@@ -240,29 +288,42 @@ def resolve_commit(repo: Repository, rev: str) -> str:
         out = git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{commit}}", ok=(0, 1, 128))
         if len(out.split()) == 1:  # a range has two
             return out.decode("ascii").strip()
-    hint = "The history here is cut off: fetch more (fetch-depth: 0)." if is_shallow(repo) else "See: git log --oneline"
+    hint = (
+        "The history here is cut off: fetch more (fetch-depth: 0)."
+        if is_shallow(repo)
+        else "See: git log --oneline"
+    )
     raise UsageProblem(f"{rev!r} is not a commit of this repository.", hint=hint)
 
 
 def commit_time(repo: Repository, commit: str) -> int:
     """When a commit (id) was made, seconds since 1970."""
-    return int(git_in(repo, "show", "-s", "--no-show-signature", "--format=%ct", f"{commit}^{{commit}}").split()[-1])
+    return int(
+        git_in(
+            repo, "show", "-s", "--no-show-signature", "--format=%ct", f"{commit}^{{commit}}"
+        ).split()[-1]
+    )
 
 
 def check_out_at(repo: Repository, commit: str, folder: Path) -> None:
-    """Make a repository in `folder` with a commit (id) checked out, its history, and no configuration of this one.
+    """Make a repository in `folder` with a commit (id) checked out, its history, and no
+    configuration of this one.
 
-    Objects are borrowed: nothing is copied, and the working tree, refs and hooks of this repository stay as they are.
+    Objects are borrowed: nothing is copied, and the working tree, refs and hooks of this repository
+    stay as they are.
     """
     algorithm = "sha256" if len(commit) == 64 else "sha1"
     git("init", "-q", "--template=", f"--object-format={algorithm}", str(folder), cwd=repo.top)
     made = folder / ".git"
     (made / "objects" / "info").mkdir(exist_ok=True)
-    (made / "objects" / "info" / "alternates").write_bytes(os.fsencode(repo.common_dir / "objects") + b"\n")
+    (made / "objects" / "info" / "alternates").write_bytes(
+        os.fsencode(repo.common_dir / "objects") + b"\n"
+    )
     if (repo.common_dir / "shallow").exists():
         (made / "shallow").write_bytes((repo.common_dir / "shallow").read_bytes())
     (made / "HEAD").write_text(f"{commit}\n", encoding="ascii")
-    # read-tree, not checkout: it runs no hook. Filters of the user's configuration would: git-lfs fetches
+    # read-tree, not checkout: it runs no hook. Filters of the user's configuration would: git-lfs
+    # fetches
     off = [("filter.lfs.smudge", ""), ("filter.lfs.process", ""), ("filter.lfs.required", "false")]
     git("read-tree", "-u", "--reset", commit, cwd=folder, config=off, timeout=300.0)
 
@@ -272,7 +333,11 @@ def merge_base(repo: Repository, one: str, other: str) -> str:
     out = git_in(repo, "merge-base", one, other, ok=(0, 1)).split()
     if out:
         return out[0].decode("ascii")
-    hint = "The history here is cut off: fetch more (fetch-depth: 0)." if is_shallow(repo) else "Write A..B instead."
+    hint = (
+        "The history here is cut off: fetch more (fetch-depth: 0)."
+        if is_shallow(repo)
+        else "Write A..B instead."
+    )
     raise UsageProblem(f"{one[:12]} and {other[:12]} have no commit in common.", hint=hint)
 
 

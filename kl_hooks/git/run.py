@@ -1,8 +1,8 @@
 """Starting git: one safe way, whatever the repository's configuration and the environment ask for.
 
-A git hook runs with `GIT_DIR`, `GIT_INDEX_FILE` and more in its environment, and a test suite that it starts
-inherits them: git would then answer for, or write to, another repository than the one in `cwd`. So all `GIT_*`
-variables are taken out, except what only a person sets.
+A git hook runs with `GIT_DIR`, `GIT_INDEX_FILE` and more in its environment, and a test suite that
+it starts inherits them: git would then answer for, or write to, another repository than the one in
+`cwd`. So all `GIT_*` variables are taken out, except what only a person sets.
 """
 
 from __future__ import annotations
@@ -20,33 +20,69 @@ from kl_hooks.model.text import one_line
 
 _PREFIX: Final = (
     # `git status` and `git diff` write the refreshed index otherwise
-    "--no-pager", "--no-optional-locks", "--no-replace-objects",
+    "--no-pager",
+    "--no-optional-locks",
+    "--no-replace-objects",
     # programs that the configuration of a repository can name
-    "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
-    "-c", "log.showSignature=false",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.pager=cat",
+    "-c",
+    "log.showSignature=false",
     # a bare repository among the tracked files brings its own configuration (git 2.38)
-    "-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
+    "-c",
+    "safe.bareRepository=explicit",
+    "-c",
+    "submodule.recurse=false",
     # with weaker checks an edit within the same second and of the same size is overlooked
-    "-c", "core.trustctime=true", "-c", "core.checkStat=default",
-)  # fmt: skip
-"""Before every command: what each of these switches off starts a program, writes, or changes the answer."""
+    "-c",
+    "core.trustctime=true",
+    "-c",
+    "core.checkStat=default",
+)
+"""Before every command: what each of these switches off starts a program, writes, or changes the
+answer.
+"""
 
 LOCAL_VARIABLES: Final = frozenset(
     (
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_DIR",
-        "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX",
-        "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
-        "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_CONFIG",
+        "GIT_CONFIG_PARAMETERS",
+        "GIT_DIR",
+        "GIT_GRAFT_FILE",
+        "GIT_IMPLICIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_INTERNAL_SUPER_PREFIX",
+        "GIT_NAMESPACE",
+        "GIT_NO_REPLACE_OBJECTS",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_QUARANTINE_PATH",
+        "GIT_REPLACE_REF_BASE",
+        "GIT_SHALLOW_FILE",
+        "GIT_WORK_TREE",
     )
-)  # fmt: skip
-"""What git sets for its git hooks about *this* repository: to be taken out for any other program we start."""
+)
+"""What git sets for its git hooks about *this* repository: to be taken out for any other program we
+start.
+"""
 
 _PERSONAL_VARIABLES: Final = frozenset(
     (
-        "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH", "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+        "GIT_EXEC_PATH",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_NOSYSTEM",
     )
-)  # fmt: skip
+)
 _PERSONAL_PREFIXES: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
 
 
@@ -57,7 +93,9 @@ class GitMissing(EnvironmentProblem):
 class GitFailed(EnvironmentProblem):
     """git answered with an exit code that was not expected, or did not answer in time."""
 
-    def __init__(self, reason: str, *, returncode: int = -1, stderr: str = "", hint: str = "") -> None:
+    def __init__(
+        self, reason: str, *, returncode: int = -1, stderr: str = "", hint: str = ""
+    ) -> None:
         self.returncode, self.stderr = returncode, stderr
         super().__init__(reason, hint=hint)
 
@@ -74,17 +112,22 @@ def git(
 ) -> bytes:
     """What `git ARGS…` prints, run in `cwd` without a terminal, in English, and without network.
 
-    `network`: for `kl sync` alone, which a person or their configuration starts. `keep_index` leaves `GIT_INDEX_FILE`
-    as it is: only for a deliberate look at what is being committed. `config`
-    overrides settings for this one call. GitMissing; GitFailed for an exit code not in `ok`, or no answer after
-    `timeout` seconds.
+    `network`: for `kl sync` alone, which a person or their configuration starts. `keep_index`
+    leaves `GIT_INDEX_FILE` as it is: only for a deliberate look at what is being committed.
+    `config` overrides settings for this one call. GitMissing; GitFailed for an exit code not in
+    `ok`, or no answer after `timeout` seconds.
     """
     command = [executable(), *_PREFIX, *args]
     try:
         done = subprocess.run(
-            command, cwd=cwd, env=_environment(keep_index, config, network), capture_output=True,
-            timeout=timeout, check=False, input=stdin if stdin is not None else b"",
-        )  # fmt: skip
+            command,
+            cwd=cwd,
+            env=_environment(keep_index, config, network),
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+            input=stdin if stdin is not None else b"",
+        )
     except subprocess.TimeoutExpired:
         raise GitFailed(f"git {_verb(args)} gave no answer in {timeout:g} s.") from None
     except (OSError, ValueError) as problem:
@@ -96,19 +139,27 @@ def git(
 
 @contextmanager
 def start_git(
-    *args: str, cwd: str | Path, stdin: bool = False, timeout: float = 300.0, config: Sequence[tuple[str, str]] = ()
+    *args: str,
+    cwd: str | Path,
+    stdin: bool = False,
+    timeout: float = 300.0,
+    config: Sequence[tuple[str, str]] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A git that is read from (and, with `stdin`, written to) while it runs; ended when the block is left.
+    """A git that is read from (and, with `stdin`, written to) while it runs; ended when the block
+    is left.
 
     Its exit code is the caller's to look at. It is ended after `timeout` seconds. Raises as `git`.
     """
     try:
         process = subprocess.Popen(
-            [executable(), *_PREFIX, *args], cwd=cwd, env=_environment(False, config),
+            [executable(), *_PREFIX, *args],
+            cwd=cwd,
+            env=_environment(False, config),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             # a pipe for stderr that nobody reads would stop git as soon as it is full
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
     except (OSError, ValueError) as problem:
         raise GitFailed(f"git {_verb(args)} can't be run in {cwd}: {problem}.") from problem
     watch = Timer(timeout, process.kill)
@@ -119,7 +170,8 @@ def start_git(
     finally:
         watch.cancel()
         for pipe in (process.stdin, process.stdout):
-            # closing flushes: git may have ended before it had read everything, its exit code has the reason
+            # closing flushes: git may have ended before it had read everything, its exit code has
+            # the reason
             with suppress(BrokenPipeError):
                 if pipe is not None:
                     pipe.close()
@@ -129,7 +181,9 @@ def start_git(
 
 
 def executable() -> str:
-    """The path of git. Relative entries of PATH are skipped: they could find one inside the repository."""
+    """The path of git. Relative entries of PATH are skipped: they could find one inside the
+    repository.
+    """
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         found = os.path.join(folder, "git")  # noqa: PTH118
         if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):  # noqa: PTH113, PTH117
@@ -137,20 +191,28 @@ def executable() -> str:
     raise GitMissing("git was not found in PATH.", hint="Install git 2.31 or newer.")
 
 
-def _environment(keep_index: bool, config: Sequence[tuple[str, str]], network: bool = False) -> dict[str, str]:
+def _environment(
+    keep_index: bool, config: Sequence[tuple[str, str]], network: bool = False
+) -> dict[str, str]:
     """The environment for git: ours without what a surrounding git has set, plus `config`."""
     clean = {
-        name: value for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _PERSONAL_VARIABLES or name.startswith(_PERSONAL_PREFIXES)
-    }  # fmt: skip
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_")
+        or name in _PERSONAL_VARIABLES
+        or name.startswith(_PERSONAL_PREFIXES)
+    }
     if keep_index and "GIT_INDEX_FILE" in os.environ:
         clean["GIT_INDEX_FILE"] = os.environ["GIT_INDEX_FILE"]
     # a partial clone would fetch missing objects over the network
-    clean.update(LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1", GIT_ALLOW_PROTOCOL="none")
+    clean.update(
+        LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1", GIT_ALLOW_PROTOCOL="none"
+    )
     if network:
         # not `ext`: a remote's address could name a program (git-remote-ext)
         clean["GIT_ALLOW_PROTOCOL"] = "file:git:http:https:ssh"
-    # GIT_CONFIG_COUNT (git 2.31), not `-c`: there a name ends at its first `=`, and a filter's name may have one
+    # GIT_CONFIG_COUNT (git 2.31), not `-c`: there a name ends at its first `=`, and a filter's name
+    # may have one
     if config:
         given = clean.get("GIT_CONFIG_COUNT", "")
         first = int(given) if given.isascii() and given.isdigit() else 0
@@ -166,8 +228,14 @@ def _failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
     hint = ""
     if "dubious ownership" in text:
         # git names the command, with the folder, on a line of its own
-        asked = next((line.strip() for line in text.splitlines() if line.strip().startswith("git config")), "")
-        hint = f"If you trust that folder: {asked or 'git config --global --add safe.directory FOLDER'}"
+        asked = next(
+            (line.strip() for line in text.splitlines() if line.strip().startswith("git config")),
+            "",
+        )
+        hint = (
+            "If you trust that folder:"
+            f" {asked or 'git config --global --add safe.directory FOLDER'}"
+        )
     first = one_line(text.partition("\n")[0], 300) or f"exit code {returncode}"
     first += "." if hint else ""
     return GitFailed(f"git {_verb(args)}: {first}", returncode=returncode, stderr=text, hint=hint)

@@ -1,8 +1,10 @@
-"""The working tree as it is on disk: which files differ, their blob IDs, and the tree that a commit of it would have.
+"""The working tree as it is on disk: which files differ, their blob IDs, and the tree that a commit
+of it would have.
 
-Evidence is bound to that tree: a dirty working tree gets the very ID that the commit of the same content will have.
-Nothing is written, and no program named by the repository's own configuration is run. Paths are bytes here, as git
-and the file system have them. Whoever asks for files and whoever asks for the tree share one `WorktreeScan`.
+Evidence is bound to that tree: a dirty working tree gets the very ID that the commit of the same
+content will have. Nothing is written, and no program named by the repository's own configuration is
+run. Paths are bytes here, as git and the file system have them. Whoever asks for files and whoever
+asks for the tree share one `WorktreeScan`.
 """
 
 from __future__ import annotations
@@ -37,8 +39,14 @@ _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
 _SPECIAL_LINE: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
 """A line of `ls-files` that is no ordinary file or link: git compares those by itself."""
 _DIFF_OPTIONS: Final = (
-    "--raw", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "--no-relative", "--no-abbrev",
-)  # fmt: skip
+    "--raw",
+    "-z",
+    "--no-renames",
+    "--no-ext-diff",
+    "--ignore-submodules=dirty",
+    "--no-relative",
+    "--no-abbrev",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +79,15 @@ class FileListing:
     untracked: list[bytes] = field(default_factory=list)
     """Files that git neither tracks nor ignores; a repository inside this one ends in `/`."""
     tracked: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
-    """As staged: files that git was asked not to compare (`update-index --assume-unchanged`, `--skip-worktree`), and
-    submodules, of which it compares no more than the commit."""
+    """As staged: files that git was asked not to compare (`update-index --assume-unchanged`,
+    `--skip-worktree`), and submodules, of which it compares no more than the commit."""
     listing: str = field(default="", repr=False)
     """Git's answer: `<tag> <mode> <blob> <stage>\t<path>` of what is tracked, `? <path>` else; `\\0` around each."""
 
     def paths(self, suffixes: Sequence[str]) -> Iterator[str]:
-        """Paths with these endings, tracked or untracked; of each repository inside this one its folder with a `/`."""
+        """Paths with these endings, tracked or untracked; of each repository inside this one its
+        folder with a `/`.
+        """
         ends = (*suffixes, "/")
         for line in self.listing.split("\0"):
             if line[:2] == "? ":
@@ -89,11 +99,14 @@ class FileListing:
                 yield line.partition("\t")[2]
 
     def staged_blobs(self, suffixes: Sequence[str] = ()) -> list[tuple[str, str, str]]:
-        """(mode, blob, path) of the regular files with these endings (none: all), without those in conflict.
+        """(mode, blob, path) of the regular files with these endings (none: all), without those in
+        conflict.
 
-        Files that are only announced (`git add -N`) are among them: a comparison with the disk always names them.
+        Files that are only announced (`git add -N`) are among them: a comparison with the disk
+        always names them.
         """
-        # one expression over the whole answer: of 11,000 files line by line takes five times as long
+        # one expression over the whole answer: of 11,000 files line by line takes five times as
+        # long
         modes, ends = "|".join(_REGULAR), "|".join(map(re.escape, suffixes))
         row = rf"(?:\A|(?<=\0))[^?\0] ({modes}) ([0-9a-f]+) 0\t([^\0]*(?:{ends}))(?=\0|\Z)"
         return re.findall(row, self.listing)
@@ -107,14 +120,18 @@ class WorktreeScan:
     settings: GitSettings
     listing: FileListing
     changes: Mapping[bytes, _FileChange]
-    """What differs from the index (or the base of the scan), or was only touched; and what git does not compare."""
+    """What differs from the index (or the base of the scan), or was only touched; and what git does
+    not compare.
+    """
     _states: _FileStates = field(default_factory=_FileStates, compare=False, repr=False)
     _hashed: set[bytes] = field(default_factory=set, compare=False, repr=False)
 
     def contents(self, wanted: Mapping[bytes, bytes | None]) -> _FileStates:
-        """The states of all files that were ever asked for, by mode (None: as the file is); each is hashed once.
+        """The states of all files that were ever asked for, by mode (None: as the file is); each is
+        hashed once.
 
-        Symbolic links and submodules are never followed. A file that vanished meanwhile is `missing`.
+        Symbolic links and submodules are never followed. A file that vanished meanwhile is
+        `missing`.
         """
         new = {path: mode for path, mode in wanted.items() if path not in self._hashed}
         self._hashed.update(new)
@@ -126,7 +143,9 @@ class WorktreeScan:
         """What differs on disk from a tree. One git process: what is staged differs from it."""
         staged = _staged_changes(self.repo, base, to_commit=False)
         here = {
-            path: _FileChange(staged[path].before if path in staged else one.before, one.mode, one.blob)
+            path: _FileChange(
+                staged[path].before if path in staged else one.before, one.mode, one.blob
+            )
             for path, one in self.changes.items()
         }
         return {**staged, **here}
@@ -135,13 +154,16 @@ class WorktreeScan:
 def scan_worktree(
     repo: Repository, paths: Iterable[str] = (), *, base: str | None = None, untracked: bool = True
 ) -> WorktreeScan:
-    """The files on disk next to those staged (or in tree `base`), of these pathspecs (none: of all).
+    """The files on disk next to those staged (or in tree `base`), of these pathspecs (none: of
+    all).
 
-    Two git processes, at the same time: with 40,000 files each takes as long as reading the index and a stat of every
-    file, and neither needs the other's answer.
+    Two git processes, at the same time: with 40,000 files each takes as long as reading the index
+    and a stat of every file, and neither needs the other's answer.
     """
     known, paths = content_settings(repo), list(paths)
-    compare = ("diff-files", *_DIFF_OPTIONS) if base is None else ("diff-index", *_DIFF_OPTIONS, base)
+    compare = (
+        ("diff-files", *_DIFF_OPTIONS) if base is None else ("diff-index", *_DIFF_OPTIONS, base)
+    )
     command, off = (*compare, "--", *paths), filters_off(known)
     with start_git(*directory_options(repo), *command, cwd=repo.top, config=off) as comparison:
         listing = _list_files(repo, paths, untracked)
@@ -156,11 +178,13 @@ def scan_worktree(
     return WorktreeScan(repo, known, listing, changes)
 
 
-def _staged_changes(repo: Repository, base: str, *, to_commit: bool = True) -> dict[bytes, _FileChange]:
+def _staged_changes(
+    repo: Repository, base: str, *, to_commit: bool = True
+) -> dict[bytes, _FileChange]:
     """What differs in the index from tree `base`; a file in conflict has no mode. One git process.
 
-    `to_commit`: the index of the commit being made, if this is its git hook, without files that are only announced
-    (`git add -N`). Else the repository's own index, with everything in it.
+    `to_commit`: the index of the commit being made, if this is its git hook, without files that are
+    only announced (`git add -N`). Else the repository's own index, with everything in it.
     """
     announced = "--ita-invisible-in-index" if to_commit else "--ita-visible-in-index"
     command = ("diff-index", "--cached", announced, *_DIFF_OPTIONS, base, "--")
@@ -170,7 +194,8 @@ def _staged_changes(repo: Repository, base: str, *, to_commit: bool = True) -> d
 def _changes(out: bytes) -> dict[bytes, _FileChange]:
     cells = out.split(b"\0")
     found: dict[bytes, _FileChange] = {}
-    # a file that was touched has a zero ID: diff-files and diff-index compare the stat data, they hash nothing
+    # a file that was touched has a zero ID: diff-files and diff-index compare the stat data, they
+    # hash nothing
     for about, path in zip(cells[::2], cells[1::2], strict=False):
         old_mode, mode, old, new, status = about.decode("ascii").split(" ")
         before = (old_mode.removeprefix(":").encode(), old)
@@ -185,8 +210,9 @@ def _changes(out: bytes) -> dict[bytes, _FileChange]:
 def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> FileListing:
     """What is tracked, and on request untracked. One git process.
 
-    Not in `tracked`: a file outside a sparse checkout, a submodule that is not checked out. Not in `untracked`:
-    bytecode in `__pycache__`, whether ignored or not, since a first run of tests makes it.
+    Not in `tracked`: a file outside a sparse checkout, a submodule that is not checked out. Not in
+    `untracked`: bytecode in `__pycache__`, whether ignored or not, since a first run of tests makes
+    it.
     """
     more = ("--others", "--exclude-standard", "--exclude=__pycache__/") if untracked else ()
     out = git_in(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
@@ -205,7 +231,9 @@ def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> File
     return found
 
 
-def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings, found: _FileStates) -> None:
+def _hash_files(
+    repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings, found: _FileStates
+) -> None:
     """Add the states of these files. One git process, or none."""
     queue: dict[bytes, bytes] = {}
     top = os.fsencode(repo.top)
@@ -231,10 +259,14 @@ def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: G
 
 
 def _add_nested_repository(repo: Repository, path: bytes, found: _FileStates) -> None:
-    """A repository inside this one counts as its current commit; without a commit it does not count."""
+    """A repository inside this one counts as its current commit; without a commit it does not
+    count.
+    """
     folder = os.fsdecode(os.path.join(os.fsencode(repo.top), path))  # noqa: PTH118
     try:
-        out = git(f"--git-dir={folder}/.git", "rev-parse", "-q", "--verify", "HEAD", cwd=folder, ok=(0, 1))
+        out = git(
+            f"--git-dir={folder}/.git", "rev-parse", "-q", "--verify", "HEAD", cwd=folder, ok=(0, 1)
+        )
     except GitFailed:
         out = b""
     if out.strip():
@@ -243,7 +275,9 @@ def _add_nested_repository(repo: Repository, path: bytes, found: _FileStates) ->
         found.missing.add(path)
 
 
-def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: _FileStates) -> None:
+def _hash_queue(
+    repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: _FileStates
+) -> None:
     top = os.fsencode(repo.top)
     for _ in range(3):  # once, unless files can't be read or vanish while git reads them
         # hash-object ends at the first file that it can't read, without those after it
@@ -257,17 +291,23 @@ def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings,
         quoted = (_NEEDS_QUOTES.sub(lambda m: b"\\%03o" % m[0][0], path) for path in queue)
         names = b"".join(b'"%b"\n' % path for path in quoted)
         try:
-            out = git_in(repo, "hash-object", "--stdin-paths", stdin=names, config=filters_off(known))
+            out = git_in(
+                repo, "hash-object", "--stdin-paths", stdin=names, config=filters_off(known)
+            )
         except GitFailed:
             continue
         blobs = out.decode().split()
-        found.files.update((p, (mode, blob)) for (p, mode), blob in zip(queue.items(), blobs, strict=True))
+        found.files.update(
+            (p, (mode, blob)) for (p, mode), blob in zip(queue.items(), blobs, strict=True)
+        )
         return
     found.unreadable.update(queue)
 
 
 _MAX_UNTRACKED: Final = 256 * 1024 * 1024
-"""Bytes. Data that nobody ignored must not be read at every test run: beyond this `tree_all` is unknown."""
+"""Bytes. Data that nobody ignored must not be read at every test run: beyond this `tree_all` is
+unknown.
+"""
 
 _State = tuple[bytes, str] | None
 """(mode, blob ID) of a file; None: it is not there."""
@@ -288,12 +328,14 @@ class WorktreeState:
     changed: int = 0
     """How many tracked files differ from HEAD."""
     untracked: tuple[str, ...] = ()
-    """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
+    """Files that git neither tracks nor ignores, if they were asked for; a repository inside this
+    one ends in `/`.
+    """
     listing: FileListing = field(default_factory=FileListing, compare=False, repr=False)
     """What git listed: the paths of the content, without another question to git."""
     differences: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """What `tree_all` has that HEAD has not: path → `<mode> <blob>`, empty for a file that was removed. git never has
-    the objects of a dirty tree, so this is how its files are known later."""
+    """What `tree_all` has that HEAD has not: path → `<mode> <blob>`, empty for a file that was
+    removed. git never has the objects of a dirty tree, so this is how its files are known later."""
 
     @property
     def trees(self) -> tuple[str, ...]:
@@ -301,13 +343,18 @@ class WorktreeState:
         return tuple(dict.fromkeys(tree for tree in (self.tree, self.tree_all) if tree))
 
 
-def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None = None) -> WorktreeState:
-    """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule;
-    one less with a `scan` that was made just now, and another less if that has hashed what differs.
+def snapshot(
+    repo: Repository, untracked: bool = True, scan: WorktreeScan | None = None
+) -> WorktreeState:
+    """The trees of what is on disk now. Three git processes if it is clean, five if not, and as
+    many per submodule; one less with a `scan` that was made just now, and another less if that has
+    hashed what differs.
 
-    A submodule whose files are not those of its commit gives the superproject an ID that no commit of it can have.
+    A submodule whose files are not those of its commit gives the superproject an ID that no commit
+    of it can have.
 
-    GitFailed where the repository itself is broken; what can't be read makes an ID None, no exception.
+    GitFailed where the repository itself is broken; what can't be read makes an ID None, no
+    exception.
     """
     commit, branch, committed = head(repo)
     base = committed or object_id(repo.object_format, b"tree", b"")
@@ -322,18 +369,29 @@ def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None
     found = scan.contents(unknown | (dict.fromkeys(others) if whole else {}))
     _add_nested_repositories(repo, found)
     tracked = _real_changes(changes, found)
-    extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
-    ids = tree_ids(repo, committed, tracked, extra) if tracked or any(extra.values()) else [base, base]
+    extra = (
+        {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
+    )
+    ids = (
+        tree_ids(repo, committed, tracked, extra)
+        if tracked or any(extra.values())
+        else [base, base]
+    )
     tree = None if found.unreadable & unknown.keys() else ids[0]
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
     dirty = bool(tracked) or tree is None
-    differences = {os.fsdecode(path): _state_text(state) for path, state in {**extra, **tracked}.items()}
-    return WorktreeState(tree, tree_all, commit, branch, dirty, len(tracked), names, scan.listing, differences)
+    differences = {
+        os.fsdecode(path): _state_text(state) for path, state in {**extra, **tracked}.items()
+    }
+    return WorktreeState(
+        tree, tree_all, commit, branch, dirty, len(tracked), names, scan.listing, differences
+    )
 
 
 def staged_tree(repo: Repository) -> WorktreeState:
-    """The tree that `git commit` would make of the index, None while there are conflicts. Two git processes or three.
+    """The tree that `git commit` would make of the index, None while there are conflicts. Two git
+    processes or three.
 
     `dirty` and `changed` are about what is staged.
     """
@@ -356,9 +414,11 @@ def tree_of_revision(repo: Repository, rev: str) -> str | None:
 
 
 def differing_paths(repo: Repository, tree: str, other: str | None = None) -> list[str] | None:
-    """The tracked files whose content differs between a tree and `other` (None: what is on disk), by path.
+    """The tracked files whose content differs between a tree and `other` (None: what is on disk),
+    by path.
 
-    None where git does not have the objects of the tree: that of a dirty working tree was never written.
+    None where git does not have the objects of the tree: that of a dirty working tree was never
+    written.
     """
     found = changed_files(repo, tree, other, untracked=False)
     return None if found is None else sorted(found)
@@ -373,16 +433,23 @@ UNREADABLE: Final = "unreadable"
 def changed_files(
     repo: Repository, tree: str, other: str | None = None, *, untracked: bool = True
 ) -> dict[str, tuple[str, str]] | None:
-    """Path → its state in a tree and in `other`, of the files where they differ: `<mode> <blob>`, empty for no file.
+    """Path → its state in a tree and in `other`, of the files where they differ: `<mode> <blob>`,
+    empty for no file.
 
-    `other`: a tree, `STAGED`, or None for what is on disk. None where git does not have the objects of the tree.
+    `other`: a tree, `STAGED`, or None for what is on disk. None where git does not have the objects
+    of the tree.
     """
     if git_in(repo, "cat-file", "-t", tree, ok=(0, 128)).strip() != b"tree":
         return None
     if other is not None:
         command = ("diff-tree", "-r", *_DIFF_OPTIONS, tree, other)
-        changes = _staged_changes(repo, tree) if other == STAGED else _changes(git_in(repo, *command))
-        return {os.fsdecode(path): (_state_text(one.before), _state_text(_given(one))) for path, one in changes.items()}
+        changes = (
+            _staged_changes(repo, tree) if other == STAGED else _changes(git_in(repo, *command))
+        )
+        return {
+            os.fsdecode(path): (_state_text(one.before), _state_text(_given(one)))
+            for path, one in changes.items()
+        }
     scan = scan_worktree(repo, base=tree, untracked=untracked)
     others = [path for path in scan.listing.untracked if not path.endswith(b"/")]
     found = scan.contents(_unknown(scan.changes) | dict.fromkeys(others))
@@ -393,12 +460,17 @@ def changed_files(
         **dict.fromkeys(found.unreadable, None),
     }
     states = {
-        path: _state_text(state or (found.files.get(path) if path in others else None)) for path, state in real.items()
+        path: _state_text(state or (found.files.get(path) if path in others else None))
+        for path, state in real.items()
     }
     states |= dict.fromkeys(found.unreadable, UNREADABLE)
     # an untracked file may be in the tree all the same, and have the very content
     pairs = (
-        (os.fsdecode(path), _state_text(scan.changes[path].before if path in scan.changes else None), state)
+        (
+            os.fsdecode(path),
+            _state_text(scan.changes[path].before if path in scan.changes else None),
+            state,
+        )
         for path, state in states.items()
     )
     return {path: (before, now) for path, before, now in pairs if before != now}
@@ -420,11 +492,15 @@ def _state_text(state: _State) -> str:
 
 def _unknown(changes: Mapping[bytes, _FileChange]) -> dict[bytes, bytes | None]:
     """Path → mode of the files whose content only the disk knows."""
-    return {path: one.mode for path, one in changes.items() if one.blob is None and one.mode != REMOVED}
+    return {
+        path: one.mode for path, one in changes.items() if one.blob is None and one.mode != REMOVED
+    }
 
 
 def _add_nested_repositories(repo: Repository, found: _FileStates) -> None:
-    """A repository inside this one whose tracked files were edited counts as the tree of what they are now."""
+    """A repository inside this one whose tracked files were edited counts as the tree of what they
+    are now.
+    """
     for path, (mode, _) in list(found.files.items()):
         if mode != _GITLINK:
             continue

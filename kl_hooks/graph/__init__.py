@@ -1,1 +1,3 @@
-"""Links between any two Ids: stored per file in packed blocks, asked from either end, followed as far as they lead."""
+"""Links between any two Ids: stored per file in packed blocks, asked from either end, followed as
+far as they lead.
+"""

@@ -9,7 +9,8 @@ _N = TypeVar("_N", bound=Hashable)
 
 
 def components(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> list[list[_N]]:
-    """Strongly connected components, each after all that it depends on (Tarjan's order), without recursion.
+    """Strongly connected components, each after all that it depends on (Tarjan's order), without
+    recursion.
 
     `edges`: node → what it depends on; every node named there is in `nodes`.
     """
@@ -49,19 +50,24 @@ def components(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> list[li
 
 
 def levels(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> dict[_N, int]:
-    """For an acyclic graph: 0 for what depends on nothing, else one more than the highest dependency."""
+    """For an acyclic graph: 0 for what depends on nothing, else one more than the highest
+    dependency.
+    """
     height: dict[_N, int] = {}
     for (node,) in components(nodes, edges):
-        height[node] = 1 + max((height[target] for target in edges.get(node, ()) if target != node), default=-1)
+        height[node] = 1 + max(
+            (height[target] for target in edges.get(node, ()) if target != node), default=-1
+        )
     return height
 
 
 def linear_order(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_N]:
     """The nodes from the bottom up, such that little weight leads from a node to one above it.
 
-    `weights`: (node, what it depends on) → weight. Acyclic graphs are ordered without any. A minimum feedback arc set
-    is NP-hard; this is the greedy order of Eades, Lin and Smyth (1993), each component by itself, then improved by
-    moving single nodes while that helps. The same input gives the same order.
+    `weights`: (node, what it depends on) → weight. Acyclic graphs are ordered without any. A
+    minimum feedback arc set is NP-hard; this is the greedy order of Eades, Lin and Smyth (1993),
+    each component by itself, then improved by moving single nodes while that helps. The same input
+    gives the same order.
     """
     uses: dict[_N, list[_N]] = {node: [] for node in nodes}
     for source, target in weights:
@@ -86,7 +92,8 @@ def _greedy(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_
         elif source is not None:
             top.insert(0, source)
         else:
-            # the paper picks the largest out minus in for the front; here the bottom is filled first
+            # the paper picks the largest out minus in for the front; here the bottom is filled
+            # first
             sink = max(left, key=lambda node: into[node] - out[node])
             bottom.append(sink)
         left.remove(source if sink is None and source is not None else bottom[-1])
@@ -94,7 +101,9 @@ def _greedy(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_
 
 
 def _improved(order: list[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_N]:
-    """Each node in turn where it contradicts least, until none moves; every move takes weight off, so it ends."""
+    """Each node in turn where it contradicts least, until none moves; every move takes weight off,
+    so it ends.
+    """
     moved = True
     while moved:
         moved = False
@@ -115,11 +124,12 @@ def _improved(order: list[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_N]
 
 
 def communities(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], float]) -> list[list[_N]]:
-    """Groups of nodes that are linked more among each other than with the rest, in the order of their first nodes.
+    """Groups of nodes that are linked more among each other than with the rest, in the order of
+    their first nodes.
 
-    `weights`: (node, other) → how strongly they are linked, in either direction; no node with itself. Louvain's method
-    (Blondel and others, 2008), with the nodes visited in their order and ties going to the group that is first: the
-    same input gives the same groups.
+    `weights`: (node, other) → how strongly they are linked, in either direction; no node with
+    itself. Louvain's method (Blondel and others, 2008), with the nodes visited in their order and
+    ties going to the group that is first: the same input gives the same groups.
     """
     links: dict[int, dict[int, float]] = {place: {} for place in range(len(nodes))}
     place_of = {node: place for place, node in enumerate(nodes)}
@@ -153,7 +163,9 @@ def communities(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], float]) -> 
 
 
 def _moved(links: Mapping[int, Mapping[int, float]], inside: Sequence[float]) -> list[int]:
-    """Node → its group, after each was moved to the neighbor's group that gains most, until none gains."""
+    """Node → its group, after each was moved to the neighbor's group that gains most, until none
+    gains.
+    """
     degrees = [sum(near.values()) + inside[node] for node, near in links.items()]
     total = sum(degrees)
     group_of, sums = list(range(len(degrees))), list(degrees)
@@ -166,7 +178,9 @@ def _moved(links: Mapping[int, Mapping[int, float]], inside: Sequence[float]) ->
             for other, weight in near.items():
                 to[group_of[other]] = to.get(group_of[other], 0.0) + weight
             sums[mine] -= degrees[node]
-            gains = {group: weight - sums[group] * degrees[node] / total for group, weight in to.items()}
+            gains = {
+                group: weight - sums[group] * degrees[node] / total for group, weight in to.items()
+            }
             stay = to.get(mine, 0.0) - sums[mine] * degrees[node] / total
             best = min(gains, key=lambda group: (-gains[group], group), default=mine)
             # more than rounding: a node between two equal groups would move forever

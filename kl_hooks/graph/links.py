@@ -1,11 +1,13 @@
-"""Links: replaced by the file that holds them, looked up by what they lead from or to, followed as far as they lead.
+"""Links: replaced by the file that holds them, looked up by what they lead from or to, followed as
+far as they lead.
 
-Texts are interned, so that a link is six numbers; the links of one owner are one block, six columns of 32 bits. A row
-of its own for each link, with the indexes to find it, would cost more than reading its source (ADR-0007).
+Texts are interned, so that a link is six numbers; the links of one owner are one block, six columns
+of 32 bits. A row of its own for each link, with the indexes to find it, would cost more than
+reading its source (ADR-0007).
 
-Everything that depends on a symbol is found breadth-first over numbers, texts come at the end. A small closure looks
-at the blocks that hold its names, level by level; a large one reads all blocks once and looks at whole columns, which
-costs a few passes in C instead of a look-up for each link.
+Everything that depends on a symbol is found breadth-first over numbers, texts come at the end. A
+small closure looks at the blocks that hold its names, level by level; a large one reads all blocks
+once and looks at whole columns, which costs a few passes in C instead of a look-up for each link.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def _hash(text: str) -> int:
 
 
 class Interned:
-    """Numbers of texts, for who writes very many: what was asked for once is remembered. Inside one transaction."""
+    """Numbers of texts, for who writes very many: what was asked for once is remembered. Inside one
+    transaction.
+    """
 
     def __init__(self, db: Rows) -> None:
         self._db = db
@@ -63,7 +67,8 @@ class Interned:
             self._known |= numbers(self._db, new, self._whole)
             new -= self._known.keys()
         if new:
-            # sorted: a set of texts has another order in every process (PYTHONHASHSEED), the database should not
+            # sorted: a set of texts has another order in every process (PYTHONHASHSEED), the
+            # database should not
             made = list(enumerate(sorted(new), self._next))
             self._next += len(made)
             rows = ((number, text, _hash(text)) for number, text in made)
@@ -80,7 +85,9 @@ def texts(db: Rows, wanted: Iterable[int]) -> dict[int, str]:
     return {
         number: text
         for some in chunks(asked)
-        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE id IN ({placeholders(some)})", some)
+        for number, text in db.rows(
+            f"SELECT id, text FROM link_names WHERE id IN ({placeholders(some)})", some
+        )
     }
 
 
@@ -90,7 +97,9 @@ COLUMNS: Final = 6
 
 
 def pack(columns: Sequence[Sequence[int]]) -> bytes:
-    """The block of some rows, given as their six columns; little-endian on every machine, and compressed."""
+    """The block of some rows, given as their six columns; little-endian on every machine, and
+    compressed.
+    """
     return compress_bytes(b"".join(_little(array("I", column)).tobytes() for column in columns), 1)
 
 
@@ -136,7 +145,8 @@ Row = tuple[str, str, str, int, str, int]
 
 
 def replace_many(db: Rows, batch: Mapping[str, Sequence[Link]]) -> int:
-    """Make these the outgoing links that files hold, path → links; returns their number. Links of other files stay.
+    """Make these the outgoing links that files hold, path → links; returns their number. Links of
+    other files stay.
 
     Each link's own `path` must be that file (ValueError). Call it inside a transaction.
     """
@@ -185,7 +195,9 @@ def _ends(columns: Sequence[Sequence[int]], owner: int) -> set[tuple[int, int]]:
 
 
 def _stored_ends(db: Rows, owners: Sequence[int]) -> set[tuple[int, int]]:
-    """The same of all links that some owners have: from their blocks, which spares an index of owners."""
+    """The same of all links that some owners have: from their blocks, which spares an index of
+    owners.
+    """
     found = set[tuple[int, int]]()
     for some in chunks(owners):
         sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({placeholders(some)})"
@@ -200,7 +212,8 @@ def _stored_ends(db: Rows, owners: Sequence[int]) -> set[tuple[int, int]]:
 def _numbered(columns: Columns, known: Mapping[str, int]) -> list[Sequence[int]]:
     """Columns of rows, their texts by number."""
     return [
-        column if place in _NUMBERS else list(map(known.__getitem__, column)) for place, column in enumerate(columns)
+        column if place in _NUMBERS else list(map(known.__getitem__, column))
+        for place, column in enumerate(columns)
     ]
 
 
@@ -214,18 +227,32 @@ def incoming(db: Rows, identifier: str, relation: str = "") -> list[Link]:
     return of_many(db, [identifier], incoming=True, relation=relation).get(identifier, [])
 
 
-def of_many(db: Rows, identifiers: Sequence[str], *, incoming: bool, relation: str = "") -> dict[str, list[Link]]:
-    """Id → its incoming (or outgoing) links, each list in a fixed order; Ids without any are omitted."""
+def of_many(
+    db: Rows, identifiers: Sequence[str], *, incoming: bool, relation: str = ""
+) -> dict[str, list[Link]]:
+    """Id → its incoming (or outgoing) links, each list in a fixed order; Ids without any are
+    omitted.
+    """
     wanted = {number: text for text, number in numbers(db, set(identifiers)).items()}
     if not wanted:
         return {}
     end = 2 if incoming else 0
     found = [(owner, row) for owner, row in _rows(db, wanted) if row[end] in wanted]
-    named = texts(db, {name for owner, row in found for name in (owner, row[0], row[1], row[2], row[4])})
+    named = texts(
+        db, {name for owner, row in found for name in (owner, row[0], row[1], row[2], row[4])}
+    )
     made: dict[str, list[Link]] = {}
     for owner, (source, kind, target, line, method, confidence) in found:
         if relation in ("", named[kind]):
-            link = Link(named[source], named[kind], named[target], named[owner], line, named[method], confidence)
+            link = Link(
+                named[source],
+                named[kind],
+                named[target],
+                named[owner],
+                line,
+                named[method],
+                confidence,
+            )
             made.setdefault(link.target if incoming else link.source, []).append(link)
     for links in made.values():
         links.sort(key=_order)
@@ -233,12 +260,16 @@ def of_many(db: Rows, identifiers: Sequence[str], *, incoming: bool, relation: s
 
 
 def owners_of_ends(db: Rows, identifiers: Collection[str]) -> dict[str, set[str]]:
-    """Id → the files that have a link from or to it: read from the ends of links alone, which is far less."""
+    """Id → the files that have a link from or to it: read from the ends of links alone, which is
+    far less.
+    """
     wanted = {number: text for text, number in numbers(db, identifiers).items()}
     rows = [
         row
         for some in chunks(sorted(wanted))
-        for row in db.rows(f"SELECT name, owner FROM link_ends WHERE name IN ({placeholders(some)})", some)
+        for row in db.rows(
+            f"SELECT name, owner FROM link_ends WHERE name IN ({placeholders(some)})", some
+        )
     ]
     named = texts(db, {owner for _, owner in rows})
     found: dict[str, set[str]] = {}
@@ -248,7 +279,9 @@ def owners_of_ends(db: Rows, identifiers: Collection[str]) -> dict[str, set[str]
 
 
 def between(db: Rows, sources: set[str], targets: set[str]) -> list[Link]:
-    """The links from any of these to any of those, in a fixed order; for sets too large to look each of them up."""
+    """The links from any of these to any of those, in a fixed order; for sets too large to look
+    each of them up.
+    """
     ends = set(numbers(db, sources).values()), set(numbers(db, targets).values())
     found = [
         (owner, row)
@@ -258,8 +291,13 @@ def between(db: Rows, sources: set[str], targets: set[str]) -> list[Link]:
         for row in unpack(block)
         if row[2] in ends[1] and row[0] in ends[0]
     ]
-    named = texts(db, {name for owner, row in found for name in (owner, row[0], row[1], row[2], row[4])})
-    made = [Link(named[s], named[r], named[t], named[o], line, named[m], c) for o, (s, r, t, line, m, c) in found]
+    named = texts(
+        db, {name for owner, row in found for name in (owner, row[0], row[1], row[2], row[4])}
+    )
+    made = [
+        Link(named[s], named[r], named[t], named[o], line, named[m], c)
+        for o, (s, r, t, line, m, c) in found
+    ]
     return sorted(made, key=_order)
 
 
@@ -268,7 +306,9 @@ def every(db: Rows) -> list[Link]:
     named = dict(db.rows("SELECT id, text FROM link_names"))
     rows = db.rows("SELECT owner, packed FROM link_owners")
     found = [
-        Link(named[source], named[kind], named[target], named[owner], line, named[method], confidence)
+        Link(
+            named[source], named[kind], named[target], named[owner], line, named[method], confidence
+        )
         for owner, block in rows
         for source, kind, target, line, method, confidence in unpack(block)
     ]
@@ -313,7 +353,9 @@ class Shape:
 def shape(db: Rows, most: int = 10) -> Shape:
     """How all nodes hang together, whatever the relation."""
     named = "name:", "name;"  # a range for the index; `;` is the character after `:`
-    names = {row[0] for row in db.rows("SELECT id FROM link_names WHERE text >= ? AND text < ?", named)}
+    names = {
+        row[0] for row in db.rows("SELECT id FROM link_names WHERE text >= ? AND text < ?", named)
+    }
     into, parent = Counter[int](), dict[int, int]()
 
     def root(node: int) -> int:
@@ -330,7 +372,11 @@ def shape(db: Rows, most: int = 10) -> Shape:
     sizes = Counter(root(node) for node in list(parent))
     best = sorted(into.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
     called = texts(db, [node for node, _ in best])
-    return Shape(len(parent), tuple(sorted(sizes.values(), reverse=True)), tuple((called[n], c) for n, c in best))
+    return Shape(
+        len(parent),
+        tuple(sorted(sizes.values(), reverse=True)),
+        tuple((called[n], c) for n, c in best),
+    )
 
 
 def _rows(db: Rows, wanted: Mapping[int, str]) -> Iterable[tuple[int, Numbers]]:
@@ -352,7 +398,9 @@ CLASSES: Final = ("type:", "interface:")
 
 
 class WholeGraph:
-    """All links at once, as columns of numbers; those that can bring nothing more are dropped on the way."""
+    """All links at once, as columns of numbers; those that can bring nothing more are dropped on
+    the way.
+    """
 
     def __init__(self, db: Rows, relations: Collection[str], forward: bool) -> None:
         self._forward = forward
@@ -366,7 +414,9 @@ class WholeGraph:
         self._from, self._to = reversed(ends) if forward else ends
         self._new = bytearray(b"\1") * self._size
         self._classes = self._numbers_of_classes(db)
-        self._inside = self._owned(kinds, sources, targets, known.get("defines")) if self._classes else {}
+        self._inside = (
+            self._owned(kinds, sources, targets, known.get("defines")) if self._classes else {}
+        )
 
     def exclude(self, nodes: Iterable[int]) -> None:
         """These are not given again."""
@@ -390,7 +440,9 @@ class WholeGraph:
         return found
 
     def parts(self, nodes: set[int]) -> set[int]:
-        """What the classes among `nodes` define, and what that defines; `forward`: the classes that `nodes` are in."""
+        """What the classes among `nodes` define, and what that defines; `forward`: the classes that
+        `nodes` are in.
+        """
         front = nodes if self._forward else nodes & self._classes
         found: set[int] = set()
         while front and self._inside:
@@ -424,7 +476,9 @@ class WholeGraph:
 def _column(blocks: list[bytes], place: int) -> array[int]:
     """One column of all blocks, one after the other."""
     sizes = [(block, len(block) // COLUMNS) for block in blocks]
-    return _little(array("I", b"".join(block[place * size : (place + 1) * size] for block, size in sizes)))
+    return _little(
+        array("I", b"".join(block[place * size : (place + 1) * size] for block, size in sizes))
+    )
 
 
 def _each(column: Collection[int], marks: bytes) -> Any:
@@ -442,7 +496,9 @@ _SHARE: Final = 8
 
 
 class BlockLookups:
-    """Look-ups: reads only the blocks that hold a name asked for, each once. Towards what depends on it only."""
+    """Look-ups: reads only the blocks that hold a name asked for, each once. Towards what depends
+    on it only.
+    """
 
     def __init__(self, db: Rows, relations: Collection[str], limited: bool) -> None:
         self._db, self._relations = db, relations
@@ -463,11 +519,15 @@ class BlockLookups:
         return WholeGraph(self._db, self._relations, False)
 
     def beyond(self, nodes: set[int]) -> set[int] | None:
-        """What links to one of `nodes` and was not given before; None where too many blocks would have to be read."""
+        """What links to one of `nodes` and was not given before; None where too many blocks would
+        have to be read.
+        """
         owners = self._owners(nodes)
         if len(owners) > self._most:
             return None
-        found = {s for owner in self._blocks(owners) for s, t in owner[0] if t in nodes} - self._given
+        found = {
+            s for owner in self._blocks(owners) for s, t in owner[0] if t in nodes
+        } - self._given
         self._given |= found
         return found
 
@@ -477,7 +537,12 @@ class BlockLookups:
         front = {number for number, text in named.items() if text.startswith(CLASSES)}
         found: set[int] = set()
         while front:
-            defined = {t for owner in self._blocks(self._owners(front)) for n in front for t in owner[1].get(n, ())}
+            defined = {
+                t
+                for owner in self._blocks(self._owners(front))
+                for n in front
+                for t in owner[1].get(n, ())
+            }
             front = defined - found
             found |= front
         return found
@@ -489,8 +554,12 @@ class BlockLookups:
             found.update(row[0] for row in self._db.rows(sql, some))
         return sorted(found)
 
-    def _blocks(self, owners: Collection[int]) -> Iterator[tuple[list[tuple[int, int]], dict[int, list[int]]]]:
-        """Of each owner its (source, target) pairs of the wanted relations, and what defines what."""
+    def _blocks(
+        self, owners: Collection[int]
+    ) -> Iterator[tuple[list[tuple[int, int]], dict[int, list[int]]]]:
+        """Of each owner its (source, target) pairs of the wanted relations, and what defines
+        what.
+        """
         missing = [owner for owner in owners if owner not in self._read]
         for some in chunks(missing):
             sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({placeholders(some)})"
@@ -500,7 +569,11 @@ class BlockLookups:
 
     def _unpacked(self, block: bytes) -> tuple[list[tuple[int, int]], dict[int, list[int]]]:
         sources, kinds, targets, *_ = columns_of(block)
-        pairs = [(s, t) for s, kind, t in zip(sources, kinds, targets, strict=True) if kind in self._wanted]
+        pairs = [
+            (s, t)
+            for s, kind, t in zip(sources, kinds, targets, strict=True)
+            if kind in self._wanted
+        ]
         parts: dict[int, list[int]] = {}
         for s, kind, t in zip(sources, kinds, targets, strict=True):
             if kind == self._defines:
@@ -524,25 +597,41 @@ class Reach:
 
 
 def reach(
-    db: Rows, starts: Collection[str], depth: int = ANY_DEPTH, *, relations: Collection[str] = DEPENDS,
-    forward: bool = False, lookups: bool | None = None,
-) -> Reach:  # fmt: skip
-    """What depends on `starts` (`forward`: what they depend on), by at most `depth` links; each once.
+    db: Rows,
+    starts: Collection[str],
+    depth: int = ANY_DEPTH,
+    *,
+    relations: Collection[str] = DEPENDS,
+    forward: bool = False,
+    lookups: bool | None = None,
+) -> Reach:
+    """What depends on `starts` (`forward`: what they depend on), by at most `depth` links; each
+    once.
 
-    Who uses a part of a class depends on the class: with a class its parts are looked at too (`forward`: with a part
-    its classes), at the same level. `lookups`: True for look-ups only, False for columns from the start; None decides
-    by how many blocks are touched. Both give the same.
+    Who uses a part of a class depends on the class: with a class its parts are looked at too
+    (`forward`: with a part its classes), at the same level. `lookups`: True for look-ups only,
+    False for columns from the start; None decides by how many blocks are touched. Both give the
+    same.
     """
     known = numbers(db, starts)
     first = set(known.values())
     by_lookups = not forward and lookups is not False
-    edges = BlockLookups(db, relations, limited=lookups is None) if by_lookups else WholeGraph(db, relations, forward)
+    edges = (
+        BlockLookups(db, relations, limited=lookups is None)
+        if by_lookups
+        else WholeGraph(db, relations, forward)
+    )
     levels, parts = _spread(edges, first, depth)
     named = texts(db, levels.keys() | parts.keys())
-    return Reach({named[n]: level for n, level in levels.items()}, {named[n]: level for n, level in parts.items()})
+    return Reach(
+        {named[n]: level for n, level in levels.items()},
+        {named[n]: level for n, level in parts.items()},
+    )
 
 
-def _spread(edges: BlockLookups | WholeGraph, first: set[int], depth: int) -> tuple[dict[int, int], dict[int, int]]:
+def _spread(
+    edges: BlockLookups | WholeGraph, first: set[int], depth: int
+) -> tuple[dict[int, int], dict[int, int]]:
     levels: dict[int, int] = {}
     parts: dict[int, int] = {}
     edges.exclude(first)
@@ -552,7 +641,8 @@ def _spread(edges: BlockLookups | WholeGraph, first: set[int], depth: int) -> tu
         found = edges.beyond(front)
         if found is None:  # too many blocks for look-ups
             edges = edges.columns()
-            # without the parts: one that counted with its class may still be reached by a link of its own
+            # without the parts: one that counted with its class may still be reached by a link of
+            # its own
             edges.exclude(first | levels.keys())
             found = edges.beyond(front) or set()
         levels.update(dict.fromkeys(found, level))

@@ -1,4 +1,6 @@
-"""The hook of `graph`: its tables, in the database `graph`. They are derived and may be thrown away."""
+"""The hook of `graph`: its tables, in the database `graph`. They are derived and may be thrown
+away.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Embedders: models that turn texts into vectors, on this machine, or on a server that the user's configuration names.
+"""Embedders: models that turn texts into vectors, on this machine, or on a server that the user's
+configuration names.
 
-`kl_hooks.index.vectors` checks and stores what they give. Nothing is ever downloaded. Models and their libraries are
-imported when the first text is embedded.
+`kl_hooks.index.vectors` checks and stores what they give. Nothing is ever downloaded. Models and
+their libraries are imported when the first text is embedded.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ _LOCAL_HOSTS: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
 def make_embedder(setting: str, environ: Mapping[str, str]) -> Embedder | None:
-    """Return the embedder that a setting names: `wordllama`, `path FOLDER` or `server MODEL [URL]`; None for `off`.
+    """Return the embedder that a setting names: `wordllama`, `path FOLDER` or `server MODEL [URL]`;
+    None for `off`.
 
     EnvironmentProblem where it can't be used here. Nothing is loaded yet, and no server is asked.
     """
@@ -55,7 +57,10 @@ def make_embedder(setting: str, environ: Mapping[str, str]) -> Embedder | None:
     # a folder may have spaces in its name
     if not least <= (min(words, 1) if name == "path" else words) <= most:
         reason = f"{one_line(setting, 60)!r} is no model that this machine has, and no server."
-        hint = 'Set one with: git config kl.embedder wordllama, off, "path FOLDER" or "server MODEL [URL]".'
+        hint = (
+            'Set one with: git config kl.embedder wordllama, off, "path FOLDER" or "server MODEL'
+            ' [URL]".'
+        )
         raise EnvironmentProblem(reason, place="kl.embedder", hint=hint)
     if name == "off":
         return None
@@ -78,7 +83,9 @@ def _wordllama() -> Embedder:
     try:
         number = version("wordllama")
     except PackageNotFoundError:
-        raise EnvironmentProblem("wordllama is not installed.", place="vectors", hint=_EXTRA) from None
+        raise EnvironmentProblem(
+            "wordllama is not installed.", place="vectors", hint=_EXTRA
+        ) from None
 
     def embed(texts: Sequence[str]) -> Any:
         import numpy
@@ -99,16 +106,18 @@ def _wordllama() -> Embedder:
 def _load_wordllama() -> tuple[Any, Any]:
     """The model, and which pieces of its vocabulary are parts of words.
 
-    Its own `embed` is the mean of all pieces of a text. That of the different ones, without punctuation, finds more:
-    on the tuning questions of `bench.search_quality` 39 % among the first five passages, not 30 %.
+    Its own `embed` is the mean of all pieces of a text. That of the different ones, without
+    punctuation, finds more: on the tuning questions of `bench.search_quality` 39 % among the first
+    five passages, not 30 %.
     """
     import numpy
 
     with _logging_unchanged():
         from wordllama import WordLlama
 
-    # it looks for its tokenizer in a folder that its wheel does not have, and would then ask the network: as the
-    # cache directory its own folder is right. Without `disable_download` a missing file would be downloaded.
+    # it looks for its tokenizer in a folder that its wheel does not have, and would then ask the
+    # network: as the cache directory its own folder is right. Without `disable_download` a missing
+    # file would be downloaded.
     folder = Path(str(find_spec("wordllama").origin)).parent  # type: ignore[union-attr]
     model = WordLlama.load(_WORDLLAMA, cache_dir=folder, dim=_DIMENSION, disable_download=True)
     model.tokenizer.no_padding()
@@ -120,7 +129,9 @@ def _load_wordllama() -> tuple[Any, Any]:
 
 @contextmanager
 def _logging_unchanged() -> Iterator[None]:
-    """WordLlama calls `logging.basicConfig` when it is imported: the log of whoever imports us is not its to set up."""
+    """WordLlama calls `logging.basicConfig` when it is imported: the log of whoever imports us is
+    not its to set up.
+    """
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     try:
@@ -134,7 +145,9 @@ def _logging_unchanged() -> Iterator[None]:
 def _sentence_transformers(folder: Path) -> Embedder:
     if find_spec("sentence_transformers") is None:
         hint = "pip install sentence-transformers"
-        raise EnvironmentProblem("sentence-transformers is not installed.", place="vectors", hint=hint)
+        raise EnvironmentProblem(
+            "sentence-transformers is not installed.", place="vectors", hint=hint
+        )
     if not (folder / "modules.json").is_file():
         hint = "It must hold a model as sentence-transformers saves it. Nothing is downloaded."
         raise EnvironmentProblem("is no folder of a model.", place=str(folder), hint=hint)
@@ -142,7 +155,9 @@ def _sentence_transformers(folder: Path) -> Embedder:
     fingerprint = _fingerprint(folder)
 
     def embed(texts: Sequence[str]) -> Any:
-        return _load_sentence_transformers(folder, fingerprint).encode(list(texts), show_progress_bar=False)
+        return _load_sentence_transformers(folder, fingerprint).encode(
+            list(texts), show_progress_bar=False
+        )
 
     return Embedder(f"path {folder}", fingerprint, 0, 32, embed)
 
@@ -155,9 +170,14 @@ def _load_sentence_transformers(folder: Path, fingerprint: str) -> Any:
 
 
 def _fingerprint(folder: Path) -> str:
-    """What changes when a model is replaced: names, sizes and times of its files. Weights are too large to read."""
+    """What changes when a model is replaced: names, sizes and times of its files. Weights are too
+    large to read.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    facts = [(path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    facts = [
+        (path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns)
+        for path in files
+    ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
@@ -180,19 +200,25 @@ def _server(model: str, url: str, environ: Mapping[str, str]) -> Embedder:
 
     def embed(texts: Sequence[str]) -> Any:
         sent = [redact(text) for text in texts]
-        answer = _post(address, {"model": model, "input": sent, "encoding_format": "float"}, key, local)
+        answer = _post(
+            address, {"model": model, "input": sent, "encoding_format": "float"}, key, local
+        )
         return _rows_of(answer, len(sent), address)
 
     return Embedder(f"server {model} {url}", "1", 0, 32, embed, local=False)
 
 
 def _rows_of(answer: Any, count: int, address: str) -> list[Any]:
-    """The vectors of an answer, in the order of the texts: `index` names the text, the order of the list does not."""
+    """The vectors of an answer, in the order of the texts: `index` names the text, the order of the
+    list does not.
+    """
     data = answer.get("data") if isinstance(answer, dict) else None
     entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
     found = {one.get("index"): one.get("embedding") for one in entries}
     if set(found) != set(range(count)):
-        raise EnvironmentProblem(f"answered without a vector for each of {count} texts.", place=address)
+        raise EnvironmentProblem(
+            f"answered without a vector for each of {count} texts.", place=address
+        )
     return [found[number] for number in range(count)]
 
 
@@ -201,14 +227,24 @@ def _post(address: str, body: Mapping[str, Any], key: str, local: bool) -> Any:
     from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
     class NoRedirect(HTTPRedirectHandler):
-        """urllib sends headers, the key among them, on to wherever a server redirects (cpython#77842)."""
+        """urllib sends headers, the key among them, on to wherever a server redirects
+        (cpython#77842).
+        """
 
         def redirect_request(
-            self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+            self,
+            req: Request,
+            fp: IO[bytes],
+            code: int,
+            msg: str,
+            headers: HTTPMessage,
+            newurl: str,
         ) -> None:
             return None
 
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    headers = {"Content-Type": "application/json"} | (
+        {"Authorization": f"Bearer {key}"} if key else {}
+    )
     request = Request(address, json.dumps(body).encode(), headers)
     # a proxy of the environment would see what is meant for this machine
     opener = build_opener(NoRedirect, *([ProxyHandler({})] if local else []))
@@ -221,7 +257,9 @@ def _post(address: str, body: Mapping[str, Any], key: str, local: bool) -> Any:
         raise EnvironmentProblem(f"answered {problem.code}: {detail}", place=address) from None
     except (URLError, OSError) as problem:
         reason = f"can't be reached ({one_line(str(getattr(problem, 'reason', problem)), 120)})."
-        raise EnvironmentProblem(reason, place=address, hint=f"Is the server running? {TURN_OFF}") from None
+        raise EnvironmentProblem(
+            reason, place=address, hint=f"Is the server running? {TURN_OFF}"
+        ) from None
     if len(content) > _LARGEST_ANSWER:
         raise EnvironmentProblem(f"answered more than {_LARGEST_ANSWER} bytes.", place=address)
     try:

@@ -1,7 +1,9 @@
-"""Past commits as an index from words of messages to the files they touched, under the names these have today.
+"""Past commits as an index from words of messages to the files they touched, under the names these
+have today.
 
-What a commit touched never changes, so git is asked about each commit once (ADR-0028). What follows from all of them
-together, the names of today and the postings of the words, is made again when HEAD is another commit.
+What a commit touched never changes, so git is asked about each commit once (ADR-0028). What follows
+from all of them together, the names of today and the postings of the words, is made again when HEAD
+is another commit.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ LISTED: Final = 2 * MOST
 """Commits that are looked at to find so many: others touch no source, or too much of it."""
 MOST_FILES: Final = 12
 """A commit that touches more files (a mass rename, a new formatter) is no sign of any one."""
-_TRAILER: Final = re.compile(r"(?m)^[A-Z][A-Za-z-]+(?:-by|-Id|-id): .*$|^\(cherry picked from .*$|https?://\S+")
+_TRAILER: Final = re.compile(
+    r"(?m)^[A-Z][A-Za-z-]+(?:-by|-Id|-id): .*$|^\(cherry picked from .*$|https?://\S+"
+)
 
 
 class Change(NamedTuple):
@@ -81,7 +85,9 @@ class MemoryHistory:
         self.postings: dict[str, list[tuple[int, int]]] = {}
         today: dict[str, str] = {}
         for commit in commits:
-            files = tuple(dict.fromkeys(today.get(change.path, change.path) for change in commit.changes))
+            files = tuple(
+                dict.fromkeys(today.get(change.path, change.path) for change in commit.changes)
+            )
             for change in commit.changes:
                 if change.old:
                     # newest first: older commits than this one know the file by its old name
@@ -102,7 +108,9 @@ class MemoryHistory:
 
 
 class StoredHistory:
-    """The history in the database: of all commits what is small, and the postings of the terms that are asked for."""
+    """The history in the database: of all commits what is small, and the postings of the terms that
+    are asked for.
+    """
 
     def __init__(self, db: Rows) -> None:
         self._db = db
@@ -133,24 +141,38 @@ def unknown_commits(db: Rows, shas: Sequence[str]) -> list[str]:
 
 
 def store_history(db: Rows, head: str, shas: Sequence[str], new: Iterable[PastCommit]) -> None:
-    """Store what new commits touched, and the history of `shas`, newest first. Inside one transaction."""
-    rows = ((one.sha, one.time, json.dumps(one.terms, ensure_ascii=False), json.dumps(one.changes)) for one in new)
-    db.many("INSERT OR REPLACE INTO past_commits (sha, time, terms, changes) VALUES (?, ?, ?, ?)", rows)
+    """Store what new commits touched, and the history of `shas`, newest first. Inside one
+    transaction.
+    """
+    rows = (
+        (one.sha, one.time, json.dumps(one.terms, ensure_ascii=False), json.dumps(one.changes))
+        for one in new
+    )
+    db.many(
+        "INSERT OR REPLACE INTO past_commits (sha, time, terms, changes) VALUES (?, ?, ?, ?)", rows
+    )
     known = {row[0]: row for row in db.rows("SELECT sha, time, terms, changes FROM past_commits")}
     history = MemoryHistory([_commit(known[sha]) for sha in shas if sha in known])
     db.execute("DELETE FROM history_state")
     db.execute("DELETE FROM history_terms")
-    texts = ((term, " ".join(f"{a} {b}" for a, b in history.postings[term])) for term in sorted(history.postings))
+    texts = (
+        (term, " ".join(f"{a} {b}" for a, b in history.postings[term]))
+        for term in sorted(history.postings)
+    )
     db.many("INSERT INTO history_terms (term, commits) VALUES (?, ?)", texts)
     db.execute("INSERT INTO history_state (head, packed) VALUES (?, ?)", (head, _packed(history)))
     if len(known) > 3 * LISTED:  # commits of other branches stay until there are many of them
         wanted = set(shas)
-        db.many("DELETE FROM past_commits WHERE sha = ?", [(sha,) for sha in known if sha not in wanted])
+        db.many(
+            "DELETE FROM past_commits WHERE sha = ?", [(sha,) for sha in known if sha not in wanted]
+        )
 
 
 def _commit(row: tuple[Any, ...]) -> PastCommit:
     sha, time, terms, changes = row
-    return PastCommit(sha, time, json.loads(terms), tuple(Change(*one) for one in json.loads(changes)))
+    return PastCommit(
+        sha, time, json.loads(terms), tuple(Change(*one) for one in json.loads(changes))
+    )
 
 
 def _packed(history: History) -> bytes:

@@ -1,8 +1,8 @@
 """Documents by their words: replaced by owner, found by BM25F, names counting more than bodies.
 
-What is no source (records, pages, violations, commits) is a corpus beside source and tests; all have their words in the
-same postings. Identifiers are split as people write them: `parseArgs`, `parse_args` and "parse args" have the
-same parts.
+What is no source (records, pages, violations, commits) is a corpus beside source and tests; all
+have their words in the same postings. Identifiers are split as people write them: `parseArgs`,
+`parse_args` and "parse args" have the same parts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ MOST: Final = 32
 """Words of a query that are looked at."""
 _LONGEST: Final = 200
 """Characters of a word of a query: nobody's name is longer."""
-# an ending comes before those that it ends in (`ies`, `es`, `s`): the first one that fits is removed
+# an ending comes before those that it ends in (`ies`, `es`, `s`): the first one that fits is
+# removed
 _ENDINGS: Final = ("ings", "ing", "ied", "ies", "ed", "es", "s", "e", "y")
 _SHORTEST: Final = 4
 """Letters of a stem."""
@@ -46,7 +47,9 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def split_all(text: str) -> str:
-    """The words of a text, each followed by its parts where it has several; separated by spaces, in their order."""
+    """The words of a text, each followed by its parts where it has several; separated by spaces, in
+    their order.
+    """
     return " ".join(map(_with_parts, _WORD.findall(text)))
 
 
@@ -57,7 +60,8 @@ def _with_parts(word: str) -> str:
 
 
 def stem(word: str) -> str:
-    """What the inflections of an English word have in common: `totals` → `total`, `caching` → `cach`, `entry` → `entr`.
+    """What the inflections of an English word have in common: `totals` → `total`, `caching` →
+    `cach`, `entry` → `entr`.
 
     For asking whether it is anywhere in a text: shorter than a dictionary's stem.
     """
@@ -65,7 +69,8 @@ def stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
             word = word.removesuffix(ending)
             break
-    # double l and s stay, as in step 1b of Porter's algorithm: `falling` → `fall`, `missed` → `miss`
+    # double l and s stay, as in step 1b of Porter's algorithm: `falling` → `fall`, `missed` →
+    # `miss`
     if word[-1:] == word[-2:-1] and len(word) > _SHORTEST - 1 and word[-1] not in "aeiousl":
         word = word[:-1]  # `running` → `run`
     return word
@@ -109,7 +114,9 @@ class Hit(NamedTuple):
 
 
 def replace(db: Rows, owner: str, documents: Iterable[Document]) -> int:
-    """Makes `documents` the documents of `owner`; returns their number. Call it inside a transaction."""
+    """Makes `documents` the documents of `owner`; returns their number. Call it inside a
+    transaction.
+    """
     return replace_many(db, {owner: list(documents)})
 
 
@@ -126,7 +133,10 @@ def owners(db: Rows, kinds: Sequence[str]) -> set[str]:
 
 def hits_of_owner(db: Rows, owner: str) -> list[Hit]:
     """The documents of an owner, by id and place; their rank is 0."""
-    sql = "SELECT id, kind, path, line, title, 0 FROM documents WHERE owner = ? ORDER BY id, path, line"
+    sql = (
+        "SELECT id, kind, path, line, title, 0 FROM documents WHERE owner = ? ORDER BY id, path,"
+        " line"
+    )
     return [Hit(*row) for row in db.rows(sql, (owner,))]
 
 
@@ -137,7 +147,8 @@ def hits_by_id(db: Rows, identifier: str) -> list[Hit]:
 
 
 def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
-    """Owner → its documents from now on (none: it is taken out); returns how many there are in the batch.
+    """Owner → its documents from now on (none: it is taken out); returns how many there are in the
+    batch.
 
     Call it inside a transaction.
     """
@@ -151,8 +162,11 @@ def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
     return sum(map(len, batch.values()))
 
 
-def replace_texts(db: Rows, batch: Mapping[str, Sequence[Document]], corpus: int) -> dict[str, list[int]]:
-    """The words alone of each owner's documents from now on; returns how many terms each document has.
+def replace_texts(
+    db: Rows, batch: Mapping[str, Sequence[Document]], corpus: int
+) -> dict[str, list[int]]:
+    """The words alone of each owner's documents from now on; returns how many terms each document
+    has.
 
     For whoever has a table of its own for the rest. Call it inside a transaction.
     """
@@ -181,7 +195,8 @@ def _terms(document: Document) -> dict[Field, list[str]]:
 
 
 _COUNTS: Final = (10.0, 2.0, 2.0, 1.0, 1.0, 1.0, 4.0, 2.0)
-"""What a hit counts in each field: name, owner, path, body, comment, string, signature, docstring."""
+"""What a hit counts in each field: name, owner, path, body, comment, string, signature, docstring.
+"""
 _K1: Final = 1.2
 _B: Final = 0.75
 _RAREST: Final = 16
@@ -198,34 +213,49 @@ def score(
 ) -> list[dict[int, int]]:
     """Document → how well it fits, in millionths, of each corpus: BM25F over all of them together.
 
-    `uncounted`: places of corpora whose documents do not count for how rare a word is, unless no other has it.
-    `unasked`: of those that only count for that.
+    `uncounted`: places of corpora whose documents do not count for how rare a word is, unless no
+    other has it. `unasked`: of those that only count for that.
 
-    Of many terms only the rarest are looked at, and none that is in many documents and half of all, if there are
-    others: it distinguishes none of them.
+    Of many terms only the rarest are looked at, and none that is in many documents and half of all,
+    if there are others: it distinguishes none of them.
     """
     asked = search_terms(words)[: 2 * MOST]
     columns = [corpus.find(asked) for corpus in corpora]
-    # numpy takes longer to import than it saves once, so it is used where something else needed it; same results
+    # numpy takes longer to import than it saves once, so it is used where something else needed it;
+    # same results
     numpy: Any = sys.modules.get("numpy")
     values = [
-        {term: _values_as_arrays(numpy, corpus, one) if numpy else _values(corpus, one) for term, one in some.items()}
+        {
+            term: _values_as_arrays(numpy, corpus, one) if numpy else _values(corpus, one)
+            for term, one in some.items()
+        }
         for corpus, some in zip(corpora, columns, strict=True)
     ]
     counted = [place for place in range(len(corpora)) if place not in uncounted]
     seen = {
-        term: count for term in asked
-        if (count := sum(len(values[place][term][0]) for place in counted if term in values[place])
-            or sum(len(some[term][0]) for some in values if term in some))
-    }  # fmt: skip
-    total = sum(corpora[place].totals.docs for place in counted) or sum(corpus.totals.docs for corpus in corpora)
+        term: count
+        for term in asked
+        if (
+            count := sum(len(values[place][term][0]) for place in counted if term in values[place])
+            or sum(len(some[term][0]) for some in values if term in some)
+        )
+    }
+    total = sum(corpora[place].totals.docs for place in counted) or sum(
+        corpus.totals.docs for corpus in corpora
+    )
     common = max(_MANY, total / 2)
     known = sorted(seen, key=lambda term: (seen[term], term))
     rarest = ([term for term in known if seen[term] < common] or known)[:_RAREST]
-    idf = {term: log(1 + (max(total - seen[term], 0) + 0.5) / (seen[term] + 0.5)) for term in rarest}
+    idf = {
+        term: log(1 + (max(total - seen[term], 0) + 0.5) / (seen[term] + 0.5)) for term in rarest
+    }
     add_up = _sums_of_arrays if numpy else _sums
     return [
-        {} if place in unasked else add_up([(idf[term], some[term]) for term in rarest if term in some])
+        (
+            {}
+            if place in unasked
+            else add_up([(idf[term], some[term]) for term in rarest if term in some])
+        )
         for place, some in enumerate(values)
     ]
 
@@ -251,8 +281,8 @@ def _values(corpus: StoredPostings, columns: Columns) -> tuple[Any, Any]:
     return values.keys(), values.values()
 
 
-# The same with arrays: of 18,000 passages in a tenth of the time. Every sum is made in the same order, so that not a
-# bit of a score differs.
+# The same with arrays: of 18,000 passages in a tenth of the time. Every sum is made in the same
+# order, so that not a bit of a score differs.
 
 
 def _sums_of_arrays(found: Sequence[tuple[float, tuple[Any, Any]]]) -> dict[int, int]:
@@ -282,7 +312,9 @@ def _values_as_arrays(numpy: Any, corpus: StoredPostings, columns: Columns) -> t
     # documents rise, those of several fields are next to each other
     first = numpy.ones(len(docs), bool)
     first[1:] = docs[1:] != docs[:-1]
-    return docs[first], numpy.bincount(numpy.cumsum(first) - 1, values, int(first.sum())) if len(docs) else values
+    return docs[first], (
+        numpy.bincount(numpy.cumsum(first) - 1, values, int(first.sum())) if len(docs) else values
+    )
 
 
 def best_first(fits: Mapping[int, int], some: int) -> Iterator[list[int]]:
@@ -298,14 +330,16 @@ def best_first(fits: Mapping[int, int], some: int) -> Iterator[list[int]]:
 
 
 def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[Hit]:
-    """At most `limit` documents with any of the words: as given, inflected, or as a part of an identifier.
+    """At most `limit` documents with any of the words: as given, inflected, or as a part of an
+    identifier.
 
-    Best first, equal ones by id. `kinds` leaves only documents of these kinds. Any text is a valid query:
-    signs are ignored; a query without a word finds nothing.
+    Best first, equal ones by id. `kinds` leaves only documents of these kinds. Any text is a valid
+    query: signs are ignored; a query without a word finds nothing.
     """
     if limit < 1:
         return []
-    # another process may merge the segments between two of the queries: then some documents would not be found
+    # another process may merge the segments between two of the queries: then some documents would
+    # not be found
     with db.snapshot():
         if not stored_totals(db, KNOWLEDGE).docs:
             return []
@@ -319,13 +353,20 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
         return found[:limit]
 
 
-def hits_of(db: Rows, corpus: StoredPostings, fits: Mapping[int, int], kinds: Sequence[str]) -> list[Hit]:
-    """The documents of these kinds (none: all) that `score` found in the corpus of knowledge, best first."""
+def hits_of(
+    db: Rows, corpus: StoredPostings, fits: Mapping[int, int], kinds: Sequence[str]
+) -> list[Hit]:
+    """The documents of these kinds (none: all) that `score` found in the corpus of knowledge, best
+    first.
+    """
     files = corpus.files_of(fits)
     wanted = {(files[doc].path, doc - files[doc].first): fit for doc, fit in fits.items()}
     found: list[Hit] = []
     for some in chunks(sorted({owner for owner, _ in wanted})):
-        sql = f"SELECT owner, place, id, kind, path, line, title FROM documents WHERE owner IN ({placeholders(some)})"
+        sql = (
+            "SELECT owner, place, id, kind, path, line, title FROM documents WHERE owner IN"
+            f" ({placeholders(some)})"
+        )
         for owner, place, *row in db.rows(sql, some):
             if (owner, place) in wanted and (not kinds or row[1] in kinds):
                 found.append(Hit._make((*row, wanted[owner, place])))

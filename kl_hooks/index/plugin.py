@@ -1,4 +1,6 @@
-"""The hooks of `index`: its tables, in the database `graph` (derived, may be thrown away), and its embedders."""
+"""The hooks of `index`: its tables, in the database `graph` (derived, may be thrown away), and its
+embedders.
+"""
 
 from __future__ import annotations
 
@@ -100,8 +102,8 @@ CREATE TABLE vector_blocks (
 @hookimpl
 def kl_schema() -> list[Schema]:
     """What can be found by words, the terms of it and of source, and past commits; and vectors."""
-    # until step 5 the words were in an FTS5 table, which a SQLite without FTS5 can't even drop; until step 6
-    # the files of a segment were JSON
+    # until step 5 the words were in an FTS5 table, which a SQLite without FTS5 can't even drop;
+    # until step 6 the files of a segment were JSON
     return [Schema("index", "graph", (TABLES,), before=6), Schema("vectors", "graph", (_VECTORS,))]
 
 

@@ -1,11 +1,13 @@
-"""Postings: which symbols hold a term, in which field, how often and where; and what the terms of a text are.
+"""Postings: which symbols hold a term, in which field, how often and where; and what the terms of a
+text are.
 
-Terms are what a task, a commit message and a symbol's source have in common once identifiers are split and stemmed.
-Ranking needs their frequency in each field of a symbol, which FTS5's bm25() does not give (ADR-0028). The terms of
-some files are one segment, as in any log-structured index: a changed file becomes a segment of its own, its old
-documents are dead, and small segments are merged into larger ones. So an edit writes the terms of one file, and a
-query reads the rows of its own terms only. Source and what only exercises it (tests, examples) are two corpora: the
-one does not change how rare a word is in the other.
+Terms are what a task, a commit message and a symbol's source have in common once identifiers are
+split and stemmed. Ranking needs their frequency in each field of a symbol, which FTS5's bm25() does
+not give (ADR-0028). The terms of some files are one segment, as in any log-structured index: a
+changed file becomes a segment of its own, its old documents are dead, and small segments are merged
+into larger ones. So an edit writes the terms of one file, and a query reads the rows of its own
+terms only. Source and what only exercises it (tests, examples) are two corpora: the one does not
+change how rare a word is in the other.
 """
 
 from __future__ import annotations
@@ -59,12 +61,16 @@ _PATH_NOISE: Final = frozenset({"src", "py"})
 
 
 def split(identifier: str) -> list[str]:
-    """`HTTPServer_error2` → `["http", "server", "error2"]`: at `_` and where small and capital letters meet."""
+    """`HTTPServer_error2` → `["http", "server", "error2"]`: at `_` and where small and capital
+    letters meet.
+    """
     return [piece for piece in _SEAM.sub("_", identifier).lower().split("_") if piece]
 
 
 def terms(words: Iterable[str]) -> list[str]:
-    """The terms of identifiers, in their order: the parts of each, then the whole one where it has several parts."""
+    """The terms of identifiers, in their order: the parts of each, then the whole one where it has
+    several parts.
+    """
     return [term for word in words for term in _terms_of(word)]
 
 
@@ -84,7 +90,9 @@ def _terms_of(word: str) -> tuple[str, ...]:
 
 
 def word_parts(word: str) -> tuple[str, ...]:
-    """The stems of an identifier's parts, those of one letter omitted; none of a word that is too long."""
+    """The stems of an identifier's parts, those of one letter omitted; none of a word that is too
+    long.
+    """
     if len(word) > _LONGEST:
         return ()
     return tuple(_stemmed(part) for part in split(word) if len(part) >= _SHORTEST)
@@ -95,8 +103,9 @@ def _stemmed(word: str) -> str:
 
 
 _CACHED: Final = 20_000
-"""Words whose terms are not made anew. The caches of 100,000 names took as much memory as the vectors of 100,000
-passages, and saved no time: over 6.9 million words of source, 275,000 of them different, both took 7 s (ADR-0050)."""
+"""Words whose terms are not made anew. The caches of 100,000 names took as much memory as the
+vectors of 100,000 passages, and saved no time: over 6.9 million words of source, 275,000 of them
+different, both took 7 s (ADR-0050)."""
 
 
 @lru_cache(maxsize=_CACHED)
@@ -112,8 +121,9 @@ _THREAD: Final = threading.local()
 
 
 def _stemmer() -> Callable[[str], str]:
-    # here: 8 ms that only indexing and ranking need. This class and not the package's stemmer(), which prefers another
-    # library where one is installed: stored terms must fit those of every later query
+    # here: 8 ms that only indexing and ranking need. This class and not the package's stemmer(),
+    # which prefers another library where one is installed: stored terms must fit those of every
+    # later query
     from snowballstemmer.english_stemmer import EnglishStemmer
 
     stem: Callable[[str], str] = EnglishStemmer().stemWord
@@ -141,9 +151,12 @@ _SUBJECT: Final = 2.0
 _REST: Final = 1.3
 _MOST: Final = 3.0
 _FAINT: Final = 0.3
-"""Of a verb of change. The recipe has .6: equal on 240 tasks (R@5 +.002, symbols@10 +.002), but a name that no other
-symbol has, such as `add_x`, then outranked the class that the task names by a word which many symbols have."""
-_CODE: Final = re.compile(r"`([^`\n]+)`|\b(\w*[a-z0-9]_\w+|_\w+|\w*[a-z0-9][A-Z]\w*|\w+(?=\(\))|\w+(?:\.\w+)+)")
+"""Of a verb of change. The recipe has .6: equal on 240 tasks (R@5 +.002, symbols@10 +.002), but a
+name that no other symbol has, such as `add_x`, then outranked the class that the task names by a
+word which many symbols have."""
+_CODE: Final = re.compile(
+    r"`([^`\n]+)`|\b(\w*[a-z0-9]_\w+|_\w+|\w*[a-z0-9][A-Z]\w*|\w+(?=\(\))|\w+(?:\.\w+)+)"
+)
 
 
 class Query(NamedTuple):
@@ -158,13 +171,16 @@ class Query(NamedTuple):
 
 
 def read_query(text: str, most: int = 200) -> Query:
-    """The terms of a task: its first line counts more than the rest, verbs of change and short words less.
+    """The terms of a task: its first line counts more than the rest, verbs of change and short
+    words less.
 
     `most`: words looked at; a pasted log has thousands, and its beginning has the point.
     """
     subject, _, rest = text.strip().partition("\n")
     names = tuple(
-        dict.fromkeys(word for found in _CODE.findall(text[:20_000]) for word in WORD.findall(" ".join(found)))
+        dict.fromkeys(
+            word for found in _CODE.findall(text[:20_000]) for word in WORD.findall(" ".join(found))
+        )
     )
     as_code = {word for name in names for word in (name, name.lower())}
     counts: dict[str, float] = {}
@@ -206,10 +222,18 @@ class SymbolText(NamedTuple):
     owner: str
     """Name of the class it is in, or empty."""
     words: str
-    """Identifiers and words in the order of the source, separated by spaces; a sign of `MARKS` begins another field."""
+    """Identifiers and words in the order of the source, separated by spaces; a sign of `MARKS`
+    begins another field.
+    """
 
 
-MARKS: Final = {".": Field.BODY, "#": Field.COMMENT, '"': Field.STRING, "(": Field.SIGNATURE, "'": Field.DOC}
+MARKS: Final = {
+    ".": Field.BODY,
+    "#": Field.COMMENT,
+    '"': Field.STRING,
+    "(": Field.SIGNATURE,
+    "'": Field.DOC,
+}
 _MOST_TERMS: Final = 0xFFFF
 """Terms of a document and occurrences of one in it that are stored: two bytes each."""
 
@@ -221,14 +245,20 @@ class Document(NamedTuple):
     lengths: tuple[int, ...]
     """Terms in each field."""
     postings: tuple[dict[str, list[int]], ...]
-    """Field → term → its positions among the words of the source; of a name, owner, path and whole identifier 0."""
+    """Field → term → its positions among the words of the source; of a name, owner, path and whole
+    identifier 0.
+    """
 
 
 def document(text: SymbolText, path: Sequence[str]) -> Document:
     """The terms of a symbol. `path`: the terms of its file's path. Pure."""
     fields: tuple[dict[str, list[int]], ...] = tuple({} for _ in Field)
     lengths = [0] * len(Field)
-    for field, some in ((Field.NAME, terms([text.name])), (Field.OWNER, terms([text.owner])), (Field.PATH, path)):
+    for field, some in (
+        (Field.NAME, terms([text.name])),
+        (Field.OWNER, terms([text.owner])),
+        (Field.PATH, path),
+    ):
         lengths[field] = len(some)
         for term in some:
             fields[field].setdefault(term, []).append(0)
@@ -267,7 +297,9 @@ def _split_terms(word: str) -> _Split:
 
 
 def _split_prose(word: str) -> _Split:
-    """The same, and what is too short to be a term of source: prose is asked for `C`, and for `4`."""
+    """The same, and what is too short to be a term of source: prose is asked for `C`, and for
+    `4`.
+    """
     parts, whole = _split_terms(word)
     return (parts, whole) if parts or not 0 < len(word) < _SHORTEST else ((word.lower(),), "")
 
@@ -279,12 +311,16 @@ def _prose_terms(word: str) -> tuple[str, ...]:
 
 
 def prose_terms(words: Iterable[str]) -> list[str]:
-    """The terms of the words of a text that is no source, in their order; of each its parts, then the whole."""
+    """The terms of the words of a text that is no source, in their order; of each its parts, then
+    the whole.
+    """
     return list(chain.from_iterable(map(_prose_terms, words)))
 
 
 def significant_words(question: str) -> list[str]:
-    """The words of a question without those that every question has; all of them where it has no others."""
+    """The words of a question without those that every question has; all of them where it has no
+    others.
+    """
     words = re.findall(r"\w+", question)
     return [word for word in words if word.lower() not in _STOP_WORDS] or words
 
@@ -300,18 +336,27 @@ OTHER: Final = 1
 KNOWLEDGE: Final = 2
 """What is no source: records, pages and the like."""
 CHUNKS: Final = 3
-"""Passages of documents: they are many, and change nothing about how rare a word is among records."""
-_TEST_FOLDERS: Final = frozenset({"tests", "test", "testdata", "test_data", "test-data", "fixtures"})
-_TOP_FOLDERS: Final = frozenset({"testing", "docs", "doc", "docs_src", "examples", "example", "samples", "benchmarks"})
+"""Passages of documents: they are many, and change nothing about how rare a word is among records.
+"""
+_TEST_FOLDERS: Final = frozenset(
+    {"tests", "test", "testdata", "test_data", "test-data", "fixtures"}
+)
+_TOP_FOLDERS: Final = frozenset(
+    {"testing", "docs", "doc", "docs_src", "examples", "example", "samples", "benchmarks"}
+)
 
 
 def corpus_of(path: str) -> int:
-    """`SOURCE`, or `OTHER` for what exercises or shows source: tests, test data, examples and snippets of docs."""
+    """`SOURCE`, or `OTHER` for what exercises or shows source: tests, test data, examples and
+    snippets of docs.
+    """
     *folders, name = path.split("/")
     if not _TEST_FOLDERS.isdisjoint(folders) or (folders and folders[0] in _TOP_FOLDERS):
         return OTHER
     is_test = (
-        name.startswith("test_") or name.endswith(("_test.py", "_tests.py")) or name in ("conftest.py", "tests.py")
+        name.startswith("test_")
+        or name.endswith(("_test.py", "_tests.py"))
+        or name in ("conftest.py", "tests.py")
     )
     return OTHER if is_test else SOURCE
 
@@ -326,7 +371,9 @@ class Columns(NamedTuple):
     lengths: array[int]
     """How many terms the field has in that document."""
     positions: array[int]
-    """Where the term is, of each posting in a field of the source as many as its frequency; 0: next to nothing."""
+    """Where the term is, of each posting in a field of the source as many as its frequency; 0: next
+    to nothing.
+    """
 
 
 FIELD_SHIFT: Final = 13
@@ -337,7 +384,8 @@ POSITIONED: Final = Field.BODY
 
 
 FileColumns = tuple[list[int], list[int], list[int], list[int]]
-"""The columns of a term in one file, as plain lists: most are short, and other processes send them."""
+"""The columns of a term in one file, as plain lists: most are short, and other processes send them.
+"""
 
 
 class FileTerms(NamedTuple):
@@ -348,11 +396,16 @@ class FileTerms(NamedTuple):
     lengths: tuple[int, ...]
     postings: dict[str, FileColumns]
     minor: int = 0
-    """Documents that a ranking takes no notice of, so that they change none: fields and the like."""
+    """Documents that a ranking takes no notice of, so that they change none: fields and the like.
+    """
 
 
-def file_terms(path: str, texts: Iterable[Sequence[Any]], minor: Iterable[SymbolText] = ()) -> FileTerms:
-    """The terms of a file. `texts`: of its symbols, see `SymbolText`; `minor`: of those without source. Pure."""
+def file_terms(
+    path: str, texts: Iterable[Sequence[Any]], minor: Iterable[SymbolText] = ()
+) -> FileTerms:
+    """The terms of a file. `texts`: of its symbols, see `SymbolText`; `minor`: of those without
+    source. Pure.
+    """
     of_path = path_terms(path)
     documents = (document(SymbolText(*text), of_path) for text in texts)
     places: list[int] = []
@@ -414,9 +467,14 @@ def pack(block: Mapping[str, Columns]) -> bytes:
     names = "\n".join(block).encode("utf-8", "surrogatepass")
     counts = array("I", (len(columns.docs) for columns in block.values()))
     counts.extend(len(columns.positions) for columns in block.values())
-    parts = [_little(array("I", (len(block), len(names)))).tobytes(), names, _little(counts).tobytes()]
+    parts = [
+        _little(array("I", (len(block), len(names)))).tobytes(),
+        names,
+        _little(counts).tobytes(),
+    ]
     for place in range(len(Columns._fields)):
-        # byte by byte of the numbers, as Blosc's shuffle does: the higher ones are nearly all alike, and compress
+        # byte by byte of the numbers, as Blosc's shuffle does: the higher ones are nearly all
+        # alike, and compress
         whole = b"".join(_little(columns[place]).tobytes() for columns in block.values())
         width = _WIDTHS[place]
         parts += [whole[start::width] for start in range(width)]
@@ -428,7 +486,9 @@ _WIDTHS: Final = tuple(array(sort).itemsize for sort in _TYPES)
 
 
 def unpack(packed: bytes, wanted: Container[str]) -> dict[str, Columns]:
-    """The postings of the wanted terms among those of a block. ValueError or zlib.error for what is none."""
+    """The postings of the wanted terms among those of a block. ValueError or zlib.error for what is
+    none.
+    """
     raw = zlib.decompress(packed)
     number, size = _column("I", raw[:8])
     terms = raw[8 : 8 + size].decode("utf-8", "surrogatepass").split("\n")
@@ -438,7 +498,9 @@ def unpack(packed: bytes, wanted: Container[str]) -> dict[str, Columns]:
     positions = list(accumulate(counts[number:], initial=0))
     found: dict[str, list[array[int]]] = {terms[place]: [] for place in places}
     at = 8 + size + 8 * number
-    for sort, width, ends in zip(_TYPES, _WIDTHS, (postings, postings, postings, positions), strict=True):
+    for sort, width, ends in zip(
+        _TYPES, _WIDTHS, (postings, postings, postings, positions), strict=True
+    ):
         total = ends[-1]
         for place in places:
             start, end = ends[place], ends[place + 1]
@@ -464,8 +526,8 @@ def _little(column: array[int]) -> array[int]:
 
 
 _LARGE: Final = 32_768
-"""Documents of a segment that is not merged any more, and of those that are written first: what is packed together
-must fit into memory."""
+"""Documents of a segment that is not merged any more, and of those that are written first: what is
+packed together must fit into memory."""
 _SMALL: Final = 8
 """Segments that cost a query little, and merging more."""
 
@@ -485,7 +547,9 @@ class SegmentFile(NamedTuple):
 
 
 class SegmentWriter:
-    """Writes the terms of files that have none, some files to a segment. Inside one transaction; `close` it."""
+    """Writes the terms of files that have none, some files to a segment. Inside one transaction;
+    `close` it.
+    """
 
     def __init__(self, db: Rows) -> None:
         self._db = db
@@ -495,7 +559,8 @@ class SegmentWriter:
         self._segment, self._first = (
             int(number)
             for number in db.rows(
-                "SELECT COALESCE(MAX(segment), 0) + 1, COALESCE(MAX(first + docs), 0) FROM term_segments"
+                "SELECT COALESCE(MAX(segment), 0) + 1, COALESCE(MAX(first + docs), 0) FROM"
+                " term_segments"
             )[0]
         )
         self._next = self._first
@@ -511,10 +576,14 @@ class SegmentWriter:
             _extend(into, columns, self._next)
         self._add_file(corpus, path, terms.places, terms.lengths, terms.minor)
 
-    def add_prose(self, owner: str, documents: Sequence[Mapping[Field, Sequence[str]]], corpus: int) -> list[int]:
-        """Write documents of which the terms of each field are given, now or later; return how many each has.
+    def add_prose(
+        self, owner: str, documents: Sequence[Mapping[Field, Sequence[str]]], corpus: int
+    ) -> list[int]:
+        """Write documents of which the terms of each field are given, now or later; return how many
+        each has.
 
-        Without positions: no search asks what is next to what in prose, and they are most of what would be written.
+        Without positions: no search asks what is next to what in prose, and they are most of what
+        would be written.
         """
         totals, counts = [0] * len(Field), list[int]()
         postings = self._postings.setdefault(corpus, {})
@@ -536,14 +605,26 @@ class SegmentWriter:
         self._add_file(corpus, owner, range(len(documents)), totals, 0)
         return counts
 
-    def _add_file(self, corpus: int, path: str, places: Sequence[int], lengths: Sequence[int], minor: int) -> None:
-        """Note a file whose terms were added. Its documents are numbered from the next free number on."""
+    def _add_file(
+        self, corpus: int, path: str, places: Sequence[int], lengths: Sequence[int], minor: int
+    ) -> None:
+        """Note a file whose terms were added. Its documents are numbered from the next free number
+        on.
+        """
         docs = len(places) - minor
         self._files.append(SegmentFile(corpus, path, self._next, docs, minor))
-        self._rows.append((
-            corpus, path, self._segment, self._next, docs, minor, json.dumps([*places], separators=(",", ":")),
-            " ".join(map(str, lengths)),
-        ))  # fmt: skip
+        self._rows.append(
+            (
+                corpus,
+                path,
+                self._segment,
+                self._next,
+                docs,
+                minor,
+                json.dumps([*places], separators=(",", ":")),
+                " ".join(map(str, lengths)),
+            )
+        )
         self._next += len(places)
         if self._next - self._first >= _LARGE:
             self.close()
@@ -554,7 +635,14 @@ class SegmentWriter:
             return
         self._db.many("INSERT INTO term_files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._rows)
         _add_to_totals(self._db, [(row[0], row[4], row[7]) for row in self._rows], 1)
-        _write_segment(self._db, self._segment, self._first, self._next - self._first, self._files, self._postings)
+        _write_segment(
+            self._db,
+            self._segment,
+            self._first,
+            self._next - self._first,
+            self._files,
+            self._postings,
+        )
         self._files, self._rows, self._postings = [], [], {}
         self._segment, self._first = self._segment + 1, self._next
 
@@ -562,16 +650,28 @@ class SegmentWriter:
 def _write_segment(
     db: Rows, segment: int, first: int, docs: int, files: Sequence[SegmentFile], postings: _ByCorpus
 ) -> None:
-    db.many("INSERT INTO term_segments VALUES (?, ?, ?, ?)", [(segment, first, docs, _pack_files(files))])
-    db.many("INSERT INTO term_blocks VALUES (?, ?, ?, ?)", ((segment, *row) for row in _blocks(postings)))
+    db.many(
+        "INSERT INTO term_segments VALUES (?, ?, ?, ?)",
+        [(segment, first, docs, _pack_files(files))],
+    )
+    db.many(
+        "INSERT INTO term_blocks VALUES (?, ?, ?, ?)",
+        ((segment, *row) for row in _blocks(postings)),
+    )
 
 
 def _pack_files(files: Sequence[SegmentFile]) -> bytes:
-    """The files that have documents: their number, four columns of numbers, and their paths, which have no NUL."""
+    """The files that have documents: their number, four columns of numbers, and their paths, which
+    have no NUL.
+    """
     some = [one for one in files if one.docs + one.minor]
     numbers = array("I", [len(some)])
-    for column in ([one.corpus for one in some], [one.first for one in some], [one.docs for one in some],
-                   [one.minor for one in some]):  # fmt: skip
+    for column in (
+        [one.corpus for one in some],
+        [one.first for one in some],
+        [one.docs for one in some],
+        [one.minor for one in some],
+    ):
         numbers.extend(column)
     paths = "\0".join(one.path for one in some).encode("utf-8", "surrogatepass")
     return zlib.compress(_little(numbers).tobytes() + paths, 1)
@@ -580,7 +680,9 @@ def _pack_files(files: Sequence[SegmentFile]) -> bytes:
 def _unpack_files(packed: bytes) -> _Files:
     raw = zlib.decompress(packed)
     (count,) = _column("I", raw[:4])
-    corpora, firsts, docs, minor = (_column("I", raw[4 + 4 * count * at : 4 + 4 * count * (at + 1)]) for at in range(4))
+    corpora, firsts, docs, minor = (
+        _column("I", raw[4 + 4 * count * at : 4 + 4 * count * (at + 1)]) for at in range(4)
+    )
     paths = raw[4 + 16 * count :].decode("utf-8", "surrogatepass").split("\0") if count else []
     return _Files(corpora, paths, firsts, docs, minor)
 
@@ -616,7 +718,9 @@ def remove_files(db: Rows, paths: Iterable[str], corpora: Sequence[int] = (SOURC
     for some in chunks(list(paths)):
         condition = f"corpus IN ({placeholders(corpora)}) AND path IN ({placeholders(some)})"
         asked = (*corpora, *some)
-        rows = db.rows(f"SELECT corpus, docs, lengths, first, minor FROM term_files WHERE {condition}", asked)
+        rows = db.rows(
+            f"SELECT corpus, docs, lengths, first, minor FROM term_files WHERE {condition}", asked
+        )
         _add_to_totals(db, [row[:3] for row in rows], -1)
         dead = [(first, docs + minor) for _, docs, _, first, minor in rows if docs + minor]
         db.many("INSERT INTO term_dead VALUES (?, ?)", dead)
@@ -640,15 +744,21 @@ def _add_to_totals(db: Rows, rows: Sequence[tuple[int, int, str]], sign: int) ->
         for _, count, text in (row for row in rows if row[0] == corpus):
             # a file that could not be read has no documents, and counts for nothing
             files, docs = files + sign * bool(count), docs + sign * count
-            sums = [total + sign * int(length) for total, length in zip(sums, text.split(), strict=True)]
+            sums = [
+                total + sign * int(length) for total, length in zip(sums, text.split(), strict=True)
+            ]
         db.execute("DELETE FROM term_totals WHERE corpus = ?", (corpus,))
-        db.execute("INSERT INTO term_totals VALUES (?, ?, ?, ?)", (corpus, files, docs, " ".join(map(str, sums))))
+        db.execute(
+            "INSERT INTO term_totals VALUES (?, ?, ?, ?)",
+            (corpus, files, docs, " ".join(map(str, sums))),
+        )
 
 
 def merge_segments(db: Rows) -> None:
     """Merge small segments, and write those anew that are mostly dead. Inside one transaction.
 
-    Segments grow as in the logarithmic method (Bentley and Saxe 1980): each document is written anew O(log n) times.
+    Segments grow as in the logarithmic method (Bentley and Saxe 1980): each document is written
+    anew O(log n) times.
     """
     every = sorted(db.rows("SELECT docs, segment, first FROM term_segments"))
     dead = db.rows("SELECT first, docs FROM term_dead")
@@ -674,16 +784,22 @@ def _rewrite(db: Rows, segments: Sequence[int]) -> None:
     """Make one segment of these, without their dead documents."""
     marks = placeholders(segments)
     columns = "corpus, path, first, docs, minor"
-    old = f"SELECT {columns} FROM term_files WHERE segment IN ({marks}) AND docs + minor > 0 ORDER BY first"
+    old = (
+        f"SELECT {columns} FROM term_files WHERE segment IN ({marks}) AND docs + minor > 0 ORDER BY"
+        " first"
+    )
     files = [SegmentFile(*row) for row in db.rows(old, segments)]
     new, first = db.rows("SELECT MAX(segment) + 1, MAX(first + docs) FROM term_segments")[0]
     starts = accumulate((one.docs + one.minor for one in files), initial=first)
     moved = {one.first: start for one, start in zip(files, starts, strict=False)}
     numbers = {
-        one.first + place: moved[one.first] + place for one in files for place in range(one.docs + one.minor)
-    }  # fmt: skip
+        one.first + place: moved[one.first] + place
+        for one in files
+        for place in range(one.docs + one.minor)
+    }
     postings: _ByCorpus = {}
-    # by first document: numbers rise from segment to segment, and those of what is made of them, too
+    # by first document: numbers rise from segment to segment, and those of what is made of them,
+    # too
     blocks = f"""SELECT b.corpus, b.packed FROM term_blocks b JOIN term_segments s ON s.segment = b.segment
         WHERE b.segment IN ({marks}) ORDER BY s.first, b.corpus, b.term"""
     for corpus, packed in db.rows(blocks, segments):
@@ -707,7 +823,9 @@ class Everything(Container[str]):
 
 def _delete_segments(db: Rows, segments: Sequence[int]) -> None:
     for segment in segments:
-        ((first, docs),) = db.rows("SELECT first, docs FROM term_segments WHERE segment = ?", (segment,))
+        ((first, docs),) = db.rows(
+            "SELECT first, docs FROM term_segments WHERE segment = ?", (segment,)
+        )
         db.execute("DELETE FROM term_dead WHERE first >= ? AND first < ?", (first, first + docs))
         db.execute("DELETE FROM term_blocks WHERE segment = ?", (segment,))
         db.execute("DELETE FROM term_segments WHERE segment = ?", (segment,))
@@ -756,7 +874,9 @@ class Postings(Protocol):
     def totals(self) -> Totals: ...
 
     def find(self, terms: Iterable[str]) -> dict[str, Columns]:
-        """Term → where it is, of those that are anywhere. Documents of no file, dead ones, may be among them."""
+        """Term → where it is, of those that are anywhere. Documents of no file, dead ones, may be
+        among them.
+        """
         ...
 
     def paths_of(self, docs: Collection[int]) -> dict[int, str]:
@@ -768,7 +888,9 @@ class Postings(Protocol):
         ...
 
     def places(self, paths: Collection[str]) -> Mapping[str, tuple[int, Sequence[int]]]:
-        """Path → the number of its first document, and the places that all of them have among the file's symbols."""
+        """Path → the number of its first document, and the places that all of them have among the
+        file's symbols.
+        """
         ...
 
 
@@ -787,12 +909,17 @@ class _Files(NamedTuple):
         if all(known):
             return self
         return _Files(
-            list(compress(self.corpora, known)), list(compress(self.paths, known)), list(compress(self.firsts, known)),
-            list(compress(self.docs, known)), list(compress(self.minor, known)),
-        )  # fmt: skip
+            list(compress(self.corpora, known)),
+            list(compress(self.paths, known)),
+            list(compress(self.firsts, known)),
+            list(compress(self.docs, known)),
+            list(compress(self.minor, known)),
+        )
 
     def places(self, docs: Iterable[int], minor: bool = False) -> dict[int, int]:
-        """Document → the place of its file here; those of no file are omitted, and minor ones unless `minor`."""
+        """Document → the place of its file here; those of no file are omitted, and minor ones
+        unless `minor`.
+        """
         found: dict[int, int] = {}
         place, end, following = -1, 0, -1
         # in order, a file is looked for once and not for each of its documents
@@ -802,14 +929,18 @@ class _Files(NamedTuple):
                 if place < 0:
                     continue
                 end = self.firsts[place] + self.docs[place] + (self.minor[place] if minor else 0)
-                following = self.firsts[place + 1] if place + 1 < len(self.firsts) else doc + (1 << 62)
+                following = (
+                    self.firsts[place + 1] if place + 1 < len(self.firsts) else doc + (1 << 62)
+                )
             if doc < end:
                 found[doc] = place
         return found
 
 
 class Segments:
-    """The segments in the database, and which of their documents belong to which file; of one corpus, or of all."""
+    """The segments in the database, and which of their documents belong to which file; of one
+    corpus, or of all.
+    """
 
     def __init__(self, db: Rows, corpus: int | None = None) -> None:
         if corpus is not None:
@@ -817,7 +948,9 @@ class Segments:
                 WHERE corpus = ? AND docs + minor > 0 ORDER BY first"""
             columns = tuple(zip(*db.rows(sql, (corpus,)), strict=True))
             self.files = _Files(*columns) if columns else _Files((), (), (), (), ())
-            self.numbers = [number for (number,) in db.rows("SELECT segment FROM term_segments ORDER BY first")]
+            self.numbers = [
+                number for (number,) in db.rows("SELECT segment FROM term_segments ORDER BY first")
+            ]
             return
         rows = db.rows("SELECT segment, files FROM term_segments ORDER BY first")
         dead = {first for (first,) in db.rows("SELECT first FROM term_dead")}
@@ -826,12 +959,16 @@ class Segments:
         for _, packed in rows:
             for column, more in zip(files, _unpack_files(packed), strict=True):
                 cast("list[object]", column).extend(cast("list[object]", more))
-        self.files = files.chosen(map(not_, map(dead.__contains__, files.firsts))) if dead else files
+        self.files = (
+            files.chosen(map(not_, map(dead.__contains__, files.firsts))) if dead else files
+        )
         """Those that there are."""
 
 
 class StoredPostings:
-    """The terms of a corpus in the database; only the blocks of terms that are asked for are read."""
+    """The terms of a corpus in the database; only the blocks of terms that are asked for are
+    read.
+    """
 
     def __init__(self, db: Rows, corpus: int = SOURCE, segments: Segments | None = None) -> None:
         self._db, self._corpus = db, corpus
@@ -877,12 +1014,17 @@ class StoredPostings:
 
         firsts, ends = self._ranges
         places = numpy.searchsorted(firsts, docs, "right") - 1
-        return (places >= 0) & (docs < ends[places]) if len(firsts) else numpy.zeros(len(docs), bool)
+        return (
+            (places >= 0) & (docs < ends[places]) if len(firsts) else numpy.zeros(len(docs), bool)
+        )
 
     def files_of(self, docs: Iterable[int]) -> dict[int, SegmentFile]:
         """Document → its file, of the minor ones, too."""
         made = self._files.places(docs, minor=True)
-        return {doc: SegmentFile._make(column[place] for column in self._files) for doc, place in made.items()}
+        return {
+            doc: SegmentFile._make(column[place] for column in self._files)
+            for doc, place in made.items()
+        }
 
     @cached_property
     def _ranges(self) -> tuple[Any, Any]:
@@ -900,12 +1042,15 @@ class StoredPostings:
         """As `Postings.existing`."""
         return self._known.intersection(paths)
 
-    def places(self, paths: Collection[str], minor: bool = False) -> dict[str, tuple[int, Sequence[int]]]:
+    def places(
+        self, paths: Collection[str], minor: bool = False
+    ) -> dict[str, tuple[int, Sequence[int]]]:
         """As `Postings.places`; `minor`: of the minor ones, too."""
         found: dict[str, tuple[int, Sequence[int]]] = {}
         for some in chunks(sorted(paths)):
             sql = (
-                f"SELECT path, first, places, docs FROM term_files WHERE corpus = ? AND path IN ({placeholders(some)})"
+                "SELECT path, first, places, docs FROM term_files WHERE corpus = ? AND path IN"
+                f" ({placeholders(some)})"
             )
             for path, first, places, docs in self._db.rows(sql, (self._corpus, *some)):
                 every = json.loads(places)
@@ -914,7 +1059,9 @@ class StoredPostings:
 
 
 class MemoryPostings:
-    """The terms of some files that are all in memory: of a revision, which nobody wants to store."""
+    """The terms of some files that are all in memory: of a revision, which nobody wants to
+    store.
+    """
 
     def __init__(self, files: Mapping[str, FileTerms]) -> None:
         self._files = {path: files[path] for path in sorted(files) if files[path].places}
@@ -930,7 +1077,9 @@ class MemoryPostings:
         found: dict[str, Columns] = {}
         for path, one in self._files.items():
             for term in wanted & one.postings.keys():
-                _extend(found.setdefault(term, empty_columns()), one.postings[term], self._starts[path])
+                _extend(
+                    found.setdefault(term, empty_columns()), one.postings[term], self._starts[path]
+                )
         return found
 
     def paths_of(self, docs: Collection[int]) -> dict[int, str]:
@@ -946,4 +1095,8 @@ class MemoryPostings:
 
     def places(self, paths: Collection[str]) -> dict[str, tuple[int, Sequence[int]]]:
         """As `Postings.places`."""
-        return {p: (self._starts[p], self._files[p].places[: self._docs[p]]) for p in paths if p in self._files}
+        return {
+            p: (self._starts[p], self._files[p].places[: self._docs[p]])
+            for p in paths
+            if p in self._files
+        }

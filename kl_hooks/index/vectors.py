@@ -1,8 +1,10 @@
-"""Vectors of texts, found by nearness: stored by the hash of the text and the model, embedded when they are missing.
+"""Vectors of texts, found by nearness: stored by the hash of the text and the model, embedded when
+they are missing.
 
-A flat scan over blocks of vectors: exact, with no index to train or to tune. sqlite-vec is not used, since many Pythons
-can't load extensions of SQLite. A number of a vector takes one byte: a scan of 100,000 vectors of 256 dimensions takes
-17 ms then, 100 ms as float16 and 27 ms as float32, which also takes four times as long to read (ADR-0035).
+A flat scan over blocks of vectors: exact, with no index to train or to tune. sqlite-vec is not
+used, since many Pythons can't load extensions of SQLite. A number of a vector takes one byte: a
+scan of 100,000 vectors of 256 dimensions takes 17 ms then, 100 ms as float16 and 27 ms as float32,
+which also takes four times as long to read (ADR-0035).
 """
 
 from __future__ import annotations
@@ -21,21 +23,26 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _BLOCK: Final = 1024
-"""Vectors of a block; after each block what was done is stored, and a process that is killed continues there."""
+"""Vectors of a block; after each block what was done is stored, and a process that is killed
+continues there.
+"""
 _ROUNDED: Final = 1e-6
 _WHOLE: Final = "model = ? AND length(vectors) = size * (dimension + 4)"
 """A block that is not as it was written counts as missing: it is derived."""
 
 
 def update_vectors(
-    ws: Workspace, hashes: Collection[str], texts: Callable[[Sequence[str]], Mapping[str, str]],
+    ws: Workspace,
+    hashes: Collection[str],
+    texts: Callable[[Sequence[str]], Mapping[str, str]],
     progress: Callable[[int, int], object] | None = None,
-) -> int:  # fmt: skip
+) -> int:
     """Embed each text that has no vector of this workspace's model yet; return how many that were.
 
-    `hashes`: of all texts that exist; vectors of others are removed when they are the greater part. `texts`: some
-    hashes → their redacted texts; one that was removed is omitted. `progress`: (done, of how many), after each block.
-    EnvironmentProblem where there is no model, or it fails: what was embedded before stays.
+    `hashes`: of all texts that exist; vectors of others are removed when they are the greater part.
+    `texts`: some hashes → their redacted texts; one that was removed is omitted. `progress`: (done,
+    of how many), after each block. EnvironmentProblem where there is no model, or it fails: what
+    was embedded before stays.
     """
     model = embedder_of(ws)
     key = _key(model)
@@ -57,9 +64,13 @@ def update_vectors(
 
 
 def vectors_state(ws: Workspace, db: Rows) -> str:
-    """Return what is another text where there are other vectors: of another model, more, fewer, or damaged ones."""
+    """Return what is another text where there are other vectors: of another model, more, fewer, or
+    damaged ones.
+    """
     key = _key(embedder_of(ws))
-    ((blocks, size),) = db.rows(f"SELECT COUNT(*), COALESCE(SUM(size), 0) FROM vector_blocks WHERE {_WHOLE}", (key,))
+    ((blocks, size),) = db.rows(
+        f"SELECT COUNT(*), COALESCE(SUM(size), 0) FROM vector_blocks WHERE {_WHOLE}", (key,)
+    )
     return f"{key} {blocks} {size}"
 
 
@@ -71,10 +82,11 @@ def without_vectors(ws: Workspace, db: Rows, hashes: Collection[str]) -> set[str
 def nearest(
     ws: Workspace, query: str, allowed: Collection[str] | None, limit: int, least: float = 0.0
 ) -> list[tuple[str, float]]:
-    """Return (hash, cosine) of at most `limit` texts, the nearest to `query` first, none below `least`.
+    """Return (hash, cosine) of at most `limit` texts, the nearest to `query` first, none below
+    `least`.
 
-    `allowed`: the hashes that may be found; others take no part in the ranking. None: all, those of texts that were
-    removed, too. EnvironmentProblem as `embed`.
+    `allowed`: the hashes that may be found; others take no part in the ranking. None: all, those of
+    texts that were removed, too. EnvironmentProblem as `embed`.
     """
     import numpy
 
@@ -85,11 +97,14 @@ def nearest(
         if db is None or not vector.any():
             return []
         # one block at a time: beside the vectors of a block only hashes and scores are in memory
-        for (number,) in db.rows(f"SELECT block FROM vector_blocks WHERE {_WHOLE} ORDER BY block", (_key(model),)):
+        for (number,) in db.rows(
+            f"SELECT block FROM vector_blocks WHERE {_WHOLE} ORDER BY block", (_key(model),)
+        ):
             hashes, codes, scales = _read(numpy, db, _key(model), number)
             _refuse_dimension(model, codes.shape[1], len(vector))
             scores = (codes.astype(numpy.float32) @ vector) * scales
-            # before anything becomes an object of Python: of 100,000 texts a handful can still be among the best
+            # before anything becomes an object of Python: of 100,000 texts a handful can still be
+            # among the best
             bar = max(least, -best[-1][0]) if len(best) == limit else least
             near = scores >= bar - _ROUNDED
             if not near.any():
@@ -111,9 +126,14 @@ def similarities(ws: Workspace, texts: Sequence[str]) -> list[float]:
 
 
 def embedder_of(ws: Workspace) -> Embedder:
-    """Return the embedder of a workspace. EnvironmentProblem, with what to do, where there is none."""
+    """Return the embedder of a workspace.
+
+    EnvironmentProblem, with what to do, where there is none.
+    """
     if ws.settings.embedder == "off":
-        raise EnvironmentProblem("turned off by your configuration.", place="vectors", hint="git config kl.embedder")
+        raise EnvironmentProblem(
+            "turned off by your configuration.", place="vectors", hint="git config kl.embedder"
+        )
     found: Embedder | None = ws.plugins.hook.kl_embedder(workspace=ws)
     if found is None:
         raise EnvironmentProblem("no embedder is configured.", place="vectors", hint=TURN_OFF)
@@ -123,14 +143,17 @@ def embedder_of(ws: Workspace) -> Embedder:
 def embed(embedder: Embedder, texts: Sequence[str]) -> Any:
     """Return a float32 array with one row of length 1 for each text (0 for a text without a word).
 
-    EnvironmentProblem, one line, whatever goes wrong inside the model, and for rows that are no vectors of it: NaN,
-    infinite, of another dimension.
+    EnvironmentProblem, one line, whatever goes wrong inside the model, and for rows that are no
+    vectors of it: NaN, infinite, of another dimension.
     """
     import numpy
 
     place = f"embedder {one_line(embedder.name, 120)}"
     some = [texts[start : start + embedder.batch] for start in range(0, len(texts), embedder.batch)]
-    parts = [_checked(numpy, _call(embedder.embed, part, place), len(part), embedder.dimension, place) for part in some]
+    parts = [
+        _checked(numpy, _call(embedder.embed, part, place), len(part), embedder.dimension, place)
+        for part in some
+    ]
     if not parts:
         return numpy.zeros((0, embedder.dimension), numpy.float32)
     if len({part.shape[1] for part in parts}) > 1:
@@ -145,7 +168,9 @@ def _call(function: Callable[[Sequence[str]], Any], texts: Sequence[str], place:
         return function(texts)
     except EnvironmentProblem:
         raise
-    except Exception as problem:  # a model's code, its libraries and its files are not ours: anything may come
+    except (
+        Exception
+    ) as problem:  # a model's code, its libraries and its files are not ours: anything may come
         reason = f"failed: {type(problem).__name__}: {one_line(str(problem), 160)}"
         raise EnvironmentProblem(
             reason, place=place, hint="Turn vectors off with: git config kl.embedder off"
@@ -156,14 +181,18 @@ def _checked(numpy: Any, rows: Any, count: int, dimension: int, place: str) -> A
     try:
         array = numpy.asarray(rows, dtype=numpy.float32)
     except (TypeError, ValueError):
-        raise EnvironmentProblem("gives no numbers, or rows of several lengths.", place=place) from None
+        raise EnvironmentProblem(
+            "gives no numbers, or rows of several lengths.", place=place
+        ) from None
     if array.ndim != 2 or len(array) != count or not array.shape[1]:
         raise EnvironmentProblem(f"gives no row of numbers for each of {count} texts.", place=place)
     if dimension and array.shape[1] != dimension:
         reason = f"gives vectors of {array.shape[1]} dimensions, not of {dimension}."
         raise EnvironmentProblem(reason, place=place)
     if not numpy.isfinite(array).all():
-        raise EnvironmentProblem("gives vectors with numbers that are none (NaN or infinite).", place=place)
+        raise EnvironmentProblem(
+            "gives vectors with numbers that are none (NaN or infinite).", place=place
+        )
     return array
 
 
@@ -173,8 +202,12 @@ def _key(model: Embedder) -> str:
 
 def _known(db: Rows, key: str, after: int = 0) -> tuple[set[str], int]:
     """The texts that have vectors in the blocks after one, and the last block."""
-    # `vectors` is the last column: SQLite does not read it for a query that only asks for its length
-    rows = db.rows(f"SELECT hashes, block FROM vector_blocks WHERE {_WHOLE} AND block > ? ORDER BY block", (key, after))
+    # `vectors` is the last column: SQLite does not read it for a query that only asks for its
+    # length
+    rows = db.rows(
+        f"SELECT hashes, block FROM vector_blocks WHERE {_WHOLE} AND block > ? ORDER BY block",
+        (key, after),
+    )
     return {one for hashes, _ in rows for one in hashes.split("\n")}, rows[-1][1] if rows else after
 
 
@@ -182,13 +215,19 @@ def _read(numpy: Any, db: Rows, key: str, number: int) -> tuple[str, Any, Any]:
     sql = "SELECT size, dimension, hashes, vectors FROM vector_blocks WHERE model = ? AND block = ?"
     ((size, dimension, hashes, data),) = db.rows(sql, (key, number))
     scales = numpy.frombuffer(data, dtype="<f4", count=size)
-    return hashes, numpy.frombuffer(data, numpy.int8, offset=4 * size).reshape(size, dimension), scales
+    return (
+        hashes,
+        numpy.frombuffer(data, numpy.int8, offset=4 * size).reshape(size, dimension),
+        scales,
+    )
 
 
 def _append(db: Rows, model: Embedder, hashes: Sequence[str], rows: Any, after: int) -> int:
-    """Store vectors, without those that another process stored after a block; return the last block.
+    """Store vectors, without those that another process stored after a block; return the last
+    block.
 
-    Inside a transaction. Only new blocks are read: all of them for each block of 100,000 texts would take seconds.
+    Inside a transaction. Only new blocks are read: all of them for each block of 100,000 texts
+    would take seconds.
     """
     import numpy
 
@@ -197,7 +236,9 @@ def _append(db: Rows, model: Embedder, hashes: Sequence[str], rows: Any, after: 
     places = [place for place, one in enumerate(hashes) if one not in there]
     if not places:
         return last
-    for (dimension,) in db.rows(f"SELECT dimension FROM vector_blocks WHERE {_WHOLE} LIMIT 1", (key,)):
+    for (dimension,) in db.rows(
+        f"SELECT dimension FROM vector_blocks WHERE {_WHOLE} LIMIT 1", (key,)
+    ):
         _refuse_dimension(model, dimension, rows.shape[1])
     rows = rows[places]
     scales = numpy.abs(rows).max(axis=1) / 127
@@ -210,9 +251,14 @@ def _append(db: Rows, model: Embedder, hashes: Sequence[str], rows: Any, after: 
 
 def _write(db: Rows, key: str, hashes: Sequence[str], codes: Any, scales: Any) -> int:
     number: int
-    ((number,),) = db.rows("SELECT COALESCE(MAX(block), 0) + 1 FROM vector_blocks WHERE model = ?", (key,))
+    ((number,),) = db.rows(
+        "SELECT COALESCE(MAX(block), 0) + 1 FROM vector_blocks WHERE model = ?", (key,)
+    )
     data = scales.astype("<f4").tobytes() + codes.tobytes()
-    sql = "INSERT INTO vector_blocks (model, block, size, dimension, hashes, vectors) VALUES (?, ?, ?, ?, ?, ?)"
+    sql = (
+        "INSERT INTO vector_blocks (model, block, size, dimension, hashes, vectors) VALUES (?, ?,"
+        " ?, ?, ?, ?)"
+    )
     db.execute(sql, (key, number, len(hashes), codes.shape[1], "\n".join(hashes), data))
     return number
 
@@ -222,7 +268,9 @@ def _compact(ws: Workspace, key: str, hashes: Collection[str]) -> None:
     import numpy
 
     with ws.store.writing("graph", "kl (vectors)") as db, db.transaction():
-        for (number,) in db.rows("SELECT block FROM vector_blocks WHERE model = ? ORDER BY block", (key,)):
+        for (number,) in db.rows(
+            "SELECT block FROM vector_blocks WHERE model = ? ORDER BY block", (key,)
+        ):
             written, codes, scales = _read(numpy, db, key, number)
             some = written.split("\n")
             places = [place for place, one in enumerate(some) if one in hashes]

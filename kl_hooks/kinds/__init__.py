@@ -1,1 +1,3 @@
-"""Kinds of knowledge: their descriptions in `catalog`, and a module or a package for what each can do."""
+"""Kinds of knowledge: their descriptions in `catalog`, and a module or a package for what each can
+do.
+"""

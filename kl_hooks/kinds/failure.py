@@ -1,7 +1,8 @@
 """Failures recorded and counted: the first time makes the record, every later one is an Event.
 
-The file holds a base count, written when the record is made, reviewed or tidied; what happened since is counted from
-Events. So an occurrence leaves the working tree as it is, and a clone that only has the file knows the base.
+The file holds a base count, written when the record is made, reviewed or tidied; what happened
+since is counted from Events. So an occurrence leaves the working tree as it is, and a clone that
+only has the file knows the base.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from kl_hooks.kinds.catalog import FAILURE
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.events import Event, OccurrenceCount, append_events, list_events, occurrence_counts
+from kl_hooks.records.events import (
+    Event,
+    OccurrenceCount,
+    append_events,
+    list_events,
+    occurrence_counts,
+)
 from kl_hooks.records.query import get_records
 from kl_hooks.records.repository import IdTaken, identity_digest
 from kl_hooks.records.retrieval import record_candidate
@@ -29,19 +36,30 @@ _TRIES: Final = 5
 # an occurrence is no edit: its task goes into the Event, the others name the failure
 _NO_NEWS: Final = ("approach", "title", "authority", "task_id")
 _FIRST_ONLY: Final = ("feature_id", "context")
-"""Fields that describe one occurrence: the first one's stay, so that a later one does not change the file."""
+"""Fields that describe one occurrence: the first one's stay, so that a later one does not change
+the file.
+"""
 
 
-def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple[Record, OccurrenceCount]:
-    """Record an occurrence of a failed approach; return its record, made or found, and the count with this time.
+def record_failure(
+    ws: Workspace, raw: Mapping[str, Any], by: str = ""
+) -> tuple[Record, OccurrenceCount]:
+    """Record an occurrence of a failed approach; return its record, made or found, and the count
+    with this time.
 
-    What `raw` adds to the approach is filled in; a mitigated failure that occurs again is open again. Several
-    processes may record the same failure for the first time at once: one makes the record, the others are counted.
+    What `raw` adds to the approach is filled in; a mitigated failure that occurs again is open
+    again. Several processes may record the same failure for the first time at once: one makes the
+    record, the others are counted.
     """
-    from kl_hooks.records.write import create_record, redact_values  # here: who only reads failures writes nothing
+    from kl_hooks.records.write import (
+        create_record,
+        redact_values,
+    )  # here: who only reads failures writes nothing
 
     approach = str(raw.get("approach", ""))
-    identifier = f"{FAILURE.prefix}-{identity_digest(FAILURE, redact_values({'approach': approach}))}"
+    identifier = (
+        f"{FAILURE.prefix}-{identity_digest(FAILURE, redact_values({'approach': approach}))}"
+    )
     for left in reversed(range(_TRIES)):
         # in each try: the record that a faster process has made must be found now
         sync(ws)
@@ -61,15 +79,22 @@ def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str
     from kl_hooks.records.write import apply_verb, change_record
 
     news = {
-        name: value for name, value in raw.items()
+        name: value
+        for name, value in raw.items()
         if name not in _NO_NEWS and not (name in _FIRST_ONLY and record.values.get(name))
-    }  # fmt: skip
-    # written only where it adds something: else every failed attempt would leave the working tree dirty (ADR-0019)
-    if any(record.values.get(name) != (tuple(v) if isinstance(v, list) else v) for name, v in news.items()):
+    }
+    # written only where it adds something: else every failed attempt would leave the working tree
+    # dirty (ADR-0019)
+    if any(
+        record.values.get(name) != (tuple(v) if isinstance(v, list) else v)
+        for name, v in news.items()
+    ):
         record = change_record(ws, record, news, by=by)
     if record.status == "mitigated":
         record = apply_verb(ws, record.id, "reopen", by=by)
-    append_events(ws, [Event(FAILURE.counted, record.id, by, {"task": str(raw.get("task_id") or "")})])
+    append_events(
+        ws, [Event(FAILURE.counted, record.id, by, {"task": str(raw.get("task_id") or "")})]
+    )
     return record
 
 
@@ -80,7 +105,8 @@ def occurrences(ws: Workspace, record: Record) -> OccurrenceCount:
 
 def failures_to_share(ws: Workspace) -> list[CommonEvent]:
     """The recorded failures of this clone: one event for each time."""
-    # the name that the counts in files have for this clone (`records.events`); none was written yet where it has none
+    # the name that the counts in files have for this clone (`records.events`); none was written yet
+    # where it has none
     clone = next((str(one.body.get("id")) for one in list_events(ws, name="clone")), "")
     return [
         CommonEvent(one.name, one.record, one.session, one.at, {"clone": clone, "number": one.seq})
@@ -93,7 +119,9 @@ def _elsewhere(ws: Workspace) -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     with ws.store.reading() as db:
         for one in common_events(ws, db, (FAILURE.counted,)):
-            found.setdefault(one.record, {}).setdefault(str(one.body.get("clone") or ""), []).append(one.at)
+            found.setdefault(one.record, {}).setdefault(
+                str(one.body.get("clone") or ""), []
+            ).append(one.at)
     return found
 
 
@@ -103,8 +131,14 @@ def times_phrase(count: int) -> str:
 
 
 def failure_candidate(ws: Workspace, record: Record) -> Candidate:
-    """Return a failure as a candidate for a context package: with the warning, and how often it happened."""
+    """Return a failure as a candidate for a context package: with the warning, and how often it
+    happened.
+    """
     made, count = record_candidate(ws, record), occurrences(ws, record)
     warning = f"DO NOT REPEAT: this failed {times_phrase(count.total)}, last on {count.last[:10]}."
-    instead = f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
-    return replace(made, text=f"{made.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}")
+    instead = (
+        f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
+    )
+    return replace(
+        made, text=f"{made.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}"
+    )

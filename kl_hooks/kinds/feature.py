@@ -1,4 +1,6 @@
-"""Features: the ones that a text names, the files that specify them, and the ones that belong together."""
+"""Features: the ones that a text names, the files that specify them, and the ones that belong
+together.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
 _FOLDERS: Final = ("docs/features", ".kl/knowledge/features", "features", ".guardkit/features")
 """Of specifications; the first that has one wins."""
-# repetitions are bounded: hostile text costs its length times the bound, not the square of its length
+# repetitions are bounded: hostile text costs its length times the bound, not the square of its
+# length
 _AREA: Final = r"[0-9]{0,40}[A-Z][A-Z0-9]{0,40}-"
 _ID: Final = re.compile(
     rf"(?<![A-Za-z0-9_-])FEAT-(?:(?:{_AREA}){{1,3}}?[0-9]{{1,9}}|[0-9]{{1,9}}(?:-[0-9]{{1,9}})?)(?![A-Za-z0-9_])",
@@ -26,21 +29,34 @@ _MAX_FILES: Final = 20_000
 
 
 def feature_ids(text: str) -> tuple[str, ...]:
-    """Return the IDs of features in a text, in capitals, in its order, each once: `FEAT-AUTH-12`, `FEAT-0003`."""
+    """Return the IDs of features in a text, in capitals, in its order, each once: `FEAT-AUTH-12`,
+    `FEAT-0003`.
+    """
     return tuple(dict.fromkeys(found[0].upper() for found in _ID.finditer(text)))
 
 
 def detect_features(ws: Workspace, text: str) -> list[dict[str, Any]]:
-    """Return the features that a text names: ID, title, whether there is a record, specification, related ones."""
+    """Return the features that a text names: ID, title, whether there is a record, specification,
+    related ones.
+    """
     ids = feature_ids(text)
     files = specification_files(ws.root) if ids else {}
-    records = {one.id.upper(): one for one in list_records(ws, RecordFilter(("feature",)))} if ids else {}
+    records = (
+        {one.id.upper(): one for one in list_records(ws, RecordFilter(("feature",)))} if ids else {}
+    )
     rows = []
     for one in ids:
         record = records.get(one)
         path = (record.text("spec") if record else "") or files.get(one, "")
-        rows.append({"id": one, "title": record.title if record else "", "record": bool(record), "spec": path or None,
-                     "related": list(related_features(one, [*files, *records]))})  # fmt: skip
+        rows.append(
+            {
+                "id": one,
+                "title": record.title if record else "",
+                "record": bool(record),
+                "spec": path or None,
+                "related": list(related_features(one, [*files, *records])),
+            }
+        )
     return rows
 
 
@@ -60,7 +76,9 @@ def _prefix(feature: str) -> str:
 
 
 def specification_files(root: Path) -> dict[str, str]:
-    """Return feature ID → the path from `root` of its specification: a file whose name begins with it."""
+    """Return feature ID → the path from `root` of its specification: a file whose name begins with
+    it.
+    """
     found: dict[str, str] = {}
     for path in _files(root):
         name = path.rpartition("/")[2]
@@ -71,7 +89,9 @@ def specification_files(root: Path) -> dict[str, str]:
 
 
 def _files(root: Path) -> Iterator[str]:
-    """Paths of the files in the folders and their subfolders, folder by folder, sorted; no link is followed."""
+    """Paths of the files in the folders and their subfolders, folder by folder, sorted; no link is
+    followed.
+    """
     left = _MAX_FILES
     for folder in _FOLDERS:
         top = root / folder

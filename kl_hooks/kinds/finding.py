@@ -1,11 +1,12 @@
-"""Findings: what agents' tools found out or changed, each recorded once and bound to the content it rests on.
+"""Findings: what agents' tools found out or changed, each recorded once and bound to the content it
+rests on.
 
-A call of a tool is read from an agent hook's JSON or from a transcript. Others wrote what comes in: anything may
-be missing or of another type, and nothing of it is followed. A finding is worded by us, with the beginning of the
-result as evidence, redacted before anything is cut.
+A call of a tool is read from an agent hook's JSON or from a transcript. Others wrote what comes in:
+anything may be missing or of another type, and nothing of it is followed. A finding is worded by
+us, with the beginning of the result as evidence, redacted before anything is cut.
 
-A finding is stale when its file, or the one symbol that it names, has changed. That is computed on every look and
-stored nowhere: with the old content back, the finding is valid again.
+A finding is stale when its file, or the one symbol that it names, has changed. That is computed on
+every look and stored nowhere: with the old content back, the finding is valid again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ MAX_HOOK_BYTES: Final = 4 * 1024 * 1024
 _READING_CONFIDENCE, _WRITING_CONFIDENCE = 85, 90
 """Percent; the agent's own report of what it saw, or did."""
 _VERIFIED_CONFIDENCE, _REFUTED_CONFIDENCE = 95, 40
-"""Percent, where our own evidence for a command is verified, or speaks against it. What somebody asserts is neither."""
+"""Percent, where our own evidence for a command is verified, or speaks against it. What somebody
+asserts is neither.
+"""
 _MAX_RESULT: Final = 20_000
 _MAX_FINDING, _MAX_EVIDENCE, _MAX_ENTITY = 200, 500, 200
 _MAX_LINES: Final = 2_000
@@ -49,55 +52,162 @@ _MAX_NAMES: Final = 5
 """Names in a summary."""
 _OMITTED: Final = "[result omitted"
 _FAILED: Final = ("[ERROR]", "Error:", "<tool_use_error>", "[error]")
-_HINT: Final = "Expected the JSON of an agent hook after a tool: tool_name, tool_input, tool_response."
+_HINT: Final = (
+    "Expected the JSON of an agent hook after a tool: tool_name, tool_input, tool_response."
+)
 
-_READING_TOOLS: Final = frozenset((
-    "readfile", "grepfile", "getfilesummary", "searchcontent", "listfiles",
-    "read", "grep", "glob", "ls", "notebookread", "listdir", "grepfiles", "searchfilecontent", "listdirectory", "view",
-))  # fmt: skip
-_WRITING_TOOLS: Final = frozenset((
-    "writefile", "patchfile", "deletefile", "write", "edit", "multiedit", "notebookedit", "applypatch", "replace",
-    "strreplaceeditor", "createfile",
-))  # fmt: skip
-_SHELLS: Final = frozenset((
-    "shellrun", "shellrunscript", "bash", "shell", "localshell", "execcommand", "runshellcommand", "terminal",
-))  # fmt: skip
-_READ_ONLY_COMMANDS: Final = frozenset((
-    "cat", "cd", "echo", "env", "fgrep", "egrep", "file", "find", "grep", "head", "jq", "less", "ls", "nl", "printf",
-    "ps", "pwd", "rg", "sed", "sleep", "sort", "stat", "tail", "test", "tree", "true", "type", "uniq", "wc", "which",
-    "[", "awk", "date", "diff", "cmp", "git status", "git diff", "git log", "git show", "git branch", "git blame",
-    "git grep", "git ls-files", "git rev-parse", "git shortlog",
-))  # fmt: skip
+_READING_TOOLS: Final = frozenset(
+    (
+        "readfile",
+        "grepfile",
+        "getfilesummary",
+        "searchcontent",
+        "listfiles",
+        "read",
+        "grep",
+        "glob",
+        "ls",
+        "notebookread",
+        "listdir",
+        "grepfiles",
+        "searchfilecontent",
+        "listdirectory",
+        "view",
+    )
+)
+_WRITING_TOOLS: Final = frozenset(
+    (
+        "writefile",
+        "patchfile",
+        "deletefile",
+        "write",
+        "edit",
+        "multiedit",
+        "notebookedit",
+        "applypatch",
+        "replace",
+        "strreplaceeditor",
+        "createfile",
+    )
+)
+_SHELLS: Final = frozenset(
+    (
+        "shellrun",
+        "shellrunscript",
+        "bash",
+        "shell",
+        "localshell",
+        "execcommand",
+        "runshellcommand",
+        "terminal",
+    )
+)
+_READ_ONLY_COMMANDS: Final = frozenset(
+    (
+        "cat",
+        "cd",
+        "echo",
+        "env",
+        "fgrep",
+        "egrep",
+        "file",
+        "find",
+        "grep",
+        "head",
+        "jq",
+        "less",
+        "ls",
+        "nl",
+        "printf",
+        "ps",
+        "pwd",
+        "rg",
+        "sed",
+        "sleep",
+        "sort",
+        "stat",
+        "tail",
+        "test",
+        "tree",
+        "true",
+        "type",
+        "uniq",
+        "wc",
+        "which",
+        "[",
+        "awk",
+        "date",
+        "diff",
+        "cmp",
+        "git status",
+        "git diff",
+        "git log",
+        "git show",
+        "git branch",
+        "git blame",
+        "git grep",
+        "git ls-files",
+        "git rev-parse",
+        "git shortlog",
+    )
+)
 """Their success is no change, and their failure is an answer, no pitfall."""
 _WRITING_ARGUMENTS: Final = {
-    "sed": r"-[nErsuz]*i.*|--in-place.*", "awk": "inplace", "sort": "-[a-z]*o.*|--output.*", "tree": "-o",
-    "date": "-s.*|--set.*", "find": r"-(?:delete|exec(?:dir)?|ok(?:dir)?|fprint[0f]?|fls)",
-    "git branch": "-[dDmMcCfu].*|--(?:delete|move|copy|force|set-upstream|unset-upstream|edit-description)",
+    "sed": r"-[nErsuz]*i.*|--in-place.*",
+    "awk": "inplace",
+    "sort": "-[a-z]*o.*|--output.*",
+    "tree": "-o",
+    "date": "-s.*|--set.*",
+    "find": r"-(?:delete|exec(?:dir)?|ok(?:dir)?|fprint[0f]?|fls)",
+    "git branch": (
+        "-[dDmMcCfu].*|--(?:delete|move|copy|force|set-upstream|unset-upstream|edit-description)"
+    ),
     **dict.fromkeys(("git diff", "git log", "git show"), "--output.*"),
-}  # fmt: skip
+}
 """Arguments with which one of them writes all the same, as patterns."""
 _PATH_ARGUMENTS: Final = (
-    "path", "file_path", "file", "filename", "notebook_path", "absolute_path", "target_file",
-)  # fmt: skip
-"""Arguments that name a file, in the order in which they count; then `pattern`, then `query`, then any text."""
-_PAST_TENSE: Final = {"write": "written", "creat": "written", "delet": "deleted", "patch": "changed", "edit": "changed"}
+    "path",
+    "file_path",
+    "file",
+    "filename",
+    "notebook_path",
+    "absolute_path",
+    "target_file",
+)
+"""Arguments that name a file, in the order in which they count; then `pattern`, then `query`, then
+any text.
+"""
+_PAST_TENSE: Final = {
+    "write": "written",
+    "creat": "written",
+    "delet": "deleted",
+    "patch": "changed",
+    "edit": "changed",
+}
 """First letters of a tool that writes → what it did."""
 
 # agents' read tools number lines as `cat -n` does, some with an arrow: `    12→text`
 _LINE_NUMBER: Final = re.compile(r"^\s*\d+[→\t:|]\s?")
 _OUTLINES: Final = (
-    ("defines", re.compile(
-        r"[+ \t]{0,40}(?:export\s+|pub\s+|async\s+|static\s+|public\s+|default\s+){0,3}"
-        r"(?:def|class|func|function|fn|struct|interface|trait|enum|type)\s+(\w{1,80})"
-    )),
+    (
+        "defines",
+        re.compile(
+            r"[+ \t]{0,40}(?:export\s+|pub\s+|async\s+|static\s+|public\s+|default\s+){0,3}"
+            r"(?:def|class|func|function|fn|struct|interface|trait|enum|type)\s+(\w{1,80})"
+        ),
+    ),
     ("sections", re.compile(r"#{1,4}\s+(\S.{0,80})")),
     ("tables", re.compile(r"\[{1,2}([\w.\"'-]{1,80})\]{1,2}\s*$")),
     ("keys", re.compile(r"\s{0,2}[\"']?([A-Za-z][\w.-]{0,60})[\"']?\s*:(?:\s|$)")),
-)  # fmt: skip
+)
 """What a text is summarized by: names of code, headings, tables of TOML, keys of YAML or JSON."""
-_HIT: Final = re.compile(r"([^\s:]{1,200}):\d+(?::|$)|([^\s:]{1,200}\.\w{1,8}|[^\s:]{0,200}/[^\s:]{1,200})$")
+_HIT: Final = re.compile(
+    r"([^\s:]{1,200}):\d+(?::|$)|([^\s:]{1,200}\.\w{1,8}|[^\s:]{0,200}/[^\s:]{1,200})$"
+)
 """A line of a search that names a file: `src/a.py:3: …`, or the path alone."""
-_DECISION: Final = re.compile(r"(?:^|/)(?:adrs?|decisions)/[^/]+\.md$|(?:^|/)adr-\d+[^/]*\.md$", re.IGNORECASE)
+_DECISION: Final = re.compile(
+    r"(?:^|/)(?:adrs?|decisions)/[^/]+\.md$|(?:^|/)adr-\d+[^/]*\.md$", re.IGNORECASE
+)
 _DEPENDENCIES: Final = re.compile(
     r"(?:^|/)(?:requirements[^/]*\.(?:txt|in)|pyproject\.toml|setup\.(?:cfg|py)|package(?:-lock)?\.json|Cargo\.(?:toml|lock)"
     r"|go\.(?:mod|sum)|Gemfile(?:\.lock)?|poetry\.lock|uv\.lock|Pipfile(?:\.lock)?|pom\.xml|build\.gradle)$"
@@ -105,7 +215,8 @@ _DEPENDENCIES: Final = re.compile(
 # the envelope of Codex's apply_patch: one tool call, files named inside the text
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
 _INSTALL: Final = re.compile(
-    r"(?:^|[;&|]\s*)(?:\S*/)?(?:pip3?|uv|poetry|npm|yarn|pnpm|cargo|go|gem|apt(?:-get)?|brew|python3? -m pip)\s+"
+    r"(?:^|[;&|]\s*)(?:\S*/)?(?:pip3?|uv|poetry|npm|yarn|pnpm|cargo|go|gem|apt(?:-get)?|brew|python3?"
+    r" -m pip)\s+"
     r"(?:pip\s+)?(?:install|add|get)\b"
 )
 _ERROR: Final = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning)\b")
@@ -150,22 +261,34 @@ class Call:
         UsageProblem for what is too large, not JSON, or not of that shape.
         """
         if len(content) > MAX_HOOK_BYTES:
-            raise UsageProblem(f"is larger than {MAX_HOOK_BYTES >> 20} MB.", place=place, hint=_HINT)
+            raise UsageProblem(
+                f"is larger than {MAX_HOOK_BYTES >> 20} MB.", place=place, hint=_HINT
+            )
         try:
             hook = json.loads(content)
         except (ValueError, RecursionError) as problem:
-            raise UsageProblem(f"is no JSON ({type(problem).__name__}).", place=place, hint=_HINT) from None
+            raise UsageProblem(
+                f"is no JSON ({type(problem).__name__}).", place=place, hint=_HINT
+            ) from None
         if not isinstance(hook, dict) or not isinstance(hook.get("tool_name"), str):
             raise UsageProblem("names no tool.", place=place, hint=_HINT)
         given = hook.get("tool_input")
         answer = hook.get("tool_response", hook.get("tool_result", hook.get("error", "")))
         result = text_of(answer)
-        failed = "Failure" in str(hook.get("hook_event_name", "")) or "error" in hook or _is_failure(answer)
+        failed = (
+            "Failure" in str(hook.get("hook_event_name", ""))
+            or "error" in hook
+            or _is_failure(answer)
+        )
         return cls(
-            hook["tool_name"][:100], given if isinstance(given, dict) else {}, result,
-            failed or result.startswith(_FAILED), _short(hook.get("session_id")), _short(hook.get("agent_name")),
+            hook["tool_name"][:100],
+            given if isinstance(given, dict) else {},
+            result,
+            failed or result.startswith(_FAILED),
+            _short(hook.get("session_id")),
+            _short(hook.get("agent_name")),
             _short(hook.get("cwd"), 4000),
-        )  # fmt: skip
+        )
 
     @classmethod
     def in_transcript(cls, found: Transcript, agent: str = "") -> Iterator[Call]:
@@ -183,7 +306,12 @@ def _is_failure(answer: Any) -> bool:
     code = answer.get("exit_code", answer.get("exitCode", answer.get("returncode")))
     # True is an int (PEP 285), and no exit status
     bad = isinstance(code, int) and not isinstance(code, bool) and code != 0
-    return bad or answer.get("is_error") is True or answer.get("success") is False or answer.get("interrupted") is True
+    return (
+        bad
+        or answer.get("is_error") is True
+        or answer.get("success") is False
+        or answer.get("interrupted") is True
+    )
 
 
 def text_of(answer: Any) -> str:
@@ -192,12 +320,20 @@ def text_of(answer: Any) -> str:
         return answer[:_MAX_RESULT]
     if isinstance(answer, dict):
         file = answer.get("file")
-        parts = [answer.get(name) for name in ("content", "stdout", "output", "text", "result", "error", "stderr")]
+        parts = [
+            answer.get(name)
+            for name in ("content", "stdout", "output", "text", "result", "error", "stderr")
+        ]
         names = answer.get("filenames")
-        parts += [file.get("content") if isinstance(file, dict) else "", names if isinstance(names, list) else ""]
+        parts += [
+            file.get("content") if isinstance(file, dict) else "",
+            names if isinstance(names, list) else "",
+        ]
         return "\n".join(text for part in parts if (text := text_of(part)))[:_MAX_RESULT]
     if isinstance(answer, list):
-        return "\n".join(text_of(one) for one in answer[:200] if isinstance(one, str | dict))[:_MAX_RESULT]
+        return "\n".join(text_of(one) for one in answer[:200] if isinstance(one, str | dict))[
+            :_MAX_RESULT
+        ]
     return ""
 
 
@@ -223,7 +359,8 @@ class Found:
 
 
 def extract(call: Call, root: str = "") -> Found | None:
-    """Return the finding of a call; None where the tool leaves none, its result is missing, or nothing is named.
+    """Return the finding of a call; None where the tool leaves none, its result is missing, or
+    nothing is named.
 
     `root`: the folder that paths are made relative to; a path outside of it is nobody's finding.
     """
@@ -238,15 +375,23 @@ def extract(call: Call, root: str = "") -> Found | None:
         return None
     sort = _sort_of(role, entity if is_path else "", command, failed=call.failed)
     return Found(
-        one_line(redact(entity), _MAX_ENTITY), is_path, one_line(redact(_wording(call, role, command)), _MAX_FINDING),
-        sort, _READING_CONFIDENCE if role == "reading" else _WRITING_CONFIDENCE,
-        safe_text(redact(call.result))[:_MAX_EVIDENCE].strip(), one_line(call.tool, 100),
-        one_line(redact(call.session), 100), one_line(redact(call.agent), 100), command,
-    )  # fmt: skip
+        one_line(redact(entity), _MAX_ENTITY),
+        is_path,
+        one_line(redact(_wording(call, role, command)), _MAX_FINDING),
+        sort,
+        _READING_CONFIDENCE if role == "reading" else _WRITING_CONFIDENCE,
+        safe_text(redact(call.result))[:_MAX_EVIDENCE].strip(),
+        one_line(call.tool, 100),
+        one_line(redact(call.session), 100),
+        one_line(redact(call.agent), 100),
+        command,
+    )
 
 
 def _role_of(tool: str) -> str:
-    """`reading`, `writing` or `shell`; empty for a tool that leaves no finding. Case and `_`, `-` do not matter."""
+    """`reading`, `writing` or `shell`; empty for a tool that leaves no finding. Case and `_`, `-`
+    do not matter.
+    """
     name = re.sub(r"[^a-z]", "", tool.lower())
     roles = (("reading", _READING_TOOLS), ("writing", _WRITING_TOOLS), ("shell", _SHELLS))
     return next((role for role, names in roles if name in names), "")
@@ -265,14 +410,18 @@ def _reads_only(command: Command) -> bool:
 
 
 def _entity_of(call: Call, root: str) -> tuple[str, bool]:
-    """(what a call is about, whether that is a path in the repository); empty for a path outside, and for none."""
+    """(what a call is about, whether that is a path in the repository); empty for a path outside,
+    and for none.
+    """
     path = call.text(*_PATH_ARGUMENTS)
     if not path and (patched := _PATCHED.search(call.text("input", "patch"))):
         path = patched[1].strip()
     if path:
         inside = _path_inside(path, root, call.folder)
         return inside, bool(inside)
-    named = call.text("pattern") or call.text("query") or call.text("command", "cmd") or call.command
+    named = (
+        call.text("pattern") or call.text("query") or call.text("command", "cmd") or call.command
+    )
     return named or call.text(*call.given), False
 
 
@@ -305,7 +454,11 @@ def _sort_of(role: str, path: str, command: str, *, failed: bool) -> str:
 
 def _wording(call: Call, role: str, command: str) -> str:
     """The finding in our words."""
-    lines = [text for line in call.result.splitlines()[:_MAX_LINES] if (text := _LINE_NUMBER.sub("", line).rstrip())]
+    lines = [
+        text
+        for line in call.result.splitlines()[:_MAX_LINES]
+        if (text := _LINE_NUMBER.sub("", line).rstrip())
+    ]
     if role == "shell":
         if not call.failed:
             return f"ran: {one_line(command, 160)}"
@@ -327,9 +480,16 @@ def _summary(lines: list[str], name: str) -> str:
     for label, pattern in _OUTLINES:
         if label == "sections" and not name.lower().endswith((".md", ".markdown")):
             continue
-        names = list(dict.fromkeys(found[1].strip() for line in lines[:_MAX_LINES] if (found := pattern.match(line))))
+        names = list(
+            dict.fromkeys(
+                found[1].strip() for line in lines[:_MAX_LINES] if (found := pattern.match(line))
+            )
+        )
         if names:
-            return f"{_line_count(lines)}; {label} {name_list([one_line(one, 40) for one in names], _MAX_NAMES)}"
+            return (
+                f"{_line_count(lines)}; {label}"
+                f" {name_list([one_line(one, 40) for one in names], _MAX_NAMES)}"
+            )
     return _line_count(lines)
 
 
@@ -337,7 +497,9 @@ def _search_hits(lines: list[str]) -> str:
     """The files that a search found; of any other answer only how much it is."""
     if not lines:
         return "found nowhere"
-    files = list(dict.fromkeys(found[1] or found[2] for line in lines if (found := _HIT.match(line))))
+    files = list(
+        dict.fromkeys(found[1] or found[2] for line in lines if (found := _HIT.match(line)))
+    )
     if not files:
         return f"{_line_count(lines)} found"
     return f"found in {name_list([one_line(name, 60) for name in files], _MAX_NAMES)}"
@@ -348,9 +510,13 @@ def _line_count(lines: list[str]) -> str:
 
 
 def _error_line(lines: list[str]) -> str:
-    """The line that explains best why a command failed: the last that names an error, else trouble of any sort."""
+    """The line that explains best why a command failed: the last that names an error, else trouble
+    of any sort.
+    """
     # from the end: CPython's traceback ends with the exception
-    named = (line for pattern in (_ERROR, _TROUBLE) for line in reversed(lines) if pattern.search(line))
+    named = (
+        line for pattern in (_ERROR, _TROUBLE) for line in reversed(lines) if pattern.search(line)
+    )
     return next(named, lines[-1] if lines else "no output").strip()
 
 
@@ -372,21 +538,36 @@ class RecordedFindings:
         """Return the JSON answer `kl.finding.add/1`."""
         new = [
             {
-                "id": one.id, "entity": one.text("entity"), "finding": one.text("finding"), "kind": one.text("kind"),
-                "confidence": one.number("confidence"), "agent": one.text("agent"), "session": one.text("source"),
+                "id": one.id,
+                "entity": one.text("entity"),
+                "finding": one.text("finding"),
+                "kind": one.text("kind"),
+                "confidence": one.number("confidence"),
+                "agent": one.text("agent"),
+                "session": one.text("source"),
             }
             for one in self.new
-        ]  # fmt: skip
-        return {"schema": "kl.finding.add/1", "new": new, "known": list(self.existing), "nothing": self.nothing}
+        ]
+        return {
+            "schema": "kl.finding.add/1",
+            "new": new,
+            "known": list(self.existing),
+            "nothing": self.nothing,
+        }
 
 
 def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
-    """Record what these calls found out or changed, all in one step. One that exists is bound to today's content."""
+    """Record what these calls found out or changed, all in one step. One that exists is bound to
+    today's content.
+    """
     extracted: list[Found] = []
     nothing = 0
     for call in calls:
         who = call.agent or agent(ws.environ) or ""
-        one = extract(replace(call, agent=who, session=call.session or session(ws.environ) or ""), str(ws.root))
+        one = extract(
+            replace(call, agent=who, session=call.session or session(ws.environ) or ""),
+            str(ws.root),
+        )
         if one is None:
             nothing += 1
         else:
@@ -408,15 +589,19 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     fresh = [one for key, one in found.items() if key not in existing]
     today = _anchors_of(ws, [found[key] for key in existing])
     moved = [
-        (record, anchors) for record, anchors in zip(existing.values(), today, strict=True)
+        (record, anchors)
+        for record, anchors in zip(existing.values(), today, strict=True)
         if anchors and anchors != record.values.get("anchors")
-    ]  # fmt: skip
+    ]
     if not fresh and not moved:
         return RecordedFindings((), tuple(sorted(existing)), nothing)
     from kl_hooks.records.write import change_record, create_records
 
     tiers = _observed_tiers(ws) if any(one.command for one in fresh) else {}
-    raws = [_fields_of(one, anchors, tiers) for one, anchors in zip(fresh, _anchors_of(ws, fresh), strict=True)]
+    raws = [
+        _fields_of(one, anchors, tiers)
+        for one, anchors in zip(fresh, _anchors_of(ws, fresh), strict=True)
+    ]
     made = create_records(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
     for record, anchors in moved:
         change_record(ws, record, {"anchors": anchors}, how="found again")
@@ -427,10 +612,16 @@ def _observed_tiers(ws: Workspace) -> dict[str, Tier]:
     """Return the tier of each claim that our own evidence makes, by what it is about."""
     from kl_hooks.evidence.claims import all_claims
 
-    return {claim.about: claim.tier for claim in all_claims(ws, lambda _: None) if claim.author == "auto"}
+    return {
+        claim.about: claim.tier
+        for claim in all_claims(ws, lambda _: None)
+        if claim.author == "auto"
+    }
 
 
-def _fields_of(found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tier]) -> dict[str, Any]:
+def _fields_of(
+    found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tier]
+) -> dict[str, Any]:
     about = list(anchors) or ([make_id("file", found.entity)] if found.is_path else [])
     from kl_hooks.model.claim import Tier
 
@@ -438,11 +629,19 @@ def _fields_of(found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tie
     confidence = _REFUTED_CONFIDENCE if tier is Tier.GUESSED else found.confidence
     confidence = max(confidence, _VERIFIED_CONFIDENCE) if tier is Tier.VERIFIED else confidence
     return {
-        "title": f"{found.entity}: {found.finding}"[:300], "entity": found.entity, "finding": found.finding,
-        "kind": found.sort, "confidence": confidence,
-        "agent": found.agent, "tool": found.tool, "source": found.session, "anchors": anchors,
-        "evidence": found.evidence, "about": about, "authority": "agent",
-    }  # fmt: skip
+        "title": f"{found.entity}: {found.finding}"[:300],
+        "entity": found.entity,
+        "finding": found.finding,
+        "kind": found.sort,
+        "confidence": confidence,
+        "agent": found.agent,
+        "tool": found.tool,
+        "source": found.session,
+        "anchors": anchors,
+        "evidence": found.evidence,
+        "about": about,
+        "authority": "agent",
+    }
 
 
 def _anchors_of(ws: Workspace, found: Sequence[Found]) -> list[dict[str, str]]:
@@ -451,7 +650,9 @@ def _anchors_of(ws: Workspace, found: Sequence[Found]) -> list[dict[str, str]]:
     The graph is opened once and each file read once, however many findings there are.
     """
     symbols = _symbols_named(ws, {one.entity for one in found if not one.is_path})
-    paths = {one.entity for one in found if one.is_path} | {symbol.path for symbol in symbols.values()}
+    paths = {one.entity for one in found if one.is_path} | {
+        symbol.path for symbol in symbols.values()
+    }
     blobs = {path: blob_of(ws, path) for path in sorted(paths)}
     made = []
     for one in found:
@@ -482,12 +683,18 @@ def _symbol_named(graph: Graph, name: str) -> Symbol | None:
 
     hits, _ = find_all(graph, (name,), (), "", 20)
     # a dot before both: `get` is the end of `Basket.get`, and not of `forget`
-    exact = {hit.id for hit in hits if split_id(hit.id)[0] != "file" and f".{split_id(hit.id)[1]}".endswith(f".{name}")}
+    exact = {
+        hit.id
+        for hit in hits
+        if split_id(hit.id)[0] != "file" and f".{split_id(hit.id)[1]}".endswith(f".{name}")
+    }
     return symbols_by_id(graph.db, exact).get(next(iter(exact))) if len(exact) == 1 else None
 
 
 def blob_of(ws: Workspace, path: str) -> str:
-    """Return git's blob ID of a file as it is on disk; empty for what is no file, or too large. Follows no link."""
+    """Return git's blob ID of a file as it is on disk; empty for what is no file, or too large.
+    Follows no link.
+    """
     place = ws.root / path
     try:
         state = place.lstat()
@@ -496,7 +703,11 @@ def blob_of(ws: Workspace, path: str) -> str:
         if not stat.S_ISREG(state.st_mode) or state.st_size > _MAX_FILE_BYTES or not inside:
             return ""
         content = place.read_bytes()
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links, before CPython 3.13
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ):  # RuntimeError: a loop of links, before CPython 3.13
         return ""
     # what `git hash-object` prints, without a process for each file
     return object_id(ws.repo.object_format if ws.repo else "sha1", b"blob", content)
@@ -507,10 +718,13 @@ def stale_findings(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
     ids = {one for record in records for one in _anchors(record) if one.startswith("file:")}
     files = {one: blob_of(ws, split_id(one)[1]) for one in ids}
     moved = [
-        record for record in records
+        record
+        for record in records
         if any(files.get(one, digest) != digest for one, digest in _anchors(record).items())
-    ]  # fmt: skip
-    symbols = _symbol_digests(ws, {one for record in moved for one in _anchors(record) if not one.startswith("file:")})
+    ]
+    symbols = _symbol_digests(
+        ws, {one for record in moved for one in _anchors(record) if not one.startswith("file:")}
+    )
     reasons = ((record.id, stale_reason(_anchors(record), files | symbols)) for record in moved)
     return {key: reason for key, reason in reasons if reason}
 
@@ -536,12 +750,17 @@ def _symbol_digests(ws: Workspace, ids: Iterable[str]) -> dict[str, str]:
 
 
 def stale_reason(anchors: Mapping[str, str], today: Mapping[str, str]) -> str:
-    """Return why a finding with these anchors is stale, given the digests of today; empty: it is valid. Pure.
+    """Return why a finding with these anchors is stale, given the digests of today; empty: it is
+    valid. Pure.
 
-    Where a symbol is known, it decides, and its file may change around it. An empty digest means that it was removed;
-    an ID that `today` does not have was not looked up.
+    Where a symbol is known, it decides, and its file may change around it. An empty digest means
+    that it was removed; an ID that `today` does not have was not looked up.
     """
-    symbols = {one: digest for one, digest in anchors.items() if not one.startswith("file:") and one in today}
+    symbols = {
+        one: digest
+        for one, digest in anchors.items()
+        if not one.startswith("file:") and one in today
+    }
     for one, digest in (symbols or anchors).items():
         if one in today and today[one] != digest:
             name = split_id(one)[1] if one.startswith("file:") else one

@@ -1,4 +1,6 @@
-"""What binds a piece of work: its gates, whether evidence meets their demands, and the role of its actor."""
+"""What binds a piece of work: its gates, whether evidence meets their demands, and the role of its
+actor.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +43,22 @@ class Gate:
 
     @classmethod
     def fitting(cls, gates: Sequence[Record], task_type: str, complexity: int) -> list[Record]:
-        """Return the active gates for work of this type and complexity (1 to 10), the narrowest first, at most four."""
+        """Return the active gates for work of this type and complexity (1 to 10), the narrowest
+        first, at most four.
+        """
         wanted = task_type.strip().casefold()
         ranges = {one.id: cls(one).complexity for one in gates}
         found = [
-            one for one in gates
-            if one.status == "active" and one.text("task_type").strip().casefold() == wanted
+            one
+            for one in gates
+            if one.status == "active"
+            and one.text("task_type").strip().casefold() == wanted
             and ranges[one.id][0] <= complexity <= ranges[one.id][1]
-        ]  # fmt: skip
+        ]
         # the order decides: `kl verify --task` applies the first one
-        return sorted(found, key=lambda one: (ranges[one.id][1] - ranges[one.id][0], one.id))[:_MAX_GATES]
+        return sorted(found, key=lambda one: (ranges[one.id][1] - ranges[one.id][0], one.id))[
+            :_MAX_GATES
+        ]
 
     @property
     def complexity(self) -> tuple[int, int]:
@@ -58,25 +66,35 @@ class Gate:
         return self.record.number("complexity_from", 1), self.record.number("complexity_to", 10)
 
     def demands(self, name: str) -> bool:
-        """True where it demands `coverage` or `arch_review`: a threshold alone does, unless `…_required` is false."""
+        """True where it demands `coverage` or `arch_review`: a threshold alone does, unless
+        `…_required` is false.
+        """
         required = self.record.values.get(f"{name}_required")
-        return required is True or (required is None and bool(self.record.number(f"{name}_threshold")))
+        return required is True or (
+            required is None and bool(self.record.number(f"{name}_threshold"))
+        )
 
     def line(self) -> str:
-        """Return it on one line: `GATE-0003 feature, complexity 4-6: tests pass, lint is clean, coverage …`."""
+        """Return it on one line: `GATE-0003 feature, complexity 4-6: tests pass, lint is clean,
+        coverage …`.
+        """
         least, most = self.complexity
         demands = [
             "tests pass" if self.record.values.get("test_pass_required") else "",
             "lint is clean" if self.record.values.get("lint_required") else "",
-            self._threshold("coverage"), self._threshold("arch_review"),
-        ]  # fmt: skip
+            self._threshold("coverage"),
+            self._threshold("arch_review"),
+        ]
         demanded = ", ".join(filter(None, demands)) or "nothing is demanded"
         spread = f"{least}-{most}" if least != most else str(least)
         return f"{self.record.id} {self.record.text('task_type')}, complexity {spread}: {demanded}"
 
     def _threshold(self, name: str) -> str:
         """`coverage at least 75 %`; empty where it is not demanded."""
-        label, unit = {"coverage": ("coverage", " %"), "arch_review": ("architecture review", " of 100")}[name]
+        label, unit = {
+            "coverage": ("coverage", " %"),
+            "arch_review": ("architecture review", " of 100"),
+        }[name]
         least = self.record.number(f"{name}_threshold")
         if not self.demands(name):
             return ""
@@ -85,7 +103,8 @@ class Gate:
     def check(self, tests_pass: bool, commands: Mapping[str, bool]) -> list[Demand]:
         """Check its demands against the evidence of a content.
 
-        `tests_pass`: it is proven. `commands`: command → whether its last run on this content ended with 0.
+        `tests_pass`: it is proven. `commands`: command → whether its last run on this content ended
+        with 0.
         """
         found = []
         if self.record.values.get("test_pass_required"):
@@ -95,54 +114,89 @@ class Gate:
             found.append(_lint(commands))
         if demand := self._threshold("coverage"):
             hint = f"pytest --cov --cov-fail-under={self.record.number('coverage_threshold')}"
-            found.append(Demand("coverage", None, f"{demand}: no coverage is recorded. Check it with: {hint}"))
+            found.append(
+                Demand(
+                    "coverage", None, f"{demand}: no coverage is recorded. Check it with: {hint}"
+                )
+            )
         if demand := self._threshold("arch_review"):
-            found.append(Demand("arch_review", None, f"{demand}: a reviewer gives this score; kl records none"))
+            found.append(
+                Demand(
+                    "arch_review", None, f"{demand}: a reviewer gives this score; kl records none"
+                )
+            )
         return found
 
 
 def _lint(commands: Mapping[str, bool]) -> Demand:
     runs = {command: clean for command, clean in commands.items() if _LINTER.search(command)}
     if not runs:
-        return Demand("lint", None, "lint is clean: no run of a linter on this content is recorded. "
-                                    "Record one with: kl run -- ruff check .")  # fmt: skip
+        return Demand(
+            "lint",
+            None,
+            "lint is clean: no run of a linter on this content is recorded. "
+            "Record one with: kl run -- ruff check .",
+        )
     # one failing linter is enough: another one that passes has other rules
     failed = [command for command, clean in runs.items() if not clean]
-    return Demand("lint", not failed, f"{'failed' if failed else 'lint is clean'}: {(failed or list(runs))[0]}")
+    return Demand(
+        "lint",
+        not failed,
+        f"{'failed' if failed else 'lint is clean'}: {(failed or list(runs))[0]}",
+    )
 
 
 def fitting_gates(ws: Workspace, task_type: str, complexity: int) -> list[Record]:
-    """Return the gates for this type of work and complexity, the narrowest first. UsageProblem for an unknown type."""
+    """Return the gates for this type of work and complexity, the narrowest first. UsageProblem for
+    an unknown type.
+    """
     gates = list_records(ws, RecordFilter(("gate",)))
     known = sorted({one.text("task_type").strip() for one in gates if one.status == "active"})
     if task_type.strip().casefold() not in {one.casefold() for one in known}:
         hint = suggest_spelling(task_type, known) or (
-            f"Types: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
+            f"Types: {', '.join(known)}."
+            if known
+            else "Take those that kl brings: kl seed --system"
         )
-        raise UsageProblem("there is no active gate for this type of work.", place=task_type, hint=hint)
+        raise UsageProblem(
+            "there is no active gate for this type of work.", place=task_type, hint=hint
+        )
     return Gate.fitting(gates, task_type, complexity)
 
 
 _LISTS: Final = (
-    ("must_do", "MUST DO"), ("must_not_do", "MUST NOT DO"), ("ask_before", "ASK BEFORE"),
-    ("good_examples", "Good examples"), ("bad_examples", "Bad examples"),
-)  # fmt: skip
+    ("must_do", "MUST DO"),
+    ("must_not_do", "MUST NOT DO"),
+    ("ask_before", "ASK BEFORE"),
+    ("good_examples", "Good examples"),
+    ("bad_examples", "Bad examples"),
+)
 
 
 def find_role(roles: Sequence[Record], name: str, context: str = "") -> Record | None:
-    """Return the active role of this name or ID, in this context if one has it; None where there is none."""
+    """Return the active role of this name or ID, in this context if one has it; None where there is
+    none.
+    """
     wanted = name.strip().casefold()
     found = [
-        one for one in roles
-        if one.status == "active" and wanted in (one.text("role").strip().casefold(), one.id.casefold())
-    ]  # fmt: skip
+        one
+        for one in roles
+        if one.status == "active"
+        and wanted in (one.text("role").strip().casefold(), one.id.casefold())
+    ]
     # without one for this context, a role of that name is better than none
-    fitting = [one for one in found if context and one.text("context").casefold() == context.strip().casefold()]
+    fitting = [
+        one
+        for one in found
+        if context and one.text("context").casefold() == context.strip().casefold()
+    ]
     return next(iter(fitting or found), None)
 
 
 def render_role(role: Record) -> str:
-    """Return Markdown: the responsibility, then what must be done, must not be done, and is asked about first."""
+    """Return Markdown: the responsibility, then what must be done, must not be done, and is asked
+    about first.
+    """
     context = f" ({role.text('context')})" if role.text("context") else ""
     lines = [f"# {role.text('role')}{context}", ""]
     if role.text("primary_responsibility"):

@@ -1,8 +1,9 @@
-"""The interview: questions that no record answers yet, answers as facts, and the records that answers change.
+"""The interview: questions that no record answers yet, answers as facts, and the records that
+answers change.
 
-An answer takes effect when it is given, and again on records that are made later (`kl seed --system` after the
-interview). Only a person's answer does: what an agent answers is a fact with an agent's name, and changes nothing.
-A session is a value: nothing here asks a person.
+An answer takes effect when it is given, and again on records that are made later (`kl seed
+--system` after the interview). Only a person's answer does: what an agent answers is a fact with an
+agent's name, and changes nothing. A session is a value: nothing here asks a person.
 """
 
 from __future__ import annotations
@@ -33,7 +34,18 @@ _BACK: Final = ("back", "b")
 _SHORTEST_SENTENCE: Final = 10
 _END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=\S)|\n+")
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|[0-9]{1,3}[.)])\s+")
-_ABBREVIATIONS: Final = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "resp.", "dr.", "mr.", "ms.")
+_ABBREVIATIONS: Final = (
+    "e.g.",
+    "i.e.",
+    "etc.",
+    "vs.",
+    "cf.",
+    "approx.",
+    "resp.",
+    "dr.",
+    "mr.",
+    "ms.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +73,17 @@ class Question:
     filled_by: tuple[AnswerField, ...] = ()
     """Other records that answer it too."""
     adds_to: AnswerField | None = None
-    """A list that the answer is put into as well; `value`: the name of the record, as in role `player`."""
+    """A list that the answer is put into as well; `value`: the name of the record, as in role
+    `player`.
+    """
 
 
 def open_questions(
     questions: Sequence[Question], answered: Collection[str], focus: str = "", most: int = 10
 ) -> list[Question]:
-    """Return at most `most` questions without an answer, of the category `focus` if given, most important first."""
+    """Return at most `most` questions without an answer, of the category `focus` if given, most
+    important first.
+    """
     found = [one for one in questions if one.key not in answered and focus in ("", one.category)]
     return sorted(found, key=lambda one: IMPORTANCES.index(one.importance))[: max(most, 0)]
 
@@ -75,10 +91,16 @@ def open_questions(
 def answered_keys(
     questions: Iterable[Question], facts: Iterable[Record], others: Mapping[str, Sequence[Record]]
 ) -> set[str]:
-    """Return the keys of the questions that records answer. `facts`: live ones; `others`: kind → its live records."""
+    """Return the keys of the questions that records answer. `facts`: live ones; `others`: kind →
+    its live records.
+    """
     found = {one.text("answers") for one in facts if one.text("source") != SYSTEM_SOURCE}
     for question in questions:
-        if any(_answers(record, place) for place in question.filled_by for record in others.get(place.kind, ())):
+        if any(
+            _answers(record, place)
+            for place in question.filled_by
+            for record in others.get(place.kind, ())
+        ):
             found.add(question.key)
     return found - {""}
 
@@ -91,7 +113,9 @@ def _answers(record: Record, place: AnswerField) -> bool:
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences and list items of a text, each once, without list marks; short ones are omitted."""
+    """Return the sentences and list items of a text, each once, without list marks; short ones are
+    omitted.
+    """
     parts: list[str] = []
     for part in filter(None, map(str.strip, _END.split(text))):
         if parts and parts[-1].lower().split()[-1] in _ABBREVIATIONS:
@@ -103,10 +127,14 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def facts_of_answer(answer: str, category: str) -> tuple[str, ...]:
-    """Return `Architecture: It has two packages.` for each sentence; an answer too short for one is one fact."""
+    """Return `Architecture: It has two packages.` for each sentence; an answer too short for one is
+    one fact.
+    """
     label = category.replace("_", " ").strip().capitalize()
     whole = " ".join(answer.split())
-    return tuple(f"{label}: {one}" for one in split_sentences(answer) or ((whole,) if whole else ()))
+    return tuple(
+        f"{label}: {one}" for one in split_sentences(answer) or ((whole,) if whole else ())
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +168,9 @@ class Session:
         return self.questions[self.at] if not self.ended and self.at < len(self.questions) else None
 
     def take_line(self, line: str) -> tuple[Session, list[SessionEvent]]:
-        """Return the session after one line of a person, and what happened. A line after its end changes nothing."""
+        """Return the session after one line of a person, and what happened. A line after its end
+        changes nothing.
+        """
         question = self.waiting
         if question is None:
             return self, []
@@ -154,8 +184,12 @@ class Session:
             return before, [_ask(before)]
         if word.casefold() in _SKIP:
             answered = any(key == question.key for key, _ in self.answers)
-            skipped = self.skipped if answered else tuple(dict.fromkeys((*self.skipped, question.key)))
-            return _go_on(replace(self, skipped=skipped), SessionEvent("skipped", question=question))
+            skipped = (
+                self.skipped if answered else tuple(dict.fromkeys((*self.skipped, question.key)))
+            )
+            return _go_on(
+                replace(self, skipped=skipped), SessionEvent("skipped", question=question)
+            )
         others = tuple(pair for pair in self.answers if pair[0] != question.key)
         skipped = tuple(key for key in self.skipped if key != question.key)
         after = replace(self, answers=(*others, (question.key, word)), skipped=skipped)
@@ -164,12 +198,20 @@ class Session:
 
 
 def begin_session(questions: Sequence[Question]) -> tuple[Session, list[SessionEvent]]:
-    """Return a session over these questions, and its first events. Without questions it is over at once."""
+    """Return a session over these questions, and its first events. Without questions it is over at
+    once.
+    """
     session = Session(tuple(questions))
     if not questions:
         return replace(session, ended="done"), [SessionEvent("info", "Nothing is left to ask.")]
-    keys = "An empty line or `skip` goes on to the next question, `back` to the one before, `quit` ends."
-    return session, [SessionEvent("intro", f"{keys} Nothing is lost.", total=len(questions)), _ask(session)]
+    keys = (
+        "An empty line or `skip` goes on to the next question, `back` to the one before, `quit`"
+        " ends."
+    )
+    return session, [
+        SessionEvent("intro", f"{keys} Nothing is lost.", total=len(questions)),
+        _ask(session),
+    ]
 
 
 def _go_on(session: Session, event: SessionEvent) -> tuple[Session, list[SessionEvent]]:
@@ -180,7 +222,10 @@ def _go_on(session: Session, event: SessionEvent) -> tuple[Session, list[Session
 
 
 def _end(session: Session, events: list[SessionEvent]) -> tuple[Session, list[SessionEvent]]:
-    return session, [*events, SessionEvent("summary", session.ended, len(session.answers), len(session.questions))]
+    return session, [
+        *events,
+        SessionEvent("summary", session.ended, len(session.answers), len(session.questions)),
+    ]
 
 
 def _ask(session: Session) -> SessionEvent:
@@ -193,71 +238,213 @@ _PARTS = "Changes are put where they belong."
 _LIMITS = "Proposals that break one of them are not made."
 
 QUESTIONS: Final = (
-    Question("purpose", "project_overview", "high", "What is this project for, in one or two sentences?", _AIM,
-             "A command line tool that converts map data between formats, offline.",
-             (AnswerField("guide", "topic", "product"),)),
-    Question("target_users", "project_overview", "medium", "Who uses it, and what do they know already?",
-             "Messages, defaults and documents are written for them.", "Surveyors who know GIS but not programming."),
-    Question("goals", "project_overview", "high", "What should it be able to do that it can't do yet?", _AIM,
-             "Read files of 10 GB without holding them in memory.", (AnswerField("objective", "status", "active"),)),
-    Question("problem_statement", "project_overview", "high",
-             "Which problem does it solve, and how was that done before?",
-             "What solves another problem is out of scope.",
-             "Conversions were done by hand in three programs, with mistakes."),
-    Question("architecture_summary", "architecture", "high", "How is it built, in a few sentences?", _PARTS,
-             "Readers give features to a pipeline of filters; writers take them. No state between runs.",
-             (AnswerField("guide", "topic", "architecture"),)),
-    Question("key_components", "architecture", "high", "What are its main parts, and what is each responsible for?",
-             _PARTS, "reader/: formats in. filter/: pure changes. writer/: formats out. cli/: nothing but options.",
-             (AnswerField("guide", "topic", "component"), AnswerField("guide", "topic", "structure"))),
-    Question("external_dependencies", "architecture", "medium", "Which outside systems and services does it talk to?",
-             "What can fail outside is tested and reported as such.", "PostgreSQL 15, a tile server, nothing else.",
-             (AnswerField("guide", "topic", "integration"),)),
-    Question("data_flow", "architecture", "medium", "How does data move through it, from where to where?", _PARTS,
-             "File -> reader -> features -> filters -> writer -> file; never back."),
-    Question("domain_terminology", "domain", "medium", "Which words mean something special here?",
-             "Names in code and documents follow them.",
-             "Feature: a shape with attributes. Layer: features of one schema."),
-    Question("business_rules", "domain", "medium", "Which rules of the domain must always be true?",
-             "They become tests, and are not broken for convenience.", "A parcel never overlaps another one."),
-    Question("technical_constraints", "constraints", "high", "Which technical limits must be respected?", _LIMITS,
-             "Python 3.11 and newer, no network at run time, under 200 MB of memory."),
-    Question("business_constraints", "constraints", "medium", "Which limits come from law, money, time or customers?",
-             _LIMITS, "Output must stay byte for byte the same for the land registry until 2028."),
-    Question("avoid_list", "constraints", "high", "What should never be done or used here, and why?", _LIMITS,
-             "No pickle: files come from strangers. No new dependency without asking."),
-    Question("tech_decisions", "decisions", "high", "Which technical choices are settled?",
-             "Settled choices are not opened again by the way.",
-             "SQLite rather than a server, because it runs on laptops.", (AnswerField("decision", "decision"),)),
-    Question("decision_rationale", "decisions", "medium", "Why were the most important choices made as they were?",
-             "Whoever meets the reason knows when it is no longer true.", "Surveyors have no administrator rights.",
-             (AnswerField("decision", "rationale"),)),
-    Question("success_measures", "goals", "high", "How will you see that it does what it should?",
-             "Work is judged by it.", "The nightly run of 400 real files has no difference."),
-    Question("player_ask_before", "role_customization", "high",
-             "What should whoever implements ask a person about first?", "It is put into the role `player`.",
-             "Adding a dependency; changing a file format.", adds_to=AnswerField("role", "ask_before", "player")),
-    Question("coach_escalate_when", "role_customization", "high", "When should whoever reviews bring in a person?",
-             "It is put into the role `coach`.", "Three rejected turns in a row; any doubt about personal data.",
-             adds_to=AnswerField("role", "ask_before", "coach")),
-    Question("no_auto_zones", "role_customization", "high", "Which files may no agent change by itself?",
-             "It is put into the role `player`.", "migrations/, anything under legal/.",
-             adds_to=AnswerField("role", "must_not_do", "player")),
-    Question("coverage_threshold", "quality_gates", "medium", "Which test coverage must new code have?",
-             "Gates are set to it.", "80 % of changed lines.", (AnswerField("gate", "coverage_threshold"),)),
-    Question("arch_review_threshold", "quality_gates", "medium",
-             "From which size on is a change's architecture reviewed?", "Gates are set to it.",
-             "Complexity 4 and more; at least 60 of 100.", (AnswerField("gate", "arch_review_threshold"),)),
-    Question("implementation_mode_preference", "workflow_preferences", "medium", "How should work be done by default?",
-             "The mode is chosen by it.", "Test first for everything but scaffolding.", (AnswerField("mode", "mode"),)),
-    Question("max_auto_turns", "workflow_preferences", "low", "After how many turns without success should work stop?",
-             "Work that makes no progress is handed to a person.", "Five."),
-)  # fmt: skip
+    Question(
+        "purpose",
+        "project_overview",
+        "high",
+        "What is this project for, in one or two sentences?",
+        _AIM,
+        "A command line tool that converts map data between formats, offline.",
+        (AnswerField("guide", "topic", "product"),),
+    ),
+    Question(
+        "target_users",
+        "project_overview",
+        "medium",
+        "Who uses it, and what do they know already?",
+        "Messages, defaults and documents are written for them.",
+        "Surveyors who know GIS but not programming.",
+    ),
+    Question(
+        "goals",
+        "project_overview",
+        "high",
+        "What should it be able to do that it can't do yet?",
+        _AIM,
+        "Read files of 10 GB without holding them in memory.",
+        (AnswerField("objective", "status", "active"),),
+    ),
+    Question(
+        "problem_statement",
+        "project_overview",
+        "high",
+        "Which problem does it solve, and how was that done before?",
+        "What solves another problem is out of scope.",
+        "Conversions were done by hand in three programs, with mistakes.",
+    ),
+    Question(
+        "architecture_summary",
+        "architecture",
+        "high",
+        "How is it built, in a few sentences?",
+        _PARTS,
+        "Readers give features to a pipeline of filters; writers take them. No state between runs.",
+        (AnswerField("guide", "topic", "architecture"),),
+    ),
+    Question(
+        "key_components",
+        "architecture",
+        "high",
+        "What are its main parts, and what is each responsible for?",
+        _PARTS,
+        "reader/: formats in. filter/: pure changes. writer/: formats out. cli/: nothing but"
+        " options.",
+        (AnswerField("guide", "topic", "component"), AnswerField("guide", "topic", "structure")),
+    ),
+    Question(
+        "external_dependencies",
+        "architecture",
+        "medium",
+        "Which outside systems and services does it talk to?",
+        "What can fail outside is tested and reported as such.",
+        "PostgreSQL 15, a tile server, nothing else.",
+        (AnswerField("guide", "topic", "integration"),),
+    ),
+    Question(
+        "data_flow",
+        "architecture",
+        "medium",
+        "How does data move through it, from where to where?",
+        _PARTS,
+        "File -> reader -> features -> filters -> writer -> file; never back.",
+    ),
+    Question(
+        "domain_terminology",
+        "domain",
+        "medium",
+        "Which words mean something special here?",
+        "Names in code and documents follow them.",
+        "Feature: a shape with attributes. Layer: features of one schema.",
+    ),
+    Question(
+        "business_rules",
+        "domain",
+        "medium",
+        "Which rules of the domain must always be true?",
+        "They become tests, and are not broken for convenience.",
+        "A parcel never overlaps another one.",
+    ),
+    Question(
+        "technical_constraints",
+        "constraints",
+        "high",
+        "Which technical limits must be respected?",
+        _LIMITS,
+        "Python 3.11 and newer, no network at run time, under 200 MB of memory.",
+    ),
+    Question(
+        "business_constraints",
+        "constraints",
+        "medium",
+        "Which limits come from law, money, time or customers?",
+        _LIMITS,
+        "Output must stay byte for byte the same for the land registry until 2028.",
+    ),
+    Question(
+        "avoid_list",
+        "constraints",
+        "high",
+        "What should never be done or used here, and why?",
+        _LIMITS,
+        "No pickle: files come from strangers. No new dependency without asking.",
+    ),
+    Question(
+        "tech_decisions",
+        "decisions",
+        "high",
+        "Which technical choices are settled?",
+        "Settled choices are not opened again by the way.",
+        "SQLite rather than a server, because it runs on laptops.",
+        (AnswerField("decision", "decision"),),
+    ),
+    Question(
+        "decision_rationale",
+        "decisions",
+        "medium",
+        "Why were the most important choices made as they were?",
+        "Whoever meets the reason knows when it is no longer true.",
+        "Surveyors have no administrator rights.",
+        (AnswerField("decision", "rationale"),),
+    ),
+    Question(
+        "success_measures",
+        "goals",
+        "high",
+        "How will you see that it does what it should?",
+        "Work is judged by it.",
+        "The nightly run of 400 real files has no difference.",
+    ),
+    Question(
+        "player_ask_before",
+        "role_customization",
+        "high",
+        "What should whoever implements ask a person about first?",
+        "It is put into the role `player`.",
+        "Adding a dependency; changing a file format.",
+        adds_to=AnswerField("role", "ask_before", "player"),
+    ),
+    Question(
+        "coach_escalate_when",
+        "role_customization",
+        "high",
+        "When should whoever reviews bring in a person?",
+        "It is put into the role `coach`.",
+        "Three rejected turns in a row; any doubt about personal data.",
+        adds_to=AnswerField("role", "ask_before", "coach"),
+    ),
+    Question(
+        "no_auto_zones",
+        "role_customization",
+        "high",
+        "Which files may no agent change by itself?",
+        "It is put into the role `player`.",
+        "migrations/, anything under legal/.",
+        adds_to=AnswerField("role", "must_not_do", "player"),
+    ),
+    Question(
+        "coverage_threshold",
+        "quality_gates",
+        "medium",
+        "Which test coverage must new code have?",
+        "Gates are set to it.",
+        "80 % of changed lines.",
+        (AnswerField("gate", "coverage_threshold"),),
+    ),
+    Question(
+        "arch_review_threshold",
+        "quality_gates",
+        "medium",
+        "From which size on is a change's architecture reviewed?",
+        "Gates are set to it.",
+        "Complexity 4 and more; at least 60 of 100.",
+        (AnswerField("gate", "arch_review_threshold"),),
+    ),
+    Question(
+        "implementation_mode_preference",
+        "workflow_preferences",
+        "medium",
+        "How should work be done by default?",
+        "The mode is chosen by it.",
+        "Test first for everything but scaffolding.",
+        (AnswerField("mode", "mode"),),
+    ),
+    Question(
+        "max_auto_turns",
+        "workflow_preferences",
+        "low",
+        "After how many turns without success should work stop?",
+        "Work that makes no progress is handed to a person.",
+        "Five.",
+    ),
+)
 """In the order in which they are asked within one importance."""
 
 _REVIEW_QUESTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "architectural": (
-        ("architecture", "Which part of the architecture should the next change leave as it is, and why?"),
+        (
+            "architecture",
+            "Which part of the architecture should the next change leave as it is, and why?",
+        ),
         ("architecture", "Which coupling that you saw should be undone first?"),
         ("decisions", "Which choice that this review raised is now settled?"),
         ("constraints", "Which limit did this change meet that was written down nowhere?"),
@@ -293,7 +480,13 @@ INTERVIEWS: Final[Mapping[str, tuple[Question, ...]]] = {
     "": QUESTIONS,
     **{
         mode: tuple(
-            Question(f"review_{mode.replace('-', '_')}_{number}", category, "high", asks, f"After a review: {mode}.")
+            Question(
+                f"review_{mode.replace('-', '_')}_{number}",
+                category,
+                "high",
+                asks,
+                f"After a review: {mode}.",
+            )
             for number, (category, asks) in enumerate(rows, 1)
         )
         for mode, rows in _REVIEW_QUESTIONS.items()
@@ -305,7 +498,9 @@ _SOURCE: Final = "interview"
 
 def answered_questions(ws: Workspace, questions: Sequence[Question]) -> set[str]:
     """Return the keys of the questions that records answer already."""
-    kinds = tuple({field.kind for question in questions for field in question.filled_by} & set(ws.kinds))
+    kinds = tuple(
+        {field.kind for question in questions for field in question.filled_by} & set(ws.kinds)
+    )
     by_kind: dict[str, list[Record]] = {}
     for record in live_records(ws, list_records(ws, RecordFilter((FACT.name, *kinds)))):
         by_kind.setdefault(record.kind, []).append(record)
@@ -324,27 +519,43 @@ def record_answer(
 ) -> tuple[Record, list[Record]]:
     """Record an answer at once; return its fact, and the gates, modes and roles that it changed.
 
-    It replaces an earlier answer of the same authority to the same question in the same task: an agent's answer never
-    replaces a person's. `short`: in the short form, after a review. `raw`: fields such as the authority. Raises as
-    `create_record`.
+    It replaces an earlier answer of the same authority to the same question in the same task: an
+    agent's answer never replaces a person's. `short`: in the short form, after a review. `raw`:
+    fields such as the authority. Raises as `create_record`.
     """
     facts = facts_of_answer(answer, question.category)
     values: dict[str, Any] = {
-        "title": one_line(facts[0] if facts else answer, 100), "category": question.category, "answers": question.key,
-        "question": question.asks, "answer": answer.strip(), "facts": list(facts), "confidence": 80 if short else 100,
-        "source": _SOURCE, "task_id": task or None, **raw,
-    }  # fmt: skip
+        "title": one_line(facts[0] if facts else answer, 100),
+        "category": question.category,
+        "answers": question.key,
+        "question": question.asks,
+        "answer": answer.strip(),
+        "facts": list(facts),
+        "confidence": 80 if short else 100,
+        "source": _SOURCE,
+        "task_id": task or None,
+        **raw,
+    }
     authority = str(raw.get("authority") or "human")
     identity = (question.key, task, _SOURCE)
     earlier = (
-        one for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
-        if tuple(map(one.text, ("answers", "task_id", "source"))) == identity and one.authority == authority
-    )  # fmt: skip
+        one
+        for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
+        if tuple(map(one.text, ("answers", "task_id", "source"))) == identity
+        and one.authority == authority
+    )
     before = next(earlier, None)
     if before is not None:
-        made = change_record(ws, before, {name: value for name, value in values.items() if name != "authority"}, by=by)
+        made = change_record(
+            ws,
+            before,
+            {name: value for name, value in values.items() if name != "authority"},
+            by=by,
+        )
     else:
-        made = create_record(ws, FACT, {name: value for name, value in values.items() if value is not None}, by=by)
+        made = create_record(
+            ws, FACT, {name: value for name, value in values.items() if value is not None}, by=by
+        )
     effect = _effect_of(question, before.text("answer") if before else "")
     if made.authority != "human" or effect is None:
         return made, []
@@ -352,14 +563,18 @@ def record_answer(
 
 
 def is_applicable(ws: Workspace, key: str, answer: str) -> bool:
-    """Return False for an answer that should change gates or modes, and names no number or mode of theirs."""
+    """Return False for an answer that should change gates or modes, and names no number or mode of
+    theirs.
+    """
     effect = _EFFECTS.get(key)
     records = _live_records(ws, effect.kind) if effect else []
     return effect is None or not records or bool(effect.changes(answer, records))
 
 
 def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
-    """Apply earlier answers to records that were made after they were given; return those that changed."""
+    """Apply earlier answers to records that were made after they were given; return those that
+    changed.
+    """
     new = {one.id for one in made}
     answers = {
         one.text("answers"): one.text("answer")
@@ -382,7 +597,9 @@ _Changes = Mapping[str, Mapping[str, Any]]
 
 
 class _Effect(NamedTuple):
-    """The kind whose records an answer changes, and how: from the answer and the live records of that kind."""
+    """The kind whose records an answer changes, and how: from the answer and the live records of
+    that kind.
+    """
 
     kind: str
     changes: Callable[[str, Sequence[Record]], _Changes]
@@ -393,7 +610,9 @@ def _effect_of(question: Question, before: str = "") -> _Effect | None:
     field = question.adds_to
     if field is None:
         return _EFFECTS.get(question.key)
-    return _Effect(field.kind, lambda answer, records: _list_changes(field, before, answer, records))
+    return _Effect(
+        field.kind, lambda answer, records: _list_changes(field, before, answer, records)
+    )
 
 
 def _live_records(ws: Workspace, kind: str) -> list[Record]:
@@ -405,16 +624,21 @@ def _apply_changes(ws: Workspace, changes: _Changes, by: str) -> list[Record]:
     for record in get_records(ws, list(changes)):
         # records hold tuples where answers give lists
         values = {
-            name: value for name, value in changes[record.id].items()
+            name: value
+            for name, value in changes[record.id].items()
             if record.values.get(name) != (tuple(value) if isinstance(value, list) else value)
-        }  # fmt: skip
+        }
         if values:
             changed.append(change_record(ws, record, values, how="interview", by=by))
     return changed
 
 
-def _list_changes(field: AnswerField, before: str, answer: str, records: Sequence[Record]) -> _Changes:
-    """The sentences of an answer in a list of the record of this name, in place of those of the answer before."""
+def _list_changes(
+    field: AnswerField, before: str, answer: str, records: Sequence[Record]
+) -> _Changes:
+    """The sentences of an answer in a list of the record of this name, in place of those of the
+    answer before.
+    """
     record = next((one for one in records if one.text(field.kind).casefold() == field.value), None)
     if record is None:
         return {}
@@ -433,7 +657,9 @@ def _coverage_changes(answer: str, gates: Sequence[Record]) -> _Changes:
 
 
 def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
-    """From this complexity on a review of at least this score; of the types of work that are reviewed at all."""
+    """From this complexity on a review of at least this score; of the types of work that are
+    reviewed at all.
+    """
     size = next((int(a or b) for a, b in _SIZE.findall(answer)), None)
     # without its size: the 4 of `complexity 4 and more` is no score
     least = _percent(_SIZE.sub("", answer))
@@ -442,7 +668,11 @@ def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
     types = {one.text("task_type") for one in gates if Gate(one).demands("arch_review")}
     changes: dict[str, dict[str, Any]] = {}
     for one in (gate for gate in gates if gate.text("task_type") in types):
-        wanted = Gate(one).demands("arch_review") if size is None else one.number("complexity_to", 10) >= size
+        wanted = (
+            Gate(one).demands("arch_review")
+            if size is None
+            else one.number("complexity_to", 10) >= size
+        )
         score = least if least is not None else one.number("arch_review_threshold")
         changes[one.id] = {"arch_review_required": wanted}
         if wanted and score:
@@ -451,12 +681,18 @@ def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
 
 
 def _mode_changes(answer: str, modes: Sequence[Record]) -> _Changes:
-    """The mode that the answer names first is the default, and the answer is added to when to use it."""
+    """The mode that the answer names first is the default, and the answer is added to when to use
+    it.
+    """
     words = _plain_words(answer)
     places: dict[str, int] = {}
     for one in modes:
         names = (_plain_words(name) for name in (one.text("mode"), one.title))
-        starts = [match.start() for name in names if name and (match := re.search(rf"\b{re.escape(name)}\b", words))]
+        starts = [
+            match.start()
+            for name in names
+            if name and (match := re.search(rf"\b{re.escape(name)}\b", words))
+        ]
         if starts:
             places[one.id] = min(starts)
     if not places:
@@ -466,7 +702,10 @@ def _mode_changes(answer: str, modes: Sequence[Record]) -> _Changes:
     for one in modes:
         if one.id == chosen:
             uses = [use for use in one.many("when_to_use") if not use.startswith("By default: ")]
-            changes[one.id] = {"default": True, "when_to_use": [*uses, f"By default: {one_line(answer, 200)}"]}
+            changes[one.id] = {
+                "default": True,
+                "when_to_use": [*uses, f"By default: {one_line(answer, 200)}"],
+            }
         elif one.values.get("default"):
             changes[one.id] = {"default": None}
     return changes
@@ -480,19 +719,36 @@ def _turns_changes(answer: str, modes: Sequence[Record]) -> _Changes:
     """Modes that work in turns stop after so many."""
     most = _number(answer)
     turning = [
-        one for one in modes if one.number("max_turns") or "turn" in f"{one.text('mode')} {one.title}".casefold()
+        one
+        for one in modes
+        if one.number("max_turns") or "turn" in f"{one.text('mode')} {one.title}".casefold()
     ]
     return {one.id: {"max_turns": most} for one in turning} if most else {}
 
 
-_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_WORDS: Final = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+)
 _NUMBER: Final = re.compile(rf"\b(?:(\d{{1,3}})|({'|'.join(_WORDS)}))\b", re.IGNORECASE)
 _SIZE: Final = re.compile(
-    r"(?:complexity|size)\D{0,20}(\d{1,2})|(?<![\d.])(\d{1,2})\s*(?:and|or)\s+(?:more|above|up|higher)", re.IGNORECASE
+    r"(?:complexity|size)\D{0,20}(\d{1,2})|(?<![\d.])(\d{1,2})\s*(?:and|or)\s+(?:more|above|up|higher)",
+    re.IGNORECASE,
 )
 """From which complexity on: `complexity 4`, `4 and more`."""
 _LEAST: Final = re.compile(
-    r"(?:at least|minimum|not below|score\D{0,12})\s*(\d{1,3})|(\d{1,3})\s*(?:%|percent|of 100|points)", re.IGNORECASE
+    r"(?:at least|minimum|not below|score\D{0,12})\s*(\d{1,3})|(\d{1,3})\s*(?:%|percent|of"
+    r" 100|points)",
+    re.IGNORECASE,
 )
 """At least how much: `at least 60`, `80 %`."""
 

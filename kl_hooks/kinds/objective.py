@@ -1,8 +1,9 @@
-"""Progress: of objectives, counted from two lists of tasks and stored nowhere, and of work in turns.
+"""Progress: of objectives, counted from two lists of tasks and stored nowhere, and of work in
+turns.
 
-A person's link of a task is written into the file. An agent's is an observation: an Event in its name, which every
-progress counts and which leaves the file as people wrote it. The next turn of a feature and task starts from the last
-ones and their feedback.
+A person's link of a task is written into the file. An agent's is an observation: an Event in its
+name, which every progress counts and which leaves the file as people wrote it. The next turn of a
+feature and task starts from the last ones and their feedback.
 """
 
 from __future__ import annotations
@@ -51,10 +52,16 @@ class Progress:
         return 100 * len(self.completed) // total if total else 0
 
     def with_task(self, task: str, *, done: bool) -> Progress:
-        """Return it with the task in one list and not in the other, in the spelling that is listed already."""
+        """Return it with the task in one list and not in the other, in the spelling that is listed
+        already.
+        """
         key = _key(task)
-        spelled = next((one for one in (*self.completed, *self.remaining) if _key(one) == key), task.strip())
-        target, source = (self.completed, self.remaining) if done else (self.remaining, self.completed)
+        spelled = next(
+            (one for one in (*self.completed, *self.remaining) if _key(one) == key), task.strip()
+        )
+        target, source = (
+            (self.completed, self.remaining) if done else (self.remaining, self.completed)
+        )
         target = target if key in map(_key, target) else (*target, spelled)
         source = tuple(one for one in source if _key(one) != key)
         completed, remaining = (target, source) if done else (source, target)
@@ -66,7 +73,9 @@ class Progress:
         return next((name for name, tasks in lists if _key(task) in map(_key, tasks)), "")
 
     def summary(self, record: Record) -> list[str]:
-        """Return an objective in a few lines: title, progress, at most five of the tasks that remain."""
+        """Return an objective in a few lines: title, progress, at most five of the tasks that
+        remain.
+        """
         done, total = len(self.completed), len(self.completed) + len(self.remaining)
         state = f"{self.percent} % ({done} of {counted(total, 'task')})" if total else "no tasks"
         lines = [f"{record.id} {record.title}: {state}"]
@@ -77,11 +86,15 @@ class Progress:
         return lines + [f"- done: {task}{self._reporter(task)}" for task in reported[:_MAX_TASKS]]
 
     def _reporter(self, task: str) -> str:
-        return f" (reported by agent {one_line(self.agents[task], 40)})" if task in self.agents else ""
+        return (
+            f" (reported by agent {one_line(self.agents[task], 40)})" if task in self.agents else ""
+        )
 
 
 def reported_progress(ws: Workspace, records: Sequence[Record]) -> dict[str, Progress]:
-    """Return ID → the progress of each objective: the lists of its file, and the Events of agents folded into them."""
+    """Return ID → the progress of each objective: the lists of its file, and the Events of agents
+    folded into them.
+    """
     events = events_by_record(ws, [one.id for one in records], (_LINKED,))
     return {one.id: _fold_events(Progress.of(one), events[one.id]) for one in records}
 
@@ -89,8 +102,8 @@ def reported_progress(ws: Workspace, records: Sequence[Record]) -> dict[str, Pro
 def _fold_events(filed: Progress, events: Sequence[Event]) -> Progress:
     """The lists of the file with the Events of agents in them, in their order.
 
-    An Event counts as long as the file has its task where it was when the agent reported: what a person has moved,
-    added or removed since then is the person's word.
+    An Event counts as long as the file has its task where it was when the agent reported: what a
+    person has moved, added or removed since then is the person's word.
     """
     progress, agents = filed, dict[str, str]()
     for event in events:
@@ -99,15 +112,20 @@ def _fold_events(filed: Progress, events: Sequence[Event]) -> Progress:
             progress = progress.with_task(task, done=done)
             agents[_key(task)] = event.session.removeprefix("agent:")
     listed = {_key(one): one for one in (*progress.completed, *progress.remaining)}
-    return replace(progress, agents={listed[key]: name for key, name in agents.items() if key in listed})
+    return replace(
+        progress, agents={listed[key]: name for key, name in agents.items() if key in listed}
+    )
 
 
 def _key(task: str) -> str:
     return task.strip().casefold()
 
 
-def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session: str = "", by: str = "") -> Record:
-    """Put a task on one list of an objective, take it off the other, and record the session that did it.
+def link_task(
+    ws: Workspace, identifier: str, task: str, *, done: bool, session: str = "", by: str = ""
+) -> Record:
+    """Put a task on one list of an objective, take it off the other, and record the session that
+    did it.
 
     Doing it again changes nothing. UsageProblem for an empty task or an unknown objective.
     """
@@ -115,20 +133,31 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
     if not task.strip():
         raise UsageProblem("the task is empty.", place=record.id, hint="Name the task.")
     before = Progress.of(record)
-    # ADR-0018: a link is an observation, so an agent's counts at once, and the file stays as people wrote it
+    # ADR-0018: a link is an observation, so an agent's counts at once, and the file stays as people
+    # wrote it
     if agent := agent_author(ws, by):
         reported = reported_progress(ws, [record])[record.id]
         if reported.with_task(task, done=done) != reported:
-            body = {"task": task.strip(), "done": done, "was": before.list_of(task), "session": session}
+            body = {
+                "task": task.strip(),
+                "done": done,
+                "was": before.list_of(task),
+                "session": session,
+            }
             append_events(ws, [Event(_LINKED, record.id, agent, body)])
         return record
     sessions = tuple(dict.fromkeys([*record.many("sessions"), *([session] if session else [])]))
     after = before.with_task(task, done=done)
     if after == before and sessions == record.many("sessions"):
         return record
-    raw: dict[str, Any] = {"remaining": list(after.remaining) or None, "completed": list(after.completed) or None}
+    raw: dict[str, Any] = {
+        "remaining": list(after.remaining) or None,
+        "completed": list(after.completed) or None,
+    }
     raw |= {"sessions": list(sessions)} if sessions else {}
-    from kl_hooks.records.write import change_record  # here: before a compaction an agent's hook only reads
+    from kl_hooks.records.write import (
+        change_record,
+    )  # here: before a compaction an agent's hook only reads
 
     return change_record(ws, record, raw, how="link", by=by or session)
 
@@ -136,18 +165,27 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
 _MAX_TURNS: Final = 5
 
 
-def add_turn(ws: Workspace, feature: str, task: str, raw: Mapping[str, Any], by: str = "") -> Record:
+def add_turn(
+    ws: Workspace, feature: str, task: str, raw: Mapping[str, Any], by: str = ""
+) -> Record:
     """Record a turn under the next number of its feature and task, with an ID of its feature.
 
     UsageProblem for an ID that is none of a feature; Problems as `create_record`.
     """
-    from kl_hooks.records.write import create_record  # hooks of agents read the progress and write no record
+    from kl_hooks.records.write import (
+        create_record,
+    )  # hooks of agents read the progress and write no record
 
     feature, task = feature.strip().upper(), " ".join(task.split())
     # the ID of a turn has that of its feature in it, so both must be IDs
-    if not feature.startswith("FEAT-") or not all(map(RECORD_ID.fullmatch, (feature, f"TURN-{feature}-1"))):
-        raise UsageProblem("is no id of a feature.", place=feature or "--feature", hint="Such as FEAT-AUTH-12.")
-    # expired and archived ones too: their numbers are taken, and a citation must not come to mean another turn
+    if not feature.startswith("FEAT-") or not all(
+        map(RECORD_ID.fullmatch, (feature, f"TURN-{feature}-1"))
+    ):
+        raise UsageProblem(
+            "is no id of a feature.", place=feature or "--feature", hint="Such as FEAT-AUTH-12."
+        )
+    # expired and archived ones too: their numbers are taken, and a citation must not come to mean
+    # another turn
     turns = list_records(ws, RecordFilter((TURN.name,), archived=True, expired=True))
     number = next_number(turns, feature, task)
     title = " ".join(f"{feature} {task} turn {number}".split())
@@ -156,19 +194,27 @@ def add_turn(ws: Workspace, feature: str, task: str, raw: Mapping[str, Any], by:
     return create_record(ws, TURN, values, asked=next_id([one.id for one in turns], feature), by=by)
 
 
-def last_turns(turns: Sequence[Record], feature: str, task: str = "", most: int = _MAX_TURNS) -> list[Record]:
+def last_turns(
+    turns: Sequence[Record], feature: str, task: str = "", most: int = _MAX_TURNS
+) -> list[Record]:
     """Return the last turns of this feature and task, the oldest first."""
     found = _turns_of(turns, feature, task)
-    return sorted(found, key=lambda one: (one.number("turn_number"), one.text("date"), one.id))[-most:]
+    return sorted(found, key=lambda one: (one.number("turn_number"), one.text("date"), one.id))[
+        -most:
+    ]
 
 
 def next_number(turns: Sequence[Record], feature: str, task: str = "") -> int:
     """Return the number of the next turn of this feature and task, from 1."""
-    return max((one.number("turn_number") for one in _turns_of(turns, feature, task)), default=0) + 1
+    return (
+        max((one.number("turn_number") for one in _turns_of(turns, feature, task)), default=0) + 1
+    )
 
 
 def next_id(known: Sequence[str], feature: str) -> str:
-    """Return `TURN-FEAT-AUTH-12-3`: counted per feature, over all its tasks, so that two tasks never share an ID."""
+    """Return `TURN-FEAT-AUTH-12-3`: counted per feature, over all its tasks, so that two tasks
+    never share an ID.
+    """
     prefix = f"TURN-{feature}-"
     numbers = [one.removeprefix(prefix) for one in known if one.startswith(prefix)]
     return f"{prefix}{max((int(number) for number in numbers if number.isdigit()), default=0) + 1}"
@@ -177,9 +223,11 @@ def next_id(known: Sequence[str], feature: str) -> str:
 def _turns_of(turns: Sequence[Record], feature: str, task: str) -> list[Record]:
     wanted = (feature.strip().casefold(), task.strip().casefold())
     return [
-        one for one in turns
-        if (one.text("feature_id").strip().casefold(), one.text("task_id").strip().casefold()) == wanted
-    ]  # fmt: skip
+        one
+        for one in turns
+        if (one.text("feature_id").strip().casefold(), one.text("task_id").strip().casefold())
+        == wanted
+    ]
 
 
 def is_rejected(turn: Record) -> bool:
@@ -197,8 +245,16 @@ def continuation(turns: Sequence[Record]) -> str:
     for one in turns:
         lines += ["", *_turn_lines(one, feedback=one is not last)]
     if is_rejected(last):
-        feedback = last.text("coach_feedback") or "The last turn was rejected without feedback: ask what is missing."
-        lines += ["", f"## MUST ADDRESS (turn {last.number('turn_number')} was rejected)", "", feedback]
+        feedback = (
+            last.text("coach_feedback")
+            or "The last turn was rejected without feedback: ask what is missing."
+        )
+        lines += [
+            "",
+            f"## MUST ADDRESS (turn {last.number('turn_number')} was rejected)",
+            "",
+            feedback,
+        ]
     if last.text("what_to_try_next"):
         lines += ["", "## To try next", "", last.text("what_to_try_next")]
     return "\n".join(lines) + "\n"
@@ -206,8 +262,11 @@ def continuation(turns: Sequence[Record]) -> str:
 
 def _turn_lines(turn: Record, *, feedback: bool) -> list[str]:
     review = turn.text("coach_decision") or "not reviewed"
-    tests = [f"{turn.number(name)} {word}" for name, word in (("tests_passed", "passed"), ("tests_failed", "failed"))
-             if name in turn.values]  # fmt: skip
+    tests = [
+        f"{turn.number(name)} {word}"
+        for name, word in (("tests_passed", "passed"), ("tests_failed", "failed"))
+        if name in turn.values
+    ]
     lines = [", ".join([f"### Turn {turn.number('turn_number')}: {review}", *tests]), ""]
     lines += [text for text in (turn.text("player_summary"), turn.text("progress_summary")) if text]
     if feedback and is_rejected(turn) and turn.text("coach_feedback"):

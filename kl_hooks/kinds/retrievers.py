@@ -1,8 +1,8 @@
 """Retrievers of records that concern a task whatever its words are.
 
-Anchored records govern, or are about, files and symbols that the task names: as paths, as symbols, in a diff or in a
-stack trace. Always offered are active objectives, the features a task names with the feedback on them, and failures
-that match it.
+Anchored records govern, or are about, files and symbols that the task names: as paths, as symbols,
+in a diff or in a stack trace. Always offered are active objectives, the features a task names with
+the feedback on them, and failures that match it.
 """
 
 from __future__ import annotations
@@ -55,9 +55,13 @@ _AMBIGUOUS: Final = 5
 _FOLDER: Final = 2
 """Distance of a record about the folder of a file; one more for each level above."""
 _RELATIONS: Final = ("adr_governs", "governs", "about")
-_DIFF: Final = re.compile(r"^(?:diff --git a/(\S+) b/(\S+)|(?:---|\+\+\+) [ab]/([^\t\n]+))", re.MULTILINE)
+_DIFF: Final = re.compile(
+    r"^(?:diff --git a/(\S+) b/(\S+)|(?:---|\+\+\+) [ab]/([^\t\n]+))", re.MULTILINE
+)
 # CPython's traceback (`File "a.py", line 3`), and `a.py:3` as pytest, ruff and mypy print it
-_FRAME: Final = re.compile(r"""File ["']([^"'\n]{1,500})["'], line|^\s*(\S{1,300}\.\w{1,5}):\d+""", re.MULTILINE)
+_FRAME: Final = re.compile(
+    r"""File ["']([^"'\n]{1,500})["'], line|^\s*(\S{1,300}\.\w{1,5}):\d+""", re.MULTILINE
+)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _QUALIFIER: Final = re.compile(r"@.+?\.py(?=\.|$)")
 
@@ -84,7 +88,11 @@ def _find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         for kind in ws.kinds.values()
         if kind.budget_category not in NAMED_CATEGORIES and _anchor_fields(ws, kind.name)
     )
-    records = [one for one in list_records(ws, RecordFilter(kinds)) if any(map(one.many, _anchor_fields(ws, one.kind)))]
+    records = [
+        one
+        for one in list_records(ws, RecordFilter(kinds))
+        if any(map(one.many, _anchor_fields(ws, one.kind)))
+    ]
     if not records:
         return []
     with suppress(EnvironmentProblem):  # an older graph is better than none
@@ -100,7 +108,11 @@ def _find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 def _anchor_fields(ws: Workspace, kind: str) -> list[str]:
     """The fields with the files and symbols that a record of this kind is about."""
-    return [one.name for one in ws.kinds[kind].all_fields if one.type == "ids" and one.relation in _RELATIONS]
+    return [
+        one.name
+        for one in ws.kinds[kind].all_fields
+        if one.type == "ids" and one.relation in _RELATIONS
+    ]
 
 
 def _files_and_symbols_in(
@@ -111,19 +123,37 @@ def _files_and_symbols_in(
     text = text[:_MAX_LENGTH]
     named = [
         *paths,
-        *(path for pattern in (_DIFF, _FRAME) for match in pattern.findall(text) for path in match if path),
+        *(
+            path
+            for pattern in (_DIFF, _FRAME)
+            for match in pattern.findall(text)
+            for path in match
+            if path
+        ),
     ]
     files = [_path_in_repository(ws, db, path) for path in list(dict.fromkeys(named))[:_MAX_PATHS]]
     # dotted, or spelled as code or as a class: `add_line`, `Basket`
-    odd = (name for name in _NAME.findall(text) if "." in name or "_" in name.strip("_") or name.lower() != name)
+    odd = (
+        name
+        for name in _NAME.findall(text)
+        if "." in name or "_" in name.strip("_") or name.lower() != name
+    )
     names = list(dict.fromkeys(odd))[:_MAX_NAMES]
-    return list(dict.fromkeys(filter(None, files))), list(_symbols_named(db, names)) if db is not None else []
+    return list(dict.fromkeys(filter(None, files))), (
+        list(_symbols_named(db, names)) if db is not None else []
+    )
 
 
 def _path_in_repository(ws: Workspace, db: Database | None, text: str) -> str:
-    """The file or folder that is meant: its path, or the longest end of a foreign path that exists here."""
+    """The file or folder that is meant: its path, or the longest end of a foreign path that exists
+    here.
+    """
     name = text.replace("\\", "/").strip().removeprefix("./").rstrip("/")
-    parts = tuple(part for part in PurePosixPath(name.removeprefix(f"{ws.root.as_posix()}/")).parts if part != "/")
+    parts = tuple(
+        part
+        for part in PurePosixPath(name.removeprefix(f"{ws.root.as_posix()}/")).parts
+        if part != "/"
+    )
     if not parts or ".." in parts:
         return ""
     # a trace from CI has another root: its longest end that exists here is meant
@@ -134,7 +164,8 @@ def _path_in_repository(ws: Workspace, db: Database | None, text: str) -> str:
     if db is None:
         return ""
     rows = db.rows("SELECT path FROM files WHERE path LIKE ?", (f"%/{parts[-1]}",))
-    # LIKE ignores case in ASCII, and `_` in a name is a wildcard (SQLite), so the end is compared again
+    # LIKE ignores case in ASCII, and `_` in a name is a wildcard (SQLite), so the end is compared
+    # again
     paths = [path for (path,) in rows if path.endswith(f"/{name}")]
     return paths[0] if len(paths) == 1 else ""
 
@@ -144,12 +175,16 @@ def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)
     found = (
-        select_symbols(db, f"name IN ({placeholders(by_last)}) AND id NOT LIKE 'test:%'", list(by_last))
+        select_symbols(
+            db, f"name IN ({placeholders(by_last)}) AND id NOT LIKE 'test:%'", list(by_last)
+        )
         if by_last
         else []
     )
     for last, whole in by_last.items():
-        symbols = [(one, plain) for one in found if (plain := _plain_name(one)).rpartition(".")[2] == last]
+        symbols = [
+            (one, plain) for one in found if (plain := _plain_name(one)).rpartition(".")[2] == last
+        ]
         for name in whole:
             meant = [one for one, plain in symbols if plain == name or plain.endswith(f".{name}")]
             if len(meant) <= _AMBIGUOUS:
@@ -161,7 +196,9 @@ def _plain_name(symbol: Symbol) -> str:
     return _QUALIFIER.sub("", split_id(symbol.id)[1])
 
 
-def _matches(db: Database | None, paths: Sequence[str], symbols: Sequence[Symbol]) -> dict[str, _Match]:
+def _matches(
+    db: Database | None, paths: Sequence[str], symbols: Sequence[Symbol]
+) -> dict[str, _Match]:
     """Every node that a record may be about, with its distance from these files and symbols."""
     found: dict[str, _Match] = {}
 
@@ -192,7 +229,9 @@ def _matches(db: Database | None, paths: Sequence[str], symbols: Sequence[Symbol
     return found
 
 
-def _nearest(ws: Workspace, records: Sequence[Record], matches: Mapping[str, _Match]) -> list[_Anchored]:
+def _nearest(
+    ws: Workspace, records: Sequence[Record], matches: Mapping[str, _Match]
+) -> list[_Anchored]:
     files = [node.removeprefix("file:") for node in matches if node.startswith("file:")]
     found = [one for record in records if (one := _anchored(ws, record, matches, files))]
     live = {record.id for record in live_records(ws, [one.record for one in found])}
@@ -200,15 +239,20 @@ def _nearest(ws: Workspace, records: Sequence[Record], matches: Mapping[str, _Ma
     return sorted(found, key=lambda one: (one.match.distance, one.record.kind, one.record.id))
 
 
-def _anchored(ws: Workspace, record: Record, matches: Mapping[str, _Match], files: Sequence[str]) -> _Anchored | None:
+def _anchored(
+    ws: Workspace, record: Record, matches: Mapping[str, _Match], files: Sequence[str]
+) -> _Anchored | None:
     best: _Anchored | None = None
     for text in (one for name in _anchor_fields(ws, record.kind) for one in record.many(name)):
         node = _node_of(text)
         match = matches.get(node) if node else None
         if match is None and any(sign in node for sign in "*?["):
             pattern = node.removeprefix("file:")
-            # not fnmatch(), which folds case where the machine's paths do (os.path.normcase); git's paths keep theirs
-            match = next((_Match(_FOLDER, path) for path in files if fnmatchcase(path, pattern)), None)
+            # not fnmatch(), which folds case where the machine's paths do (os.path.normcase); git's
+            # paths keep theirs
+            match = next(
+                (_Match(_FOLDER, path) for path in files if fnmatchcase(path, pattern)), None
+            )
         if match is not None and (best is None or match.distance < best.match.distance):
             best = _Anchored(record, node, match)
     return best
@@ -222,13 +266,17 @@ def _node_of(text: str) -> str:
         return ""
 
 
-def _candidates(ws: Workspace, db: Database | None, found: Sequence[_Anchored]) -> Iterator[Candidate]:
+def _candidates(
+    ws: Workspace, db: Database | None, found: Sequence[_Anchored]
+) -> Iterator[Candidate]:
     given: dict[str, int] = {}
     for record, node, match in found:
         given[record.kind] = given.get(record.kind, 0) + 1
         made = _candidate(ws, record)
         if given[record.kind] > _MAX_PER_KIND:
-            beyond = f"anchored further away: the nearest {_MAX_PER_KIND} of {record.kind} are given"
+            beyond = (
+                f"anchored further away: the nearest {_MAX_PER_KIND} of {record.kind} are given"
+            )
             yield replace(made, beyond=beyond)
             continue
         verb = "governs" if record.many("governs") else "is about"
@@ -241,11 +289,17 @@ def _candidates(ws: Workspace, db: Database | None, found: Sequence[_Anchored]) 
 def _candidate(ws: Workspace, record: Record) -> Candidate:
     if record.kind == "failure":
         return failure_candidate(ws, record)
-    return _objective_candidate(ws, record) if record.kind == "objective" else record_candidate(ws, record)
+    return (
+        _objective_candidate(ws, record)
+        if record.kind == "objective"
+        else record_candidate(ws, record)
+    )
 
 
 def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Candidate]:
-    """The symbols that a record governs: those it names, and the top-level ones of the file it is anchored to."""
+    """The symbols that a record governs: those it names, and the top-level ones of the file it is
+    anchored to.
+    """
     nodes = [node for text in record.many("governs") if (node := _node_of(text))]
     known = symbols_by_id(db, [node for node in nodes if not node.startswith("file:")])
     symbols = [known[node] for node in nodes if node in known]
@@ -253,15 +307,23 @@ def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Can
         inside = symbols_in_file(db, anchor.removeprefix("file:"))
         owners = {split_id(one.id)[1] for one in inside if not one.id.startswith("namespace:")}
         symbols += [
-            one for one in inside
+            one
+            for one in inside
             if one.id.startswith(("type:", "interface:", "function:"))
             and split_id(one.id)[1].rpartition(".")[0] not in owners
-        ]  # fmt: skip
+        ]
     for symbol in symbols[:_MAX_SYMBOLS]:
         yield Candidate(
-            id=symbol.id, kind="symbol", title=symbol.signature, text="", summary=symbol.doc, path=symbol.path,
-            line=symbol.line, is_lasting=True, reasons=(f"governed by {record.id}",),
-        )  # fmt: skip
+            id=symbol.id,
+            kind="symbol",
+            title=symbol.signature,
+            text="",
+            summary=symbol.doc,
+            path=symbol.path,
+            line=symbol.line,
+            is_lasting=True,
+            reasons=(f"governed by {record.id}",),
+        )
 
 
 def _find_always_offered(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -279,14 +341,26 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
     active.sort(key=lambda one: (one.text("updated") or one.text("date"), one.id), reverse=True)
     more = len(active) - _MAX_OBJECTIVES
     for number, record in enumerate(active[:_MAX_OBJECTIVES]):
-        made = replace(_objective_candidate(ws, record), is_lasting=True, reasons=("an active objective",))
+        made = replace(
+            _objective_candidate(ws, record), is_lasting=True, reasons=("an active objective",)
+        )
         if number == 0:
             others = f"(+{len(active) - 1} more active) " if len(active) > 1 else ""
-            count = f"\n{len(active)} objectives are active; the newest {_MAX_OBJECTIVES} are shown" if more > 0 else ""
+            count = (
+                f"\n{len(active)} objectives are active; the newest {_MAX_OBJECTIVES} are shown"
+                if more > 0
+                else ""
+            )
             line = made.summary.removeprefix(f"{record.id} ")  # the line above it names the ID
             made = replace(made, pinned=True, text=made.text + count, summary=others + line)
         if more > 0 and number == _MAX_OBJECTIVES - 1:
-            made = replace(made, text=f"{made.text}\nand {counted(more, 'more active objective')}: kl objective status")
+            made = replace(
+                made,
+                text=(
+                    f"{made.text}\nand {counted(more, 'more active objective')}: kl objective"
+                    " status"
+                ),
+            )
         yield made
 
 
@@ -300,39 +374,65 @@ def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
     for name in named:
         yield from _rejected_turns(ws, turns, name)
         if name in records:
-            yield replace(record_candidate(ws, records[name]), is_lasting=True, reasons=("the task names it",))
+            yield replace(
+                record_candidate(ws, records[name]), is_lasting=True, reasons=("the task names it",)
+            )
         elif name in files and not files[name].startswith(KNOWLEDGE_FOLDER):
             text = f"{name} is specified in {files[name]}"
-            yield Candidate(f"file:{files[name]}", "feature", name, text, text, path=files[name], line=1,
-            is_lasting=True,
-                            authority="human", reasons=("the task names it",))  # fmt: skip
+            yield Candidate(
+                f"file:{files[name]}",
+                "feature",
+                name,
+                text,
+                text,
+                path=files[name],
+                line=1,
+                is_lasting=True,
+                authority="human",
+                reasons=("the task names it",),
+            )
 
 
 def _rejected_turns(ws: Workspace, turns: Sequence[Record], feature: str) -> Iterator[Candidate]:
     """For every task of the feature its last turn, if that was rejected."""
-    for task in sorted({one.text("task_id") for one in turns if one.text("feature_id").upper() == feature}):
+    for task in sorted(
+        {one.text("task_id") for one in turns if one.text("feature_id").upper() == feature}
+    ):
         last = last_turns(turns, feature, task)[-1:]
         if last and is_rejected(last[0]):
             feedback = one_line(last[0].text("coach_feedback"), 160)
-            yield replace(record_candidate(ws, last[0]), text=continuation(last), is_lasting=True,
-                          summary=f"{last[0].title} was rejected. MUST ADDRESS: {feedback}",
-                          reasons=("feedback on it must be addressed",))  # fmt: skip
+            yield replace(
+                record_candidate(ws, last[0]),
+                text=continuation(last),
+                is_lasting=True,
+                summary=f"{last[0].title} was rejected. MUST ADDRESS: {feedback}",
+                reasons=("feedback on it must be addressed",),
+            )
 
 
 def _failures(ws: Workspace, task: Task) -> Iterator[Candidate]:
-    """Failures that match, with the warning and the count. The relevance threshold applies to them too."""
+    """Failures that match, with the warning and the count. The relevance threshold applies to them
+    too.
+    """
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     if words and list_records(ws, RecordFilter(("failure",)), 1):
-        for record in live_records(ws, search_records(ws, words, RecordFilter(("failure",)), _MAX_FAILURES)):
+        for record in live_records(
+            ws, search_records(ws, words, RecordFilter(("failure",)), _MAX_FAILURES)
+        ):
             yield failure_candidate(ws, record)
 
 
-RETRIEVERS: Final = (Retriever("anchors", 200, _find_anchored), Retriever("standing", 100, _find_always_offered))
+RETRIEVERS: Final = (
+    Retriever("anchors", 200, _find_anchored),
+    Retriever("standing", 100, _find_always_offered),
+)
 
 
 def _objective_candidate(ws: Workspace, record: Record) -> Candidate:
-    """Return an objective as a candidate for a context package: progress and the tasks that remain."""
+    """Return an objective as a candidate for a context package: progress and the tasks that
+    remain.
+    """
     from kl_hooks.records.retrieval import record_candidate
 
     lines = reported_progress(ws, [record])[record.id].summary(record)

@@ -36,36 +36,72 @@ _SHORTEST: Final = 10
 """Characters; a shorter text makes no seed."""
 _PYPROJECT: Final = "pyproject.toml"
 _DOCUMENTS: Final = (
-    "README.md", "README.rst", "AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", "CONTRIBUTING.rst",
-    ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md",
-)  # fmt: skip
+    "README.md",
+    "README.rst",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "CONTRIBUTING.md",
+    "CONTRIBUTING.rst",
+    ".github/CONTRIBUTING.md",
+    "docs/CONTRIBUTING.md",
+)
 _TOPICS: Final = tuple(
     (topic, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
     for topic, words in (
-        ("structure", r"structure|layout|directory|director(y|ies)|folders?|overview of the (code|repo)"),
+        (
+            "structure",
+            r"structure|layout|directory|director(y|ies)|folders?|overview of the (code|repo)",
+        ),
         ("architecture", r"architecture|design|how it works|components?|modules?"),
         ("testing", r"tests?|testing|coverage|quality"),
-        ("convention", r"conventions?|style|guidelines?|naming|formatting|commits?|contribut\w*|pull requests?"),
+        (
+            "convention",
+            (
+                r"conventions?|style|guidelines?|naming|formatting|commits?|contribut\w*|pull"
+                r" requests?"
+            ),
+        ),
         (
             "command",
-            r"commands?|usage|getting started|quick ?start|set ?up|install\w*|build\w*|running|run|development",
+            (
+                r"commands?|usage|getting started|quick ?start|set"
+                r" ?up|install\w*|build\w*|running|run|development"
+            ),
         ),
         ("stack", r"stack|technolog(y|ies)|requirements?|dependencies|prerequisites"),
         ("workflow", r"workflows?|process|release\w*|deploy\w*"),
         ("product", r"purpose|about|overview|goals?|features?|what (it )?is|why"),
-        ("rule", r"rules?|do not|don'?ts?|never|always|must|important|security|notes?|boundar(y|ies)"),
+        (
+            "rule",
+            r"rules?|do not|don'?ts?|never|always|must|important|security|notes?|boundar(y|ies)",
+        ),
     )
 )
 _README_FACTS: Final = (
-    ("purpose", "project_overview", "What this project is", re.compile(r"(?i)introduction|overview|about|purpose")),
-    ("goals", "goals", "What this project is to achieve", re.compile(r"(?i)(project |design )?goals|objectives|aims")),
-    ("technical_constraints", "constraints", "What limits this project",
-     re.compile(r"(?i)(technical |design )?constraints|limitations|restrictions")),
-)  # fmt: skip
+    (
+        "purpose",
+        "project_overview",
+        "What this project is",
+        re.compile(r"(?i)introduction|overview|about|purpose"),
+    ),
+    (
+        "goals",
+        "goals",
+        "What this project is to achieve",
+        re.compile(r"(?i)(project |design )?goals|objectives|aims"),
+    ),
+    (
+        "technical_constraints",
+        "constraints",
+        "What limits this project",
+        re.compile(r"(?i)(technical |design )?constraints|limitations|restrictions"),
+    ),
+)
 """Question of the interview that a section of a README answers, category, title, headings."""
 _UNDER: Final = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}")
 """The line below a title in reStructuredText."""
-# repetitions are bounded: hostile text costs its length times the bound, not the square of its length
+# repetitions are bounded: hostile text costs its length times the bound, not the square of its
+# length
 _BADGE: Final = re.compile(
     r"\[?!\[[^\]]{0,200}\]\([^)]{0,9000}\)(?:\]\([^)]{0,500}\))?|</?(?![a-z]+:)[A-Za-z][^>]{0,500}>"
 )
@@ -75,15 +111,28 @@ _COMMENT: Final = (re.compile("<!--"), re.compile("-->"))
 _MANAGED: Final = (re.compile("<!-- {0,9}kl:begin"), re.compile("kl:end {0,9}-->"))
 """What kl itself wrote there is nothing new."""
 _TEXTS: Final[Mapping[str, str]] = {
-    "purpose": "purpose", "overview": "purpose", "summary": "purpose", "problem": "purpose", "goal": "purpose",
-    "architecture": "architecture_summary", "design": "architecture_summary", "approach": "architecture_summary",
-}  # fmt: skip
+    "purpose": "purpose",
+    "overview": "purpose",
+    "summary": "purpose",
+    "problem": "purpose",
+    "goal": "purpose",
+    "architecture": "architecture_summary",
+    "design": "architecture_summary",
+    "approach": "architecture_summary",
+}
 _LISTS: Final[Mapping[str, str]] = {
-    "what it is": "what_it_is", "scope": "what_it_is", "in scope": "what_it_is", "requirements": "what_it_is",
-    "what it is not": "what_it_is_not", "non-goals": "what_it_is_not", "out of scope": "what_it_is_not",
-    "invariants": "invariants", "constraints": "invariants", "components": "key_components",
+    "what it is": "what_it_is",
+    "scope": "what_it_is",
+    "in scope": "what_it_is",
+    "requirements": "what_it_is",
+    "what it is not": "what_it_is_not",
+    "non-goals": "what_it_is_not",
+    "out of scope": "what_it_is_not",
+    "invariants": "invariants",
+    "constraints": "invariants",
+    "components": "key_components",
     "key components": "key_components",
-}  # fmt: skip
+}
 _DECISION: Final = re.compile(r"\bADR-[0-9]{1,9}\b")
 _STATUS: Final = ("planned", "building", "shipped", "draft", "in_progress", "done")
 _ADR_NAME: Final = re.compile(r"(?i)adr[-_ ]?\d+[^/]*\.(?:md|json)|\d{4}-[^/]+\.md")
@@ -91,12 +140,15 @@ _ADR_ID: Final = re.compile(r"(?i)adr-\d{1,9}")
 
 
 def project_seeds(root: Path) -> tuple[list[Seed], list[str]]:
-    """Return (the seeds in the documents of the project at `root`, why a document could not be read).
+    """Return (the seeds in the documents of the project at `root`, why a document could not be
+    read).
 
     Of sections that two documents share (CLAUDE.md is often a copy of AGENTS.md) the first counts.
     """
     remarks: list[str] = []
-    texts = {name: text for name in document_paths() if (text := _text(root, name, remarks)) is not None}
+    texts = {
+        name: text for name in document_paths() if (text := _text(root, name, remarks)) is not None
+    }
     settings = read_pyproject(texts.pop(_PYPROJECT, ""))
     project = project_id(name_of(settings) or root.name)
     by_text: dict[str, Seed] = {}
@@ -118,11 +170,16 @@ def document_paths() -> tuple[str, ...]:
 
 def project_id(name: str) -> str:
     """`My_Project 2` → `my-project-2`, at most 50 characters."""
-    return re.sub(r"[^a-z0-9-]", "", re.sub(r"[\s_]+", "-", name.strip().lower()))[:50].strip("-") or "project"
+    return (
+        re.sub(r"[^a-z0-9-]", "", re.sub(r"[\s_]+", "-", name.strip().lower()))[:50].strip("-")
+        or "project"
+    )
 
 
 def _project_id_of(root: Path) -> str:
-    """Return the `project_id` of the project at `root`: by its pyproject.toml, else by its folder."""
+    """Return the `project_id` of the project at `root`: by its pyproject.toml, else by its
+    folder.
+    """
     return project_id(name_of(read_pyproject(_text(root, _PYPROJECT, []) or "")) or root.name)
 
 
@@ -140,7 +197,9 @@ def _text(root: Path, name: str, remarks: list[str]) -> str | None:
 
 
 def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
-    """Return what kl brings for any project: roles, gates, modes, workflows, rules. Problems for a broken file."""
+    """Return what kl brings for any project: roles, gates, modes, workflows, rules. Problems for a
+    broken file.
+    """
     seeds = []
     for kind in kinds.values():
         folder = shipped(f"templates/seed/{kind.plural}")
@@ -149,7 +208,10 @@ def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
             found = read_document(kind, name, data)
             if found.record is None:
                 raise Problems(found.problems)
-            values = {field: list(v) if isinstance(v, tuple) else v for field, v in found.record.values.items()}
+            values = {
+                field: list(v) if isinstance(v, tuple) else v
+                for field, v in found.record.values.items()
+            }
             values |= {"source": SYSTEM_SOURCE, "authority": "auto"}
             values.pop("status", None)
             seeds.append(Seed(kind.name, f"{kind.name}-{path.stem}", values, name, data.decode()))
@@ -157,19 +219,26 @@ def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
 
 
 def document_type(path: str, text: str = "") -> str:
-    """Return what a document is: `adr`, `feature-spec` or `project-doc`; empty where nothing decides it.
+    """Return what a document is: `adr`, `feature-spec` or `project-doc`; empty where nothing
+    decides it.
 
     The ID in its front matter decides, its name, its title, or the sections of a decision.
     """
     name = path.rpartition("/")[2]
     keys, body = _front_and_body(path, text)
     identifier = str(keys.get("id") or keys.get("feature_id") or "")
-    if _ADR_ID.fullmatch(identifier) or (name.lower().startswith("adr") and _ADR_NAME.fullmatch(name)):
+    if _ADR_ID.fullmatch(identifier) or (
+        name.lower().startswith("adr") and _ADR_NAME.fullmatch(name)
+    ):
         return "adr"
     if feature_ids(identifier) or feature_ids(name.rpartition(".")[0]):
         return "feature-spec"
     headings = {section.heading.strip().lower() for section in split_sections(body)[1:]}
-    if headings >= {"status", "context", "decision"} or headings >= {"context", "decision", "consequences"}:
+    if headings >= {"status", "context", "decision"} or headings >= {
+        "context",
+        "decision",
+        "consequences",
+    }:
         return "adr"
     if feature_ids(leading_title(body)):
         return "feature-spec"
@@ -183,27 +252,36 @@ def _front_and_body(path: str, text: str) -> tuple[Mapping[str, Any], list[str]]
 
 
 def type_of_file(name: str, file: Path) -> str:
-    """Return the type of a document that a person gives, as `document_type`. `name`: its path from the root."""
+    """Return the type of a document that a person gives, as `document_type`. `name`: its path from
+    the root.
+    """
     data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
     return document_type(name, data.decode("utf-8-sig", "replace"))
 
 
 def seeds_of_file(root: Path, name: str, file: Path, sort: str) -> tuple[list[Seed], str]:
-    """Return (the seeds in a document that a person gives, why there are none). UsageProblem: there is no such file."""
+    """Return (the seeds in a document that a person gives, why there are none). UsageProblem: there
+    is no such file.
+    """
     data = read_small(file, most=MAX_DOCUMENT_BYTES)
     if data is None:
         raise UsageProblem("there is no such file.", place=str(file))
     if len(data) > MAX_DOCUMENT_BYTES:
         return [], f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted."
     if not sort:
-        return [], f"{name}: unknown type of document; omitted. Give --type, or link to it from a record."
+        return (
+            [],
+            f"{name}: unknown type of document; omitted. Give --type, or link to it from a record.",
+        )
     found = seeds_of_document(_project_id_of(root), name, data.decode("utf-8-sig", "replace"), sort)
     missing = ": no id such as FEAT-AUTH-12." if sort == "feature-spec" else "."
     return found, "" if found else f"{name}: holds nothing of a {sort}{missing}"
 
 
 def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[Seed]:
-    """Return the seeds in a document of this sort, as `document_type` names them; `project-overview` is a README."""
+    """Return the seeds in a document of this sort, as `document_type` names them;
+    `project-overview` is a README.
+    """
     if sort == "feature-spec":
         found = feature_seed(project, path, text)
         return [found] if found else []
@@ -213,8 +291,8 @@ def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[See
 def document_seeds(project: str, name: str, text: str, *, readme: bool | None = None) -> list[Seed]:
     """Return the seeds in the document of this name or path; `project` is its `project_id`.
 
-    A README, and what is like one, gives its beginning and the sections whose heading is known; what is written for
-    agents is seeded whole, as rules where the heading decides nothing else.
+    A README, and what is like one, gives its beginning and the sections whose heading is known;
+    what is written for agents is seeded whole, as rules where the heading decides nothing else.
     """
     text = _markdown_of(text) if name.lower().endswith(".rst") else text
     lines = split_lines(_without(_COMMENT, _without(_MANAGED, text)))
@@ -230,21 +308,37 @@ def _fact_seeds(project: str, name: str, lines: list[str]) -> Iterator[Seed]:
     texts = {"purpose": _introduction(sections[0].text_in(lines))}
     for section in sections[1:]:
         for key, _, _, words in _README_FACTS:
-            if words.fullmatch(section.heading.strip(" *_`:")) and len(texts.get(key, "")) < _SHORTEST:
+            if (
+                words.fullmatch(section.heading.strip(" *_`:"))
+                and len(texts.get(key, "")) < _SHORTEST
+            ):
                 texts[key] = _introduction(section.text_in(lines))
     prefix = "" if name.lower().startswith("readme") else f"{_stem(name)}-"
     for key, category, title, _ in _README_FACTS:
         if len(text := texts.get(key, "")) >= _SHORTEST:
             yield _fact_seed(
-                f"{project}__{prefix}{key.replace('_', '-')}", key, category, title, _cut(text, name), name, text
+                f"{project}__{prefix}{key.replace('_', '-')}",
+                key,
+                category,
+                title,
+                _cut(text, name),
+                name,
+                text,
             )
 
 
-def _fact_seed(key: str, answers: str, category: str, title: str, answer: str, name: str, text: str) -> Seed:
+def _fact_seed(
+    key: str, answers: str, category: str, title: str, answer: str, name: str, text: str
+) -> Seed:
     values = {
-        "title": title, "category": category, "answers": answers, "answer": answer,
-        "facts": list(facts_of_answer(answer, category))[:10], "authority": "auto", "source": f"seed:{name}",
-    }  # fmt: skip
+        "title": title,
+        "category": category,
+        "answers": answers,
+        "answer": answer,
+        "facts": list(facts_of_answer(answer, category))[:10],
+        "authority": "auto",
+        "source": f"seed:{name}",
+    }
     return Seed("fact", key, values, name, text)
 
 
@@ -256,19 +350,28 @@ def _guide_seeds(project: str, name: str, lines: list[str], readme: bool) -> Ite
         topic = topic_of(heading)
         if len(text) < _SHORTEST or not heading or (readme and topic in ("", "rule")):
             continue
-        if readme and any(words.fullmatch(heading.strip(" :")) for _, _, _, words in _README_FACTS[1:]):
+        if readme and any(
+            words.fullmatch(heading.strip(" :")) for _, _, _, words in _README_FACTS[1:]
+        ):
             continue  # it is a fact
         found += 1
         if found > _MAX_SECTIONS:
             return
         key = f"{project}__{_stem(name)}-{slug(heading) or found}"
-        yield _guide_seed(key, topic or "rule", heading, _cut(text, name), name, f"{heading}\n{text}")
+        yield _guide_seed(
+            key, topic or "rule", heading, _cut(text, name), name, f"{heading}\n{text}"
+        )
 
 
 def _guide_seed(key: str, topic: str, title: str, text: str, name: str, source: str) -> Seed:
     values = {
-        "title": title, "topic": topic, "scope": "project", "text": text, "authority": "auto", "source": f"seed:{name}",
-    }  # fmt: skip
+        "title": title,
+        "topic": topic,
+        "scope": "project",
+        "text": text,
+        "authority": "auto",
+        "source": f"seed:{name}",
+    }
     return Seed("guide", key, values, name, source)
 
 
@@ -295,14 +398,21 @@ def _introduction(text: str) -> str:
 
 
 def _cut(text: str, name: str) -> str:
-    """At most MAX_SECTION_LENGTH characters, cut between paragraphs where that is possible, with a note of the cut."""
+    """At most MAX_SECTION_LENGTH characters, cut between paragraphs where that is possible, with a
+    note of the cut.
+    """
     if len(text) <= MAX_SECTION_LENGTH:
         return text
     head = text[:MAX_SECTION_LENGTH]
     paragraphs = head.rfind("\n\n")
     # not at a paragraph that ends early: a long one after it would cost most of the text
-    head = head[:paragraphs] if paragraphs > MAX_SECTION_LENGTH // 2 else head[: head.rfind("\n")] or head
-    # an odd number: the cut is inside a code block, which would swallow the note below and all that follows
+    head = (
+        head[:paragraphs]
+        if paragraphs > MAX_SECTION_LENGTH // 2
+        else head[: head.rfind("\n")] or head
+    )
+    # an odd number: the cut is inside a code block, which would swallow the note below and all that
+    # follows
     fences = len(re.findall(r"(?m)^ {0,3}```", head))
     return head.rstrip() + ("\n```" if fences % 2 else "") + f"\n\n(The rest is in {name}.)"
 
@@ -317,17 +427,27 @@ def _without(ends: tuple[re.Pattern[str], re.Pattern[str]], text: str) -> str:
 
 
 def _markdown_of(text: str) -> str:
-    """reStructuredText as Markdown, as far as seeds read it: headings by their underlines, literal blocks as code.
+    """reStructuredText as Markdown, as far as seeds read it: headings by their underlines, literal
+    blocks as code.
 
-    Directives other than code (`.. image::`, `.. contents::`), comments and targets are omitted with their blocks.
+    Directives other than code (`.. image::`, `.. contents::`), comments and targets are omitted
+    with their blocks.
     """
     lines, made, styles = text.splitlines(), list[str](), list[str]()
     at = 0
     while at < len(lines):
         line, below = lines[at].rstrip(), lines[at + 1].rstrip() if at + 1 < len(lines) else ""
-        # docutils: from four characters on an underline may be shorter than its title, with a warning
-        if line and not line[0].isspace() and _UNDER.fullmatch(below) and len(below) >= min(len(line), 4):
-            style = below[0] + ("^" if made and _UNDER.fullmatch(made[-1]) and made[-1][0] == below[0] else "")
+        # docutils: from four characters on an underline may be shorter than its title, with a
+        # warning
+        if (
+            line
+            and not line[0].isspace()
+            and _UNDER.fullmatch(below)
+            and len(below) >= min(len(line), 4)
+        ):
+            style = below[0] + (
+                "^" if made and _UNDER.fullmatch(made[-1]) and made[-1][0] == below[0] else ""
+            )
             if style.endswith("^"):
                 made.pop()  # the line above a title is its ornament
             if style not in styles:
@@ -361,14 +481,25 @@ def _after_block(lines: list[str], at: int, made: list[str], *, code: bool) -> i
 
 
 def feature_seed(project: str, path: str, text: str) -> Seed | None:
-    """Return the seed in a specification; None where its front matter, name and title have no ID such as FEAT-A-12."""
+    """Return the seed in a specification; None where its front matter, name and title have no ID
+    such as FEAT-A-12.
+    """
     keys, body = _front_and_body(path, text)
     title = str(keys.get("title") or keys.get("name") or leading_title(body))
-    ids = feature_ids(" ".join([str(keys.get("id") or keys.get("feature_id") or ""), path.rpartition("/")[2], title]))
+    ids = feature_ids(
+        " ".join(
+            [str(keys.get("id") or keys.get("feature_id") or ""), path.rpartition("/")[2], title]
+        )
+    )
     if not ids:
         return None
     name = one_line(re.sub(rf"(?i)^\W*{re.escape(ids[0])}\W*", "", title).strip(), 200) or ids[0]
-    values: dict[str, Any] = {"title": name, "spec": path, "authority": "auto", "source": f"seed:{path}"}
+    values: dict[str, Any] = {
+        "title": name,
+        "spec": path,
+        "authority": "auto",
+        "source": f"seed:{path}",
+    }
     values |= fields_by_heading(body, _TEXTS, _LISTS)
     decisions = list(dict.fromkeys(_DECISION.findall(text)))
     status = str(keys.get("status") or "").strip().lower()
@@ -379,20 +510,42 @@ def feature_seed(project: str, path: str, text: str) -> Seed | None:
 
 _MOST: Final = 60
 _TOOLS: Final = (
-    "black", "coverage", "flake8", "hatch", "importlinter", "isort", "mypy", "nox", "pdm", "poetry", "pylint",
-    "pyright", "pytest", "ruff", "setuptools", "tox", "uv",
-)  # fmt: skip
+    "black",
+    "coverage",
+    "flake8",
+    "hatch",
+    "importlinter",
+    "isort",
+    "mypy",
+    "nox",
+    "pdm",
+    "poetry",
+    "pylint",
+    "pyright",
+    "pytest",
+    "ruff",
+    "setuptools",
+    "tox",
+    "uv",
+)
 _LONGEST: Final = 20_000
 """Characters of a line that people write."""
 
 
 def read_pyproject(text: str) -> Mapping[str, Any]:
-    """Return the settings in a pyproject.toml; empty where it is invalid, which build tools report better."""
-    if any(len(line) > _LONGEST for line in text.splitlines()):  # tomllib reads a dotted key in quadratic time
+    """Return the settings in a pyproject.toml; empty where it is invalid, which build tools report
+    better.
+    """
+    if any(
+        len(line) > _LONGEST for line in text.splitlines()
+    ):  # tomllib reads a dotted key in quadratic time
         return {}
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):  # tomllib recurses into nested arrays and tables
+    except (
+        tomllib.TOMLDecodeError,
+        RecursionError,
+    ):  # tomllib recurses into nested arrays and tables
         return {}
 
 
@@ -403,15 +556,24 @@ def name_of(settings: Mapping[str, Any]) -> str:
 
 
 def pyproject_seeds(project: str, settings: Mapping[str, Any]) -> list[Seed]:
-    """Return the seeds in a pyproject.toml: the purpose, the stack and the commands. `project`: its `project_id`."""
+    """Return the seeds in a pyproject.toml: the purpose, the stack and the commands. `project`: its
+    `project_id`.
+    """
     seeds = []
-    purpose = _table(settings, "project").get("description") or _table(settings, "tool", "poetry").get("description")
+    purpose = _table(settings, "project").get("description") or _table(
+        settings, "tool", "poetry"
+    ).get("description")
     if isinstance(purpose, str) and len(purpose.strip()) >= _SHORTEST:
         text = one_line(purpose, 500)
         key, category, title, _ = _README_FACTS[0]
-        seeds.append(_fact_seed(f"{project}__purpose", key, category, title, text, _PYPROJECT, text))
+        seeds.append(
+            _fact_seed(f"{project}__purpose", key, category, title, text, _PYPROJECT, text)
+        )
     stack, commands = _stack(settings), _commands(settings)
-    for topic, title, lines in (("stack", "What it is built with", stack), ("command", "Commands it brings", commands)):
+    for topic, title, lines in (
+        ("stack", "What it is built with", stack),
+        ("command", "Commands it brings", commands),
+    ):
         if lines:
             source = canonical(replace_surrogates(lines)).decode()
             key = f"{project}__pyproject-{topic}"
@@ -422,12 +584,22 @@ def pyproject_seeds(project: str, settings: Mapping[str, Any]) -> list[Seed]:
 def _stack(settings: Mapping[str, Any]) -> list[str]:
     project = _table(settings, "project")
     poetry = _table(settings, "tool", "poetry")
-    lines = [f"- Python {one_line(str(project['requires-python']), 60)}"] if project.get("requires-python") else []
-    needs = [*_texts(project.get("dependencies")), *(n for n in _table(poetry, "dependencies") if n != "python")]
+    lines = (
+        [f"- Python {one_line(str(project['requires-python']), 60)}"]
+        if project.get("requires-python")
+        else []
+    )
+    needs = [
+        *_texts(project.get("dependencies")),
+        *(n for n in _table(poetry, "dependencies") if n != "python"),
+    ]
     if needs:
         lines.append(f"- needs {_joined(needs)}")
     for group, some in sorted(
-        {**_table(project, "optional-dependencies"), **_table(settings, "dependency-groups")}.items()
+        {
+            **_table(project, "optional-dependencies"),
+            **_table(settings, "dependency-groups"),
+        }.items()
     ):
         if _texts(some):
             lines.append(f"- with `{one_line(str(group), 60)}`: {_joined(_texts(some))}")
@@ -438,8 +610,14 @@ def _stack(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _commands(settings: Mapping[str, Any]) -> list[str]:
-    scripts = {**_table(settings, "project", "scripts"), **_table(settings, "tool", "poetry", "scripts")}
-    lines = [f"- `{one_line(name, 60)}` runs {one_line(str(target), 120)}" for name, target in sorted(scripts.items())]
+    scripts = {
+        **_table(settings, "project", "scripts"),
+        **_table(settings, "tool", "poetry", "scripts"),
+    }
+    lines = [
+        f"- `{one_line(name, 60)}` runs {one_line(str(target), 120)}"
+        for name, target in sorted(scripts.items())
+    ]
     if "pytest" in _table(settings, "tool"):
         lines.append("- `pytest` runs the tests")
     return lines[:_MOST]

@@ -22,11 +22,15 @@ _TOKEN: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
 _FD: Final = re.compile(r"[0-9]+|-")
-_HERE_DOCUMENT: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(?:.*\n)*?[ \t]*\2[ \t]*(?=\n|$)")
+_HERE_DOCUMENT: Final = re.compile(
+    r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(?:.*\n)*?[ \t]*\2[ \t]*(?=\n|$)"
+)
 
 
 class Command(NamedTuple):
-    """A simple command (POSIX, Shell Command Language 2.9.1), without what sets or wraps it: `A=1 sudo timeout 60`."""
+    """A simple command (POSIX, Shell Command Language 2.9.1), without what sets or wraps it: `A=1
+    sudo timeout 60`.
+    """
 
     words: list[str]
     written: list[str]
@@ -39,7 +43,9 @@ class Command(NamedTuple):
 
     @property
     def verb(self) -> str:
-        """The first argument that is neither an option nor the value of one; empty where there is none."""
+        """The first argument that is neither an option nor the value of one; empty where there is
+        none.
+        """
         skip = False
         for word in self.words[1:]:
             if skip or word in _VALUE_OPTIONS:
@@ -50,7 +56,9 @@ class Command(NamedTuple):
 
 
 def simple_commands(line: str, depth: int = 3) -> Iterator[Command]:
-    """Yield the commands of a line, those of `sh -c '…'` included, to this depth; here-documents are skipped."""
+    """Yield the commands of a line, those of `sh -c '…'` included, to this depth; here-documents
+    are skipped.
+    """
     for words, written in _split(_HERE_DOCUMENT.sub(r"\3", line[:_MAX_LENGTH])):
         words = _unwrapped(words)
         if depth and (script := _shell_script(words)):
@@ -74,7 +82,11 @@ def _split(line: str) -> Iterator[tuple[list[str], list[str]]]:
             if not redirection:
                 words.append(word)
             # `2>&1` names a descriptor, and no file is written in /dev/null
-            elif ">" in redirection and word != "/dev/null" and not (redirection.endswith("&") and _FD.fullmatch(word)):
+            elif (
+                ">" in redirection
+                and word != "/dev/null"
+                and not (redirection.endswith("&") and _FD.fullmatch(word))
+            ):
                 written.append(word)
             redirection = ""
 
@@ -96,6 +108,10 @@ def _unwrapped(words: Sequence[str]) -> list[str]:
 def _shell_script(words: Sequence[str]) -> str:
     if len(words) < 3 or PurePosixPath(words[0]).name not in _SHELLS:
         return ""
-    # `-lc` and `-euc` too: options without a value may share one word (POSIX, Utility Syntax Guidelines)
-    at = next((i for i, word in enumerate(words[1:-1], 1) if word.startswith("-") and word.endswith("c")), None)
+    # `-lc` and `-euc` too: options without a value may share one word (POSIX, Utility Syntax
+    # Guidelines)
+    at = next(
+        (i for i, word in enumerate(words[1:-1], 1) if word.startswith("-") and word.endswith("c")),
+        None,
+    )
     return words[at + 1] if at else ""

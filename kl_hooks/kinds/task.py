@@ -1,8 +1,9 @@
 """Tasks: the order in which they can be done, and their outcomes.
 
-A task requires and produces tokens: `artifact:NAME`, `file:PATH` or `symbol:NAME`, whatever the case. From these
-follow the waves of tasks that can be done side by side, what nobody produces, and every cycle. Outcomes are recorded,
-queued while the store cannot be written, or read from a task's own file.
+A task requires and produces tokens: `artifact:NAME`, `file:PATH` or `symbol:NAME`, whatever the
+case. From these follow the waves of tasks that can be done side by side, what nobody produces, and
+every cycle. Outcomes are recorded, queued while the store cannot be written, or read from a task's
+own file.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
-from kl_hooks.config.yaml import ListNode, MapNode, Node, NodeReader, TextNode, load_yaml, snake_case
+from kl_hooks.config.yaml import (
+    ListNode,
+    MapNode,
+    Node,
+    NodeReader,
+    TextNode,
+    load_yaml,
+    snake_case,
+)
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.graph.algorithms import components
 from kl_hooks.kinds.catalog import OUTCOME
@@ -49,8 +58,11 @@ def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
     try:
         create_record(ws, OUTCOME, raw, asked=identifier, by=by)
     except EnvironmentProblem as problem:
-        # ASCII: JSON has an escape for lone surrogates (undecodable bytes of an argument, PEP 383), UTF-8 has none
-        data = json.dumps({"raw": values, "by": by, "at": ws.clock.now()}, ensure_ascii=True).encode()
+        # ASCII: JSON has an escape for lone surrogates (undecodable bytes of an argument, PEP 383),
+        # UTF-8 has none
+        data = json.dumps(
+            {"raw": values, "by": by, "at": ws.clock.now()}, ensure_ascii=True
+        ).encode()
         for folder in _queue_folders(ws):
             with suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -62,13 +74,17 @@ def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
 
 
 def record_queued(ws: Workspace) -> list[str]:
-    """Record what was queued, now that the store can be written; return the IDs. Invalid files stay where they are."""
+    """Record what was queued, now that the store can be written; return the IDs. Invalid files stay
+    where they are.
+    """
     recorded: list[str] = []
     for path in list(_queued(ws)):
         try:
             queued = json.loads(read_small(path) or b"")
             with suppress(IdTaken):  # recorded by another process, or before a kill
-                create_record(ws, OUTCOME, queued["raw"], asked=path.stem, by=str(queued.get("by", "")))
+                create_record(
+                    ws, OUTCOME, queued["raw"], asked=path.stem, by=str(queued.get("by", ""))
+                )
         except EnvironmentProblem:
             return recorded  # the store is still not writable
         except (KlError, ValueError, KeyError, TypeError):
@@ -81,14 +97,20 @@ def record_queued(ws: Workspace) -> list[str]:
 
 def _queue_folders(ws: Workspace) -> list[Path]:
     """Next to the spools, outside of the working tree, whose files can be part of a clone."""
-    folders = [place.parent / _FOLDER for place, _ in spool_directories(ws.state, ws.root, ws.environ)]
+    folders = [
+        place.parent / _FOLDER for place, _ in spool_directories(ws.state, ws.root, ws.environ)
+    ]
     return [folder for folder in folders if not folder.is_relative_to(ws.root / ".kl")]
 
 
 def _queued(ws: Workspace) -> Iterator[Path]:
     for folder in _queue_folders(ws):
         with suppress(OSError):
-            yield from sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and not path.is_symlink())
+            yield from sorted(
+                path
+                for path in folder.iterdir()
+                if _NAME.fullmatch(path.name) and not path.is_symlink()
+            )
 
 
 _SORTS: Final = ("artifact", "file", "symbol")
@@ -113,12 +135,20 @@ class Work:
     @classmethod
     def of(cls, record: Record) -> Work:
         """Return a task as the planner sees it, without invalid tokens."""
-        requires, produces = (valid_tokens(record.many(name))[0] for name in ("requires", "produces"))
+        requires, produces = (
+            valid_tokens(record.many(name))[0] for name in ("requires", "produces")
+        )
         return cls(record.id, requires, produces)
 
     def missing(self, available: Collection[str]) -> tuple[str, ...]:
-        """Return the tokens that it requires and that are not in `available`, all as `normalized_token` makes them."""
-        return tuple(one for one in dict.fromkeys(map(normalized_token, self.requires)) if one not in available)
+        """Return the tokens that it requires and that are not in `available`, all as
+        `normalized_token` makes them.
+        """
+        return tuple(
+            one
+            for one in dict.fromkeys(map(normalized_token, self.requires))
+            if one not in available
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +160,9 @@ class Plan:
     unmet: tuple[tuple[str, str], ...] = ()
     """(name, token) that nobody produces and that is not available."""
     cycles: tuple[tuple[str, ...], ...] = ()
-    """Names that wait for each other, each before the one it waits for; the first is the last again."""
+    """Names that wait for each other, each before the one it waits for; the first is the last
+    again.
+    """
     blocked: tuple[str, ...] = ()
     """Names that are in no wave: a token they require is unmet, or they wait for one of those."""
     active: bool = False
@@ -139,21 +171,26 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
-            "active": self.active, "waves": [list(wave) for wave in self.waves],
+            "active": self.active,
+            "waves": [list(wave) for wave in self.waves],
             "unmet": [{"name": name, "token": one} for name, one in self.unmet],
-            "cycles": [list(way) for way in self.cycles], "blocked": list(self.blocked),
-        }  # fmt: skip
+            "cycles": [list(way) for way in self.cycles],
+            "blocked": list(self.blocked),
+        }
 
 
 def normalized_token(text: str) -> str:
-    """Return the token as it is compared: lower case, no outer spaces, paths without `./` and with `/` between.
+    """Return the token as it is compared: lower case, no outer spaces, paths without `./` and with
+    `/` between.
 
     ValueError, with the reason, for anything else.
     """
     sort, colon, name = text.strip().partition(":")
     sort, name = sort.strip().casefold(), " ".join(name.split()).casefold()
     if not colon or sort not in _SORTS:
-        raise ValueError(f'"{text.strip()[:80]}" is no token; it begins with artifact:, file: or symbol:')
+        raise ValueError(
+            f'"{text.strip()[:80]}" is no token; it begins with artifact:, file: or symbol:'
+        )
     if sort == "file":
         name = name.replace("\\", "/").removeprefix("./")
     if not name:
@@ -188,7 +225,9 @@ class Works:
 
     @classmethod
     def load(cls, ws: Workspace, path: str | None) -> Works:
-        """Return those of a file, else the tasks. UsageProblem for a missing file, Problems for a bad one."""
+        """Return those of a file, else the tasks. UsageProblem for a missing file, Problems for a
+        bad one.
+        """
         if path:
             data = read_small(Path(path))
             if data is None:
@@ -196,27 +235,40 @@ class Works:
             return cls(read_works(path, data))
         records = list_records(ws, RecordFilter(("task",)))
         errors = [
-            (one.id, error) for one in records
+            (one.id, error)
+            for one in records
             for error in valid_tokens([*one.many("requires"), *one.many("produces")])[1]
-        ]  # fmt: skip
+        ]
         done = {one.id for one in records if one.status == "done"}
-        return cls(list(map(Work.of, records)), {one.id: one.title for one in records}, done, errors)
+        return cls(
+            list(map(Work.of, records)), {one.id: one.title for one in records}, done, errors
+        )
 
     def fulfilled(self, ws: Workspace, given: Iterable[str] = ()) -> set[str]:
-        """Return the tokens given, the required ones that exist, and those reported or produced by what is done."""
+        """Return the tokens given, the required ones that exist, and those reported or produced by
+        what is done.
+        """
         wanted = list(dict.fromkeys(one for work in self.all for one in work.requires))
-        reported = {str(event.body.get("token", "")) for event in list_events(ws, name=_FULFILLED)} - {""}
+        reported = {
+            str(event.body.get("token", "")) for event in list_events(ws, name=_FULFILLED)
+        } - {""}
         files = {one for one in wanted if _is_file(ws.root, one)}
         produced = {one for work in self.all if work.name in self.done for one in work.produces}
-        return set(map(normalized_token, reported | files | produced | set(given))) | _existing_symbols(ws, wanted)
+        return set(
+            map(normalized_token, reported | files | produced | set(given))
+        ) | _existing_symbols(ws, wanted)
 
     def eligible(self, available: Collection[str]) -> tuple[str, ...]:
         """Return the names that can be begun now: not done, and all they require is available."""
-        return tuple(one.name for one in self.all if one.name not in self.done and not one.missing(available))
+        return tuple(
+            one.name for one in self.all if one.name not in self.done and not one.missing(available)
+        )
 
     def waiting(self, available: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return name → the tokens that it still requires, of those that can't be begun now."""
-        missing = {one.name: one.missing(available) for one in self.all if one.name not in self.done}
+        missing = {
+            one.name: one.missing(available) for one in self.all if one.name not in self.done
+        }
         return {name: tokens for name, tokens in missing.items() if tokens}
 
     def plan(self, ws: Workspace, *, outside: bool = False) -> Plan:
@@ -225,12 +277,14 @@ class Works:
         return plan_waves(todo, self.fulfilled(ws), outside=outside)
 
 
-def plan_waves(works: Sequence[Work], available: Collection[str] = (), *, outside: bool = False) -> Plan:
+def plan_waves(
+    works: Sequence[Work], available: Collection[str] = (), *, outside: bool = False
+) -> Plan:
     """Plan works with unique names: their waves, what nobody produces, and every cycle.
 
-    `available`: tokens that are fulfilled already. Work that requires what nobody produces is in no wave, nor is what
-    waits for it; with `outside` such a token may come from elsewhere, and orders nothing. With cycles there are no
-    waves: somebody has to break them first.
+    `available`: tokens that are fulfilled already. Work that requires what nobody produces is in no
+    wave, nor is what waits for it; with `outside` such a token may come from elsewhere, and orders
+    nothing. With cycles there are no waves: somebody has to break them first.
     """
     order = {work.name: number for number, work in enumerate(works)}
     producers: dict[str, list[str]] = {}
@@ -243,12 +297,19 @@ def plan_waves(works: Sequence[Work], available: Collection[str] = (), *, outsid
         name: tuple(dict.fromkeys(other for token in tokens for other in producers.get(token, ())))
         for name, tokens in required.items()
     }
-    unmet = tuple((name, token) for name, tokens in required.items() for token in tokens if token not in producers)
+    unmet = tuple(
+        (name, token)
+        for name, tokens in required.items()
+        for token in tokens
+        if token not in producers
+    )
     active = any(work.requires or work.produces for work in works)
     groups = components(list(order), waits)
     cyclic = [group for group in groups if len(group) > 1 or group[0] in waits[group[0]]]
     if cyclic:
-        found = [_shortest_cycle(waits, min(group, key=order.__getitem__), group) for group in cyclic]
+        found = [
+            _shortest_cycle(waits, min(group, key=order.__getitem__), group) for group in cyclic
+        ]
         return Plan((), unmet, tuple(sorted(found, key=lambda cycle: order[cycle[0]])), (), active)
     blocked = set() if outside else {name for name, _ in unmet}
     level: dict[str, int] = {}
@@ -264,7 +325,9 @@ def plan_waves(works: Sequence[Work], available: Collection[str] = (), *, outsid
     return Plan(in_order, unmet, (), tuple(name for name in order if name in blocked), active)
 
 
-def _shortest_cycle(waits: Mapping[str, Sequence[str]], first: str, group: Collection[str]) -> tuple[str, ...]:
+def _shortest_cycle(
+    waits: Mapping[str, Sequence[str]], first: str, group: Collection[str]
+) -> tuple[str, ...]:
     """The shortest cycle through `first` inside `group`, breadth first."""
     waiting: dict[str, str] = {}  # name → one that waits for it
     queue = [first]
@@ -302,29 +365,43 @@ class Completed(NamedTuple):
 def complete_task(
     ws: Workspace, identifier: str, works: Works, *, force: bool, by: str, authority: str = ""
 ) -> Completed:
-    """Mark a task as done and record how it ended, once. UsageProblem where something that it requires is not there.
+    """Mark a task as done and record how it ended, once. UsageProblem where something that it
+    requires is not there.
 
-    `works`: the recorded ones; `force` completes it nevertheless; `authority`: of the outcome, else that of its kind.
+    `works`: the recorded ones; `force` completes it nevertheless; `authority`: of the outcome, else
+    that of its kind.
     """
     record = get_record(ws, identifier, "task")
     missing = Work.of(record).missing(works.fulfilled(ws))
     if missing and not force:
         hint = f"Mark it as fulfilled: kl task fulfil {missing[0]} (or --force)"
-        raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)
+        raise UsageProblem(
+            f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint
+        )
     if record.status != "done":
         record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
-    if any(one.text("task_id") == record.id for one in list_records(ws, RecordFilter(("outcome",)))):
+    if any(
+        one.text("task_id") == record.id for one in list_records(ws, RecordFilter(("outcome",)))
+    ):
         return Completed(record, "", "")
     gives = ", ".join(Work.of(record).produces)
     decisions = [one for one in record.many("related") if one.startswith("ADR-")]
     raw = {
-        "title": record.title, "task_id": record.id, "outcome_type": "task_completed", "success": True,
-        "completed_at": iso(ws.clock.now()), "feature_id": list(record.many("feature_id")),
-        "related_adr_ids": decisions, "about": list(record.many("about")),
+        "title": record.title,
+        "task_id": record.id,
+        "outcome_type": "task_completed",
+        "success": True,
+        "completed_at": iso(ws.clock.now()),
+        "feature_id": list(record.many("feature_id")),
+        "related_adr_ids": decisions,
+        "about": list(record.many("about")),
         "task_requirements": record.text("description") or record.title,
-        "summary": f"There now: {gives}." if gives else "", "authority": authority,
-    }  # fmt: skip
-    return Completed(record, *record_outcome(ws, {name: value for name, value in raw.items() if value}, by))
+        "summary": f"There now: {gives}." if gives else "",
+        "authority": authority,
+    }
+    return Completed(
+        record, *record_outcome(ws, {name: value for name, value in raw.items() if value}, by)
+    )
 
 
 def _is_file(root: Path, text: str) -> bool:
@@ -336,7 +413,11 @@ def _is_file(root: Path, text: str) -> bool:
         return False
     try:
         return (root / name).resolve().is_relative_to(root.resolve()) and (root / name).exists()
-    except (OSError, RuntimeError, ValueError):  # RuntimeError: a loop of links, before CPython 3.13
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # RuntimeError: a loop of links, before CPython 3.13
         return False
 
 
@@ -362,17 +443,20 @@ def _existing_symbols(ws: Workspace, wanted: Sequence[str]) -> set[str]:
 
 
 def read_works(path: str, text: bytes) -> list[Work]:
-    """Read the works of an agents' configuration in YAML: a list, or a list under `agents` or `tasks`.
+    """Read the works of an agents' configuration in YAML: a list, or a list under `agents` or
+    `tasks`.
 
-    Keys in PascalCase (`Agents`, `Requires`) are read too; others are somebody else's settings. Problems with
-    everything that is wrong.
+    Keys in PascalCase (`Agents`, `Requires`) are read too; others are somebody else's settings.
+    Problems with everything that is wrong.
     """
     root, problems = load_yaml(path, text)
     reader = NodeReader(path, problems)
     works: list[Work] = []
     for node in _items(reader, root):
         if work := _work(reader, node):
-            first = next((one for one in works if one.name.casefold() == work.name.casefold()), None)
+            first = next(
+                (one for one in works if one.name.casefold() == work.name.casefold()), None
+            )
             if first:
                 twice = f'"{work.name}" is there twice (first at line {first.line}).'
                 reader.report(node, twice, "Give each a name of its own.")
@@ -390,10 +474,18 @@ def _items(reader: NodeReader, root: Node | None) -> tuple[Node, ...]:
     if isinstance(root, MapNode):
         for key, value in root.entries:
             if snake_case(key.value) in _LISTS:
-                return _named(value) if isinstance(value, MapNode) else reader.items(value, f'"{key.value}"')
-        reader.report(root, 'neither "agents" nor "tasks" is there.', "List the tasks under one of them.")
+                return (
+                    _named(value)
+                    if isinstance(value, MapNode)
+                    else reader.items(value, f'"{key.value}"')
+                )
+        reader.report(
+            root, 'neither "agents" nor "tasks" is there.', "List the tasks under one of them."
+        )
     elif not reader.problems:
-        reader.problems.append(Problem(reader.path, 0, 0, "holds no list of agents or tasks.", 'Begin with "agents:".'))
+        reader.problems.append(
+            Problem(reader.path, 0, 0, "holds no list of agents or tasks.", 'Begin with "agents:".')
+        )
     return ()
 
 
@@ -402,7 +494,9 @@ def _named(node: MapNode) -> tuple[Node, ...]:
     items: list[Node] = []
     for key, value in node.entries:
         entries = value.entries if isinstance(value, MapNode) else ()
-        items.append(MapNode(((TextNode("name", key.line, key.column), key), *entries), key.line, key.column))
+        items.append(
+            MapNode(((TextNode("name", key.line, key.column), key), *entries), key.line, key.column)
+        )
     return tuple(items)
 
 

@@ -1,4 +1,6 @@
-"""Actors: which coding agent runs this process, and for which trace, by its environment. No proof (SECURITY.md)."""
+"""Actors: which coding agent runs this process, and for which trace, by its environment. No proof
+(SECURITY.md).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ AGENTS: Final = (
 
 
 def agent(environ: Mapping[str, str]) -> str | None:
-    """Return the coding agent whose environment this is, `KL_AGENT` first; None: none that is known."""
+    """Return the coding agent whose environment this is, `KL_AGENT` first; None: none that is
+    known.
+    """
     if named := environ.get("KL_AGENT"):
         return named[:80]
     return next((name for variable, name in AGENTS if environ.get(variable)), None)

@@ -9,14 +9,17 @@ from collections.abc import Collection
 from typing import Any
 
 Plain = Any
-"""What canonical JSON can hold: dict with str keys, list or tuple, str, int, bool, None. No floats."""
+"""What canonical JSON can hold: dict with str keys, list or tuple, str, int, bool, None. No floats.
+"""
 
 _SIMPLE = frozenset((str, int, bool, type(None)))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(value: Plain) -> Plain:
-    """The same value, each lone surrogate (an undecodable byte) as U+FFFD: only such text has UTF-8 bytes."""
+    """The same value, each lone surrogate (an undecodable byte) as U+FFFD: only such text has UTF-8
+    bytes.
+    """
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
@@ -27,7 +30,8 @@ def replace_surrogates(value: Plain) -> Plain:
 
 
 def _check(value: Plain) -> None:
-    # the text of a float differs between languages, and NaN is no JSON: equal facts would get unequal hashes
+    # the text of a float differs between languages, and NaN is no JSON: equal facts would get
+    # unequal hashes
     if isinstance(value, float):
         raise TypeError(f"canonical JSON holds integers only, not {value!r}")
     if isinstance(value, dict):

@@ -1,4 +1,5 @@
-"""Claims and tiers: a sentence about a subject, the evidence for it, and how well that supports it today.
+"""Claims and tiers: a sentence about a subject, the evidence for it, and how well that supports it
+today.
 
 The tier is a pure function of the evidence: nobody grades their own claims.
 """
@@ -37,19 +38,28 @@ class Observation:
     observer: str
     producer: str
     run: str
-    """The execution that was observed: a process that watched it from outside observed the same one."""
+    """The execution that was observed: a process that watched it from outside observed the same
+    one.
+    """
     hard: bool
-    """False where it can't count as hard: flaky, incomplete, moved or unknown tree, JUnit without `--tree`."""
+    """False where it can't count as hard: flaky, incomplete, moved or unknown tree, JUnit without
+    `--tree`.
+    """
     why_not: str = ""
     """The reason where `hard` is False although the class is a hard one."""
     environment: tuple[str, ...] = ()
-    """Implementation and minor version, operating system, machine; an empty text where one of them is unknown."""
+    """Implementation and minor version, operating system, machine; an empty text where one of them
+    is unknown.
+    """
     way: str = ""
     """`serial`, `distributed`, `random:<plugin>:<seed>` …; empty: unknown."""
     attested: bool = False
-    """Whether its producer is proven, by the signature of a trusted key. Nothing in the environment proves one."""
+    """Whether its producer is proven, by the signature of a trusted key. Nothing in the environment
+    proves one.
+    """
     asserted: bool = False
-    """Whether it is hard by an assertion alone: imported, and no trusted key signed it (ADR-0047)."""
+    """Whether it is hard by an assertion alone: imported, and no trusted key signed it (ADR-0047).
+    """
 
 
 _EXECUTION: Final = frozenset({"TestResult", "ExitCode"})
@@ -57,20 +67,27 @@ _EXECUTION: Final = frozenset({"TestResult", "ExitCode"})
 
 
 def are_independent(a: Observation, b: Observation) -> bool:
-    """Whether two observations are of different executions, under conditions that differ in at least one respect.
+    """Whether two observations are of different executions, under conditions that differ in at
+    least one respect.
 
-    The respects: class of evidence, environment, way of running, attested producer. What is unknown on one side
-    differs from nothing. Neither the observer nor a producer's unproven name counts (ADR-0017).
+    The respects: class of evidence, environment, way of running, attested producer. What is unknown
+    on one side differs from nothing. Neither the observer nor a producer's unproven name counts
+    (ADR-0017).
     """
     if a.run == b.run:
         return False
-    # a test's result and the exit code of the command around it are two looks at one execution (ADR-0017)
+    # a test's result and the exit code of the command around it are two looks at one execution
+    # (ADR-0017)
     if a.kind != b.kind and not {a.kind, b.kind} <= _EXECUTION:
         return True
     # not strict: an assertion has no environment, and what is unknown differs from nothing
-    known = (one and other and one != other for one, other in zip(a.environment, b.environment, strict=False))
+    known = (
+        one and other and one != other
+        for one, other in zip(a.environment, b.environment, strict=False)
+    )
     ways = bool(a.way and b.way and a.way != b.way)
-    # one that a trusted key signed, and one of this store (or of another key): two producers, one of them proven
+    # one that a trusted key signed, and one of this store (or of another key): two producers, one
+    # of them proven
     return ways or any(known) or ((a.attested or b.attested) and a.producer != b.producer)
 
 
@@ -79,10 +96,11 @@ def _two_classes(a: Observation, b: Observation) -> bool:
 
 
 def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier:
-    """verified: two independent hard ones; inferred: one, or a soft one; assumed: only assertions; else guessed.
+    """verified: two independent hard ones; inferred: one, or a soft one; assumed: only assertions;
+    else guessed.
 
-    `rule` is the setting `verified_requires`: with `classes` two hard ones of different classes are enough, also of
-    one execution (A36).
+    `rule` is the setting `verified_requires`: with `classes` two hard ones of different classes are
+    enough, also of one execution (A36).
     """
     seen = list(observations)
     hard = [o for o in seen if o.hard and o.kind in HARD_CLASSES]
@@ -91,7 +109,11 @@ def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier
         return Tier.VERIFIED
     if hard or any(o.kind in ("ADR", "RepositoryMemory", "EvidenceGraph") for o in seen):
         return Tier.INFERRED
-    return Tier.ASSUMED if any(o.asserted or o.kind == "AgentAssertion" for o in seen) else Tier.GUESSED
+    return (
+        Tier.ASSUMED
+        if any(o.asserted or o.kind == "AgentAssertion" for o in seen)
+        else Tier.GUESSED
+    )
 
 
 OLDER_TREE: Final = "older tree"
@@ -99,13 +121,18 @@ OLDER_TREE: Final = "older tree"
 
 
 def tier_words(tier: str, freshness: str) -> list[str]:
-    """Tier and freshness as they are printed. The tier of an older content is never the first word."""
+    """Tier and freshness as they are printed.
+
+    The tier of an older content is never the first word.
+    """
     return [f"stale: {tier} on an older tree"] if freshness == OLDER_TREE else [tier, freshness]
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """One line of why a claim is believed or doubted: a receipt's observation and what it counts for."""
+    """One line of why a claim is believed or doubted: a receipt's observation and what it counts
+    for.
+    """
 
     observation: Observation
     receipt: str
@@ -116,7 +143,9 @@ class Support:
     speaks: str
     """`for`, `against` or `nothing`."""
     origin: str = ""
-    """Of the receipt: `local`, `ci:<name>`, `signed:<name>`, `imported:…; <why no trusted key counts>`; empty: none."""
+    """Of the receipt: `local`, `ci:<name>`, `signed:<name>`, `imported:…; <why no trusted key
+    counts>`; empty: none.
+    """
 
 
 class Anchor(NamedTuple):
@@ -157,16 +186,23 @@ class Claim:
     cites: tuple[str, ...] = ()
     """What its author cites for it: IDs of records and tests, hashes of commits."""
     rests_on: tuple[Anchor, ...] = ()
-    """What it names, as it was then; empty where nothing of it is in the source, or nobody recorded it."""
+    """What it names, as it was then; empty where nothing of it is in the source, or nobody recorded
+    it.
+    """
     head: str = ""
     """The commit that was checked out then."""
 
     @property
     def id(self) -> str:
-        """16 hexadecimal digits over sentence and subject: the same claim made twice is one claim."""
+        """16 hexadecimal digits over sentence and subject: the same claim made twice is one
+        claim.
+        """
         return digest("claim/1", [self.text, self.about])[:16]
 
     @property
     def tier(self) -> Tier:
         """Of what speaks for it, as far as its age allows."""
-        return min(self.max_tier, tier((s.observation for s in self.support if s.speaks == "for"), self.rule))
+        return min(
+            self.max_tier,
+            tier((s.observation for s in self.support if s.speaks == "for"), self.rule),
+        )

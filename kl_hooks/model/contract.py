@@ -1,4 +1,6 @@
-"""Contract, Step, Breach: a rule of import-linter in the manifest, and the chains of imports that break it."""
+"""Contract, Step, Breach: a rule of import-linter in the manifest, and the chains of imports that
+break it.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ class Breach:
     contract: str
     type: str
     importer: str
-    """The module or package that depends on what it must not; empty where the contract is not about a dependency."""
+    """The module or package that depends on what it must not; empty where the contract is not about
+    a dependency.
+    """
     imported: str
     chain: tuple[Step, ...]
     """The shortest chain of imports; one step for a direct import."""
@@ -68,7 +72,11 @@ class Breach:
 
     @property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits over the contract and the modules on the way; no line number in it."""
+        """16 hexadecimal digits over the contract and the modules on the way; no line number in
+        it.
+        """
         # without lines, which move with every edit above them
         way = [[step.importer, step.imported] for step in self.chain]
-        return digest("breach/1", [self.contract, self.importer, self.imported, way, self.message])[:16]
+        return digest("breach/1", [self.contract, self.importer, self.imported, way, self.message])[
+            :16
+        ]

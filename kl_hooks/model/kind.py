@@ -1,4 +1,6 @@
-"""Kind: the description of a sort of records. It is data: commands, forms and checks are derived from it."""
+"""Kind: the description of a sort of records. It is data: commands, forms and checks are derived
+from it.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,13 @@ class Field:
     repeats: str = ""
     """A field whose content it has in another form; a package shows that one alone."""
     pattern: str = ""
-    """Of a `line`, or of each of `words`: what kl writes matches it. What other programs wrote is read as it is."""
+    """Of a `line`, or of each of `words`: what kl writes matches it. What other programs wrote is
+    read as it is.
+    """
     directive: bool = False
-    """True for a field of an observation that instructs its readers: an agent's value waits for a person."""
+    """True for a field of an observation that instructs its readers: an agent's value waits for a
+    person.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,9 @@ class Kind:
     purpose: str
     """One line: what it is for."""
     storage: str
-    """`file`: Markdown in `.kl/knowledge/<plural>/`; `state`: rows of the database, until a record is `filed`."""
+    """`file`: Markdown in `.kl/knowledge/<plural>/`; `state`: rows of the database, until a record
+    is `filed`.
+    """
     statuses: tuple[str, ...]
     """The first is what a new record has."""
     live: tuple[str, ...]
@@ -98,16 +106,20 @@ class Kind:
     section: str = ""
     """Heading of its items in a package."""
     summary_field: str = ""
-    """The field that its one-line summary ends with; empty: the last required field of type `text`."""
+    """The field that its one-line summary ends with; empty: the last required field of type `text`.
+    """
     list_fields: tuple[str, ...] = ()
     """Fields that a list shows next to the title, because the status does not show what matters."""
     budget_category: str = "domain_knowledge"
     """One of `BUDGET_CATEGORIES`."""
     filed: tuple[str, ...] = ()
-    """Of a kind stored in the database: the statuses in which a record is a file. Entering one writes it."""
+    """Of a kind stored in the database: the statuses in which a record is a file. Entering one
+    writes it.
+    """
     numbering: str = "serial"
-    """`serial`: ADR-0007. `hash`: MEM-3f9a1c2b, over the fields in `identity`: the same in every clone.
-    `random`: OUT-3f9a1c2b. `given`: whoever makes the record names the ID, else it is serial."""
+    """`serial`: ADR-0007. `hash`: MEM-3f9a1c2b, over the fields in `identity`: the same in every
+    clone. `random`: OUT-3f9a1c2b. `given`: whoever makes the record names the ID, else it is
+    serial."""
     identity: tuple[str, ...] = ()
     digits: int = 0
     """Of its numbers; 0: four for serial ones, eight for others."""
@@ -116,26 +128,35 @@ class Kind:
     ttl: Mapping[str, int] = field(default_factory=dict)
     """Authority → days until a record expires; records of other authorities never do."""
     retention: int = 0
-    """Days that an expired record is retained in the database; 0: as `Lifecycle.purge_expired_days` has it."""
+    """Days that an expired record is retained in the database; 0: as `Lifecycle.purge_expired_days`
+    has it.
+    """
     proof: str = ""
-    """The class of evidence that an approved record counts as: `ADR`, `RepositoryMemory`; empty: none."""
+    """The class of evidence that an approved record counts as: `ADR`, `RepositoryMemory`; empty:
+    none.
+    """
     spellings: Mapping[str, str] = field(default_factory=dict)
     """Other names of its statuses that are read."""
     counted: str = ""
-    """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold the count as of the
-    last time one was written, in the fields `COUNT_FIELDS`; see `records.events`."""
+    """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold
+    the count as of the last time one was written, in the fields `COUNT_FIELDS`; see
+    `records.events`."""
     nature: str = "directive"
-    """`directive`: it instructs its readers, so what an agent writes waits for a person. `observation`: it
-    reports what happened, so it is recorded at once, in the name of its author."""
+    """`directive`: it instructs its readers, so what an agent writes waits for a person.
+    `observation`: it reports what happened, so it is recorded at once, in the name of its author.
+    """
     folders: tuple[str, ...] = ()
-    """Folders that coding agents read too, with a folder and a file `SKILL.md` for each record, in their format. The
-    first is written to. Empty: it has the folder of its plural, and our format."""
+    """Folders that coding agents read too, with a folder and a file `SKILL.md` for each record, in
+    their format. The first is written to. Empty: it has the folder of its plural, and our format.
+    """
     by: str = "kl"
     """The plugin or file that it comes from."""
 
     @cached_property
     def all_fields(self) -> tuple[Field, ...]:
-        """Its own fields and those that every record has, in the order in which they are written."""
+        """Its own fields and those that every record has, in the order in which they are
+        written.
+        """
         # a kind may describe one of the common fields in its own words
         own = {one.name for one in self.fields}
         return tuple(
@@ -152,10 +173,16 @@ class Kind:
 
     @property
     def proposal(self) -> str:
-        """Of a directive: the status of a record that waits for a person; empty for an observation."""
+        """Of a directive: the status of a record that waits for a person; empty for an
+        observation.
+        """
         if self.nature != "directive":
             return ""
-        starts = (verb.of or self.statuses[:1] for verb in self.verbs if verb.person and verb.to in self.live)
+        starts = (
+            verb.of or self.statuses[:1]
+            for verb in self.verbs
+            if verb.person and verb.to in self.live
+        )
         return next((one for some in starts for one in some if one not in self.live), "")
 
     def has_id(self, text: str) -> bool:
@@ -163,7 +190,9 @@ class Kind:
         return bool(RECORD_ID.fullmatch(text)) and text.startswith(f"{self.prefix}-")
 
     def is_pending(self, status: str) -> bool:
-        """True for the status of a successor that takes no record's place before a person accepts it."""
+        """True for the status of a successor that takes no record's place before a person accepts
+        it.
+        """
         # one chain of comparisons: it is the first status, and the first status is not a live one
         return SUPERSEDED in self.statuses and status == self.statuses[0] not in self.live
 
@@ -175,7 +204,9 @@ SUPERSEDED: Final = "superseded"
 
 
 def with_proposals(kind: Kind) -> Kind:
-    """The same kind; a directive that nobody has to accept yet gets a status for proposals, and the verbs for them."""
+    """The same kind; a directive that nobody has to accept yet gets a status for proposals, and the
+    verbs for them.
+    """
     names = {verb.name for verb in kind.verbs}
     if kind.nature != "directive" or kind.proposal or not kind.live or names & {"accept", "reject"}:
         return kind
@@ -188,10 +219,18 @@ def with_proposals(kind: Kind) -> Kind:
 
 
 COUNT_FIELDS: Final = (
-    Field("occurrence_count", "number", "How often it had happened at the last write.", least=1, internal=True),
+    Field(
+        "occurrence_count",
+        "number",
+        "How often it had happened at the last write.",
+        least=1,
+        internal=True,
+    ),
     Field("last_occurred", "date", "When it last happened, as of then.", internal=True),
     # each clone adds only its newer ones
-    Field("counted", "map", "Clone by clone, how many of its Events that number holds.", internal=True),
+    Field(
+        "counted", "map", "Clone by clone, how many of its Events that number holds.", internal=True
+    ),
 )
 """Of a kind whose Events are counted: the base count, which travels with the file."""
 FIRST_FIELDS: Final = (

@@ -30,7 +30,9 @@ class Layer:
     decision: str = ""
     """The record behind the rule, such as `ADR-0004`."""
     namespaces: tuple[str, ...] = ()
-    """Dotted names that belong to the layer wherever they are defined, packages from outside included."""
+    """Dotted names that belong to the layer wherever they are defined, packages from outside
+    included.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,15 @@ class Manifest:
     contracts: tuple[Contract, ...] = ()
     """Contracts of import-linter, run by import-linter itself."""
     indirect: str = "ignore"
-    """`ignore` or `forbid`: whether a layer may reach a forbidden one through a chain of allowed imports."""
+    """`ignore` or `forbid`: whether a layer may reach a forbidden one through a chain of allowed
+    imports.
+    """
     language: str = ""
     """As written in the manifest; empty where it names none."""
     language_line: int = 0
     unassigned_imports: str = "follow"
-    """`follow` or `ignore`: whether an import counts for what it reaches through files in no layer."""
+    """`follow` or `ignore`: whether an import counts for what it reaches through files in no layer.
+    """
     runtime_imports: str = "report"
     """`report`, `forbid` or `ignore`: what an import is that only recorded test runs show."""
 
@@ -106,5 +111,6 @@ class Violation:
 
 def fingerprint(source_layer: str, target_layer: str, importer: str, imported: str) -> str:
     """That of a violation with these layers and modules."""
-    # without line and file: the baseline must survive lines that move and a module that becomes a package
+    # without line and file: the baseline must survive lines that move and a module that becomes a
+    # package
     return digest("violation/1", [source_layer, target_layer, importer, imported])[:16]

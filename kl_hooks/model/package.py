@@ -1,4 +1,6 @@
-"""Context packages: the task, the candidates that might help with it, and the ranked, budgeted answer."""
+"""Context packages: the task, the candidates that might help with it, and the ranked, budgeted
+answer.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,32 @@ from typing import Final
 from kl_hooks.model.claim import Tier
 
 CODE: Final = ("file", "symbol")
-"""Kinds of candidates that are source: they are ranked and shown by themselves, and have no tier."""
+"""Kinds of candidates that are source: they are ranked and shown by themselves, and have no tier.
+"""
 _WEIGHTS: Final = ("default", "none", "low", "high")
-"""How much is retrieved: `low` omits what has no proof, `high` adds the neighbors of the nearest symbols."""
+"""How much is retrieved: `low` omits what has no proof, `high` adds the neighbors of the nearest
+symbols.
+"""
 _OPTIONS: Final = (
-    "weight", "profile", "max_sources", "pins", "scope", "queries", "rounds", "changed", "at", "type", "phase",
-    "complexity", "actor", "attempt", "turn", "threshold", "have",
+    "weight",
+    "profile",
+    "max_sources",
+    "pins",
+    "scope",
+    "queries",
+    "rounds",
+    "changed",
+    "at",
+    "type",
+    "phase",
+    "complexity",
+    "actor",
+    "attempt",
+    "turn",
+    "threshold",
+    "have",
     "filters",
-)  # fmt: skip
+)
 """Fields of a request that the package log keeps where they differ from their defaults."""
 
 _PROFILE_NAMES: Final = ("blended", "tier-first", "authority-first", "rrf", "weighted", "quota")
@@ -27,21 +47,35 @@ _MOST_ROUNDS: Final = 5
 TYPES: Final = ("implementation", "review", "planning", "refinement", "documentation")
 """Of work."""
 TYPE_ALIASES: Final = {
-    "implement": "implementation", "plan": "planning", "refine": "refinement", "docs": "documentation",
+    "implement": "implementation",
+    "plan": "planning",
+    "refine": "refinement",
+    "docs": "documentation",
     "doc": "documentation",
-}  # fmt: skip
+}
 _PHASES: Final = ("load", "plan", "implement", "test", "review")
 TAKES: Final[Mapping[str, Sequence[str] | range]] = {
-    "style": ("text", "markdown", "xml"), "weight": _WEIGHTS, "profile": _PROFILE_NAMES,
-    "type": (*TYPES, *TYPE_ALIASES), "phase": _PHASES, "complexity": range(1, 11),
-    "attempt": range(101), "turn": range(1, 1001), "rounds": range(1, _MOST_ROUNDS + 1), "max_sources": range(1, 1001),
-}  # fmt: skip
-"""Field of a request → what it takes, where that is not any text; the command, the tool and the API agree in it."""
+    "style": ("text", "markdown", "xml"),
+    "weight": _WEIGHTS,
+    "profile": _PROFILE_NAMES,
+    "type": (*TYPES, *TYPE_ALIASES),
+    "phase": _PHASES,
+    "complexity": range(1, 11),
+    "attempt": range(101),
+    "turn": range(1, 1001),
+    "rounds": range(1, _MOST_ROUNDS + 1),
+    "max_sources": range(1, 1001),
+}
+"""Field of a request → what it takes, where that is not any text; the command, the tool and the API
+agree in it.
+"""
 WORK: Final = ("type", "phase", "complexity", "actor", "attempt", "turn", "threshold")
 """Fields of a request that only this profile reads."""
 
 WITHHELD: Final = "withheld"
-"""In place of the ID of a denied item, for agents: the ID of code or of a page is its path and name."""
+"""In place of the ID of a denied item, for agents: the ID of code or of a page is its path and
+name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +91,9 @@ class Signals:
     paths: tuple[str, ...] = ()
     """Words that look like a file, such as `src/a.py`; at most 10."""
     frames: tuple[tuple[str, int], ...] = ()
-    """(path, line) of tracebacks and pytest reports, as written; the outermost call first; the last 50."""
+    """(path, line) of tracebacks and pytest reports, as written; the outermost call first; the last
+    50.
+    """
     tests: tuple[str, ...] = ()
     """Tests as pytest writes them: `tests/test_a.py::test_b[1]`; at most 10."""
 
@@ -76,7 +112,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for a package: the task, and how the package is to be made. All but `trace_id` decides its content."""
+    """A request for a package: the task, and how the package is to be made. All but `trace_id`
+    decides its content.
+    """
 
     task: str
     budget: str = "6000"
@@ -104,7 +142,9 @@ class Request:
     at: str = ""
     """A revision: what was known there, and nothing newer. Empty: the working tree."""
     type: str = ""
-    """Of the work: one of `TYPES`, or an alias. This and what follows decides budgets of the profile `quota`."""
+    """Of the work: one of `TYPES`, or an alias. This and what follows decides budgets of the
+    profile `quota`.
+    """
     phase: str = ""
     complexity: int = 0
     """1 to 10; 0: not given."""
@@ -120,7 +160,9 @@ class Request:
     """The relevance threshold: `strict`, `relaxed`, or 0 to 1."""
 
     def options(self) -> dict[str, object]:
-        """Return what differs from the defaults, as the package log and the ID of a package keep it."""
+        """Return what differs from the defaults, as the package log and the ID of a package keep
+        it.
+        """
         chosen: dict[str, object] = {}
         for name in _OPTIONS:
             value = getattr(self, name)
@@ -153,13 +195,17 @@ class Candidate:
     marks: tuple[str, ...] = ()
     """What a reader must know of its origin before its first word: `agent`, `not committed`."""
     is_lasting: bool = False
-    """True for what holds whatever the task's words are: an active objective, a decision on a file the task names."""
+    """True for what holds whatever the task's words are: an active objective, a decision on a file
+    the task names.
+    """
     read_from: str = ""
     """The document that it was seeded from, whose text it repeats; empty: none."""
     omit: str = ""
     """Why whoever asks is not shown it: an agent reads that file by itself. Empty: he is."""
     beyond: str = ""
-    """Why it is counted, not given, although it fits: enough that is nearer is given. `reason: details`."""
+    """Why it is counted, not given, although it fits: enough that is nearer is given. `reason:
+    details`.
+    """
     pinned: bool = False
     """True for what the smallest package keeps, if only as one line."""
     proof: str = ""

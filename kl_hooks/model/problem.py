@@ -1,4 +1,6 @@
-"""Problems in files that people wrote, each with its place; gathered, so that all are shown at once."""
+"""Problems in files that people wrote, each with its place; gathered, so that all are shown at
+once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class Problem(NamedTuple):
     hint: str = ""
 
     def __str__(self) -> str:
-        path = self.path.replace("\n", "\\n")  # a name with a line end must not begin a line of its own
+        path = self.path.replace(
+            "\n", "\\n"
+        )  # a name with a line end must not begin a line of its own
         place = f"{path}:{self.line}:{self.column}" if self.line else path
         return f"{place}: {self.message}" + (f" {self.hint}" if self.hint else "")
 
@@ -29,7 +33,9 @@ _LONGEST: Final = 1000
 
 
 class Problems(UsageProblem):
-    """A file that a person wrote can't be used as it is: exit 2. `problems` has each with its place."""
+    """A file that a person wrote can't be used as it is: exit 2. `problems` has each with its
+    place.
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         # a set: one mistake may be met in two ways; Problem's fields are in the order of sorting

@@ -1,4 +1,6 @@
-"""Evidence and receipts: what was observed, and one capture of it that can never be edited unnoticed."""
+"""Evidence and receipts: what was observed, and one capture of it that can never be edited
+unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,15 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.model.canonical import digest
 
 TEST_OUTCOMES: Final = ("passed", "skipped", "xfailed", "xpassed", "flaky", "error", "failed")
-"""The verdicts of a test, best first. `flaky`: passed on a later attempt. `error`: setup, teardown or collection."""
+"""The verdicts of a test, best first. `flaky`: passed on a later attempt. `error`: setup, teardown
+or collection.
+"""
 
 _RANK: Final = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
 SUPPORTS: Final = frozenset({"passed", "clean"})
-"""Outcomes that speak for their subject: a test that passed, a command with exit 0, a check without findings."""
+"""Outcomes that speak for their subject: a test that passed, a command with exit 0, a check without
+findings.
+"""
 REFUTES: Final = frozenset({"failed", "error"})
 """Outcomes that speak against it. Everything else counts for neither."""
 
@@ -25,9 +31,11 @@ def worst_outcome(outcomes: Iterable[str]) -> str:
 
 
 def run_outcome(result: Mapping[str, Any]) -> str:
-    """The outcome of a run in one word, from a receipt's `result`: its verdict, or how it ended early.
+    """The outcome of a run in one word, from a receipt's `result`: its verdict, or how it ended
+    early.
 
-    `passed`, `failed`, `inconclusive`; `incomplete` (killed), `interrupted`, `collection-error`, `usage-error` …
+    `passed`, `failed`, `inconclusive`; `incomplete` (killed), `interrupted`, `collection-error`,
+    `usage-error` …
     """
     how = result.get("how")
     if result.get("complete") or how in ("finished", "no-tests"):
@@ -36,9 +44,15 @@ def run_outcome(result: Mapping[str, Any]) -> str:
 
 
 EVIDENCE_CLASSES: Final = (
-    "TestResult", "ExitCode", "Validator", "GitHistory",
-    "ADR", "RepositoryMemory", "EvidenceGraph", "AgentAssertion",
-)  # fmt: skip
+    "TestResult",
+    "ExitCode",
+    "Validator",
+    "GitHistory",
+    "ADR",
+    "RepositoryMemory",
+    "EvidenceGraph",
+    "AgentAssertion",
+)
 HARD_CLASSES: Final = frozenset(EVIDENCE_CLASSES[:4])
 
 
@@ -60,11 +74,17 @@ class Evidence:
     """What else is known: `message`, `path`, `line`, `exit`, `tail` … (redacted, plain values)."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `kl.receipt/1`: class, subject, outcome, duration_us, executed, and the details, which replace none."""
+        """As in `kl.receipt/1`: class, subject, outcome, duration_us, executed, and the details,
+        which replace none.
+        """
         return {
-            **self.detail, "class": self.kind, "subject": self.subject, "outcome": self.outcome,
-            "duration_us": self.duration_us, "executed": self.executed,
-        }  # fmt: skip
+            **self.detail,
+            "class": self.kind,
+            "subject": self.subject,
+            "outcome": self.outcome,
+            "duration_us": self.duration_us,
+            "executed": self.executed,
+        }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Evidence:
@@ -72,24 +92,49 @@ class Evidence:
         known = ("class", "subject", "outcome", "duration_us", "executed")
         detail = {k: v for k, v in plain.items() if k not in known}
         return cls(
-            str(plain["class"]), str(plain["subject"]), str(plain["outcome"]),
-            int(plain.get("duration_us") or 0), plain.get("executed"), detail,
-        )  # fmt: skip
+            str(plain["class"]),
+            str(plain["subject"]),
+            str(plain["outcome"]),
+            int(plain.get("duration_us") or 0),
+            plain.get("executed"),
+            detail,
+        )
 
 
 HEADER_KEYS: Final = (
-    "schema", "run", "source", "observer", "producer", "parent", "tree", "tree_all", "tree_end", "moved",
-    "head", "branch", "dirty", "started", "ended", "environment", "selection", "result", "evidence_digest",
-)  # fmt: skip
+    "schema",
+    "run",
+    "source",
+    "observer",
+    "producer",
+    "parent",
+    "tree",
+    "tree_all",
+    "tree_end",
+    "moved",
+    "head",
+    "branch",
+    "dirty",
+    "started",
+    "ended",
+    "environment",
+    "selection",
+    "result",
+    "evidence_digest",
+)
 RECEIPT_SCHEMA: Final = "kl.receipt/1"
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """One capture: who ran what, on which tree, in which environment, with which outcomes. Append-only."""
+    """One capture: who ran what, on which tree, in which environment, with which outcomes.
+    Append-only.
+    """
 
     run: str
-    """Random id of this capture: the same capture ingested twice is one receipt, a new run is a new one."""
+    """Random id of this capture: the same capture ingested twice is one receipt, a new run is a new
+    one.
+    """
     source: str
     """pytest, command, commits, junit, arch …"""
     observer: str
@@ -127,8 +172,11 @@ class Receipt:
 
     def header(self) -> dict[str, Any]:
         """Everything but the evidence itself, plus its digest: what the id is the hash of."""
-        # chain and origin are the store's, not part of this: export and import must not change the ID (ADR-0003)
-        values = {k: getattr(self, k) for k in HEADER_KEYS if k not in ("schema", "evidence_digest")}
+        # chain and origin are the store's, not part of this: export and import must not change the
+        # ID (ADR-0003)
+        values = {
+            k: getattr(self, k) for k in HEADER_KEYS if k not in ("schema", "evidence_digest")
+        }
         plain = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
         return {"schema": RECEIPT_SCHEMA, **plain, "evidence_digest": self.evidence_digest}
 
@@ -155,10 +203,15 @@ def receipt_id(header: Mapping[str, Any]) -> str:
     return digest("receipt/1", dict(header))
 
 
-def receipt_from_header(header: Mapping[str, Any], evidence: tuple[Evidence, ...], *, folded: bool = False) -> Receipt:
-    """A receipt of a header (as `Receipt.header()` gave it) and its evidence. KeyError where something is missing.
+def receipt_from_header(
+    header: Mapping[str, Any], evidence: tuple[Evidence, ...], *, folded: bool = False
+) -> Receipt:
+    """A receipt of a header (as `Receipt.header()` gave it) and its evidence. KeyError where
+    something is missing.
 
     `folded`: its evidence was deleted; the header has its digest.
     """
     fields = {k: header[k] for k in HEADER_KEYS if k not in ("schema", "evidence_digest")}
-    return Receipt(evidence=evidence, **fields, folded_digest=str(header["evidence_digest"]) if folded else "")
+    return Receipt(
+        evidence=evidence, **fields, folded_digest=str(header["evidence_digest"]) if folded else ""
+    )

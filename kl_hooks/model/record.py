@@ -7,10 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 Value = str | int | bool | tuple[str, ...] | Mapping[str, str]
-"""line, text, choice, date: str. number: int. flag: bool. lines, words, ids: a tuple of str. map: text by text."""
+"""line, text, choice, date: str. number: int. flag: bool. lines, words, ids: a tuple of str. map:
+text by text.
+"""
 
 
-_NO_PROSE: Final = frozenset(("authority", "status", "date", "updated", "source", "classification", "checksum"))
+_NO_PROSE: Final = frozenset(
+    ("authority", "status", "date", "updated", "source", "classification", "checksum")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,8 @@ class Record:
     broken: str = ""
     """Where the file can't be read today: why. The rest is then its last good version."""
     proposal: int = 0
-    """After a write: the number of the proposal that was stored with it, or instead of it; 0: none."""
+    """After a write: the number of the proposal that was stored with it, or instead of it; 0: none.
+    """
 
     def text(self, name: str) -> str:
         """The value of a field that holds text; empty where there is none. Lists: one a line."""
@@ -40,11 +45,14 @@ class Record:
 
     @property
     def prose(self) -> str:
-        """Its texts without its title, each on lines of its own, as somebody would look for them."""
+        """Its texts without its title, each on lines of its own, as somebody would look for
+        them.
+        """
         return "\n".join(
-            text for name, text in self.values.items()
+            text
+            for name, text in self.values.items()
             if isinstance(text, str) and text != self.title and name not in _NO_PROSE
-        )  # fmt: skip
+        )
 
     def many(self, name: str) -> tuple[str, ...]:
         """The value of a field that holds several; a single text is a list of one."""
@@ -77,6 +85,13 @@ class Record:
         return "/archive/" in self.path
 
     def with_values(self, **changes: Any) -> Record:
-        """The same record with some fields changed; None, an empty text and an empty list take a field out."""
+        """The same record with some fields changed; None, an empty text and an empty list take a
+        field out.
+        """
         values = {**self.values, **changes}
-        return replace(self, values={name: value for name, value in values.items() if value not in (None, "", (), {})})
+        return replace(
+            self,
+            values={
+                name: value for name, value in values.items() if value not in (None, "", (), {})
+            },
+        )

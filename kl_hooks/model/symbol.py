@@ -1,4 +1,6 @@
-"""Symbols, links and the IDs they are addressed by: `namespace:` and the name there, never a line number."""
+"""Symbols, links and the IDs they are addressed by: `namespace:` and the name there, never a line
+number.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,23 @@ import re
 from typing import Final, NamedTuple
 
 ID_PREFIXES: Final = (
-    "file", "namespace", "type", "interface", "method", "function", "property", "field", "test",
-    "commit", "tree", "layer", "adr", "command", "check", "violation",
-)  # fmt: skip
+    "file",
+    "namespace",
+    "type",
+    "interface",
+    "method",
+    "function",
+    "property",
+    "field",
+    "test",
+    "commit",
+    "tree",
+    "layer",
+    "adr",
+    "command",
+    "check",
+    "violation",
+)
 """What can precede the colon. `command:` is a command line, `check:` a validator of ours."""
 
 # The lookaheads: the beginning of a longer number or word is no ID.
@@ -22,7 +38,9 @@ _SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,4})")
 
 
 def make_id(prefix: str, name: str) -> str:
-    """`make_id("test", "tests/test_a.py::test_b")` → `test:tests/test_a.py::test_b`. ValueError: unknown prefix."""
+    """`make_id("test", "tests/test_a.py::test_b")` → `test:tests/test_a.py::test_b`. ValueError:
+    unknown prefix.
+    """
     if prefix not in ID_PREFIXES:
         raise ValueError(f"no such sort of id: {prefix!r}")
     return f"{prefix}:{name}"
@@ -48,15 +66,17 @@ def is_hex(text: str) -> bool:
 def is_test_path(path: str) -> bool:
     """Return whether a path is one that pytest users keep tests in."""
     *folders, name = path.split("/")
-    return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
+    return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(
+        ("test_", "conftest.")
+    )
 
 
 class Symbol(NamedTuple):
     """A named element of the source."""
 
     id: str
-    """`namespace: type: interface: function: method: property: field:` and its dotted name, with `<locals>`;
-    `test:` and its path and name as pytest would call it."""
+    """`namespace: type: interface: function: method: property: field:` and its dotted name, with
+    `<locals>`; `test:` and its path and name as pytest would call it."""
     path: str
     """The file, from the repository's root, with `/`."""
     line: int
@@ -66,7 +86,9 @@ class Symbol(NamedTuple):
     doc: str
     """First line of its docstring, or empty."""
     content_hash: str
-    """16 hexadecimal digits over its code without comments, docstrings and layout; equal on every supported Python."""
+    """16 hexadecimal digits over its code without comments, docstrings and layout; equal on every
+    supported Python.
+    """
     decorators: tuple[str, ...] = ()
     """As written, one line each: `@property`."""
 
@@ -81,7 +103,9 @@ class Link(NamedTuple):
     path: str = ""
     line: int = 0
     method: str = ""
-    """How it was found: `import`, `lazy import`, `type-checking import`, `dynamic import`, `star import` …"""
+    """How it was found: `import`, `lazy import`, `type-checking import`, `dynamic import`, `star
+    import` …
+    """
     confidence: int = 100
     """Percent."""
 
@@ -90,4 +114,6 @@ def last_name(identifier: str) -> str:
     """The last part of an Id, by which people look for it."""
     if identifier.startswith("namespace:"):
         identifier = identifier.partition("@")[0]
-    return identifier.rpartition("::" if identifier.startswith("test:") else ".")[2].rpartition(":")[2]
+    return identifier.rpartition("::" if identifier.startswith("test:") else ".")[2].rpartition(
+        ":"
+    )[2]

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-# Bidirectional characters change the order in which a person reads (CVE-2021-42574), invisible ones hide text.
+# Bidirectional characters change the order in which a person reads (CVE-2021-42574), invisible ones
+# hide text.
 _UNSAFE: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -18,19 +19,26 @@ CHARACTERS_OF_A_TOKEN: Final = 4
 
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
 
 
 def safe_text(text: str) -> str:
     """`text` with control, bidirectional, invisible and undecodable characters as visible escapes.
 
-    Newline and tab stay. What it returns moves no cursor, sets no title and hides nothing; it is stable
-    (`safe_text(safe_text(x)) == safe_text(x)`).
+    Newline and tab stay. What it returns moves no cursor, sets no title and hides nothing; it is
+    stable (`safe_text(safe_text(x)) == safe_text(x)`).
     """
     # nearly all texts end here, without the search
     if text.isascii() and text.isprintable():
         return text
-    # a text, not a compiled pattern: `re` compiles it on first need, and most commands never get here
+    # a text, not a compiled pattern: `re` compiles it on first need, and most commands never get
+    # here
     return re.sub(_UNSAFE, _escape, text)
 
 
@@ -47,7 +55,9 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def name_list(names: Sequence[str], most: int, total: int | None = None) -> str:
-    """Return the first names, and how many more there are (of `total`, else of these): `a, b and 3 more`."""
+    """Return the first names, and how many more there are (of `total`, else of these): `a, b and 3
+    more`.
+    """
     more = (len(names) if total is None else total) - len(names[:most])
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
@@ -64,9 +74,11 @@ _GAPS: Final = re.compile(r"[\s-]+")
 
 
 def slug(text: str, most: int | None = 60) -> str:
-    """`Two scanners, one contract` → `two-scanners-one-contract`; at most `most` characters, cut between words.
+    """`Two scanners, one contract` → `two-scanners-one-contract`; at most `most` characters, cut
+    between words.
 
-    Lower case; what is no ASCII letter, digit, space or `-` is dropped. Empty where nothing is left.
+    Lower case; what is no ASCII letter, digit, space or `-` is dropped. Empty where nothing is
+    left.
     """
     made = _GAPS.sub("-", _OTHER.sub("", text.lower())).strip("-")
     if most is None or len(made) <= most:
@@ -80,12 +92,18 @@ _FENCE: Final = re.compile(r"`{3,}|~{3,}")
 
 
 def defuse(text: str) -> str:
-    """The text without control, hidden and bidirectional characters, tags or fences; its lines stay."""
-    return _FENCE.sub(lambda m: f"\\x{ord(m[0][0]):02x}" * len(m[0]), _TAG.sub(r"\\x3c", safe_text(text)))
+    """The text without control, hidden and bidirectional characters, tags or fences; its lines
+    stay.
+    """
+    return _FENCE.sub(
+        lambda m: f"\\x{ord(m[0][0]):02x}" * len(m[0]), _TAG.sub(r"\\x3c", safe_text(text))
+    )
 
 
 def quoted_field(text: str, limit: int = 300) -> str:
-    """One defused line for a place among our own words, such as an id or a path; no backtick in it."""
+    """One defused line for a place among our own words, such as an id or a path; no backtick in
+    it.
+    """
     return defuse(one_line(text, limit)).replace("`", "\\x60")
 
 

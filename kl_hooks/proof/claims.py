@@ -1,7 +1,7 @@
 """Claims with what their authors cite, and the history of one subject.
 
-The tier of a claim is never set by hand: it follows from what is cited, today. What was superseded, disproven or is
-not in the repository supports nothing.
+The tier of a claim is never set by hand: it follows from what is cited, today. What was superseded,
+disproven or is not in the repository supports nothing.
 """
 
 from __future__ import annotations
@@ -43,15 +43,23 @@ _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
 
 
 def record_claim(
-    ws: Workspace, text: str, about: str = "", cited: Sequence[str] = (), expires: str | None = None, author: str = ""
+    ws: Workspace,
+    text: str,
+    about: str = "",
+    cited: Sequence[str] = (),
+    expires: str | None = None,
+    author: str = "",
 ) -> Claim:
     """Assert something, with what supports it. Without `about` it is about the first citation.
 
-    UsageProblem for an ID that is none, for what is cited and not there, and for an end in the past.
+    UsageProblem for an ID that is none, for what is cited and not there, and for an end in the
+    past.
     """
     refs = tuple(dict.fromkeys(_resolved(ws, one) for one in cited))
     if len(refs) > MOST_CITED:
-        raise UsageProblem(f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support")
+        raise UsageProblem(
+            f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support"
+        )
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
     return add_claim(ws, text, subject, until, refs, author, anchors_of(ws, subject, text))
@@ -66,7 +74,8 @@ def claims_now(ws: Workspace, warn: Callable[[str], None], about: str | None = N
 
 
 def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:
-    """Return the asserted claims that match any of the words and have not expired, best first, and how many match.
+    """Return the asserted claims that match any of the words and have not expired, best first, and
+    how many match.
 
     At most `limit` of them; the number is of all.
     """
@@ -78,19 +87,25 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
 
 
 def find_claims(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Return the claims that match a task; only asserted ones, since tests have a retriever of their own."""
+    """Return the claims that match a task; only asserted ones, since tests have a retriever of
+    their own.
+    """
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     return [_candidate(one) for one in search_claims(ws, words, limit)[0]]
 
 
 def parse_expiry(text: str, now: int) -> int:
-    """`30d`, `12h`, `90m` from now, or a date, in microseconds. UsageProblem for anything else, or for the past."""
+    """`30d`, `12h`, `90m` from now, or a date, in microseconds. UsageProblem for anything else, or
+    for the past.
+    """
     span = _SPAN.fullmatch(text)
     try:
         when = now + int(span[1]) * _SECONDS[span[2]] * 1_000_000 if span else micros(text)
     except (ValueError, OverflowError):
-        raise UsageProblem("give 30d, 12h or a date such as 2027-01-31.", place=f"--expires {text}") from None
+        raise UsageProblem(
+            "give 30d, 12h or a date such as 2027-01-31.", place=f"--expires {text}"
+        ) from None
     if when <= now:
         raise UsageProblem("that is in the past.", place=f"--expires {text}")
     return when
@@ -102,16 +117,26 @@ def _candidate(claim: Claim) -> Candidate:
     cited += f"\n{claim.reasons[-1]}" if claim.freshness == OLDER_TREE else ""
     prefix, name = split_id(claim.about)
     return Candidate(
-        id=f"claim:{claim.id}", kind="claim", title=claim.text,
-        text=f"{claim.text}\nabout {claim.about}, claimed by {claim.author} on {claim.made_at[:10]}{cited}",
-        summary=f"{one_line(claim.text, 120)} (about {claim.about})", path=name if prefix == "file" else "",
-        tier=claim.tier, freshness=claim.freshness, authority="agent" if by_agent else "human",
-        marks=("agent",) if by_agent else (), reasons=("a claim that matches words of the task",),
-    )  # fmt: skip
+        id=f"claim:{claim.id}",
+        kind="claim",
+        title=claim.text,
+        text=(
+            f"{claim.text}\nabout {claim.about}, claimed by {claim.author} on"
+            f" {claim.made_at[:10]}{cited}"
+        ),
+        summary=f"{one_line(claim.text, 120)} (about {claim.about})",
+        path=name if prefix == "file" else "",
+        tier=claim.tier,
+        freshness=claim.freshness,
+        authority="agent" if by_agent else "human",
+        marks=("agent",) if by_agent else (),
+        reasons=("a claim that matches words of the task",),
+    )
 
 
 def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation, str]]:
-    """What a claim can cite as the tier rule sees it, and why it does not count (empty: it does), by ID.
+    """What a claim can cite as the tier rule sees it, and why it does not count (empty: it does),
+    by ID.
 
     What was removed is absent. A record supports nothing once it was superseded or disproven.
     """
@@ -123,11 +148,18 @@ def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation,
         why = not_live_reason(ws, record)
         kind = ws.kinds[record.kind].proof or "AgentAssertion"
         note = why or "cited, not observed"
-        found[record.id] = Observation(kind, "records", record.authority, record.id, False, note), why
+        found[record.id] = (
+            Observation(kind, "records", record.authority, record.id, False, note),
+            why,
+        )
     for ref in ids:
         if ref.startswith("test:"):
-            # whether the test shows what is claimed is its author's word: it ends the claim, and lifts no tier
-            found[ref] = Observation("TestResult", "pytest", "pytest", ref, False, "cited, not observed"), ""
+            # whether the test shows what is claimed is its author's word: it ends the claim, and
+            # lifts no tier
+            found[ref] = (
+                Observation("TestResult", "pytest", "pytest", ref, False, "cited, not observed"),
+                "",
+            )
         elif ref not in found and is_hex(ref):
             why = "" if _commit(ws, ref) else "not in this repository"
             found[ref] = Observation("GitHistory", "git", "git", ref, not why, why), why
@@ -135,7 +167,9 @@ def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation,
 
 
 def _resolved(ws: Workspace, given: str) -> str:
-    """The ID of a record, or the full hash of a commit, that somebody cites. UsageProblem for what is not there."""
+    """The ID of a record, or the full hash of a commit, that somebody cites. UsageProblem for what
+    is not there.
+    """
     name = given.strip()
     prefix, bare = split_id(name)
     if test := _recorded_test(ws, bare) if prefix == "test" or "::" in bare else "":
@@ -145,8 +179,13 @@ def _resolved(ws: Workspace, given: str) -> str:
         return get_record(ws, bare).id
     if (sha := _commit(ws, bare)) and bare:
         return sha
-    hint = "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b), a commit or a recorded test (test_a.py::test_b)."
-    raise UsageProblem("no such record, commit or recorded test.", place=f"--support {name}", hint=hint)
+    hint = (
+        "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b), a commit or a recorded test"
+        " (test_a.py::test_b)."
+    )
+    raise UsageProblem(
+        "no such record, commit or recorded test.", place=f"--support {name}", hint=hint
+    )
 
 
 def _recorded_test(ws: Workspace, nodeid: str) -> str:
@@ -164,15 +203,20 @@ def _commit(ws: Workspace, name: str) -> str:
     if ws.repo is None or not name or name.startswith("-"):
         return ""
     try:
-        # `^{commit}`: --verify alone accepts any 40 digits, whether or not there is such an object (git-rev-parse)
-        out = git_in(ws.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        # `^{commit}`: --verify alone accepts any 40 digits, whether or not there is such an object
+        # (git-rev-parse)
+        out = git_in(
+            ws.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+        )
         return out.decode("ascii", "replace").strip()
     except GitFailed:
         return ""
 
 
 def _both_ids(ws: Workspace, about: str) -> set[str]:
-    """An ID, and the other one of a record: a claim names a decision as `ADR-0007` or as `adr:ADR-0007`."""
+    """An ID, and the other one of a record: a claim names a decision as `ADR-0007` or as
+    `adr:ADR-0007`.
+    """
     prefix, name = split_id(about)
     bare = full_record_id(name if prefix or ":" not in name else name.partition(":")[2])
     return {about, bare, _node(ws, bare)} if RECORD_ID.fullmatch(bare) else {about}
@@ -210,21 +254,35 @@ class SubjectHistory:
 
 
 def history_of(ws: Workspace, db: Database, name: str) -> SubjectHistory:
-    """The history of a test (`tests/test_a.py::test_b`, `test:…`), a file or a folder (`src/`, `file:…`).
+    """The history of a test (`tests/test_a.py::test_b`, `test:…`), a file or a folder (`src/`,
+    `file:…`).
 
     Tests that match the name, lie in it, or failed in it.
     """
     prefix, bare = split_id(name)
     bare = bare.removeprefix("./").rstrip("/")
-    runs = sorted([*recent(db, RECENT_RUNS, "pytest"), *recent(db, RECENT_RUNS, "junit")], key=lambda e: -e.seq)
+    runs = sorted(
+        [*recent(db, RECENT_RUNS, "pytest"), *recent(db, RECENT_RUNS, "junit")],
+        key=lambda e: -e.seq,
+    )
     # of a test that was renamed since its last run, the results under its earlier name
     names = [bare, *(TestNames(ws, db).earlier(bare) if "::" in bare else ())]
-    results = (_latest_results(runs[:RECENT_RUNS], one) for one in names if prefix in ("", "test", "file"))
+    results = (
+        _latest_results(runs[:RECENT_RUNS], one) for one in names if prefix in ("", "test", "file")
+    )
     tests = next(filter(None, results), {})
-    commits = [c for c in newest_commits(db, RECENT_COMMITS) if any(_is_inside(path, bare) for path in c.files)]
+    commits = [
+        c
+        for c in newest_commits(db, RECENT_COMMITS)
+        if any(_is_inside(path, bare) for path in c.files)
+    ]
     about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}
     asserted = {claim.id for claim in known_assertions(ws, db) if claim.about in about}
-    claims = assess(ws, [one for one in claims_about(ws, db, about) if one.id in asserted]) if asserted else []
+    claims = (
+        assess(ws, [one for one in claims_about(ws, db, about) if one.id in asserted])
+        if asserted
+        else []
+    )
     return SubjectHistory(tuple(tests[key] for key in sorted(tests)), tuple(commits), tuple(claims))
 
 
@@ -233,7 +291,9 @@ def _latest_results(runs: Sequence[Entry], name: str) -> dict[str, LatestResult]
     for entry in runs:
         for evidence in entry.receipt.evidence:
             places = _enclosing_ids(evidence.subject.removeprefix("test:"))
-            concerned = evidence.detail.get("path") == name or any(_is_inside(place, name) for place in places)
+            concerned = evidence.detail.get("path") == name or any(
+                _is_inside(place, name) for place in places
+            )
             if concerned and evidence.subject not in found:
                 found[evidence.subject] = LatestResult(entry, evidence)
     return found

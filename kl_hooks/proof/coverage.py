@@ -1,8 +1,9 @@
 """Coverage data with a context for each test, from coverage.py and pytest-cov, as executed symbols.
 
-Such a file has lines, and neither outcomes nor contents. Its links are *assumed*: they show which tests to read and to
-run, and no result is valid because of them. The content is the tree that whoever imports the file names, or what is on
-disk, without the files that were changed after it was measured. The file is read by its documented tables
+Such a file has lines, and neither outcomes nor contents. Its links are *assumed*: they show which
+tests to read and to run, and no result is valid because of them. The content is the tree that
+whoever imports the file names, or what is on disk, without the files that were changed after it was
+measured. The file is read by its documented tables
 (coverage.readthedocs.io/en/latest/dbschema.html): coverage.py need not be installed here.
 """
 
@@ -85,25 +86,36 @@ class ImportedCoverage:
             yield "Name the content that was measured with --tree, or measure again."
         if self.unnamed:
             names = name_list([repr(one_line(one, 80)) for one in self.unnamed], 3)
-            yield f"{counted(len(self.unnamed), 'context')} that name no test of this repository: {names}."
+            yield (
+                f"{counted(len(self.unnamed), 'context')} that name no test of this repository:"
+                f" {names}."
+            )
         if self.outside:
             yield f"{counted(self.outside, 'measured file')} of another place."
 
 
 def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCoverage:
-    """Import a data file as a run without outcomes. `tree`: the content that was measured; None: what is on disk.
+    """Import a data file as a run without outcomes. `tree`: the content that was measured; None:
+    what is on disk.
 
     UsageProblem for what is no data file with contexts of tests of this repository.
     """
     require_setup(ws)
     if ws.repo is None:
-        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint="Run it inside a repository.")
+        raise EnvironmentProblem(
+            "not a git repository.", place=str(ws.root), hint="Run it inside a repository."
+        )
     if tree and tree_of_revision(ws.repo, tree) is None:
         hint = "Of the commit that was measured: git rev-parse 'COMMIT^{tree}'"
         raise UsageProblem("this repository has no such tree.", place=f"--tree {tree}", hint=hint)
     if not path.is_file():  # a pipe may never end
-        raise UsageProblem("is not a file.", place=str(path), hint="coverage.py writes it: .coverage")
-    content, measured = path.read_bytes() if path.stat().st_size < _LARGEST else b"", path.stat().st_mtime
+        raise UsageProblem(
+            "is not a file.", place=str(path), hint="coverage.py writes it: .coverage"
+        )
+    content, measured = (
+        path.read_bytes() if path.stat().st_size < _LARGEST else b"",
+        path.stat().st_mtime,
+    )
     rows = list(_read_lines(path))
     entries = files_at(ws.repo, tree, (".py",)) if tree else worktree_files(ws.repo, (".py",))
     files = _Measured(ws.repo, entries, tree, measured)
@@ -114,9 +126,15 @@ def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCove
     if not trace.tests:
         names = ", ".join(repr(one) for one in done.unnamed[:3]) or "none at all"
         hint = "Measure with: pytest --cov --cov-context=test (or dynamic_context = test_function)"
-        raise UsageProblem(f"it has no contexts of tests of this repository ({names}).", place=str(path), hint=hint)
+        raise UsageProblem(
+            f"it has no contexts of tests of this repository ({names}).", place=str(path), hint=hint
+        )
     executed = trace.executed(ws, done.run, ())
-    done.tests, done.symbols, done.unknown = len(executed.tests), len(executed.symbols), executed.unknown
+    done.tests, done.symbols, done.unknown = (
+        len(executed.tests),
+        len(executed.symbols),
+        executed.unknown,
+    )
     receipt = _receipt(ws, executed, tree, iso(int(measured * 1_000_000)))
     with ledger_writer(ws) as db:
         done.known = has_receipt(db, done.run)
@@ -129,18 +147,33 @@ def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCove
 def _receipt(ws: Workspace, executed: Executed, tree: str | None, measured: str) -> Receipt:
     """A run without outcomes, which vouches for the executed symbols."""
     facts = {
-        "digest": executed.digest, "symbols": len(executed.symbols), "tests": len(executed.tests),
+        "digest": executed.digest,
+        "symbols": len(executed.symbols),
+        "tests": len(executed.tests),
         "recorder": COVERAGE,
-    }  # fmt: skip
+    }
     result: dict[str, Any] = {
-        "exit": None, "complete": False, "how": "imported", "verdict": "inconclusive",
-        "reasons": ["coverage data has no outcomes"], "counts": {},
-    }  # fmt: skip
+        "exit": None,
+        "complete": False,
+        "how": "imported",
+        "verdict": "inconclusive",
+        "reasons": ["coverage data has no outcomes"],
+        "counts": {},
+    }
     return Receipt(
-        run=executed.run, source=COVERAGE, observer=COVERAGE, producer=redact(producer(ws.environ)), evidence=(),
-        started=measured, ended=measured, tree=tree, tree_end=tree, selection={"args": []}, result=result,
+        run=executed.run,
+        source=COVERAGE,
+        observer=COVERAGE,
+        producer=redact(producer(ws.environ)),
+        evidence=(),
+        started=measured,
+        ended=measured,
+        tree=tree,
+        tree_end=tree,
+        selection={"args": []},
+        result=result,
         environment={"executed": facts},
-    )  # fmt: skip
+    )
 
 
 # the data file
@@ -157,7 +190,10 @@ def _read_lines(path: Path) -> Iterator[_Lines]:
         version = db.row("SELECT version FROM coverage_schema")
         if version != (_FORMAT,):
             found = version[0] if version else "none"
-            raise UsageProblem(f"its format {found} is not {_FORMAT}, of coverage.py 5.0 and later.", place=str(path))
+            raise UsageProblem(
+                f"its format {found} is not {_FORMAT}, of coverage.py 5.0 and later.",
+                place=str(path),
+            )
         names = "SELECT file.path, context.context"
         joined = "JOIN file ON file.id = file_id JOIN context ON context.id = context_id"
         for file, context, bits in db.rows(f"{names}, numbits FROM line_bits {joined}"):
@@ -169,7 +205,12 @@ def _read_lines(path: Path) -> Iterator[_Lines]:
         for (file, context), some in groupby(arcs, key=lambda row: (str(row[0]), str(row[1]))):
             pairs = [(int(start), int(end)) for _, _, start, end in some]
             lines = {number for pair in pairs for number in pair if number > 0}
-            yield _Lines(file, context, frozenset(lines), frozenset(-start for start, _ in pairs if start < 0))
+            yield _Lines(
+                file,
+                context,
+                frozenset(lines),
+                frozenset(-start for start, _ in pairs if start < 0),
+            )
 
 
 def _numbers(bits: Any) -> Iterator[int]:
@@ -207,9 +248,13 @@ def _codes(code: CodeType, around: frozenset[int] = frozenset()) -> Iterator[_Co
 
 
 class _Measured:
-    """The files of a content, found by the paths of a data file that may come from another machine."""
+    """The files of a content, found by the paths of a data file that may come from another
+    machine.
+    """
 
-    def __init__(self, repo: Repository, entries: Sequence[FileEntry], tree: str | None, measured: float) -> None:
+    def __init__(
+        self, repo: Repository, entries: Sequence[FileEntry], tree: str | None, measured: float
+    ) -> None:
         self._repo, self._tree, self._measured = repo, tree, measured
         self._entries = {one.path: one for one in entries}
         self._codes: dict[str, list[_Code]] = {}
@@ -225,7 +270,9 @@ class _Measured:
         for one in rows:
             if one.path in paths and paths[one.path] in self._codes:
                 by_file.setdefault(paths[one.path], []).append(one)
-        contexts = _Contexts({one.context for one in rows}, sorted(self._entries), sorted(set(paths.values())))
+        contexts = _Contexts(
+            {one.context for one in rows}, sorted(self._entries), sorted(set(paths.values()))
+        )
         for path, some in by_file.items():
             if why := self._flaw(path, some):
                 trace.unknown[path] = why
@@ -236,7 +283,9 @@ class _Measured:
         return trace
 
     def _paths(self, measured: set[str]) -> dict[str, str]:
-        """Path in the data → path in the content. The checkout may have been elsewhere: where most files fit."""
+        """Path in the data → path in the content. The checkout may have been elsewhere: where most
+        files fit.
+        """
         roots: Counter[str] = Counter()
         found: dict[str, tuple[str, str]] = {}
         top = f"{self._repo.top}/"
@@ -261,10 +310,14 @@ class _Measured:
                 trace.unknown[path] = _CHANGED
             else:
                 wanted.append(self._entries[path])
-        for entry, source in read_files(self._repo, wanted, "objects" if self._tree else "worktree"):
+        for entry, source in read_files(
+            self._repo, wanted, "objects" if self._tree else "worktree"
+        ):
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # the compiler's own, about code that is not ours
+                    warnings.simplefilter(
+                        "ignore"
+                    )  # the compiler's own, about code that is not ours
                     code = compile(source, entry.path, "exec", dont_inherit=True)
                 self._codes[entry.path] = list(_codes(code))
                 self._lines[entry.path] = source.decode("utf-8", "replace").split("\n")
@@ -272,7 +325,9 @@ class _Measured:
                 trace.unknown[entry.path] = f"it can't be read ({type(problem).__name__})"
 
     def _flaw(self, path: str, rows: Sequence[_Lines]) -> str:
-        """Whether lines were executed that this content can't execute: then another one was measured."""
+        """Whether lines were executed that this content can't execute: then another one was
+        measured.
+        """
         lines = self._lines[path]
         last = max((max(one.lines, default=0) for one in rows), default=0)
         if last > len(lines):
@@ -284,7 +339,9 @@ class _Measured:
         return ""
 
     def _add(self, trace: Trace, path: str, rows: Sequence[_Lines], contexts: _Contexts) -> None:
-        """What each context started of one file. What runs at import belongs to the file, in any context."""
+        """What each context started of one file. What runs at import belongs to the file, in any
+        context.
+        """
         by_line: dict[int, set[int]] = {}
         first: dict[int, set[int]] = {}
         codes = self._codes[path]
@@ -317,7 +374,11 @@ class _Contexts:
             for at in range(len(parts) if path in set(measured) else 0):
                 self._modules.setdefault(".".join(parts[at:]), []).append(path)
         # a static context comes before the dynamic one, with a bar between (coverage.collector)
-        static = [one for one in contexts if one and "::" not in one and any(c.startswith(f"{one}|") for c in contexts)]
+        static = [
+            one
+            for one in contexts
+            if one and "::" not in one and any(c.startswith(f"{one}|") for c in contexts)
+        ]
         self.tests: dict[str, tuple[str, int]] = {}
         """Context → node ID and phase."""
         unnamed = []
@@ -335,7 +396,11 @@ class _Contexts:
         if phase in _PHASES:
             path, colons, rest = name.partition("::")
             # pytest names files from its own root, which may be a folder of the repository
-            found = [path] if path in self._files else [one for one in self._files if one.endswith(f"/{path}")]
+            found = (
+                [path]
+                if path in self._files
+                else [one for one in self._files if one.endswith(f"/{path}")]
+            )
             return (f"{found[0]}{colons}{rest}", _PHASES[phase]) if len(found) == 1 else None
         parts = context.split(".")
         for at in range(len(parts) - 1, 0, -1):

@@ -1,8 +1,10 @@
-"""What differs between the content of a recorded run and another content, read from git and the facts of the code.
+"""What differs between the content of a recorded run and another content, read from git and the
+facts of the code.
 
-The content of a run is a tree in git, or HEAD of that moment with the files that differed from it: a dirty working
-tree was never written to git, and its receipt names their states. Files are compared by blob ID, and only those that
-differ are looked into; their symbols come from the cache of facts, where the run left them.
+The content of a run is a tree in git, or HEAD of that moment with the files that differed from it:
+a dirty working tree was never written to git, and its receipt names their states. Files are
+compared by blob ID, and only those that differ are looked into; their symbols come from the cache
+of facts, where the run left them.
 """
 
 from __future__ import annotations
@@ -35,10 +37,18 @@ _DEPENDENCIES: Final = re.compile(
     r"(?i)(?:.*requirements.*\.(?:txt|in)|constraints.*\.txt|(?:uv|poetry|pdm|pixi)\.lock|pipfile(?:\.lock)?"
     r"|pylock.*\.toml|setup\.py|environment\.ya?ml)"
 )
-"""Files that state what is installed: with another environment the same code may do something else."""
+"""Files that state what is installed: with another environment the same code may do something else.
+"""
 _COMPILED: Final = (".c", ".h", ".cc", ".cpp", ".pyx", ".pxd", ".rs", ".so", ".pyd", ".pth")
 """What is executed, and not as Python's source."""
-_TABLES: Final = ("dependencies", "optional-dependencies", "requires-python", "entry-points", "scripts", "dynamic")
+_TABLES: Final = (
+    "dependencies",
+    "optional-dependencies",
+    "requires-python",
+    "entry-points",
+    "scripts",
+    "dynamic",
+)
 _TOOLS: Final = ("poetry", "setuptools", "hatch", "pdm", "uv", "flit", "pixi")
 _BUILDERS: Final = frozenset({"setup.py", "conf.py", "noxfile.py", "tasks.py"})
 """Python files that read documentation and are no test."""
@@ -56,7 +66,9 @@ def content_of_run(repo: Repository, receipt: Receipt) -> Base | None:
     """What a run ran on; None where git does not have it (any more)."""
     untracked = receipt.environment.get("untracked")
     # of a run of others nobody may have written down which there were
-    none = not untracked.get("files") if isinstance(untracked, Mapping) else receipt.tree_all is None
+    none = (
+        not untracked.get("files") if isinstance(untracked, Mapping) else receipt.tree_all is None
+    )
     for tree in (receipt.tree_all, receipt.tree):
         # without the untracked files a tree is the content only if no test could have needed them
         whole = tree == receipt.tree_all or none
@@ -64,14 +76,19 @@ def content_of_run(repo: Repository, receipt: Receipt) -> Base | None:
             return Base(tree, {})
     states = receipt.environment.get("changes")
     if receipt.tree_all and isinstance(states, Mapping) and receipt.head:
-        # removed after a rewrite of history and `git gc`; until then the reflog keeps it (gc.reflogExpire, 90 days)
+        # removed after a rewrite of history and `git gc`; until then the reflog keeps it
+        # (gc.reflogExpire, 90 days)
         tree = tree_of_revision(repo, receipt.head)
-        return Base(tree, {str(path): str(state) for path, state in states.items()}) if tree else None
+        return (
+            Base(tree, {str(path): str(state) for path, state in states.items()}) if tree else None
+        )
     return None
 
 
 def changed_states(repo: Repository, base: Base, other: str | None) -> dict[str, tuple[str, str]]:
-    """Path → its state in the content of a run and in `other` (see `changed_files`), where they differ. GitFailed."""
+    """Path → its state in the content of a run and in `other` (see `changed_files`), where they
+    differ. GitFailed.
+    """
     found = changed_files(repo, base.tree, other) or {}
     rest = [path for path in base.states if path not in found]
     same = states_at(repo, base.tree, rest) if rest else {}
@@ -90,7 +107,9 @@ def difference(
     documents = frozenset(path for path in changed if is_document(path, exclude))
     # setup.py is run by what installs the project, before any test, and not imported by one
     others = [path for path in sorted(changed) if not changes[path].is_python or path == "setup.py"]
-    whole = tuple(why for path in others if path not in documents and (why := _affects_all(path, reader)))
+    whole = tuple(
+        why for path in others if path not in documents and (why := _affects_all(path, reader))
+    )
     reads = {path: why for path in sorted(documents) if (why := _reader_of(path, reader))}
     return Difference(changes, whole, documents, reads, lambda words: mentions(repo, words, other))
 
@@ -99,14 +118,20 @@ def file_changes(
     ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None
 ) -> dict[str, FileChange]:
     """Path → the change of a file, with what both contents define in it. GitFailed."""
-    old, new = symbols_of_files(ws, repo, changed, 0, other), symbols_of_files(ws, repo, changed, 1, other)
+    old, new = (
+        symbols_of_files(ws, repo, changed, 0, other),
+        symbols_of_files(ws, repo, changed, 1, other),
+    )
     return {
-        path: FileChange(path, before, now, old.get(path), new.get(path)) for path, (before, now) in changed.items()
+        path: FileChange(path, before, now, old.get(path), new.get(path))
+        for path, (before, now) in changed.items()
     }
 
 
 def is_document(path: str, exclude: Sequence[str] = ()) -> bool:
-    """Whether a file is documentation, or no test needs it for another reason. `exclude`: `verify.exclude`."""
+    """Whether a file is documentation, or no test needs it for another reason. `exclude`:
+    `verify.exclude`.
+    """
     if path.endswith(".py"):
         return False
     return provenance.is_document(path) or any(path_matches(path, one) for one in exclude)
@@ -115,7 +140,9 @@ def is_document(path: str, exclude: Sequence[str] = ()) -> bool:
 class _Reader:
     """The changed files of both contents."""
 
-    def __init__(self, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None) -> None:
+    def __init__(
+        self, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None
+    ) -> None:
         self._repo, self._changed, self._other = repo, changed, other
         self._files: dict[str, frozenset[str]] = {}
 
@@ -126,10 +153,16 @@ class _Reader:
         return self._files[text]
 
     def text(self, path: str, at: int) -> bytes | None:
-        """The content of a changed file before (0) or now (1); empty where it is not there, None for none."""
+        """The content of a changed file before (0) or now (1); empty where it is not there, None
+        for none.
+        """
         state = self._changed[path][at]
         return (
-            b"" if not state else next((text for _, text in _read(self._repo, [(path, state)], at, self._other)), None)
+            b""
+            if not state
+            else next(
+                (text for _, text in _read(self._repo, [(path, state)], at, self._other)), None
+            )
         )
 
     def now(self, path: str) -> bytes | None:
@@ -138,7 +171,11 @@ class _Reader:
             return self.text(path, 1)
         if self._other not in (None, STAGED):
             state = states_at(self._repo, str(self._other), [path]).get(path, "")
-            return next((text for _, text in _read(self._repo, [(path, state)], 0, None)), None) if state else None
+            return (
+                next((text for _, text in _read(self._repo, [(path, state)], 0, None)), None)
+                if state
+                else None
+            )
         try:
             return (self._repo.top / path).read_bytes()
         except OSError:
@@ -148,22 +185,36 @@ class _Reader:
 def _read(
     repo: Repository, states: Iterable[tuple[str, str]], at: int, other: str | None
 ) -> Iterator[tuple[FileEntry, bytes]]:
-    entries = [FileEntry(path, state[7:], state[:6]) for path, state in states if state.startswith("100")]
+    entries = [
+        FileEntry(path, state[7:], state[:6]) for path, state in states if state.startswith("100")
+    ]
     return read_files(repo, entries, "worktree" if at and other is None else "objects")
 
 
 def symbols_of_files(
-    ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], at: int, other: str | None
+    ws: Workspace,
+    repo: Repository,
+    changed: Mapping[str, tuple[str, str]],
+    at: int,
+    other: str | None,
 ) -> dict[str, FileSymbols]:
     """Path → what each changed Python file defines before (0) or now (1)."""
-    states = {path: pair[at] for path, pair in changed.items() if path.endswith(".py") and pair[at].startswith("100")}
+    states = {
+        path: pair[at]
+        for path, pair in changed.items()
+        if path.endswith(".py") and pair[at].startswith("100")
+    }
     entries = [FileEntry(path, state[7:], state[:6]) for path, state in sorted(states.items())]
     source = "worktree" if at and other is None else "objects"
     return symbols_of_content(ws, entries, lambda some: read_files(repo, some, source))
 
 
-def symbols_of_content(ws: Workspace, entries: Sequence[FileEntry], read: Read) -> dict[str, FileSymbols]:
-    """Path → what each of these files defines. `read`: as `facts_of`; only contents never seen before are read."""
+def symbols_of_content(
+    ws: Workspace, entries: Sequence[FileEntry], read: Read
+) -> dict[str, FileSymbols]:
+    """Path → what each of these files defines. `read`: as `facts_of`; only contents never seen
+    before are read.
+    """
     found = facts_of(ws.store, entries, read, scanners_of(ws))
     return {path: file_symbols(facts) for path, facts in found.items()}
 
@@ -173,21 +224,34 @@ def file_symbols(facts: Facts) -> FileSymbols:
         return FileSymbols(error=facts["error"])
     rows = facts["symbols"]
     module = rows[0][0].partition(":")[2] if rows else ""
-    ids = [f"{kind}:_{name.removeprefix(module)}" for kind, _, name in (row[0].partition(":") for row in rows)]
+    ids = [
+        f"{kind}:_{name.removeprefix(module)}"
+        for kind, _, name in (row[0].partition(":") for row in rows)
+    ]
     used = frozenset(facts["names"].split()).union(*(words.split() for words in facts["words"]))
     decorators = {ids[int(place)]: tuple(some) for place, some in facts["decorators"].items()}
-    # a docstring is data where the program reads it: click makes help of those of decorated functions
+    # a docstring is data where the program reads it: click makes help of those of decorated
+    # functions
     read = {*ids} if "__doc__" in used or "getdoc" in used else {*decorators}
-    docs = {ids[row[0]]: _docstring(rows[row[0]][4], row[3]) for row in facts["text"] if ids[row[0]] in read}
+    docs = {
+        ids[row[0]]: _docstring(rows[row[0]][4], row[3])
+        for row in facts["text"]
+        if ids[row[0]] in read
+    }
     return FileSymbols(
-        {name: row[5] for name, row in zip(ids, rows, strict=True)}, used, decorators,
-        {name: row[3] for name, row in zip(ids, rows, strict=True)}, docs,
+        {name: row[5] for name, row in zip(ids, rows, strict=True)},
+        used,
+        decorators,
+        {name: row[3] for name, row in zip(ids, rows, strict=True)},
+        docs,
         {name: row[1] for name, row in zip(ids, rows, strict=True)},
-    )  # fmt: skip
+    )
 
 
 def _docstring(first: str, text: str) -> str:
-    """The words of a docstring, out of those of a symbol, in which a mark names each field (`scanner.source_words`)."""
+    """The words of a docstring, out of those of a symbol, in which a mark names each field
+    (`scanner.source_words`).
+    """
     words, inside = [first], False
     for word in text.split(" "):
         if word in ("(", ".", "#", '"', "'"):
@@ -238,12 +302,18 @@ def _installed(name: str, content: bytes) -> Any:
     if name == "setup.cfg":
         parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
         parser.read_string(text)
-        return {section: dict(parser.items(section)) for section in parser.sections() if section.startswith("options")}
+        return {
+            section: dict(parser.items(section))
+            for section in parser.sections()
+            if section.startswith("options")
+        }
     return None
 
 
 def _reader_of(path: str, reader: _Reader) -> str:
-    """Why a test may read this documentation, where nobody recorded which files were opened; empty for no reason."""
+    """Why a test may read this documentation, where nobody recorded which files were opened; empty
+    for no reason.
+    """
     name = path.rpartition("/")[2]
     for config in CONFIG_NAMES:
         content = reader.now(config)
@@ -266,15 +336,19 @@ def _reader_of(path: str, reader: _Reader) -> str:
 
 
 def edits_since_green(ws: Workspace, db: Database | None, place: WorktreeState) -> str:
-    """`your last green run (5d1e0a77) predates your last edit to src/a.py, src/b.py`; empty where nothing is known.
+    """`your last green run (5d1e0a77) predates your last edit to src/a.py, src/b.py`; empty where
+    nothing is known.
 
-    From what the receipt names of its content: no file is read, and git is asked only where HEAD is another commit.
+    From what the receipt names of its content: no file is read, and git is asked only where HEAD is
+    another commit.
     """
     found_header = newest_header(db, _is_green) if db else None
     if found_header is None or ws.repo is None or not place.head:
         return ""
     header = found_header[1]
-    return provenance.edits_since(ws.repo, {**header, "changes": header["environment"].get("changes") or {}}, place)
+    return provenance.edits_since(
+        ws.repo, {**header, "changes": header["environment"].get("changes") or {}}, place
+    )
 
 
 def _is_green(header: Mapping[str, Any]) -> bool:
@@ -282,7 +356,9 @@ def _is_green(header: Mapping[str, Any]) -> bool:
     return bool(result.get("complete")) and result.get("verdict") == "passed"
 
 
-def mentions(repo: Repository, words: Iterable[str], other: str | None) -> dict[str, frozenset[str]]:
+def mentions(
+    repo: Repository, words: Iterable[str], other: str | None
+) -> dict[str, frozenset[str]]:
     """Words → the Python files of a content that have them as words."""
     found: dict[str, set[str]] = {}
     for some in chunks(sorted(set(words))):
@@ -295,11 +371,25 @@ def mentions(repo: Repository, words: Iterable[str], other: str | None) -> dict[
 
 def _grep(repo: Repository, options: Sequence[str], other: str | None) -> Iterator[str]:
     """The cells of git's answer: paths, and what matched where that was asked for."""
-    # --untracked: what is on disk includes what nobody has added yet (git-grep(1)); ignored files are omitted
+    # --untracked: what is on disk includes what nobody has added yet (git-grep(1)); ignored files
+    # are omitted
     place = ("--untracked",) if other is None else ("--cached",) if other == STAGED else ()
     rev = (str(other),) if other not in (None, STAGED) else ()
     # 1: no file matches
-    out = git_in(repo, "grep", "-I", "-z", "--full-name", "--no-color", *place, *options, *rev, "--", "*.py", ok=(0, 1))
+    out = git_in(
+        repo,
+        "grep",
+        "-I",
+        "-z",
+        "--full-name",
+        "--no-color",
+        *place,
+        *options,
+        *rev,
+        "--",
+        "*.py",
+        ok=(0, 1),
+    )
     for line in out.split(b"\n" if "-l" not in options else b"\0"):
         for number, cell in enumerate(line.split(b"\0")):
             if cell:

@@ -1,7 +1,9 @@
-"""From what tracers noted to executed symbols: names and hashes by the scanner's facts of each file.
+"""From what tracers noted to executed symbols: names and hashes by the scanner's facts of each
+file.
 
-At the end of a run, in the process that records it: right afterwards the developer edits the files. A file that was
-edited during the run is *unknown*, with the reason. Coverage data of another tool is named the same way.
+At the end of a run, in the process that records it: right afterwards the developer edits the files.
+A file that was edited during the run is *unknown*, with the reason. Coverage data of another tool
+is named the same way.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from kl_hooks.code.file_facts import facts_under, load, modules_of, scan_missing
 from kl_hooks.code.modules import MARKERS, ModuleIndex, absolute
 from kl_hooks.code.scanner.python import content_keys, scanners_of
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets, test_path, write_executed
+from kl_hooks.evidence.executed import (
+    Executed,
+    SymbolHash,
+    TestFile,
+    TestSets,
+    test_path,
+    write_executed,
+)
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.worktree import scan_worktree
@@ -31,7 +40,9 @@ if TYPE_CHECKING:
 _OPTIMIZED: Final = 0x1
 """Flag of the code of functions; the body of a class has none (inspect.CO_OPTIMIZED)."""
 _AT_ONCE: Final = 150
-"""Contents that are scanned at once: of more, the scanner would start processes, which pytest's must not."""
+"""Contents that are scanned at once: of more, the scanner would start processes, which pytest's
+must not.
+"""
 _LARGEST_DATA: Final = 16 * 1024 * 1024
 _LOCK_WAIT: Final = 0.3
 """Seconds to wait for the graph database: the cache may go without these facts."""
@@ -53,7 +64,8 @@ class Trace:
     incomplete: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
     values: dict[int, set[int]] = field(default_factory=dict)
-    """Code that gets values which an earlier test may have computed → what was executed for that."""
+    """Code that gets values which an earlier test may have computed → what was executed for that.
+    """
     trouble: str = ""
     recorder: str = ""
     _numbers: dict[tuple[str, str, int, int], int] = field(default_factory=dict)
@@ -100,8 +112,12 @@ class Trace:
             self.codes.append(code)
         return number
 
-    def executed(self, ws: Workspace, run: str, names: Sequence[str], tree: str | None = None) -> Executed:
-        """The symbols that these code objects are, by the files on disk or in a tree; `names`: the tests of the run."""
+    def executed(
+        self, ws: Workspace, run: str, names: Sequence[str], tree: str | None = None
+    ) -> Executed:
+        """The symbols that these code objects are, by the files on disk or in a tree; `names`: the
+        tests of the run.
+        """
         assert ws.repo is not None
         return _Resolver(ws, ws.repo, self, tree).executed(run, names)
 
@@ -124,10 +140,11 @@ def record_executed(
     name: Callable[[str], str],
     names: Sequence[str],
 ) -> dict[str, Any]:
-    """Write the executed symbols of a run into a spool folder; what the receipt states of them. May raise anything.
+    """Write the executed symbols of a run into a spool folder; what the receipt states of them. May
+    raise anything.
 
-    `traces`: of each process (`Tracer.plain`); `name` gives the ID of a test in the record. `names`: the tests of the
-    record; one that no process has noted is recorded as incomplete.
+    `traces`: of each process (`Tracer.plain`); `name` gives the ID of a test in the record.
+    `names`: the tests of the record; one that no process has noted is recorded as incomplete.
     """
     trace = Trace()
     for one in traces:
@@ -139,14 +156,18 @@ def record_executed(
     # the sort before the first `:` is ours; with it, no ID would look harmless at first sight
     symbols = (symbol.partition(":")[2] for symbol in executed.places)
     texts = (symbols, executed.places.values(), executed.files, executed.imports, executed.unknown)
-    # a name that is redacted would be that of nothing: a run without sets is judged by its content alone
+    # a name that is redacted would be that of nothing: a run without sets is judged by its content
+    # alone
     if any(may_hold_secret(one) and shows_secret(one) for some in texts for one in some):
         return {"trouble": "the name of a file or function looks like a secret"}
     digest = write_executed(folder, executed)
     return {
-        "digest": digest, "symbols": len(executed.symbols), "tests": len(executed.tests), "recorder": trace.recorder,
+        "digest": digest,
+        "symbols": len(executed.symbols),
+        "tests": len(executed.tests),
+        "recorder": trace.recorder,
         "files": len(executed.files),
-    }  # fmt: skip
+    }
 
 
 class _Resolver:
@@ -175,13 +196,19 @@ class _Resolver:
     # facts
 
     def _names(self) -> dict[str, str]:
-        """Path → module: as in the graph where that is current, else decided from what all files import."""
+        """Path → module: as in the graph where that is current, else decided from what all files
+        import.
+        """
         with self._ws.store.reading("graph") as db:
-            rows = db.rows("SELECT path, blob, scanner, module FROM files") if db is not None else []
+            rows = (
+                db.rows("SELECT path, blob, scanner, module FROM files") if db is not None else []
+            )
             stored = {path: (blob, scanner) for path, blob, scanner, _ in rows}
             if stored == self._keys:
                 return {path: module for path, _, _, module in rows}
-        return modules_of({path: self._content(path) for path in self._all(list(self._keys), symbols=False)})
+        return modules_of(
+            {path: self._content(path) for path in self._all(list(self._keys), symbols=False)}
+        )
 
     def _all(self, paths: Sequence[str], symbols: bool) -> Sequence[str]:
         """The same paths, once the facts of their contents are loaded."""
@@ -196,15 +223,22 @@ class _Resolver:
             keys = {one.path: self._keys[one.path] for one in some}
             found = scan_missing(some, keys, {}, self._read, self._scanners)
             self._fresh.update(found)
-        return [path for path in paths if self._keys[path] in self._known or self._keys[path] in self._fresh]
+        return [
+            path
+            for path in paths
+            if self._keys[path] in self._known or self._keys[path] in self._fresh
+        ]
 
     def _read(self, entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
         return read_files(self._repo, entries, self._source)
 
     def _has(self, key: Key, symbols: bool) -> bool:
-        # without symbols a row has an empty list: every file that can be read has its module among them
+        # without symbols a row has an empty list: every file that can be read has its module among
+        # them
         known = self._known.get(key)
-        return key in self._fresh or (known is not None and bool(not symbols or known["symbols"] or known["error"]))
+        return key in self._fresh or (
+            known is not None and bool(not symbols or known["symbols"] or known["error"])
+        )
 
     def _content(self, path: str) -> Facts:
         key = self._keys[path]
@@ -233,7 +267,9 @@ class _Resolver:
         paths = sorted({code[0] for code in trace.codes} | trace.modules.keys() | trace.before)
         here = [path for path in paths if path in self._keys and not self._flaw(path)]
         for path in self._all(here, symbols=True):
-            self._facts[path] = facts_under(self._content(path), self._modules.get(path, path), path)
+            self._facts[path] = facts_under(
+                self._content(path), self._modules.get(path, path), path
+            )
         symbols = _Symbols(self._facts)
         by_code = [symbols.find(*code) for code in trace.codes]
         tests: dict[str, dict[str, dict[int, str]]] = {}
@@ -249,7 +285,9 @@ class _Resolver:
             if path in self._facts
         }
         incomplete = dict(trace.incomplete)
-        incomplete |= {name: "what it executed was not recorded" for name in names if name not in trace.tests}
+        incomplete |= {
+            name: "what it executed was not recorded" for name in names if name not in trace.tests
+        }
         values: dict[int, set[int]] = {}
         for reader, computed in trace.values.items():
             if (reading := by_code[reader]) is not None:
@@ -272,16 +310,26 @@ class _Resolver:
         return stamps != now
 
     def _assemble(
-        self, run: str, symbols: _Symbols, tests: Mapping[str, Mapping[str, Mapping[int, str]]],
-        modules: Mapping[str, set[int]], incomplete: Mapping[str, str], values: Mapping[int, set[int]],
-    ) -> Executed:  # fmt: skip
+        self,
+        run: str,
+        symbols: _Symbols,
+        tests: Mapping[str, Mapping[str, Mapping[int, str]]],
+        modules: Mapping[str, set[int]],
+        incomplete: Mapping[str, str],
+        values: Mapping[int, set[int]],
+    ) -> Executed:
         used = {at for file in tests.values() for one in file.values() for at in one}
         used |= {at for some in modules.values() for at in some}
         used |= {at for some in values.values() for at in some} | values.keys()
         order = sorted(used, key=lambda at: symbols.rows[at][0])
         index = {at: place for place, at in enumerate(order)}
         files = {
-            path: TestFile.of({name: {index[at]: phase for at, phase in one.items()} for name, one in file.items()})
+            path: TestFile.of(
+                {
+                    name: {index[at]: phase for at, phase in one.items()}
+                    for name, one in file.items()
+                }
+            )
             for path, file in tests.items()
         }
         for path, facts in self._facts.items():
@@ -289,20 +337,31 @@ class _Resolver:
                 self.unknown.setdefault(path, facts["error"])
         imports, runtime = self._imports({*files, *modules, *(symbols.rows[at][2] for at in used)})
         return Executed(
-            run, self._trace.recorder,
-            tuple(SymbolHash(*symbols.rows[at][:2]) for at in order), TestSets(files),
+            run,
+            self._trace.recorder,
+            tuple(SymbolHash(*symbols.rows[at][:2]) for at in order),
+            TestSets(files),
             modules={path: frozenset(index[at] for at in some) for path, some in modules.items()},
             imports=imports,
             places={symbols.rows[at][0]: symbols.rows[at][2] for at in order},
-            unknown=self.unknown, files=self._data(), incomplete=incomplete, runtime=runtime,
-            values={index[at]: frozenset(index[one] for one in some) for at, some in values.items() if some},
-        )  # fmt: skip
+            unknown=self.unknown,
+            files=self._data(),
+            incomplete=incomplete,
+            runtime=runtime,
+            values={
+                index[at]: frozenset(index[one] for one in some)
+                for at, some in values.items()
+                if some
+            },
+        )
 
     # imports and data
 
-    def _imports(self, starts: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
-        """(path → files that it imports, of all files that can be reached from these by imports; of these those that
-        no import statement shows).
+    def _imports(
+        self, starts: Iterable[str]
+    ) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+        """(path → files that it imports, of all files that can be reached from these by imports; of
+        these those that no import statement shows).
         """
         at_run_time: dict[str, set[str]] = {}
         for importer, imported in self._trace.imports:
@@ -325,7 +384,9 @@ class _Resolver:
         return {path: some for path, some in found.items() if some}, hidden
 
     def _imported(self, path: str) -> set[str]:
-        """What a file's import statements mean, wherever they are, with the packages above; no imports for types."""
+        """What a file's import statements mean, wherever they are, with the packages above; no
+        imports for types.
+        """
         module = self._modules.get(path)
         if module is None:
             return set()
@@ -345,7 +406,11 @@ class _Resolver:
         """The opened files that git tracks, with their blob IDs."""
         opened = self._trace.opened & self._tracked
         # what is in .kl/ we open ourselves, and no test is expected to
-        wanted = (path for path in sorted(opened) if path not in self._keys and not path.startswith(".kl/"))
+        wanted = (
+            path
+            for path in sorted(opened)
+            if path not in self._keys and not path.startswith(".kl/")
+        )
         return {path: self._blob(path) for path in wanted}
 
     def _blob(self, name: str) -> str:
@@ -383,7 +448,8 @@ class _Symbols:
                 own = at
             elif kind != "field":
                 names.setdefault(name[len(module) + 1 :], []).append(at)
-            # a function that is decorated is wrapped when the module is imported; one inside another when that runs
+            # a function that is decorated is wrapped when the module is imported; one inside
+            # another when that runs
             if place in marked and ".<locals>." not in name:
                 decorated.append(at)
         self._by_name[path] = names
@@ -391,13 +457,19 @@ class _Symbols:
             self._own[path] = (own, decorated)
 
     def find(self, path: str, name: str, line: int, flags: int) -> int | None:
-        """The symbol of a code object: its own, or of what it is written in. None where the file is not known."""
+        """The symbol of a code object: its own, or of what it is written in. None where the file is
+        not known.
+        """
         if path not in self._own:
             return None
         is_function = bool(flags & _OPTIMIZED)
         short = _without_unnamed(name)
         found = self._by_name[path].get(short, ()) if short else ()
-        fitting = [at for at in found if self.rows[at][0].startswith(("type:", "interface:")) is not is_function]
+        fitting = [
+            at
+            for at in found
+            if self.rows[at][0].startswith(("type:", "interface:")) is not is_function
+        ]
         # generated code has names that the file does not have: it is the module that makes it
         return next(iter(fitting or found), self._own[path][0])
 
@@ -406,12 +478,17 @@ class _Symbols:
         if path not in self._own:
             return set()
         own, decorated = self._own[path]
-        more = [at for some in self._by_name[path].values() for at in some] if everything else decorated
+        more = (
+            [at for some in self._by_name[path].values() for at in some]
+            if everything
+            else decorated
+        )
         return {own, *more}
 
 
 def _without_unnamed(name: str) -> str:
-    """The qualified name of the definition that a code object is in: lambdas and comprehensions have none of their own.
+    """The qualified name of the definition that a code object is in: lambdas and comprehensions
+    have none of their own.
 
     `f.<locals>.<lambda>` → `f`, `C.<genexpr>` → `C`, `<module>` → ``.
     """

@@ -1,8 +1,10 @@
-"""The history of a failure in earlier runs: how often it was seen, what ended it, and whether it is flaky.
+"""The history of a failure in earlier runs: how often it was seen, what ended it, and whether it is
+flaky.
 
-A failure is recognized by its signature: the exception's type, the innermost frame of the project (a function, not a
-line), and the message without what differs from run to run. Every answer names the runs that it rests on, because a
-wrong hint about a failure costs more than none: what can't be compared is not mentioned.
+A failure is recognized by its signature: the exception's type, the innermost frame of the project
+(a function, not a line), and the message without what differs from run to run. Every answer names
+the runs that it rests on, because a wrong hint about a failure costs more than none: what can't be
+compared is not mentioned.
 """
 
 from __future__ import annotations
@@ -59,10 +61,11 @@ def normalize_message(text: str) -> str:
 
 
 def signature(evidence: Evidence) -> str:
-    """16 hexadecimal digits by which a failure is recognized: of its exception, its innermost frame, its message.
+    """16 hexadecimal digits by which a failure is recognized: of its exception, its innermost
+    frame, its message.
 
-    The frame is `path::qualified name`; of a result without one (JUnit, an earlier version) it is the path of the
-    failure, or the test's own.
+    The frame is `path::qualified name`; of a result without one (JUnit, an earlier version) it is
+    the path of the failure, or the test's own.
     """
     detail = evidence.detail
     message = str(detail.get("message") or "")
@@ -73,7 +76,9 @@ def signature(evidence: Evidence) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """The last failing run of a test, the next one that passed, and what changed between the two contents."""
+    """The last failing run of a test, the next one that passed, and what changed between the two
+    contents.
+    """
 
     failed: Attempt
     passed: Attempt
@@ -90,7 +95,8 @@ class FailureHistory:
     test: str
     """Node ID."""
     earlier: tuple[Attempt, ...]
-    """Failed results with the same signature, newest first: of this test, and one each of others."""
+    """Failed results with the same signature, newest first: of this test, and one each of others.
+    """
     others: tuple[str, ...] = ()
     """Other tests that failed in the same way."""
     fix: Fix | None = None
@@ -98,7 +104,9 @@ class FailureHistory:
     flaky: tuple[Attempt, Attempt] | None = None
     """A failure and a pass of this test on the same content in the same environment."""
     main: tuple[str, str, Attempt] | None = None
-    """Branch, commit since which it fails there, and the newest such result; None where that is not known."""
+    """Branch, commit since which it fails there, and the newest such result; None where that is not
+    known.
+    """
     decisions: tuple[tuple[str, str], ...] = ()
     """ID and title of the accepted decisions that govern the file of the failure."""
     names: tuple[str, ...] = ()
@@ -108,33 +116,51 @@ class FailureHistory:
 def failure_histories(
     ws: Workspace, failures: Mapping[str, Evidence], current: str = "", branch: str = ""
 ) -> dict[str, FailureHistory]:
-    """Return what earlier runs show of these failures (node ID → result); a failure without relatives is absent.
+    """Return what earlier runs show of these failures (node ID → result); a failure without
+    relatives is absent.
 
-    `current`: the run that they are of, which is no earlier one. `branch`: the branch it is on, where its content is
-    that of a commit: a failure there is not reported as one of that branch too. Changes nothing in the store.
+    `current`: the run that they are of, which is no earlier one. `branch`: the branch it is on,
+    where its content is that of a commit: a failure there is not reported as one of that branch
+    too. Changes nothing in the store.
     """
-    waiting = [receipt for receipt, _ in unimported_captures(ws)[0] if receipt.source == "pytest"][::-1]
+    waiting = [receipt for receipt, _ in unimported_captures(ws)[0] if receipt.source == "pytest"][
+        ::-1
+    ]
     with ws.store.reading() as db:
         known = failed_results(db, FAILURES) if db else []
-        known += [(one.run, evidence) for one in waiting for evidence in one.evidence if evidence.outcome in REFUTES]
+        known += [
+            (one.run, evidence)
+            for one in waiting
+            for evidence in one.evidence
+            if evidence.outcome in REFUTES
+        ]
         by_signature: dict[str, dict[str, None]] = {}
         for run, evidence in known:
             if run != current:
-                by_signature.setdefault(signature(evidence), {})[evidence.subject.removeprefix("test:")] = None
+                by_signature.setdefault(signature(evidence), {})[
+                    evidence.subject.removeprefix("test:")
+                ] = None
         # names that other tests of this run have are theirs
         tests = TestNames(ws, db, [one for one in waiting if one.run != current])
-        earlier = {test: tuple(name for name in tests.earlier(test) if name not in failures) for test in failures}
+        earlier = {
+            test: tuple(name for name in tests.earlier(test) if name not in failures)
+            for test in failures
+        }
         names = {name: test for test, some in earlier.items() for name in some}
         wanted = {*failures, *names}
         for evidence in failures.values():
             wanted.update(list(by_signature.get(signature(evidence), ()))[:_RELATED])
         stored = [one.receipt for one in results_of(db, wanted, _RUNS)] if db else []
-        attempts = Comparison.attempts([one for one in (*waiting, *stored) if one.run != current], wanted, names)
+        attempts = Comparison.attempts(
+            [one for one in (*waiting, *stored) if one.run != current], wanted, names
+        )
         changes = _Changes(ws, db)
         found = {}
         for test, evidence in failures.items():
             mark = signature(evidence)
-            others = [name for name in by_signature.get(mark, ()) if name != test and name in attempts]
+            others = [
+                name for name in by_signature.get(mark, ()) if name != test and name in attempts
+            ]
             made = _history(test, mark, attempts, others, changes, branch, earlier[test])
             if made.earlier or made.flaky:
                 found[test] = made
@@ -154,7 +180,9 @@ class TestRecord:
     names: tuple[str, ...] = ()
     """What it was called in earlier runs, newest first."""
     suspects: tuple[str, ...] = ()
-    """Symbols that it rests on and that changed between its newest failure and the pass before; where recorded."""
+    """Symbols that it rests on and that changed between its newest failure and the pass before;
+    where recorded.
+    """
     passed_before: Attempt | None = None
 
     @property
@@ -163,21 +191,31 @@ class TestRecord:
 
 
 def record_of_test(ws: Workspace, name: str) -> TestRecord:
-    """The record of a test, named by its node ID or by the end of it. UsageProblem for none, or for several."""
+    """The record of a test, named by its node ID or by the end of it. UsageProblem for none, or for
+    several.
+    """
     sync_evidence(ws)
     with ws.store.reading() as db:
         asked = name.strip().removeprefix("test:")
         names = TestNames(ws, db)
         test = _test_named(db, names, asked) if db else ""
         if not test or db is None:
-            raise UsageProblem("no recorded run had a test of this name.", place=name, hint="See: kl evidence list")
+            raise UsageProblem(
+                "no recorded run had a test of this name.", place=name, hint="See: kl evidence list"
+            )
         earlier = names.earlier(test)
         wanted = {test, *earlier}
         receipts = [one.receipt for one in results_of(db, wanted, _RUNS)]
-        attempts = tuple(Comparison.attempts(receipts, {test}, dict.fromkeys(earlier, test)).get(test, ()))
+        attempts = tuple(
+            Comparison.attempts(receipts, {test}, dict.fromkeys(earlier, test)).get(test, ())
+        )
         failure, passed = _failure_and_pass(attempts)
         suspects = _Changes(ws, db).symbols(failure, passed)[0] if failure and passed else ()
-    found = failure_histories(ws, {test: _as_named(test, failure)}, failure.receipt.run) if failure else {}
+    found = (
+        failure_histories(ws, {test: _as_named(test, failure)}, failure.receipt.run)
+        if failure
+        else {}
+    )
     return TestRecord(test, attempts, found.get(test), earlier, suspects, passed)
 
 
@@ -189,14 +227,18 @@ def _failure_and_pass(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Atte
 
 
 def changed_since_pass(ws: Workspace, tests: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return failing test → the symbols that it rests on and that changed since it passed, where runs recorded them."""
+    """Return failing test → the symbols that it rests on and that changed since it passed, where
+    runs recorded them.
+    """
     found: dict[str, tuple[str, ...]] = {}
     with ws.store.reading() as db:
         if db is None:
             return {}
         changes = _Changes(ws, db)
         recorded = TestNames(ws, db)
-        names = {name: test for test in tests for name in recorded.earlier(test) if name not in tests}
+        names = {
+            name: test for test in tests for name in recorded.earlier(test) if name not in tests
+        }
         receipts = [one.receipt for one in results_of(db, {*tests, *names}, _RUNS)]
         for test, attempts in Comparison.attempts(receipts, set(tests), names).items():
             failure, passed = _failure_and_pass(attempts)
@@ -206,42 +248,64 @@ def changed_since_pass(ws: Workspace, tests: Collection[str]) -> dict[str, tuple
 
 
 def _test_named(db: Database, names: TestNames, name: str) -> str:
-    """The recorded test of this node ID or end of one, under its name of now; empty for none. UsageProblem."""
+    """The recorded test of this node ID or end of one, under its name of now; empty for none.
+    UsageProblem.
+    """
     found = matching_tests(name, [nodeid for (nodeid,) in db.rows("SELECT nodeid FROM test")])
     if not found:
         cases = {
             new + str(nodeid).removeprefix(old)
             for new, old in names.unrecorded().items()
-            for (nodeid,) in db.rows("SELECT nodeid FROM test WHERE nodeid = ? OR SUBSTR(nodeid, 1, ?) = ?",
-                                     (old, len(old) + 1, f"{old}["))
-        }  # fmt: skip
+            for (nodeid,) in db.rows(
+                "SELECT nodeid FROM test WHERE nodeid = ? OR SUBSTR(nodeid, 1, ?) = ?",
+                (old, len(old) + 1, f"{old}["),
+            )
+        }
         found = matching_tests(name, cases)
     found = sorted({names.current(one) for one in found})
     if len(found) < 2:
         return "".join(found)
     hint = f"Use one of: {name_list(found, _NAMED)}"
-    raise UsageProblem(f"ambiguous ({len(found)} tests are named like this).", place=name, hint=hint)
+    raise UsageProblem(
+        f"ambiguous ({len(found)} tests are named like this).", place=name, hint=hint
+    )
 
 
 def _history(
-    test: str, mark: str, attempts: Mapping[str, Sequence[Attempt]], others: Sequence[str], changes: _Changes,
-    branch: str, names: tuple[str, ...],
-) -> FailureHistory:  # fmt: skip
+    test: str,
+    mark: str,
+    attempts: Mapping[str, Sequence[Attempt]],
+    others: Sequence[str],
+    changes: _Changes,
+    branch: str,
+    names: tuple[str, ...],
+) -> FailureHistory:
     own = attempts.get(test, ())
     earlier = [one for one in own if one.failed and signature(_as_named(test, one)) == mark]
     # a failure that is known from another source (JUnit), or of a run that moved, is no attempt
     alike = {
-        name: next((one for one in attempts[name] if one.failed and signature(one.result) == mark), None)
+        name: next(
+            (one for one in attempts[name] if one.failed and signature(one.result) == mark), None
+        )
         for name in others
     }
     related = {name: one for name, one in alike.items() if one is not None}
-    fixes = [fix for name in (test, *others) if (fix := _newest_fix(name, attempts.get(name, ()), mark, changes))]
+    fixes = [
+        fix
+        for name in (test, *others)
+        if (fix := _newest_fix(name, attempts.get(name, ()), mark, changes))
+    ]
     flaky = changes.contradiction(own)
     main = _failing_on_main(test, own, mark, branch)
     return FailureHistory(
-        test, (*earlier, *related.values()), tuple(related), next(iter(fixes), None), flaky, main,
+        test,
+        (*earlier, *related.values()),
+        tuple(related),
+        next(iter(fixes), None),
+        flaky,
+        main,
         names=tuple(one for one in names if any(one == attempt.test for attempt in earlier)),
-    )  # fmt: skip
+    )
 
 
 def _as_named(test: str, attempt: Attempt) -> Evidence:
@@ -250,7 +314,11 @@ def _as_named(test: str, attempt: Attempt) -> Evidence:
     frame = str(result.detail.get("frame") or "")
     if attempt.test == test or not f"{frame}.<locals>.".startswith(f"{old}.<locals>."):
         return replace(result, subject=f"test:{test}")
-    return replace(result, subject=f"test:{test}", detail={**result.detail, "frame": new + frame.removeprefix(old)})
+    return replace(
+        result,
+        subject=f"test:{test}",
+        detail={**result.detail, "frame": new + frame.removeprefix(old)},
+    )
 
 
 def _frame_of(test: str) -> str:
@@ -259,7 +327,9 @@ def _frame_of(test: str) -> str:
 
 
 def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Changes) -> Fix | None:
-    """The newest change from this failure to a pass in the same environment, where the content changed."""
+    """The newest change from this failure to a pass in the same environment, where the content
+    changed.
+    """
     passed: Attempt | None = None
     for one in attempts:
         if one.passed:
@@ -279,7 +349,9 @@ class _Changes(Comparison):
     """What differs between the contents of two runs, and the commits in between."""
 
     def between(self, one: Attempt, other: Attempt) -> tuple[str, ...] | None:
-        """What differs: symbols where both runs recorded them, else files. Empty: nothing does. None: not known."""
+        """What differs: symbols where both runs recorded them, else files. Empty: nothing does.
+        None: not known.
+        """
         a, b = one.receipt, other.receipt
         if (a.tree, a.tree_all) == (b.tree, b.tree_all):
             return ()
@@ -287,7 +359,12 @@ class _Changes(Comparison):
         if changed or complete:
             return changed
         # untracked files are in no tree that git has
-        if self._ws.repo is None or not a.tree or not b.tree or {a.tree_all, b.tree_all} - {a.tree, b.tree, None}:
+        if (
+            self._ws.repo is None
+            or not a.tree
+            or not b.tree
+            or {a.tree_all, b.tree_all} - {a.tree, b.tree, None}
+        ):
             return None
         return self._paths(a.tree, b.tree)
 
@@ -303,7 +380,8 @@ class _Changes(Comparison):
         return None if found is None else tuple(found)
 
     def commit(self, failed: Attempt, passed: Attempt) -> tuple[str, str]:
-        """Hash and subject of the commit that ended the failure; two empty texts where none is known to have.
+        """Hash and subject of the commit that ended the failure; two empty texts where none is
+        known to have.
 
         One that is older than the failure was checked out again, and ended nothing.
         """
@@ -311,9 +389,11 @@ class _Changes(Comparison):
         rows = self._db.rows(sql, (passed.receipt.tree,)) if self._db else []
         # a commit has whole seconds; the one that the failure was seen on may be of the very second
         made = [
-            row for row in rows
-            if row[0] != failed.receipt.head and micros(str(row[2])) + SECOND > micros(failed.receipt.ended)
-        ]  # fmt: skip
+            row
+            for row in rows
+            if row[0] != failed.receipt.head
+            and micros(str(row[2])) + SECOND > micros(failed.receipt.ended)
+        ]
         return (str(made[0][0]), str(made[0][1])) if made else ("", "")
 
 
@@ -321,11 +401,24 @@ _MAIN: Final = ("main", "master")
 """Branches that others start from."""
 
 
-def _failing_on_main(test: str, attempts: Sequence[Attempt], mark: str, branch: str) -> tuple[str, str, Attempt] | None:
-    """Branch, the commit since which the test fails there in the same way, and the newest result of it."""
+def _failing_on_main(
+    test: str, attempts: Sequence[Attempt], mark: str, branch: str
+) -> tuple[str, str, Attempt] | None:
+    """Branch, the commit since which the test fails there in the same way, and the newest result of
+    it.
+    """
     for name in _MAIN:
-        there = [one for one in attempts if one.receipt.branch == name and not one.receipt.dirty and one.receipt.head]
-        if name == branch or not there or not there[0].failed or signature(_as_named(test, there[0])) != mark:
+        there = [
+            one
+            for one in attempts
+            if one.receipt.branch == name and not one.receipt.dirty and one.receipt.head
+        ]
+        if (
+            name == branch
+            or not there
+            or not there[0].failed
+            or signature(_as_named(test, there[0])) != mark
+        ):
             continue
         first = there[0]
         for one in there:
@@ -346,7 +439,9 @@ def _with_decisions(ws: Workspace, history: FailureHistory, failure: Evidence) -
         return history
     # only what a person accepted: the text of anything else is nobody's decision
     found = live_records(ws, list_records(ws, RecordFilter(("decision",), ("accepted",))))
-    govern = [one for one in found if any(_covers(pattern, path) for pattern in one.many("governs"))]
+    govern = [
+        one for one in found if any(_covers(pattern, path) for pattern in one.many("governs"))
+    ]
     return replace(history, decisions=tuple((one.id, one.text("title")) for one in govern))
 
 
@@ -354,17 +449,25 @@ def record_to_dict(record: TestRecord) -> dict[str, Any]:
     """`kl.proof.why/2`."""
     history, failure = record.history, record.newest_failure
     return {
-        "schema": "kl.proof.why/2", "test": record.test,
+        "schema": "kl.proof.why/2",
+        "test": record.test,
         "results": [
             {
-                "run": one.receipt.run, "outcome": one.result.outcome, "ended": one.receipt.ended,
-                "tree": one.receipt.tree, "head": one.receipt.head, "branch": one.receipt.branch,
-                "dirty": one.receipt.dirty, "test": one.test,
+                "run": one.receipt.run,
+                "outcome": one.result.outcome,
+                "ended": one.receipt.ended,
+                "tree": one.receipt.tree,
+                "head": one.receipt.head,
+                "branch": one.receipt.branch,
+                "dirty": one.receipt.dirty,
+                "test": one.test,
             }
             for one in record.attempts
         ],
         "earlier_names": list(record.names),
-        "failure": {**failure.result.detail, "signature": signature(failure.result)} if failure else None,
+        "failure": (
+            {**failure.result.detail, "signature": signature(failure.result)} if failure else None
+        ),
         "history": history_lines(history) if history else [],
         "earlier": [one.receipt.run for one in history.earlier] if history else [],
         "changed": list(record.suspects),
@@ -372,14 +475,17 @@ def record_to_dict(record: TestRecord) -> dict[str, Any]:
         "fix": _fix_to_dict(history.fix) if history and history.fix else None,
         "flaky": [one.receipt.run for one in history.flaky] if history and history.flaky else [],
         "decisions": [name for name, _ in history.decisions] if history else [],
-    }  # fmt: skip
+    }
 
 
 def _fix_to_dict(fix: Fix) -> dict[str, Any]:
     return {
-        "failed": fix.failed.receipt.run, "passed": fix.passed.receipt.run, "changed": list(fix.changed),
-        "commit": fix.commit[0], "subject": fix.commit[1],
-    }  # fmt: skip
+        "failed": fix.failed.receipt.run,
+        "passed": fix.passed.receipt.run,
+        "changed": list(fix.changed),
+        "commit": fix.commit[0],
+        "subject": fix.commit[1],
+    }
 
 
 def _covers(pattern: str, path: str) -> bool:
@@ -388,19 +494,24 @@ def _covers(pattern: str, path: str) -> bool:
 
 
 def history_lines(history: FailureHistory) -> list[str]:
-    """At most three lines for a person who reads the failure: how often, what ended it, who decided."""
+    """At most three lines for a person who reads the failure: how often, what ended it, who
+    decided.
+    """
     lines = [_seen_line(history)]
     if history.flaky:
         failed, passed = history.flaky
         lines.append(
-            f"flaky: it failed and passed on the same content (runs {failed.run}, {passed.run}); see: kl proof flaky"
+            f"flaky: it failed and passed on the same content (runs {failed.run}, {passed.run});"
+            " see: kl proof flaky"
             if failed is not passed
             else f"flaky: it passed on a second attempt (run {failed.run}); see: kl proof flaky"
         )
     elif history.fix:
         lines.append(_fix_line(history.fix))
     if history.decisions:
-        first = "; ".join(f'{name} "{one_line(title, 60)}"' for name, title in history.decisions[:2])
+        first = "; ".join(
+            f'{name} "{one_line(title, 60)}"' for name, title in history.decisions[:2]
+        )
         verb = "govern" if len(history.decisions) > 1 else "governs"
         lines.append(f"{first} {verb} this file")
     return [line for line in lines if line]
@@ -411,9 +522,15 @@ def _seen_line(history: FailureHistory) -> str:
     if history.earlier:
         newest, oldest = history.earlier[0], min(history.earlier, key=lambda one: one.receipt.ended)
         runs = len({one.receipt.run for one in history.earlier})
-        place = f" in {name_list(history.others, 1)}" if len(history.earlier) == len(history.others) else ""
+        place = (
+            f" in {name_list(history.others, 1)}"
+            if len(history.earlier) == len(history.others)
+            else ""
+        )
         times = "once before" if runs == 1 else f"in {runs} earlier runs"
-        since = f"on {oldest.receipt.ended[:10]}" if runs == 1 else f"since {oldest.receipt.ended[:10]}"
+        since = (
+            f"on {oldest.receipt.ended[:10]}" if runs == 1 else f"since {oldest.receipt.ended[:10]}"
+        )
         which = f"run {newest.run}" if runs == 1 else f"last in run {newest.run}"
         name = f", as {name_list(history.names, 1)}" if history.names else ""
         parts.append(f"failed like this {times}{place}, {since} ({which}{name})")
@@ -428,4 +545,8 @@ def _fix_line(fix: Fix) -> str:
     names = [split_id(one)[1] for one in fix.changed]
     what = f"after a change of {name_list(names, _NAMED)}" if names else ""
     commit = f'in commit {sha[:_SHORT]} "{one_line(subject, 60)}"' if sha else ""
-    return " ".join(filter(None, ("it passed again", what, commit, f"(runs {fix.failed.run}, {fix.passed.run})")))
+    return " ".join(
+        filter(
+            None, ("it passed again", what, commit, f"(runs {fix.failed.run}, {fix.passed.run})")
+        )
+    )

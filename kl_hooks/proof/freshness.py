@@ -1,9 +1,10 @@
 """Freshness of claims: what each rests on, compared with the files as they are now.
 
-A claim that a test passes rests on what the test executed. One that somebody asserted rests on what it names: the
-symbol, class or file that it is about, symbols in backticks in its text, and the tests that its author cites. It is
-stale from the change of one of these on, and current again once a passing test has executed the new code, or the old
-code is back. Nothing is stored for it, so that no reader makes a claim fresh.
+A claim that a test passes rests on what the test executed. One that somebody asserted rests on what
+it names: the symbol, class or file that it is about, symbols in backticks in its text, and the
+tests that its author cites. It is stale from the change of one of these on, and current again once
+a passing test has executed the new code, or the old code is back. Nothing is stored for it, so that
+no reader makes a claim fresh.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ _NAMES_IN_TEXT: Final = re.compile(r"`([A-Za-z_][\w.:]*)(?:\(\))?`")
 
 
 def anchors_of(ws: Workspace, about: str, text: str) -> tuple[Anchor, ...]:
-    """What a claim names, as it is now: of a class all its methods, of a file or module all that it defines.
+    """What a claim names, as it is now: of a class all its methods, of a file or module all that it
+    defines.
 
     Empty where nothing of it is in the files here.
     """
@@ -57,24 +59,38 @@ def anchors_of(ws: Workspace, about: str, text: str) -> tuple[Anchor, ...]:
         return ()
     if prefix == "file" and not name.endswith(".py"):
         content = _on_disk(repo, name)
-        return (Anchor(name, "", object_id(repo.object_format, b"blob", content)),) if content is not None else ()
+        return (
+            (Anchor(name, "", object_id(repo.object_format, b"blob", content)),)
+            if content is not None
+            else ()
+        )
     paths = [one.path for one in worktree_files(repo, (".py",))]
     found: dict[tuple[str, str], Anchor] = {}
     known: dict[str, FileSymbols] = {}
     for identifier in (about, *_NAMES_IN_TEXT.findall(text)):
         # a bare name in the text is looked for in the file that the claim is about
         own = () if identifier == about or "." in identifier else {path for path, _ in found}
-        for path, locals_ in (*_places(identifier, paths), *((path, _any_kind(f"_.{identifier}")) for path in own)):
+        for path, locals_ in (
+            *_places(identifier, paths),
+            *((path, _any_kind(f"_.{identifier}")) for path in own),
+        ):
             if path not in known:
                 known |= _symbols_now(ws, repo, [path])
             if path in known and (some := list(_inside(known[path], locals_))):
-                found.update({(path, local): Anchor(path, local, known[path].hashes[local]) for local in some})
+                found.update(
+                    {
+                        (path, local): Anchor(path, local, known[path].hashes[local])
+                        for local in some
+                    }
+                )
                 break
     return tuple(found.values()) if len(found) <= _MOST else ()
 
 
 def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The files that an ID may be of, the longest module first, and what it may be called in each."""
+    """The files that an ID may be of, the longest module first, and what it may be called in
+    each.
+    """
     prefix, name = split_id(identifier)
     if prefix in ("file", "test"):
         path, _, test = name.partition("::")
@@ -82,10 +98,15 @@ def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[
         yield path, _any_kind(f"_.{own}" if own else "_")
         return
     parts = name.split(".")
-    modules = {path: "." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in paths}
+    modules = {
+        path: "." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for path in paths
+    }
     for number in range(len(parts), 0, -1):
         ending, own = "." + ".".join(parts[:number]), ".".join(["_", *parts[number:]])
-        locals_ = (f"{prefix}:{own}",) if prefix in SYMBOL_KINDS else _any_kind(own) if not prefix else ()
+        locals_ = (
+            (f"{prefix}:{own}",) if prefix in SYMBOL_KINDS else _any_kind(own) if not prefix else ()
+        )
         yield from ((path, locals_) for path, module in modules.items() if module.endswith(ending))
 
 
@@ -118,7 +139,8 @@ def _symbols_now(ws: Workspace, repo: Repository, paths: Sequence[str]) -> dict[
     """Path → what the file defines on disk; a file that is absent is omitted."""
     contents = {path: content for path in paths if (content := _on_disk(repo, path)) is not None}
     entries = [
-        FileEntry(path, object_id(repo.object_format, b"blob", text), "100644") for path, text in contents.items()
+        FileEntry(path, object_id(repo.object_format, b"blob", text), "100644")
+        for path, text in contents.items()
     ]
     return symbols_of_content(ws, entries, lambda some: ((one, contents[one.path]) for one in some))
 
@@ -129,7 +151,9 @@ def assess(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     if repo is None or not any(_is_assessable(one) for one in claims):
         return list(claims)
     with ExitStack() as stack:
-        content = _Content(ws, repo, stack, {one.path for claim in claims for one in claim.rests_on})
+        content = _Content(
+            ws, repo, stack, {one.path for claim in claims for one in claim.rests_on}
+        )
         return [content.assess(one) if _is_assessable(one) else one for one in claims]
 
 
@@ -156,7 +180,9 @@ class _Content:
 
     def __init__(self, ws: Workspace, repo: Repository, stack: ExitStack, paths: set[str]) -> None:
         self._ws, self._repo, self._stack = ws, repo, stack
-        self._symbols = _symbols_now(ws, repo, sorted(path for path in paths if path.endswith(".py")))
+        self._symbols = _symbols_now(
+            ws, repo, sorted(path for path in paths if path.endswith(".py"))
+        )
         self._since: dict[tuple[str, str, str, str], str] = {}
 
     @cached_property
@@ -168,11 +194,19 @@ class _Content:
         if claim.author == "auto":
             return self._of_test(claim)
         try:
-            found = [*self._of_names(claim), *(one for name in _tests(claim) if (one := self._of_cited(name)))]
+            found = [
+                *self._of_names(claim),
+                *(one for name in _tests(claim) if (one := self._of_cited(name))),
+            ]
         except KlError as problem:  # git or the store has no answer
             found = [_Finding(_NOT_ASSESSED, f"not assessed: {problem}")]
         worst = next(
-            (state for state in (OLDER_TREE, _NOT_ASSESSED) if state in {one.freshness for one in found}), _CURRENT
+            (
+                state
+                for state in (OLDER_TREE, _NOT_ASSESSED)
+                if state in {one.freshness for one in found}
+            ),
+            _CURRENT,
         )
         reasons = [one.reason for one in found if worst in (_CURRENT, one.freshness)]
         reasons = reasons or ["nothing that it rests on has changed since it was made"]
@@ -185,7 +219,9 @@ class _Content:
         if result is None or not any(one.observation.run == result.run for one in claim.support):
             return claim
         if result.settled:
-            reason = f"transferred from run {result.run[:8]}: nothing differs that the test executed"
+            reason = (
+                f"transferred from run {result.run[:8]}: nothing differs that the test executed"
+            )
             return replace(claim, freshness=_CURRENT, reasons=(reason,))
         return replace(claim, reasons=(*claim.reasons, self._why_not(name, result)))
 
@@ -194,7 +230,10 @@ class _Content:
         name = next(iter(self._runs.names_now([name])), name)
         result = self._runs.results.get(name)
         if result is None:
-            return _Finding(_NOT_ASSESSED, f"not assessed: no recorded run has {name}; run: {pytest_command([name])}")
+            return _Finding(
+                _NOT_ASSESSED,
+                f"not assessed: no recorded run has {name}; run: {pytest_command([name])}",
+            )
         return None if result.settled else _Finding(OLDER_TREE, self._why_not(name, result))
 
     def _why_not(self, name: str, result: Result) -> str:
@@ -204,25 +243,42 @@ class _Content:
         return f"{result.state}{f' since {when}' if when else ''}: {why}; {cure}"
 
     def _cure(self, tests: Sequence[str], none: str) -> str:
-        """The command that runs these tests, as they are called now; `none` where none of them is there any more."""
+        """The command that runs these tests, as they are called now; `none` where none of them is
+        there any more.
+        """
         now = self._runs.names_now(tests)
         return f"re-verify: {pytest_command(now)}" if now else none
 
     def _of_names(self, claim: Claim) -> Iterator[_Finding]:
-        """What differs of the symbols and files that a claim names, if anything: the first, and how many."""
+        """What differs of the symbols and files that a claim names, if anything: the first, and how
+        many.
+        """
         prefix, name = split_id(claim.about)
         last = name.rpartition(".")[2]
         named = any(re.split(r"[.:]", one.symbol)[-1] == last for one in claim.rests_on)
         if prefix in ("function", "method") and claim.rests_on and not named:
-            # only what its text names is here: that this is unchanged shows nothing of what the claim is about
-            yield _Finding(_NOT_ASSESSED, f"not assessed: {claim.about} was not in the files when it was made")
-        differing = [(one, now) for one in claim.rests_on if (now := self._now(one, claim.head)) != one.content_hash]
+            # only what its text names is here: that this is unchanged shows nothing of what the
+            # claim is about
+            yield _Finding(
+                _NOT_ASSESSED, f"not assessed: {claim.about} was not in the files when it was made"
+            )
+        differing = [
+            (one, now)
+            for one in claim.rests_on
+            if (now := self._now(one, claim.head)) != one.content_hash
+        ]
         if not differing:
             return
-        unreadable = [one for one, _ in differing if one.path in self._symbols and self._symbols[one.path].error]
+        unreadable = [
+            one
+            for one, _ in differing
+            if one.path in self._symbols and self._symbols[one.path].error
+        ]
         if unreadable:
             path = unreadable[0].path
-            yield _Finding(_NOT_ASSESSED, f"not assessed: {path} can't be read: {self._symbols[path].error}")
+            yield _Finding(
+                _NOT_ASSESSED, f"not assessed: {path} can't be read: {self._symbols[path].error}"
+            )
             return
         passed, tests, open_ = "", [], []
         for one, now in differing:
@@ -244,7 +300,9 @@ class _Content:
         """The content hash today; empty where it is not there."""
         if not anchor.symbol:
             content = _on_disk(self._repo, anchor.path)
-            return object_id(self._repo.object_format, b"blob", content) if content is not None else ""
+            return (
+                object_id(self._repo.object_format, b"blob", content) if content is not None else ""
+            )
         if anchor.path not in self._symbols and head:
             self._symbols |= self._moved(anchor.path, head)
         found = self._symbols.get(anchor.path)
@@ -253,7 +311,11 @@ class _Content:
     def _moved(self, path: str, head: str) -> dict[str, FileSymbols]:
         """What the only other file defines that has the content which this one had in a commit."""
         blob = states_at(self._repo, head, [path]).get(path, "").partition(" ")[2]
-        same = [one.path for one in worktree_files(self._repo, (".py",)) if one.blob == blob] if blob else []
+        same = (
+            [one.path for one in worktree_files(self._repo, (".py",)) if one.blob == blob]
+            if blob
+            else []
+        )
         found = _symbols_now(self._ws, self._repo, same) if len(same) == 1 else {}
         return {path: found[same[0]]} if found else {}
 
@@ -273,17 +335,23 @@ class _Content:
     # since when
 
     def _commit_of(self, result: Result) -> str:
-        """The first commit after a run in which the first stale symbol is another one; empty: it is not committed."""
+        """The first commit after a run in which the first stale symbol is another one; empty: it is
+        not committed.
+        """
         part = next(one for one in self._runs.parts if one.original.receipt.run == result.run)
         if part.executed is None or part.symbols is None or not part.original.receipt.head:
             return ""
-        index = next(at for at, one in enumerate(part.executed.symbols) if one.symbol == result.symbols[0])
+        index = next(
+            at for at, one in enumerate(part.executed.symbols) if one.symbol == result.symbols[0]
+        )
         value = part.executed.symbols[index].content_hash
         anchor = Anchor(part.symbols.paths[index], part.symbols.local(index), value)
         return self._first_change(part.original.receipt.head, anchor)
 
     def _first_change(self, head: str, anchor: Anchor) -> str:
-        """The first commit after another one in which a symbol differs; empty: none that git knows."""
+        """The first commit after another one in which a symbol differs; empty: none that git
+        knows.
+        """
         key = (head, *anchor)
         if key not in self._since:
             self._since[key] = self._changed_in(head, anchor) if head else ""
@@ -309,4 +377,7 @@ class _Content:
 
 
 def _again(claim: Claim) -> str:
-    return f"if it still is so: kl claim add {shlex.quote(claim.text)} --about {shlex.quote(claim.about)}"
+    return (
+        f"if it still is so: kl claim add {shlex.quote(claim.text)} --about"
+        f" {shlex.quote(claim.about)}"
+    )

@@ -1,4 +1,6 @@
-"""The gate: is there complete, passing test evidence for exactly this content? `judge` reads, `proof` decides."""
+"""The gate: is there complete, passing test evidence for exactly this content? `judge` reads,
+`proof` decides.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,14 @@ from kl_hooks.proof.expected_tests import (
     content_source,
     expected_tests,
 )
-from kl_hooks.proof.other_runs import OtherRun, Transfer, addopts_limits, other_runs, pytest_command, unsettled
+from kl_hooks.proof.other_runs import (
+    OtherRun,
+    Transfer,
+    addopts_limits,
+    other_runs,
+    pytest_command,
+    unsettled,
+)
 from kl_hooks.proof.test_names import TestNames
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
@@ -54,9 +63,15 @@ if TYPE_CHECKING:
 
 NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
 _LIMIT_OPTIONS: Final = {
-    "keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only", "setup_only": "--setup-only",
-    "setup_plan": "--setup-plan", "overridden": "-o", "config_file": "-c",
-}  # fmt: skip
+    "keyword": "-k",
+    "markers": "-m",
+    "lf": "--lf",
+    "collect_only": "--collect-only",
+    "setup_only": "--setup-only",
+    "setup_plan": "--setup-plan",
+    "overridden": "-o",
+    "config_file": "-c",
+}
 _NOTHING_RUN: Final = ("collect_only", "setup_only", "setup_plan")
 _SWITCHED_OFF: Final = frozenset({"skipped", "xfailed", "xpassed"})
 _REMOVED: Final = "its file was untracked, and is removed"
@@ -88,9 +103,13 @@ class Proof:
     """The newest run that proves it, by itself or with others."""
     reasons: tuple[str, ...]
     failed: str = ""
-    """`newest`: the newest run of this content failed; `earlier`: what failed has not passed since; else empty."""
+    """`newest`: the newest run of this content failed; `earlier`: what failed has not passed since;
+    else empty.
+    """
     missing: tuple[Missing, ...] = ()
-    """Tests that are expected and that no good run of this content reported, in the environment that comes closest."""
+    """Tests that are expected and that no good run of this content reported, in the environment
+    that comes closest.
+    """
     not_assessed: tuple[str, ...] = ()
     """Tests and files of which source alone can't show whether pytest collects them."""
     notes: tuple[str, ...] = ()
@@ -105,11 +124,15 @@ class Proof:
     stale: str = ""
     """The run of another content with the most valid results, where some are not valid any more."""
     command: str = ""
-    """The pytest command that would prove the content; empty: it is proven, or running tests does not help."""
+    """The pytest command that would prove the content; empty: it is proven, or running tests does
+    not help.
+    """
     not_compared: tuple[str, ...] = ()
     """Runs of other contents whose results can't be transferred, and why."""
     flaky: tuple[str, ...] = ()
-    """Tests among them whose pass is none: `test_a.py::test_b (failed in 2 of 6 runs (10% to 70%))`."""
+    """Tests among them whose pass is none: `test_a.py::test_b (failed in 2 of 6 runs (10% to
+    70%))`.
+    """
 
     @property
     def except_flaky(self) -> str:
@@ -118,28 +141,49 @@ class Proof:
 
     @property
     def transfer_text(self) -> str:
-        """`transferred from run 5d1e0a77: 208 of 211 tests executed nothing that changed; 3 ran here`; may be empty."""
+        """`transferred from run 5d1e0a77: 208 of 211 tests executed nothing that changed; 3 ran
+        here`; may be empty.
+        """
         if not self.transfers:
             return ""
         first = max(self.transfers, key=lambda one: one.valid)
         which = "all" if first.valid == first.total else f"{first.valid} of"
-        more = f" and {counted(len(self.transfers) - 1, 'more run')}" if len(self.transfers) > 1 else ""
+        more = (
+            f" and {counted(len(self.transfers) - 1, 'more run')}"
+            if len(self.transfers) > 1
+            else ""
+        )
         ran = f"; {self.ran} ran here" if self.ran else ""
         run = f"run {first.run[:8]}{more}"
-        return f"transferred from {run}: {which} {first.total} tests executed nothing that changed{ran}"
+        return (
+            f"transferred from {run}: {which} {first.total} tests executed nothing that"
+            f" changed{ran}"
+        )
 
 
 def judge(
-    ws: Workspace, seen: Snapshot, trees: Sequence[str], committed: bool = False, *, rev: str = "",
-    trust_ref: str = "", base: str = "", transfer: bool = True, staged: bool = False, origin: str = "",
-) -> tuple[list[Entry], Proof]:  # fmt: skip
-    """The receipts of a content (newest first), and what they prove: nothing where some of the evidence is missing.
+    ws: Workspace,
+    seen: Snapshot,
+    trees: Sequence[str],
+    committed: bool = False,
+    *,
+    rev: str = "",
+    trust_ref: str = "",
+    base: str = "",
+    transfer: bool = True,
+    staged: bool = False,
+    origin: str = "",
+) -> tuple[list[Entry], Proof]:
+    """The receipts of a content (newest first), and what they prove: nothing where some of the
+    evidence is missing.
 
-    `trees`: its tree ids. `committed`: it is a tree in git (of `rev`, where that is known), not the files as they are
-    now. `trust_ref`: the commit whose `verify.exclude` counts instead of the content's own. `base`: the commit before
-    the judged ones; without it the parent. `transfer`: whether results of other contents count that are valid here.
-    `staged`: it is the tree that a commit would make of the index. `origin`: `ci` counts only runs that a trusted key
-    of a CI signed, and one of them of this content is enough for `verified`; a failure counts whoever saw it.
+    `trees`: its tree ids. `committed`: it is a tree in git (of `rev`, where that is known), not the
+    files as they are now. `trust_ref`: the commit whose `verify.exclude` counts instead of the
+    content's own. `base`: the commit before the judged ones; without it the parent. `transfer`:
+    whether results of other contents count that are valid here. `staged`: it is the tree that a
+    commit would make of the index. `origin`: `ci` counts only runs that a trusted key of a CI
+    signed, and one of them of this content is enough for `verified`; a failure counts whoever saw
+    it.
     """
     entries = seen.of_tree(trees)
     if missing := seen.gaps:
@@ -154,7 +198,9 @@ def judge(
 
     @cache
     def expected() -> Expected:
-        return _expected(ws, repo, at or "", trust_ref or base or _parent(repo, rev, trees), trust_ref)
+        return _expected(
+            ws, repo, at or "", trust_ref or base or _parent(repo, rev, trees), trust_ref
+        )
 
     # nobody wrote the tree of the index to git, and its files are staged
     at = STAGED if staged else trees[0] if committed else None
@@ -166,24 +212,44 @@ def judge(
     rule = ws.settings.verified_requires
     direct = proof(entries, parents, rule, trees, there, expected, earlier_runs)
     untrusted = _untrusted(seen, trees)
-    found, some = direct, [one for one in entries if one.origin.startswith(f"{origin}:" if origin else "")]
+    found, some = (
+        direct,
+        [one for one in entries if one.origin.startswith(f"{origin}:" if origin else "")],
+    )
     if origin and not direct.failed:
         found = proof(some, parents, rule, trees, there, expected, earlier_runs)
         if not some:
-            found = replace(found, reasons=(f"no trusted key of a CI signed a run of this content ({_WHOM})",))
+            found = replace(
+                found, reasons=(f"no trusted key of a CI signed a run of this content ({_WHOM})",)
+            )
         found = replace(found, tier=Tier.VERIFIED) if found.tier >= Tier.INFERRED else found
-    # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
+    # what ran on this very content comes first, and a failure there counts whatever ran elsewhere
+    # (ADR-0029)
     if not transfer or not trees or found.tier >= Tier.INFERRED or found.failed:
         return entries, replace(_without_flaky(ws, db, found, some), not_compared=untrusted)
     found_runs = other_runs(ws, repo, seen, trees, at)
-    found_runs = [one for one in found_runs if one.original.origin.startswith(f"{origin}:" if origin else "")]
+    found_runs = [
+        one for one in found_runs if one.original.origin.startswith(f"{origin}:" if origin else "")
+    ]
     others = [one for one in found_runs if not one.why_not]
-    notes = [*untrusted, *(f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in found_runs if one.why_not)]
+    notes = [
+        *untrusted,
+        *(f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in found_runs if one.why_not),
+    ]
     if not others:
         return entries, replace(found, not_compared=tuple(notes))
     both = newest_first([*some, *(one.entry for one in others)])
     parents = seen.parents(both)
-    found = proof(both, parents, rule, trees, there, expected, earlier_runs, {one.entry.id: one for one in others})
+    found = proof(
+        both,
+        parents,
+        rule,
+        trees,
+        there,
+        expected,
+        earlier_runs,
+        {one.entry.id: one for one in others},
+    )
     found = _without_flaky(ws, db, found, [*some, *(one.original for one in others)])
     # that a CI ran this very content is what makes its word enough for `verified`
     found = replace(found, tier=min(found.tier, Tier.INFERRED)) if origin else found
@@ -197,8 +263,12 @@ def _untrusted(seen: Snapshot, trees: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"run {one.receipt.run[:8]}: {why}" for one, why in zip(some, whys, strict=True))
 
 
-def _without_flaky(ws: Workspace, db: Database | None, found: Proof, entries: Sequence[Entry]) -> Proof:
-    """What is proven, with the flaky tests named whose passes count for nothing; nothing, where no other passed."""
+def _without_flaky(
+    ws: Workspace, db: Database | None, found: Proof, entries: Sequence[Entry]
+) -> Proof:
+    """What is proven, with the flaky tests named whose passes count for nothing; nothing, where no
+    other passed.
+    """
     if found.tier < Tier.INFERRED:
         return found
     receipts = [one.receipt for one in entries if one.receipt.run in found.runs]
@@ -219,22 +289,32 @@ def _without_flaky(ws: Workspace, db: Database | None, found: Proof, entries: Se
 
 
 def verdict(ws: Workspace) -> dict[str, Any]:
-    """Return the answer for the files as they are now, for programs. Raises as `evidence.ingestion.snapshot`."""
+    """Return the answer for the files as they are now, for programs. Raises as
+    `evidence.ingestion.snapshot`.
+    """
     trees = worktree_state(ws.repo).trees
     with snapshot(ws) as seen:
         _, found = judge(ws, seen, trees)
         near = nearest(ws, seen, trees, None) if found.run is None else None
     return {
-        "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
-        "run": found.run, "reasons": list(found.notes if found.run else found.reasons),
-        "transferred": [one.to_dict() for one in found.transfers], "command": found.command, "flaky": list(found.flaky),
-        "assessed": bool(trees) and not seen.gaps, **seen.to_dict(),
+        "tree": trees[0] if trees else None,
+        "tier": found.tier.word,
+        "proven": found.run is not None,
+        "run": found.run,
+        "reasons": list(found.notes if found.run else found.reasons),
+        "transferred": [one.to_dict() for one in found.transfers],
+        "command": found.command,
+        "flaky": list(found.flaky),
+        "assessed": bool(trees) and not seen.gaps,
+        **seen.to_dict(),
         "nearest": near.to_dict() if near else None,
-    }  # fmt: skip
+    }
 
 
 def _parent(repo: Repository, rev: str, trees: Sequence[str]) -> str:
-    """The commit before the content: of a commit its first parent, of edited files HEAD. Empty for none."""
+    """The commit before the content: of a commit its first parent, of edited files HEAD. Empty for
+    none.
+    """
     if not rev and tree_of_revision(repo, "HEAD") != trees[0]:
         return "HEAD" if tree_of_revision(repo, "HEAD") else ""
     before = f"{rev or 'HEAD'}^"
@@ -249,13 +329,19 @@ def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref
     notes: list[str] = []
     was = now
     try:
-        was = verify_exclude(f"{before}:{SETTINGS_FILE}", older.text(SETTINGS_FILE)) if older else now
+        was = (
+            verify_exclude(f"{before}:{SETTINGS_FILE}", older.text(SETTINGS_FILE)) if older else now
+        )
     except Problems as problem:
-        # settings that somebody asked to trust, and that can't be read, must not be replaced by the content's own
+        # settings that somebody asked to trust, and that can't be read, must not be replaced by the
+        # content's own
         if trust_ref:
             raise
         # a commit that repairs the settings must be provable
-        notes.append(f"verify.exclude of {_label(before)} can't be read and was not compared: {problem.problems[0]}")
+        notes.append(
+            f"verify.exclude of {_label(before)} can't be read and was not compared:"
+            f" {problem.problems[0]}"
+        )
     trusted = was if trust_ref else now
     found = expected_tests(ws, repo, source, older, _label(before), trusted)
     return replace(found, notes=(*notes, *_exclude_notes(now, was, before, trust_ref)))
@@ -267,17 +353,28 @@ def _label(rev: str) -> str:
 
 def _exclude_notes(now: Sequence[str], was: Sequence[str], label: str, trust_ref: str) -> list[str]:
     added, removed = [one for one in now if one not in was], [one for one in was if one not in now]
-    words = [f"added {', '.join(added)}"] * bool(added) + [f"removed {', '.join(removed)}"] * bool(removed)
+    words = [f"added {', '.join(added)}"] * bool(added) + [f"removed {', '.join(removed)}"] * bool(
+        removed
+    )
     if not words:
         return []
     counts = f"; that of {trust_ref} counts" if trust_ref else ""
-    return [f"verify.exclude in {SETTINGS_FILE} changed since {_label(label)}: {'; '.join(words)}{counts}"]
+    return [
+        f"verify.exclude in {SETTINGS_FILE} changed since {_label(label)}:"
+        f" {'; '.join(words)}{counts}"
+    ]
 
 
 def _is_complete(header: Mapping[str, Any], like: Receipt) -> bool:
-    """Whether a run was complete, limited by nothing, and made in the environment of another one; from its header."""
+    """Whether a run was complete, limited by nothing, and made in the environment of another one;
+    from its header.
+    """
     result, environment = header["result"], header["environment"]
-    if not result.get("complete") or result.get("verdict") != "passed" or header["tree"] == like.tree:
+    if (
+        not result.get("complete")
+        or result.get("verdict") != "passed"
+        or header["tree"] == like.tree
+    ):
         return False
     same = environment_key(replace(like, environment=environment)) == environment_key(like)
     return same and not selection_limits(header["selection"]) and not environment.get("rootdir")
@@ -287,7 +384,9 @@ def _earlier_runs(db: Database, entry: Entry) -> list[Entry]:
     """The newest complete runs of other contents before this one, in its environment."""
     found: list[Entry] = []
     complete = partial(_is_complete, like=entry.receipt)
-    while len(found) < _EARLIER and (one := newest_before(db, found[-1].seq if found else entry.seq, complete)):
+    while len(found) < _EARLIER and (
+        one := newest_before(db, found[-1].seq if found else entry.seq, complete)
+    ):
         found.append(one)
     return found
 
@@ -299,30 +398,42 @@ def _path_exists(repo: Repository, tree: str) -> Callable[[str], bool]:
     def there(path: str) -> bool:
         if tree:
             return tree_contains(repo, tree, path)
-        # of a name with NUL `lexists` answers False instead of raising, and an absent file would end a failure
+        # of a name with NUL `lexists` answers False instead of raising, and an absent file would
+        # end a failure
         return "\0" in path or os.path.lexists(repo.top / path)
 
     return there
 
 
 def selection_words(receipt: Receipt) -> str:
-    """In words how a run was limited to a part of its tests; empty: it was not, as far as it can be seen."""
+    """In words how a run was limited to a part of its tests; empty: it was not, as far as it can be
+    seen.
+    """
     found = selection_limits(receipt.selection)
-    values = {key: ", ".join(map(repr, one)) if isinstance(one, list) else repr(one) for key, one in found.items()}
+    values = {
+        key: ", ".join(map(repr, one)) if isinstance(one, list) else repr(one)
+        for key, one in found.items()
+    }
     words = [f"{option} {values[key]}" for key, option in _LIMIT_OPTIONS.items() if key in values]
     if "deselected" in found:
         words.append(f"{counted(found['deselected'], 'test')} deselected")
     if "dropped" in found:
         words.append(f"{counted(found['dropped'], 'test')} taken out by a plugin or a conftest.py")
     if omitted := found.get("left_out"):
-        words.append(f"{omitted['files']} test files omitted: {_first_of(omitted.get('first'), omitted['files'])}")
+        words.append(
+            f"{omitted['files']} test files omitted:"
+            f" {_first_of(omitted.get('first'), omitted['files'])}"
+        )
     return ", ".join(words)
 
 
 def had_untracked_files(entries: Sequence[Entry], run: str | None, tree: str | None) -> bool:
-    """True if this run, on the tracked files of `tree`, ran with untracked files, which no commit contains."""
+    """True if this run, on the tracked files of `tree`, ran with untracked files, which no commit
+    contains.
+    """
     return any(
-        e.receipt.run == run and e.receipt.tree == tree and e.receipt.tree_all not in (None, tree) for e in entries
+        e.receipt.run == run and e.receipt.tree == tree and e.receipt.tree_all not in (None, tree)
+        for e in entries
     )
 
 
@@ -343,11 +454,12 @@ def proof(
 ) -> Proof:
     """What the receipts of one tree (newest first) prove about its tests.
 
-    `trees`: the ids that the content has, where a run with untracked files must not count for it alone.
-    `holds`: whether a path from the repository's root is in this content; where that is unknown, it is.
-    `expected`: the tests that the content has; without it a run counts for what it reported. `earlier_runs`:
-    the complete runs of other contents before one, in the same environment, newest first. `elsewhere`: the entries
-    among them that are of other contents, by ID.
+    `trees`: the ids that the content has, where a run with untracked files must not count for it
+    alone. `holds`: whether a path from the repository's root is in this content; where that is
+    unknown, it is. `expected`: the tests that the content has; without it a run counts for what it
+    reported. `earlier_runs`: the complete runs of other contents before one, in the same
+    environment, newest first. `elsewhere`: the entries among them that are of other contents, by
+    ID.
     """
     elsewhere = elsewhere or {}
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
@@ -355,11 +467,15 @@ def proof(
     able = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
     good = [entry for entry in able if not selection_limits(entry.receipt.selection)]
     limited = {
-        entry.id: f"only a selection ran ({words})" for entry in able if (words := selection_words(entry.receipt))
+        entry.id: f"only a selection ran ({words})"
+        for entry in able
+        if (words := selection_words(entry.receipt))
     }
     # a run of another content is no part by choice: what of it is not valid is named as missing
     limited |= dict.fromkeys(elsewhere, "")
-    problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
+    problems = [
+        problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)
+    ]
     problems = [
         problem if entry.id not in elsewhere or problem.startswith(_FAILED) else ""
         for entry, problem in zip(runs, problems, strict=True)
@@ -367,7 +483,11 @@ def proof(
     failing, more_than_content = _failing(runs, good), _with_untracked(runs, good, trees)
     first_good = next((at for at, one in enumerate(runs) if one in good), len(runs))
     followed = {one.receipt.run for one in runs[first_good + 1 :]}
-    past = [(test, run) for test, run in failing if run in more_than_content and not holds(test.partition("::")[0])]
+    past = [
+        (test, run)
+        for test, run in failing
+        if run in more_than_content and not holds(test.partition("::")[0])
+    ]
     failing = [one for one in failing if one not in set(past)]
     others = _no_tests([one for one in failing if one[1] in followed], expected)
     failing = [one for one in failing if one not in set(others)]
@@ -377,23 +497,39 @@ def proof(
         more = not newest or _more_than(runs[0].receipt, trees)
         return Proof(Tier.GUESSED, None, tuple(reasons), "earlier" if more else "newest")
     notes = [note for entry in able for note in _notes(entry, parents)]
-    covered = _covered(able, good, expected, earlier_runs, elsewhere) if able and expected else _Covered(good)
+    covered = (
+        _covered(able, good, expected, earlier_runs, elsewhere)
+        if able and expected
+        else _Covered(good)
+    )
     found = sorted([*covered.alone, *covered.parts], key=lambda entry: -entry.seq)
     # that a run was limited is no reason against it where it is part of what proves the content
     parts = {f"run {entry.receipt.run[:8]}: {limited.get(entry.id)}" for entry in covered.parts}
     names = tuple(entry.receipt.run for entry in found)
     return Proof(
-        tier([*_observations(covered.alone, parents), *covered.jointly], rule), names[0] if names else None,
-        (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
+        tier([*_observations(covered.alone, parents), *covered.jointly], rule),
+        names[0] if names else None,
+        (*(reason for reason in reasons if reason not in parts), *covered.reasons),
+        "",
+        covered.missing,
         covered.not_assessed,
-        (*_failures(past, _REMOVED), *_failures(others, _NO_TEST), *covered.notes, *dict.fromkeys(notes)), names,
-        bool(covered.parts) and not covered.alone, *_transfers(found, elsewhere),
+        (
+            *_failures(past, _REMOVED),
+            *_failures(others, _NO_TEST),
+            *covered.notes,
+            *dict.fromkeys(notes),
+        ),
+        names,
+        bool(covered.parts) and not covered.alone,
+        *_transfers(found, elsewhere),
         _run_of_most(elsewhere) if covered.missing else "",
         _command(covered.missing, able, elsewhere) if covered.missing else "",
-    )  # fmt: skip
+    )
 
 
-def _command(missing: Sequence[Missing], runs: Sequence[Entry], elsewhere: Mapping[str, OtherRun]) -> str:
+def _command(
+    missing: Sequence[Missing], runs: Sequence[Entry], elsewhere: Mapping[str, OtherRun]
+) -> str:
     """What runs the missing tests; the project's `addopts` deselect none of them."""
     command = pytest_command((one.name for one in missing), _impacted(elsewhere))
     undoing = addopts_limits(runs[0].receipt.selection)[1] if runs else ""
@@ -409,23 +545,39 @@ def _run_of_most(elsewhere: Mapping[str, OtherRun]) -> str:
     return max(some, key=lambda one: one.valid).entry.receipt.run if some else ""
 
 
-def _transfers(runs: Sequence[Entry], elsewhere: Mapping[str, OtherRun]) -> tuple[tuple[Transfer, ...], int]:
-    """The runs of other contents among those that prove a content, and how many tests ran on the content itself."""
+def _transfers(
+    runs: Sequence[Entry], elsewhere: Mapping[str, OtherRun]
+) -> tuple[tuple[Transfer, ...], int]:
+    """The runs of other contents among those that prove a content, and how many tests ran on the
+    content itself.
+    """
     some = [elsewhere[one.id] for one in runs if one.id in elsewhere]
-    own = {one.subject for entry in runs if entry.id not in elsewhere for one in entry.receipt.evidence}
-    return tuple(Transfer(one.entry.receipt.run, one.valid, len(one.verdicts), one.entry.origin) for one in some), len(
-        own
-    )
+    own = {
+        one.subject for entry in runs if entry.id not in elsewhere for one in entry.receipt.evidence
+    }
+    return tuple(
+        Transfer(one.entry.receipt.run, one.valid, len(one.verdicts), one.entry.origin)
+        for one in some
+    ), len(own)
 
 
 def _reasons(
-    runs: Sequence[Entry], problems: Sequence[str], failing: Sequence[tuple[str, str]], past: Sequence[tuple[str, str]]
+    runs: Sequence[Entry],
+    problems: Sequence[str],
+    failing: Sequence[tuple[str, str]],
+    past: Sequence[tuple[str, str]],
 ) -> list[str]:
     """Why runs do not count, and which tests failed."""
-    reasons = [f"run {e.receipt.run[:8]}: {why}" for e, why in zip(runs, problems, strict=True) if why]
-    reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
+    reasons = [
+        f"run {e.receipt.run[:8]}: {why}" for e, why in zip(runs, problems, strict=True) if why
+    ]
+    reasons += [
+        f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]
+    ]
     if len(failing) > _NAMED:
-        reasons.append(f"{counted(len(failing) - _NAMED, 'more test')} failed, and did not pass since")
+        reasons.append(
+            f"{counted(len(failing) - _NAMED, 'more test')} failed, and did not pass since"
+        )
     return reasons + _failures(past, _REMOVED)
 
 
@@ -434,12 +586,17 @@ def _failures(some: Sequence[tuple[str, str]], why: str) -> list[str]:
     return [f"{test} failed in run {run[:8]}; {why}" for test, run in some[:_NAMED]]
 
 
-def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expected] | None) -> list[tuple[str, str]]:
-    """Failures in files that no configuration collects: a script named on the command line, a doctest asked for once.
+def _no_tests(
+    failing: Sequence[tuple[str, str]], expected: Callable[[], Expected] | None
+) -> list[tuple[str, str]]:
+    """Failures in files that no configuration collects: a script named on the command line, a
+    doctest asked for once.
 
-    A file that pytest's own defaults take for tests is never one, whatever the configuration is today.
+    A file that pytest's own defaults take for tests is never one, whatever the configuration is
+    today.
     """
-    # pytest's defaults, not today's configuration: narrowing that must not settle a failure (ADR-0017)
+    # pytest's defaults, not today's configuration: narrowing that must not settle a failure
+    # (ADR-0017)
     found = [one for one in failing if not PytestConfig().collects(one[0].partition("::")[0])]
     if not found or expected is None:
         return []
@@ -448,18 +605,26 @@ def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expecte
 
 
 def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:
-    """One for each execution, and one more look at it where the process that started it saw it end well."""
+    """One for each execution, and one more look at it where the process that started it saw it end
+    well.
+    """
     for entry in runs:
-        # any piece of evidence: what makes runs independent is in the receipt, equal for all of its tests
+        # any piece of evidence: what makes runs independent is in the receipt, equal for all of its
+        # tests
         yield observation(entry.receipt, entry.receipt.evidence[0], entry.origin)
         if parent := parents.get(entry.receipt.parent or ""):
             for one in parent_confirmation(parent.receipt, entry.receipt):
-                # with the run of the child: two processes that watched one execution observed it once (ADR-0017)
-                yield replace(observation(parent.receipt, one, parent.origin), run=entry.receipt.run)
+                # with the run of the child: two processes that watched one execution observed it
+                # once (ADR-0017)
+                yield replace(
+                    observation(parent.receipt, one, parent.origin), run=entry.receipt.run
+                )
 
 
 def _notes(entry: Entry, parents: Mapping[str, Entry]) -> Iterator[str]:
-    """What is worth knowing of a good run: who else saw it, what surrounds it, and tests that others switched off."""
+    """What is worth knowing of a good run: who else saw it, what surrounds it, and tests that
+    others switched off.
+    """
     name, receipt = f"run {entry.receipt.run[:8]}", entry.receipt
     if entry.origin.startswith(ATTESTED):
         yield f"{name}: signed by the key {entry.origin.partition(':')[2]}"
@@ -468,11 +633,16 @@ def _notes(entry: Entry, parents: Mapping[str, Entry]) -> Iterator[str]:
             yield f"{name}: {around}"
         elif parent_confirmation(parent.receipt, receipt):
             yield f"{name}: exit status seen by the parent"
-    outside = [one for one in receipt.evidence if one.detail.get("by") and one.outcome in _SWITCHED_OFF]
+    outside = [
+        one for one in receipt.evidence if one.detail.get("by") and one.outcome in _SWITCHED_OFF
+    ]
     if outside:
         places = sorted({str(one.detail["by"]) for one in outside})
         where = _first_of(places, len(places))
-        yield f"{name}: {counted(len(outside), 'test')} skipped or expected to fail from outside their files ({where})"
+        yield (
+            f"{name}: {counted(len(outside), 'test')} skipped or expected to fail from outside"
+            f" their files ({where})"
+        )
     replaced = receipt.selection.get("replaced_hooks")
     if isinstance(replaced, list | tuple) and replaced:
         yield f"{name}: run with hooks of this repository: {_first_of(replaced, len(replaced))}"
@@ -495,10 +665,15 @@ class _Covered:
 
 
 def _covered(
-    able: Sequence[Entry], good: Sequence[Entry], expected: Callable[[], Expected],
-    earlier_runs: Callable[[Entry], Sequence[Entry]], elsewhere: Mapping[str, OtherRun],
-) -> _Covered:  # fmt: skip
-    """Judges the union of the runs of each environment; where none is complete, the one that misses least is named."""
+    able: Sequence[Entry],
+    good: Sequence[Entry],
+    expected: Callable[[], Expected],
+    earlier_runs: Callable[[Entry], Sequence[Entry]],
+    elsewhere: Mapping[str, OtherRun],
+) -> _Covered:
+    """Judges the union of the runs of each environment; where none is complete, the one that misses
+    least is named.
+    """
     wanted = expected()
     alone: list[Entry] = []
     groups: dict[tuple[str, ...], list[Entry]] = {}
@@ -524,16 +699,22 @@ def _covered(
         if not whole:
             parts += some
             first = some[0].receipt
-            # parts of one whole are one observation, however each was run: only an environment differs (ADR-0017)
+            # parts of one whole are one observation, however each was run: only an environment
+            # differs (ADR-0017)
             jointly.append(replace(observation(first, first.evidence[0], some[0].origin), way=""))
     if alone or parts:
         return _Covered(alone, parts, tuple(jointly), (), open_, wanted.notes)
     lost = nearest or ()
-    return _Covered(missing=lost, not_assessed=open_, notes=wanted.notes, reasons=tuple(_named_missing(lost)))
+    return _Covered(
+        missing=lost, not_assessed=open_, notes=wanted.notes, reasons=tuple(_named_missing(lost))
+    )
 
 
 def _missing(
-    wanted: Expected, runs: Sequence[Entry], before: Sequence[Entry], elsewhere: Mapping[str, OtherRun]
+    wanted: Expected,
+    runs: Sequence[Entry],
+    before: Sequence[Entry],
+    elsewhere: Mapping[str, OtherRun],
 ) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
     reported = Reported(wanted.root)
     for entry in runs:
@@ -547,21 +728,30 @@ def _missing(
     for at, one in enumerate(before):
         missing += tuple(_since(wanted, reported, runs, one, newest=not at))
     if not missing and not reported.everything and not wanted.files.keys() & reported.tests.keys():
-        missing = (Missing(runs[0].receipt.run[:8], "only a selection ran, of tests that no configuration names"),)
+        missing = (
+            Missing(
+                runs[0].receipt.run[:8],
+                "only a selection ran, of tests that no configuration names",
+            ),
+        )
     return missing, unsure
 
 
 def _named_by(name: str, stale: Iterable[str]) -> bool:
-    """Whether a test, or one of a file, is among the stale ones: then it is named already, with the better reason."""
+    """Whether a test, or one of a file, is among the stale ones: then it is named already, with the
+    better reason.
+    """
     return any(one == name or one.startswith((f"{name}::", f"{name}[")) for one in stale)
 
 
 def _since(
     wanted: Expected, reported: Reported, runs: Sequence[Entry], before: Entry, newest: bool
 ) -> Iterator[Missing]:
-    """What a complete run of another content reported, and these runs omitted or (the newest) newly switched off.
+    """What a complete run of another content reported, and these runs omitted or (the newest) newly
+    switched off.
 
-    More than one is looked at, because the run before may itself be one that left tests out and proved nothing.
+    More than one is looked at, because the run before may itself be one that left tests out and
+    proved nothing.
     """
     name = f"run {before.receipt.run[:8]}"
     earlier = Reported(wanted.root)
@@ -570,18 +760,22 @@ def _since(
         if path not in reported.tests and PytestConfig().collects(path):
             yield Missing(path, f"{name} reported it, and no configuration names it any more")
     mine = [entry.receipt for entry in runs]
-    # without a change of the repository's plugins a skip from outside is as it was when the test last passed
+    # without a change of the repository's plugins a skip from outside is as it was when the test
+    # last passed
     if not newest or all(
-        one.environment.get("local_plugins") == before.receipt.environment.get("local_plugins") for one in mine
+        one.environment.get("local_plugins") == before.receipt.environment.get("local_plugins")
+        for one in mine
     ):
         return
     passed = {one.subject for one in before.receipt.evidence if one.outcome == "passed"}
     ran = {one.subject for receipt in mine for one in receipt.evidence if one.outcome == "passed"}
     for one in (one for receipt in mine for one in receipt.evidence):
-        # one that was skipped all along is no loss: many projects skip slow tests in a conftest.py (ADR-0017)
+        # one that was skipped all along is no loss: many projects skip slow tests in a conftest.py
+        # (ADR-0017)
         if one.detail.get("by") and one.outcome in _SWITCHED_OFF and one.subject in passed - ran:
             yield Missing(
-                split_id(one.subject)[1], f"it passed in {name}, and now {one.detail['by']} makes it {one.outcome}"
+                split_id(one.subject)[1],
+                f"it passed in {name}, and now {one.detail['by']} makes it {one.outcome}",
             )
 
 
@@ -597,52 +791,76 @@ def _named_missing(missing: Sequence[Missing]) -> Iterator[str]:
 def _with_untracked(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str]) -> set[str]:
     """The runs of more than this content before a good run of just this content.
 
-    Just this: the untracked files of that run are known too. A failed test of such a run may be removed with its file.
+    Just this: the untracked files of that run are known too. A failed test of such a run may be
+    removed with its file.
     """
-    # tree_all is empty where untracked files were not looked at: such a run can't show that they are removed
-    last = next((at for at, one in enumerate(runs) if one in good and one.receipt.tree_all), len(runs))
+    # tree_all is empty where untracked files were not looked at: such a run can't show that they
+    # are removed
+    last = next(
+        (at for at, one in enumerate(runs) if one in good and one.receipt.tree_all), len(runs)
+    )
     return {one.receipt.run for one in runs[last:] if _more_than(one.receipt, trees)}
 
 
 def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, str]]:
     """The tests whose last result in these runs (newest first) is a failure, each with its run.
 
-    The content is the same, so a failed test that a later run does not even mention was omitted there. A skip
-    means nothing but in a good run; what was imported, or ran while files changed, settles no failure. A file that
-    could not be collected is settled by a word of any test in it.
+    The content is the same, so a failed test that a later run does not even mention was omitted
+    there. A skip means nothing but in a good run; what was imported, or ran while files changed,
+    settles no failure. A file that could not be collected is settled by a word of any test in it.
     """
     last: dict[str, tuple[str, str]] = {}
     whole = {entry.id for entry in good}
     for entry in runs:
         receipt = entry.receipt
-        weak = entry.origin.startswith("imported") or receipt.moved or bool(receipt.selection.get("weakened"))
+        weak = (
+            entry.origin.startswith("imported")
+            or receipt.moved
+            or bool(receipt.selection.get("weakened"))
+        )
         words: dict[str, tuple[str, str]] = {}
         for one in entry.receipt.evidence:
             bad = one.outcome in REFUTES
-            if one.subject in last or (not bad and (weak or (one.outcome == "skipped" and entry.id not in whole))):
+            if one.subject in last or (
+                not bad and (weak or (one.outcome == "skipped" and entry.id not in whole))
+            ):
                 continue
             if not (bad and any(known.startswith(f"{one.subject}::") for known in last)):
                 words[one.subject] = (one.outcome, receipt.run)
         last.update(words)
-    return [(split_id(subject)[1], run) for subject, (outcome, run) in sorted(last.items()) if outcome in REFUTES]
+    return [
+        (split_id(subject)[1], run)
+        for subject, (outcome, run) in sorted(last.items())
+        if outcome in REFUTES
+    ]
 
 
 def _more_than(receipt: Receipt, trees: Sequence[str]) -> str:
-    """Why a run of more than this content is no evidence for it alone: tests may have needed the untracked files."""
+    """Why a run of more than this content is no evidence for it alone: tests may have needed the
+    untracked files.
+    """
     if not trees or receipt.tree_all in (None, receipt.tree, *trees):
         return ""
     untracked = receipt.environment.get("untracked")
     if not isinstance(untracked, Mapping):
         return "untracked files were there when it ran"
     names = [str(name) for name in untracked.get("first") or ()]
-    return f"untracked files were there when it ran: {_first_of(names, untracked.get('files'))}" if names else ""
+    return (
+        f"untracked files were there when it ran: {_first_of(names, untracked.get('files'))}"
+        if names
+        else ""
+    )
 
 
 def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
     """Why a run does not count, whatever it was asked to run; empty where it does."""
     receipt = entry.receipt
     if receipt.result.get("verdict") == "failed":
-        bad = {k: v for k, v in (receipt.result.get("counts") or {}).items() if v and k in ("failed", "error")}
+        bad = {
+            k: v
+            for k, v in (receipt.result.get("counts") or {}).items()
+            if v and k in ("failed", "error")
+        }
         return f"{_FAILED}: " + ", ".join(f"{v} {k}" for k, v in sorted(bad.items()))
     sample = next((e for e in receipt.evidence if e.outcome == "passed"), None)
     if sample is None:
@@ -658,7 +876,9 @@ def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
         known = facts if isinstance(facts, Mapping) else {}
         what = f"{known.get('by')} replaces how tests are called (pytest_pyfunc_call)"
         number = known.get("tests")
-        return f"{what}; {number} passed without being called: {_first_of(known.get('first'), number)}"
+        return (
+            f"{what}; {number} passed without being called: {_first_of(known.get('first'), number)}"
+        )
     listed = [_LIMIT_OPTIONS[key] for key in _NOTHING_RUN if receipt.selection.get(key)]
     return f"no test was run ({', '.join(listed)})" if listed else ""
 
@@ -674,10 +894,17 @@ class Nearest:
 
     def to_dict(self) -> dict[str, Any]:
         """As in JSON answers."""
-        return {"run": self.run, "tree": self.tree, "paths": list(self.paths[:_LISTED]), "total": len(self.paths)}
+        return {
+            "run": self.run,
+            "tree": self.tree,
+            "paths": list(self.paths[:_LISTED]),
+            "total": len(self.paths),
+        }
 
     def __str__(self) -> str:
-        """`only CHANGELOG.rst and .kl/ (2 files) differ from the proven content of run 5d1e0a77`."""
+        """`only CHANGELOG.rst and .kl/ (2 files) differ from the proven content of run
+        5d1e0a77`.
+        """
         of = f"the proven content of run {self.run[:8]}"
         places = _places(self.paths)
         if not places:
@@ -689,10 +916,13 @@ class Nearest:
         return f"only {named} {'differs' if len(self.paths) == 1 else 'differ'} from {of}"
 
 
-def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | None) -> Nearest | None:
+def nearest(
+    ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | None
+) -> Nearest | None:
     """The newest proven content whose objects git has, against the content with these tree IDs.
 
-    `other`: the tree to compare with; None: what is on disk. None where nothing was proven, or git has no answer.
+    `other`: the tree to compare with; None: what is on disk. None where nothing was proven, or git
+    has no answer.
     """
     if ws.repo is None or seen.gaps:
         return None
@@ -706,7 +936,8 @@ def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | No
             return None
         if paths is None:
             continue
-        # here, not above: a content whose objects git does not have costs one short question, not a judgment
+        # here, not above: a content whose objects git does not have costs one short question, not a
+        # judgment
         left -= 1
         try:
             found = judge(ws, seen, (tree,), committed=True, transfer=False)[1]
@@ -725,20 +956,34 @@ def _passing(seen: Snapshot, besides: Sequence[str]) -> list[str]:
         ' AND header LIKE \'%"verdict":"passed"%\' ORDER BY seq DESC LIMIT ?'
     )
     waiting = (one.receipt for one in seen.waiting if one.receipt.result.get("verdict") == "passed")
-    rows = [*((one.tree_all, one.tree) for one in waiting), *(seen.db.rows(sql, (_LOOK_BACK,)) if seen.db else ())]
-    return [tree for tree in dict.fromkeys(tree for row in rows for tree in row) if tree and tree not in besides]
+    rows = [
+        *((one.tree_all, one.tree) for one in waiting),
+        *(seen.db.rows(sql, (_LOOK_BACK,)) if seen.db else ()),
+    ]
+    return [
+        tree
+        for tree in dict.fromkeys(tree for row in rows for tree in row)
+        if tree and tree not in besides
+    ]
 
 
 def _places(paths: Sequence[str]) -> list[str]:
-    """The files at the top, and the directories there, with the number of files where it is more than one."""
+    """The files at the top, and the directories there, with the number of files where it is more
+    than one.
+    """
     count = Counter(path.partition("/")[0] for path in paths)
     tops = [(path, *path.partition("/")[:2]) for path in paths]
-    names = (f"{top}/ ({count[top]} files)" if slash and count[top] > 1 else path for path, top, slash in tops)
+    names = (
+        f"{top}/ ({count[top]} files)" if slash and count[top] > 1 else path
+        for path, top, slash in tops
+    )
     return list(dict.fromkeys(names))
 
 
 def accept(ws: Workspace, reason: str) -> list[Rollback]:
-    """Take the store as it is from now on, with an Event that has the reason. Raises as `Store.writing`."""
+    """Take the store as it is from now on, with an Event that has the reason. Raises as
+    `Store.writing`.
+    """
     from kl_hooks.records.events import Event, insert_events
     from kl_hooks.store.redaction import redact
 

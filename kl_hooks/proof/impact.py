@@ -53,27 +53,35 @@ class Content:
 
 
 def content_of(ws: Workspace, rev: str = "", *, staged: bool = False, changed: str = "") -> Content:
-    """What is on disk, what is staged, a revision, or what `A...B` names. UsageProblem, EnvironmentProblem."""
+    """What is on disk, what is staged, a revision, or what `A...B` names. UsageProblem,
+    EnvironmentProblem.
+    """
     repo = _repository(ws)
     before, _, after = changed.partition("...") if "..." in changed else (changed, "", "")
     if after or rev:
         name = after or rev
         tree = tree_of_revision(repo, name)
         if tree is None:
-            raise UsageProblem(f"{name!r} is not a revision of this repository.", hint="See: git log --oneline")
+            raise UsageProblem(
+                f"{name!r} is not a revision of this repository.", hint="See: git log --oneline"
+            )
         start = merge_base(repo, before, after) if before and after else before or f"{name}^"
         return Content((tree,), tree, start)
     if staged:
         tree = staged_tree(repo).tree
         if tree is None:
-            raise EnvironmentProblem("the index has conflicts.", place=str(ws.root), hint="See: git status")
+            raise EnvironmentProblem(
+                "the index has conflicts.", place=str(ws.root), hint="See: git status"
+            )
         return Content((tree,), STAGED, before or "HEAD")
     return Content(worktree_state(repo).trees, None, before or "HEAD")
 
 
 def _repository(ws: Workspace) -> Repository:
     if ws.repo is None:
-        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint="Run it inside a repository.")
+        raise EnvironmentProblem(
+            "not a git repository.", place=str(ws.root), hint="Run it inside a repository."
+        )
     return ws.repo
 
 
@@ -97,13 +105,22 @@ class Runs:
 
     def __init__(self, ws: Workspace, seen: Snapshot, content: Content) -> None:
         repo = _repository(ws)
-        direct = [of_this_content(seen, one) for one in seen.of_tree(content.trees) if is_sound(one)]
+        direct = [
+            of_this_content(seen, one) for one in seen.of_tree(content.trees) if is_sound(one)
+        ]
         others = other_runs(ws, repo, seen, content.trees, content.other)
         by_id = {one.original.id: one for one in (*direct, *others)}
-        self.parts = [by_id[one.id] for one in newest_first(part.original for part in by_id.values())]
+        self.parts = [
+            by_id[one.id] for one in newest_first(part.original for part in by_id.values())
+        ]
         self.names = TestNames(ws, seen.db)
         self.flaky = FlakyPasses(ws, seen.db, self.names.pairs)
-        self._repo, self._ages, self._seen, self._content = repo, dict[str, int | None](), seen, content
+        self._repo, self._ages, self._seen, self._content = (
+            repo,
+            dict[str, int | None](),
+            seen,
+            content,
+        )
 
     def age(self, head: str | None) -> int | None:
         """Commits since a commit; None where git does not know it."""
@@ -127,7 +144,9 @@ class Runs:
             for one in part.original.receipt.evidence:
                 nodeid = one.subject.removeprefix("test:")
                 verdict, name = part.verdicts.get(nodeid), lasting_name(nodeid)
-                if verdict is None or (name in found and (found[name].state == VALID or verdict.state != VALID)):
+                if verdict is None or (
+                    name in found and (found[name].state == VALID or verdict.state != VALID)
+                ):
                     continue
                 result = Result(part.original.receipt.run, one.outcome, *verdict)
                 # of several tests of one name the one that must run again
@@ -141,11 +160,15 @@ class Runs:
         verdict = self._verdicts.get(result.run, {}).get(name)
         if verdict is not None:
             return Result(result.run, result.outcome, *verdict)
-        return self.results.get(name, result._replace(state=NOT_ASSESSED, reason="it was not recorded before"))
+        return self.results.get(
+            name, result._replace(state=NOT_ASSESSED, reason="it was not recorded before")
+        )
 
     @cached_property
     def _verdicts(self) -> dict[str, dict[str, Verdict]]:
-        """Run → lasting node ID → the verdict of its result; of several tests of one name that of the invalid one."""
+        """Run → lasting node ID → the verdict of its result; of several tests of one name that of
+        the invalid one.
+        """
         found: dict[str, dict[str, Verdict]] = {}
         for part in self.parts:
             here = found[part.original.receipt.run] = {}
@@ -159,14 +182,18 @@ class Runs:
         return any(part.removed(nodeid) for part in self.parts)
 
     def names_now(self, tests: Iterable[str]) -> list[str]:
-        """These tests as this content has them: renamed ones under their name of now, removed ones not at all."""
+        """These tests as this content has them: renamed ones under their name of now, removed ones
+        not at all.
+        """
         now = (self.names.current(one) if self.removed(one) else one for one in tests)
         return [one for one in dict.fromkeys(now) if not self.removed(one)]
 
     def earlier_name(self, nodeid: str) -> str:
-        """What a test was called before it was moved or renamed; empty where its content names no one test.
+        """What a test was called before it was moved or renamed; empty where its content names no
+        one test.
 
-        Only a hint: another folder has other `conftest.py` files, so its earlier results are none of this test.
+        Only a hint: another folder has other `conftest.py` files, so its earlier results are none
+        of this test.
         """
         return next((names[nodeid] for names in self._earlier_names if nodeid in names), "")
 
@@ -191,10 +218,13 @@ class Impacted(NamedTuple):
         return {**self._asdict(), "symbols": list(self.symbols)}
 
 
-def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str = "") -> tuple[list[Impacted], int]:
+def impacted_tests(
+    ws: Workspace, seen: Snapshot, content: Content, before: str = ""
+) -> tuple[list[Impacted], int]:
     """The tests that must run to know how they end on a content, and how many need not.
 
-    `before`: a revision; then those that a change from there reaches, whether they were run since or not.
+    `before`: a revision; then those that a change from there reaches, whether they were run since
+    or not.
     """
     runs = Runs(ws, seen, content)
     there = Runs(ws, seen, content_of(ws, before)) if before else None
@@ -221,20 +251,29 @@ def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str 
 def impacted_answer(
     ws: Workspace, seen: Snapshot, content: Content, by_change: bool, limit: int | None = None
 ) -> dict[str, Any]:
-    """The same for programs: `kl.proof.impacted/1` without its number. `by_change`: from `content.before` on."""
+    """The same for programs: `kl.proof.impacted/1` without its number. `by_change`: from
+    `content.before` on.
+    """
     found, settled = impacted_tests(ws, seen, content, content.before if by_change else "")
     return {
-        "tree": content.trees[0] if content.trees else None, "tests": [one.to_dict() for one in found[:limit]],
-        "total": len(found), "settled": settled, "arguments": pytest_arguments(one.test for one in found),
-    }  # fmt: skip
+        "tree": content.trees[0] if content.trees else None,
+        "tests": [one.to_dict() for one in found[:limit]],
+        "total": len(found),
+        "settled": settled,
+        "arguments": pytest_arguments(one.test for one in found),
+    }
 
 
 def settled_tests(ws: Workspace, seen: Snapshot, before: str = "") -> frozenset[str]:
-    """The tests that need not run on what is on disk; with `before`, those that a change from there does not reach."""
+    """The tests that need not run on what is on disk; with `before`, those that a change from there
+    does not reach.
+    """
     now = Runs(ws, seen, content_of(ws)).results
     there = Runs(ws, seen, content_of(ws, before)) if before else None
     return frozenset(
-        name for name, one in now.items() if one.settled and (there is None or there.judged(name, one).settled)
+        name
+        for name, one in now.items()
+        if one.settled and (there is None or there.judged(name, one).settled)
     )
 
 
@@ -244,7 +283,9 @@ def _why(result: Result) -> str:
     return f"{'flaky' if result.outcome == 'flaky' else 'failed'} in run {result.run[:8]}"
 
 
-def _never_recorded(ws: Workspace, content: Content, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _never_recorded(
+    ws: Workspace, content: Content, known: Iterable[str]
+) -> Iterator[tuple[str, str]]:
     """Tests in the source that no run reported: each function that is surely one, else the file."""
     repo = _repository(ws)
     # a new test file is untracked until it is added, and is what its author wants to run
@@ -259,7 +300,11 @@ def _never_recorded(ws: Workspace, content: Content, known: Iterable[str]) -> It
                 yield path, "not recorded yet"
             continue
         certain, doubtful = expected_names(defined, config)
-        yield from ((f"{path}::{name}", "not recorded yet") for name in certain if f"{path}::{name}" not in functions)
+        yield from (
+            (f"{path}::{name}", "not recorded yet")
+            for name in certain
+            if f"{path}::{name}" not in functions
+        )
         if path not in files and doubtful and not certain:
             yield path, "not recorded yet"
 
@@ -286,14 +331,17 @@ def symbol_states(
 ) -> list[SymbolState]:
     """The state of each symbol that differs from `content.before`, by file and line.
 
-    `paths`: only those in these files and folders. `origin`: `ci`, where only runs of CI jobs count.
+    `paths`: only those in these files and folders. `origin`: `ci`, where only runs of CI jobs
+    count.
     """
     repo = _repository(ws)
     tree = tree_of_revision(repo, content.before) if content.before else None
     if tree is None:
         return []
     states = {
-        path: pair for path, pair in changed_states(repo, Base(tree, {}), content.other).items() if _below(path, paths)
+        path: pair
+        for path, pair in changed_states(repo, Base(tree, {}), content.other).items()
+        if _below(path, paths)
     }
     found = difference(ws, repo, states, content.other)
     runs = Runs(ws, seen, content)
@@ -308,7 +356,9 @@ def symbol_states(
 
 
 def _below(path: str, paths: Sequence[str]) -> bool:
-    return not paths or any(path == one.rstrip("/") or path.startswith(f"{one.rstrip('/')}/") for one in paths)
+    return not paths or any(
+        path == one.rstrip("/") or path.startswith(f"{one.rstrip('/')}/") for one in paths
+    )
 
 
 def _is_of_ci(entry: Entry, environ: Mapping[str, str]) -> bool:
@@ -317,14 +367,19 @@ def _is_of_ci(entry: Entry, environ: Mapping[str, str]) -> bool:
     return entry.origin.startswith("ci:") or (here and ci(environ) is not None)
 
 
-def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun], flaky: FlakyPasses) -> Iterator[SymbolState]:
+def _states_of(
+    change: FileChange, module: str, parts: Sequence[OtherRun], flaky: FlakyPasses
+) -> Iterator[SymbolState]:
     """The symbols of one file that differ."""
     new, old = change.new, change.old
     assert new is not None
     if new.error:
-        yield SymbolState(change.path, change.path, 0, NOT_ASSESSED, f"it can't be read: {new.error}")
+        yield SymbolState(
+            change.path, change.path, 0, NOT_ASSESSED, f"it can't be read: {new.error}"
+        )
     for local, value in new.hashes.items():
-        # a rename of the file is a change of all it defines: links by content could name the wrong one of two
+        # a rename of the file is a change of all it defines: links by content could name the wrong
+        # one of two
         same = old is not None and not old.error and old.hashes.get(local) == value
         # an empty body, as of an `__init__.py`, holds nothing that a test could prove
         if same or not local.startswith(_EXECUTABLE):
@@ -332,16 +387,24 @@ def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun], flaky
         kind, _, name = local.partition(":")
         symbol = f"{kind}:{module}{name.removeprefix('_')}"
         state, reason, tests = state_of(change.path, local, value, parts, flaky)
-        if state == NEVER and is_test_path(change.path) and name.rpartition(".")[2].startswith(("test", "Test")):
+        if (
+            state == NEVER
+            and is_test_path(change.path)
+            and name.rpartition(".")[2].startswith(("test", "Test"))
+        ):
             # no other test is asked to execute a test
-            reason, tests = "it has not run yet", (f"{change.path}::{name.removeprefix('_.').replace('.', '::')}",)
+            reason, tests = (
+                "it has not run yet",
+                (f"{change.path}::{name.removeprefix('_.').replace('.', '::')}",),
+            )
         yield SymbolState(symbol, change.path, new.lines.get(local, 0), state, reason, tests)
 
 
 def state_of(
     path: str, local: str, value: str, parts: Sequence[OtherRun], flaky: FlakyPasses
 ) -> tuple[str, str, tuple[str, ...]]:
-    """What runs (newest first) prove of a symbol with this content hash: state, reason, and the tests that do or would.
+    """What runs (newest first) prove of a symbol with this content hash: state, reason, and the
+    tests that do or would.
 
     `local`: its name in the file, with `_` for the module. A pass of a flaky test proves nothing.
     """
@@ -354,17 +417,31 @@ def state_of(
         index = symbols.find(path, local)
         if index is None:
             continue
-        outcomes = {one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence}
+        outcomes = {
+            one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence
+        }
         users, same = _users(executed, index), executed.symbols[index].content_hash == value
-        good_users = [name for name in users if name in part.verdicts and part.verdicts[name].state == VALID]
+        good_users = [
+            name for name in users if name in part.verdicts and part.verdicts[name].state == VALID
+        ]
         passed = [name for name in good_users if same and outcomes.get(name) == "passed"]
         chance = {name: why for name in passed if (why := flaky.why(name, part.original.receipt))}
         good = [name for name in passed if name not in chance]
         if chance and not good and not stale:
-            stale, reason = users, f"only a flaky test passed: {passed[0]} {chance[passed[0]].removeprefix('flaky: ')}"
+            stale, reason = (
+                users,
+                (
+                    f"only a flaky test passed: {passed[0]}"
+                    f" {chance[passed[0]].removeprefix('flaky: ')}"
+                ),
+            )
         if good:
             run = part.original.receipt.run[:8]
-            return PROVEN, f"{len(good)} test{'s' * (len(good) > 1)} passed in run {run}", tuple(good)
+            return (
+                PROVEN,
+                f"{len(good)} test{'s' * (len(good) > 1)} passed in run {run}",
+                tuple(good),
+            )
         if users and not stale:
             stale, first = users, part.verdicts.get(users[0])
             last = f"{users[0]} {outcomes.get(users[0])} in run {part.original.receipt.run[:8]}"
@@ -409,7 +486,8 @@ class SymbolTest(NamedTuple):
 
 
 def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
-    """The tests that executed a symbol, newest result of each. `name`: an ID, a dotted name or its end, or a file.
+    """The tests that executed a symbol, newest result of each. `name`: an ID, a dotted name or its
+    end, or a file.
 
     UsageProblem where no recorded run knows it, or several symbols of different names end so.
     """
@@ -420,9 +498,19 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
         executed, symbols = part.executed, part.symbols
         if executed is None or symbols is None:
             continue
-        indexes = [at for at, one in enumerate(executed.symbols) if _matches(one.symbol, symbols.paths[at], name)]
-        known |= {executed.symbols[at].symbol.partition(":")[2] for at in indexes if symbols.paths[at] != name}
-        outcomes = {one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence}
+        indexes = [
+            at
+            for at, one in enumerate(executed.symbols)
+            if _matches(one.symbol, symbols.paths[at], name)
+        ]
+        known |= {
+            executed.symbols[at].symbol.partition(":")[2]
+            for at in indexes
+            if symbols.paths[at] != name
+        }
+        outcomes = {
+            one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence
+        }
         receipt = part.original.receipt
         for index in indexes:
             for test in _users(executed, index):
@@ -431,15 +519,23 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
                     # the results of a test that was renamed since are those of one test
                     now = runs.names.current(test) if part.removed(test) else test
                     one = SymbolTest(
-                        now, executed.symbols[index].symbol, outcomes[test], receipt.ended, receipt.run, state, reason,
-                        runs.age(receipt.head), flaky=runs.flaky.why(test, receipt),
-                    )  # fmt: skip
+                        now,
+                        executed.symbols[index].symbol,
+                        outcomes[test],
+                        receipt.ended,
+                        receipt.run,
+                        state,
+                        reason,
+                        runs.age(receipt.head),
+                        flaky=runs.flaky.why(test, receipt),
+                    )
                     known_runs.setdefault(now, set()).add(receipt.run)
                     found.setdefault(now, one)
     functions = {test.partition("[")[0] for test in found}
     for one in _imported_tests(runs, name):
         known |= {one.symbol.partition(":")[2]} if _matches(one.symbol, "", name) else set()
-        # coverage's own contexts are functions: of one whose cases were recorded it shows nothing more
+        # coverage's own contexts are functions: of one whose cases were recorded it shows nothing
+        # more
         if one.test not in functions:
             found.setdefault(one.test, one)
     if len(known) > 1:
@@ -452,7 +548,9 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
 
 
 def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:
-    """The tests that executed a symbol by imported coverage data, with their newest recorded outcome."""
+    """The tests that executed a symbol by imported coverage data, with their newest recorded
+    outcome.
+    """
     why = "imported coverage data shows that it executed it"
     for entry, executed in runs.imported:
         for index, one in enumerate(executed.symbols):
@@ -461,13 +559,19 @@ def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:
             for test in executed.tests:
                 if index in executed.tests.indexes(test):
                     known = _result_of(runs, test)
-                    outcome, run = (known.outcome, known.run) if known else ("unknown", entry.receipt.run)
-                    yield SymbolTest(test, one.symbol, outcome, entry.receipt.ended, run, NOT_ASSESSED, why)
+                    outcome, run = (
+                        (known.outcome, known.run) if known else ("unknown", entry.receipt.run)
+                    )
+                    yield SymbolTest(
+                        test, one.symbol, outcome, entry.receipt.ended, run, NOT_ASSESSED, why
+                    )
 
 
 def _result_of(runs: Runs, test: str) -> Result | None:
     """The newest result of a test; of a function with cases the worst."""
-    cases = [one for name, one in runs.results.items() if name == test or name.partition("[")[0] == test]
+    cases = [
+        one for name, one in runs.results.items() if name == test or name.partition("[")[0] == test
+    ]
     return min(cases, key=lambda one: one.outcome not in REFUTES, default=None)
 
 
@@ -486,7 +590,8 @@ class ExecutedSymbol(NamedTuple):
 
 
 def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbol]]:
-    """The test, its newest run with symbols, and what it executed there. `test`: a node ID, or the end of one.
+    """The test, its newest run with symbols, and what it executed there. `test`: a node ID, or the
+    end of one.
 
     UsageProblem where no such run has it, or several tests are named so.
     """
@@ -500,11 +605,20 @@ def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbo
             raise UsageProblem("several tests are named so.", place=test, hint=hint)
         if names:
             phases = executed.tests[names[0]]
-            rows = [ExecutedSymbol(executed.symbols[at].symbol, symbols.paths[at], phases[at]) for at in sorted(phases)]
+            rows = [
+                ExecutedSymbol(executed.symbols[at].symbol, symbols.paths[at], phases[at])
+                for at in sorted(phases)
+            ]
             return names[0], part, rows
     function, bracket, case = test.partition("[")
     renamed = runs.names.unrecorded().items()
-    earlier = [old for new, old in renamed if new == function or new.endswith((f"::{function}", f"/{function}"))]
+    earlier = [
+        old
+        for new, old in renamed
+        if new == function or new.endswith((f"::{function}", f"/{function}"))
+    ]
     if len(earlier) == 1:
         return symbols_of(runs, f"{earlier[0]}{bracket}{case}")
-    raise UsageProblem("no run with executed symbols has this test.", place=test, hint="See: kl proof why TEST")
+    raise UsageProblem(
+        "no run with executed symbols has this test.", place=test, hint="See: kl proof why TEST"
+    )

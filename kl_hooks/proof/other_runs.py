@@ -1,7 +1,9 @@
-"""The results of runs of other contents that are valid for one, as entries that the gate judges with those of its own.
+"""The results of runs of other contents that are valid for one, as entries that the gate judges
+with those of its own.
 
-A result that is not valid is omitted from the entry of its run, and named with the reason: another run must have
-reported it, or its test must be removed. So an older run and a new one of what a change reaches prove a content.
+A result that is not valid is omitted from the entry of its run, and named with the reason: another
+run must have reported it, or its test must be removed. So an older run and a new one of what a
+change reaches prove a content.
 """
 
 from __future__ import annotations
@@ -38,12 +40,21 @@ _RUNS: Final = 20
 _WHOLE_RUNS: Final = 3
 """Complete runs after which older ones add nothing but time."""
 _MOST_ARGUMENTS: Final = 10
-"""Of a command that a person is shown; beyond it pytest itself looks for the tests (`--kl-impacted`)."""
+"""Of a command that a person is shown; beyond it pytest itself looks for the tests
+(`--kl-impacted`).
+"""
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
-_UNDOING: Final = {"-m": "-m ''", "-k": "-k ''", "--deselect": "-o addopts=", "--ignore": "-o addopts=",
-                   "--ignore-glob": "-o addopts="}  # fmt: skip
+_UNDOING: Final = {
+    "-m": "-m ''",
+    "-k": "-k ''",
+    "--deselect": "-o addopts=",
+    "--ignore": "-o addopts=",
+    "--ignore-glob": "-o addopts=",
+}
 PART: Final = "transferred"
-"""The key in the selection of a derived entry that means that not all of its content is the same. Never stored."""
+"""The key in the selection of a derived entry that means that not all of its content is the same.
+Never stored.
+"""
 
 
 @dataclass(frozen=True)
@@ -84,16 +95,20 @@ class OtherRun:
     def whole(self, path: str, doubtful: Iterable[str]) -> bool:
         """Whether the run asked this file for all its tests, and the file has no other ones now.
 
-        `doubtful`: names such as `TestA::test_b` in the file that pytest may collect, and that no run reported.
+        `doubtful`: names such as `TestA::test_b` in the file that pytest may collect, and that no
+        run reported.
         """
         limits = selection_limits(self.original.receipt.selection)
         asked = not limits and not self.original.receipt.environment.get("rootdir")
-        if limits.keys() == {"left_out"} and "::" not in str(self.original.receipt.selection.get("args")):
+        if limits.keys() == {"left_out"} and "::" not in str(
+            self.original.receipt.selection.get("args")
+        ):
             asked = any(test_path(name) == path for name in self.verdicts)
         change = self.changes.changes.get(path)
         if not asked or change is None:
             return asked
-        # what was not collected then, and is the same, is not collected now; whatever is new must be reported
+        # what was not collected then, and is the same, is not collected now; whatever is new must
+        # be reported
         return all(_is_same(change, name) for name in doubtful)
 
     def removed(self, nodeid: str) -> bool:
@@ -152,27 +167,46 @@ def _candidates(seen: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
 
 
 def is_sound(entry: Entry) -> bool:
-    """Whether the results of a run count: it ended by itself, here, on a content that did not change under way."""
+    """Whether the results of a run count: it ended by itself, here, on a content that did not
+    change under way.
+    """
     receipt = entry.receipt
     ended = receipt.result.get("complete") and receipt.result.get("verdict") in ("passed", "failed")
     weak = receipt.selection.get("weakened") or receipt.selection.get("not_called")
     here = receipt.source == "pytest" and not entry.origin.startswith("imported")
-    return bool(ended and here and not receipt.moved and receipt.tree and receipt.evidence and not weak)
+    return bool(
+        ended and here and not receipt.moved and receipt.tree and receipt.evidence and not weak
+    )
 
 
 def of_this_content(seen: Snapshot, entry: Entry) -> OtherRun:
     """A run of the content itself: all of its results are valid."""
-    names = (one.subject.removeprefix("test:") for one in entry.receipt.evidence if one.kind == "TestResult")
-    return OtherRun(entry, entry, dict.fromkeys(names, Verdict(VALID)), Difference(), seen.executed(entry))
+    names = (
+        one.subject.removeprefix("test:")
+        for one in entry.receipt.evidence
+        if one.kind == "TestResult"
+    )
+    return OtherRun(
+        entry, entry, dict.fromkeys(names, Verdict(VALID)), Difference(), seen.executed(entry)
+    )
 
 
 def _judged_run(
-    ws: Workspace, repo: Repository, seen: Snapshot, entry: Entry, tree: str, other: str | None,
+    ws: Workspace,
+    repo: Repository,
+    seen: Snapshot,
+    entry: Entry,
+    tree: str,
+    other: str | None,
     known: dict[str, Difference],
-) -> OtherRun:  # fmt: skip
+) -> OtherRun:
     """One run against the content."""
     receipt = entry.receipt
-    results = {one.subject.removeprefix("test:"): one for one in receipt.evidence if one.kind == "TestResult"}
+    results = {
+        one.subject.removeprefix("test:"): one
+        for one in receipt.evidence
+        if one.kind == "TestResult"
+    }
     key, why = str(receipt.tree_all or receipt.tree), ""
     try:
         base = content_of_run(repo, receipt)
@@ -183,7 +217,9 @@ def _judged_run(
     except GitFailed as problem:
         why = f"its content can't be compared ({problem})"
     if why:
-        return OtherRun(entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference())
+        return OtherRun(
+            entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference()
+        )
     executed = seen.executed(entry)
     # a coverage file has no word on the files that were opened
     opened = executed is not None and executed.recorder.startswith("sys.")
@@ -204,7 +240,13 @@ def _derived(receipt: Receipt, valid: Sequence[Evidence], tree: str, part: bool)
     result = {**receipt.result, "verdict": "failed" if failed else "passed", "counts": counts}
     selection = {**receipt.selection, PART: len(valid)} if part else receipt.selection
     return replace(
-        receipt, evidence=tuple(valid), result=result, selection=selection, tree=tree, tree_all=tree, tree_end=tree
+        receipt,
+        evidence=tuple(valid),
+        result=result,
+        selection=selection,
+        tree=tree,
+        tree_all=tree,
+        tree_end=tree,
     )
 
 
@@ -222,12 +264,16 @@ def _ids(name: str) -> tuple[str, str]:
 
 
 def lasting_name(nodeid: str) -> str:
-    """A node ID without addresses of objects, which differ from run to run: tests of one such name count as one."""
+    """A node ID without addresses of objects, which differ from run to run: tests of one such name
+    count as one.
+    """
     return _ADDRESS.sub(" at 0x", nodeid) if " at 0x" in nodeid else nodeid
 
 
 def addopts_limits(selection: Mapping[str, Any]) -> tuple[str, str]:
-    """(what of the project's `addopts` limits a run: `-m 'not slow'`, the options that undo it); empty: nothing."""
+    """(what of the project's `addopts` limits a run: `-m 'not slow'`, the options that undo it);
+    empty: nothing.
+    """
     given = [str(one) for one in selection.get("addopts") or ()]
     limits, undoing = [], []
     for at, word in enumerate(given):
@@ -239,24 +285,34 @@ def addopts_limits(selection: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def unsettled(
-    parts: Iterable[OtherRun], runs: Iterable[Entry], reported: Iterable[str], wholly_run: Iterable[str]
+    parts: Iterable[OtherRun],
+    runs: Iterable[Entry],
+    reported: Iterable[str],
+    wholly_run: Iterable[str],
 ) -> dict[str, Verdict]:
-    """Node ID → why, of the results that are not valid, that no other run reported and whose tests are still there.
+    """Node ID → why, of the results that are not valid, that no other run reported and whose tests
+    are still there.
 
-    `reported`: what the runs report together. `wholly_run`: files that were run as a whole on this content.
+    `reported`: what the runs report together. `wholly_run`: files that were run as a whole on this
+    content.
     """
     known, whole = {lasting_name(one) for one in reported}, set(wholly_run)
     covered = {
         lasting_name(one.subject.removeprefix("test:"))
-        for run in runs if _covers(run.receipt) for one in run.receipt.evidence
-    }  # fmt: skip
+        for run in runs
+        if _covers(run.receipt)
+        for one in run.receipt.evidence
+    }
     found: dict[str, Verdict] = {}
     for part in parts:
         for name, verdict in part.stale.items():
-            # a changed test function may have other parameters, so only a run that asked for all of them settles it
+            # a changed test function may have other parameters, so only a run that asked for all of
+            # them settles it
             own = any(symbol.endswith(f".{_ids(name)[0][12:]}") for symbol in verdict.symbols)
             settled = (
-                lasting_name(name) in (covered if own else known) or test_path(name) in whole or part.removed(name)
+                lasting_name(name) in (covered if own else known)
+                or test_path(name) in whole
+                or part.removed(name)
             )
             if not settled:
                 found.setdefault(name, verdict)
@@ -273,10 +329,14 @@ def _covers(receipt: Receipt) -> bool:
 
 
 def pytest_arguments(names: Iterable[str]) -> list[str]:
-    """Tests as few arguments of pytest: files and functions; the parameters of a function run together."""
+    """Tests as few arguments of pytest: files and functions; the parameters of a function run
+    together.
+    """
     wanted = list(dict.fromkeys(names))
     files = {name for name in wanted if "::" not in name}
-    return sorted({*files, *(name.partition("[")[0] for name in wanted if test_path(name) not in files)})
+    return sorted(
+        {*files, *(name.partition("[")[0] for name in wanted if test_path(name) not in files)}
+    )
 
 
 def pytest_command(names: Iterable[str], otherwise: str = "pytest") -> str:

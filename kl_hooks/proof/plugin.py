@@ -16,7 +16,10 @@ def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.proof.claims import find_claims
     from kl_hooks.proof.symbol_tests import find_executed
 
-    return [Retriever("claims", 100, find_claims), Retriever("executed", 100, find_executed, rows=10)]
+    return [
+        Retriever("claims", 100, find_claims),
+        Retriever("executed", 100, find_executed, rows=10),
+    ]
 
 
 @hookimpl

@@ -1,7 +1,9 @@
-"""What recorded tests show of code: which tests execute or call a function, and how they ended last.
+"""What recorded tests show of code: which tests execute or call a function, and how they ended
+last.
 
-Where runs recorded which functions each test executed, the words are "executed by 3 tests". Else a test counts that
-calls a function itself or by a fixture, by links of the graph, one call deep: "3 tests that use it passed".
+Where runs recorded which functions each test executed, the words are "executed by 3 tests". Else a
+test counts that calls a function itself or by a fixture, by links of the graph, one call deep: "3
+tests that use it passed".
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ from kl_hooks.evidence.executed import (
 )
 from kl_hooks.evidence.flaky import FlakyPasses, FlakyTest
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.ledger import Entry, entries_of_tree, entry_of_run, failing_runs, here_first, recent
+from kl_hooks.evidence.ledger import (
+    Entry,
+    entries_of_tree,
+    entry_of_run,
+    failing_runs,
+    here_first,
+    recent,
+)
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.commits import count_since
 from kl_hooks.graph import links
@@ -43,11 +52,14 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _RUNS_OF_A_TEST: Final = 10
-"""Newest runs with executed symbols in which a failing test and passing ones are looked for: it is often run alone …"""
+"""Newest runs with executed symbols in which a failing test and passing ones are looked for: it is
+often run alone …
+"""
 _COMPARED: Final = 20
 """… until so many other tests passed."""
 _CALLABLE: Final = ("function", "method", "property")
-"""What runs when it is called; the rest runs when a module is imported, whichever test comes first."""
+"""What runs when it is called; the rest runs when a module is imported, whichever test comes first.
+"""
 RECENT_RUNS: Final = 10
 """Runs that are looked at besides those of this content."""
 _USES: Final = ("calls", "references", "inherits")
@@ -80,10 +92,14 @@ class TestResults(NamedTuple):
     commits: int | None = None
     """Commits since the newest of them ran; None where git does not know."""
     flaky: str = ""
-    """`1 flaky (10% to 70%)`: how many of them pass by chance, and the rate of the one that fails most."""
+    """`1 flaky (10% to 70%)`: how many of them pass by chance, and the rate of the one that fails
+    most.
+    """
 
     def words(self) -> str:
-        """Return `executed by 38 tests, all passed, inferred`, `1 of 3 tests that use it failed`."""
+        """Return `executed by 38 tests, all passed, inferred`, `1 of 3 tests that use it
+        failed`.
+        """
         return self._ended() + (f", {self.flaky}" if self.flaky else "")
 
     def _ended(self) -> str:
@@ -91,7 +107,13 @@ class TestResults(NamedTuple):
         age = f" {counted(self.commits, 'commit')} ago" if self.commits else " on older content"
         if self.executed:
             tests = f"executed by {total} {'test' if total == 1 else 'tests'}"
-            ended = f"{len(self.failed)} failed" if self.failed else "all passed" if total > 1 else "passed"
+            ended = (
+                f"{len(self.failed)} failed"
+                if self.failed
+                else "all passed"
+                if total > 1
+                else "passed"
+            )
             more = f", {self.tier}" if not self.failed else ""
             return f"{tests}, {ended}{more if self.current else age}"
         tests = "test that uses it" if total == 1 else "tests that use it"
@@ -102,19 +124,34 @@ class TestResults(NamedTuple):
 
 
 def tests_calling(db: Database, ids: Sequence[str]) -> dict[str, set[str]]:
-    """Return, for each symbol, the IDs of the tests that call it, or that call the function or fixture that does."""
+    """Return, for each symbol, the IDs of the tests that call it, or that call the function or
+    fixture that does.
+    """
     # two looks into the links for all IDs together: each look unpacks the blocks of whole files
     uses = links.of_many(db, ids, incoming=True)
-    users = {one: {link.source for link in uses.get(one, ()) if link.relation in _USES} for one in ids}
-    starts = links.of_many(db, sorted(set().union(*users.values())), incoming=True, relation="calls")
-    tests = {name: {link.source for link in some if link.source.startswith("test:")} for name, some in starts.items()}
-    return {one: set().union(*(tests.get(user, set()) for user in some)) for one, some in users.items()}
+    users = {
+        one: {link.source for link in uses.get(one, ()) if link.relation in _USES} for one in ids
+    }
+    starts = links.of_many(
+        db, sorted(set().union(*users.values())), incoming=True, relation="calls"
+    )
+    tests = {
+        name: {link.source for link in some if link.source.startswith("test:")}
+        for name, some in starts.items()
+    }
+    return {
+        one: set().union(*(tests.get(user, set()) for user in some)) for one, some in users.items()
+    }
 
 
-def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> tuple[dict[str, set[str]], set[str]]:
-    """Return (symbol that tests executed → their IDs, the symbols of which imported coverage data alone shows it).
+def tests_executing(
+    ws: Workspace, graph: Database, ids: Sequence[str]
+) -> tuple[dict[str, set[str]], set[str]]:
+    """Return (symbol that tests executed → their IDs, the symbols of which imported coverage data
+    alone shows it).
 
-    Of a class the tests of its methods. IDs are as last recorded: a test that was renamed since has one, not two.
+    Of a class the tests of its methods. IDs are as last recorded: a test that was renamed since has
+    one, not two.
     """
     members = {one: _members(graph, one) for one in ids}
     with ws.store.reading() as db:
@@ -129,14 +166,23 @@ def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> tuple
     return found, found.keys() - recorded
 
 
-def _executions(names: TestNames, db: Database, symbols: Sequence[str]) -> dict[str, dict[str, tuple[str, Execution]]]:
-    """Symbol → test that executed it, as it is called now → its name in the newest of these runs, and that run."""
+def _executions(
+    names: TestNames, db: Database, symbols: Sequence[str]
+) -> dict[str, dict[str, tuple[str, Execution]]]:
+    """Symbol → test that executed it, as it is called now → its name in the newest of these runs,
+    and that run.
+    """
     found: dict[str, dict[str, tuple[str, Execution]]] = {}
     for symbol, tests in tests_of_symbols(db, symbols).items():
         here = found[symbol] = {}
-        # coverage's own contexts are functions: of one whose cases were recorded it shows nothing more
+        # coverage's own contexts are functions: of one whose cases were recorded it shows nothing
+        # more
         cases = {test.partition("[")[0] for test, one in tests.items() if one.recorder != COVERAGE}
-        tests = {test: one for test, one in tests.items() if one.recorder != COVERAGE or test not in cases}
+        tests = {
+            test: one
+            for test, one in tests.items()
+            if one.recorder != COVERAGE or test not in cases
+        }
         now = {test: names.current(test) for test in tests}
         # a name that the test still has is that of its newest run
         for test in sorted(tests, key=lambda test: now[test] != test):
@@ -174,7 +220,8 @@ class ExecutedBy(NamedTuple):
 
 
 def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[ExecutedBy]:
-    """Return the tests that executed a symbol in the newest runs, failed ones first; of a class those of its methods.
+    """Return the tests that executed a symbol in the newest runs, failed ones first; of a class
+    those of its methods.
 
     Empty where no run recorded which symbols its tests executed.
     """
@@ -182,12 +229,24 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
     with ws.store.reading() as db:
         names = TestNames(ws, db)
         known = _executions(names, db, _members(graph, symbol.id)) if db is not None else {}
-        entries = {one.run: entry_of_run(db, one.run) for some in known.values() for _, one in some.values() if db}
+        entries = {
+            one.run: entry_of_run(db, one.run)
+            for some in known.values()
+            for _, one in some.values()
+            if db
+        }
         passes = FlakyPasses(ws, db, names.pairs)
         runs = {(test, one.run) for some in known.values() for test, one in some.values()}
-        flaky = {key: passes.why(key[0], entry.receipt) for key in runs if (entry := entries[key[1]])}
+        flaky = {
+            key: passes.why(key[0], entry.receipt) for key in runs if (entry := entries[key[1]])
+        }
         # coverage data has no outcomes: those of the newest runs of these tests
-        imported = {test for some in known.values() for test, one in some.values() if one.recorder == COVERAGE}
+        imported = {
+            test
+            for some in known.values()
+            for test, one in some.values()
+            if one.recorder == COVERAGE
+        }
         newest = recent(db, RECENT_RUNS, "pytest") if db and imported else []
         last = _last_outcomes(newest, set(), {f"test:{test}" for test in imported})[0]
     heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
@@ -202,8 +261,16 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
             cases = [last[case][0] for case in last if f"test:{test}" in (case, _function(case))]
             shown = min(cases, key=lambda word: word not in REFUTES, default="unknown")
             outcome, age = outcomes[one.run].get(test, shown), since.get(entry.receipt.head or "")
-            found[now] = ExecutedBy(now, outcome, one.run, age, one.runs, changed, flaky.get((test, one.run), ""),
-                                     one.recorder)  # fmt: skip
+            found[now] = ExecutedBy(
+                now,
+                outcome,
+                one.run,
+                age,
+                one.runs,
+                changed,
+                flaky.get((test, one.run), ""),
+                one.recorder,
+            )
     return sorted(found.values(), key=lambda one: (one.outcome not in REFUTES, one.test))
 
 
@@ -224,9 +291,9 @@ class Suspect(NamedTuple):
 def suspects(ws: Workspace, tests: Sequence[str]) -> list[Suspect]:
     """Return what these failing tests executed last, those first that few passing tests execute.
 
-    The score is Ochiai's (Abreu, Zoeteweij and van Gemund 2007): the failing tests that execute a symbol, by the root
-    of all failing tests × all tests that execute it. Of each test the newest run counts, so that the failing test run
-    alone is compared with the whole suite before.
+    The score is Ochiai's (Abreu, Zoeteweij and van Gemund 2007): the failing tests that execute a
+    symbol, by the root of all failing tests × all tests that execute it. Of each test the newest
+    run counts, so that the failing test run alone is compared with the whole suite before.
     """
     sync_evidence(ws)
     runs: list[tuple[Executed, Mapping[str, str]]] = []
@@ -260,11 +327,15 @@ def suspects(ws: Workspace, tests: Sequence[str]) -> list[Suspect]:
 
 
 def _passing(runs: Sequence[tuple[Executed, Mapping[str, str]]], seen: set[str]) -> Counter[str]:
-    """Return how many tests, other than those of `seen`, executed a symbol and passed when they ran last."""
+    """Return how many tests, other than those of `seen`, executed a symbol and passed when they ran
+    last.
+    """
     found: Counter[str] = Counter()
     for executed, outcomes in runs:
         for file in executed.tests.files.values():
-            passed = [case for case in file.masks if case not in seen and outcomes.get(case) == "passed"]
+            passed = [
+                case for case in file.masks if case not in seen and outcomes.get(case) == "passed"
+            ]
             for at, times in file.counts(passed).items():
                 found[executed.symbols[at].symbol] += times
         seen = seen.union(*(file.masks for file in executed.tests.files.values()))
@@ -276,10 +347,11 @@ def _cases(executed: Executed, tests: Sequence[str]) -> list[str]:
 
 
 def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Return what tests executed that the task names, then what those did that failed lately and match its words.
+    """Return what tests executed that the task names, then what those did that failed lately and
+    match its words.
 
-    The symbols of the source alone, those first that the fewest other tests execute. The score of each is by how many
-    tenths of the best score it is lifted where code is ranked.
+    The symbols of the source alone, those first that the fewest other tests execute. The score of
+    each is by how many tenths of the best score it is lifted where code is ranked.
     """
     lately = _failed_lately(ws, task)
     found: dict[str, str] = {}
@@ -296,13 +368,17 @@ def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         if one is not None and not is_test_path(one.path) and shown.setdefault(reason, 0) < _CALLED:
             shown[reason] += 1
             lift = 5 if reason == _OF_NAMED else 2
-            row = Candidate(one.id, "symbol", one.signature, "", one.doc, one.path, one.line, reasons=(reason,))
+            row = Candidate(
+                one.id, "symbol", one.signature, "", one.doc, one.path, one.line, reasons=(reason,)
+            )
             rows.append(replace(row, score=lift))
     return rows[:limit]
 
 
 def _failed_lately(ws: Workspace, task: Task) -> list[str]:
-    """The tests that failed in the newest run and share a word with the task that few tests have; at most three."""
+    """The tests that failed in the newest run and share a word with the task that few tests have;
+    at most three.
+    """
     wanted = {*task.signals.keywords, *(word.lower() for word in task.signals.symbols)}
     with ws.store.reading() as db:
         newest = failing_runs(db, 1, "pytest") if db is not None and wanted else []
@@ -311,23 +387,35 @@ def _failed_lately(ws: Workspace, task: Task) -> list[str]:
     if len(failed) > _FAILED_TOGETHER:
         return []
     words = {one.subject.removeprefix("test:"): _words(one) & wanted for one in failed}
-    return [name for name, same in words.items() if same and name not in task.signals.tests][:_NAMED]
+    return [name for name, same in words.items() if same and name not in task.signals.tests][
+        :_NAMED
+    ]
 
 
 def _words(one: Evidence) -> set[str]:
     """The words of a test's name, of its failure, and of where it was raised."""
-    texts = (one.subject.partition("::")[2], str(one.detail.get("message") or ""), str(one.detail.get("frame") or ""))
+    texts = (
+        one.subject.partition("::")[2],
+        str(one.detail.get("message") or ""),
+        str(one.detail.get("frame") or ""),
+    )
     whole = {word.lower() for text in texts for word in re.findall(r"[A-Za-z_]\w{2,}", text)}
-    return (whole | {part for word in whole for part in word.split("_") if len(part) > _SHORTEST}) - _COMMON
+    return (
+        whole | {part for word in whole for part in word.split("_") if len(part) > _SHORTEST}
+    ) - _COMMON
 
 
 def results(
-    ws: Workspace, tests: Mapping[str, set[str]], executing: Collection[str] = (), assumed: Collection[str] = ()
+    ws: Workspace,
+    tests: Mapping[str, set[str]],
+    executing: Collection[str] = (),
+    assumed: Collection[str] = (),
 ) -> dict[str, TestResults]:
-    """Return what the newest runs show of each group of tests; a group of which nothing was recorded is absent.
+    """Return what the newest runs show of each group of tests; a group of which nothing was
+    recorded is absent.
 
-    `executing`: the groups whose tests are known to execute the code, as IDs of cases; `assumed`: those of them of
-    which imported coverage data alone shows it.
+    `executing`: the groups whose tests are known to execute the code, as IDs of cases; `assumed`:
+    those of them of which imported coverage data alone shows it.
     """
     wanted = set().union(*tests.values()) if tests else set()
     if not wanted:
@@ -336,13 +424,23 @@ def results(
         if db is None:
             return {}
         trees = worktree_state(ws.repo).trees
-        some = [*entries_of_tree(db, trees), *recent(db, RECENT_RUNS, "pytest"), *recent(db, 1, "junit")]
+        some = [
+            *entries_of_tree(db, trees),
+            *recent(db, RECENT_RUNS, "pytest"),
+            *recent(db, 1, "junit"),
+        ]
         entries = here_first({entry.seq: entry for entry in some}.values(), trees)
         last, here = _last_outcomes(entries, set(trees), wanted)
         newest = sorted(entries, key=lambda entry: -entry.seq)
-        claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, last.keys())}
+        claims = {
+            claim.about: claim for claim in current_claims(ws, db, newest, trees, last.keys())
+        }
         passes = FlakyPasses(ws, db, TestNames(ws, db).pairs)
-        chance = {case: one for case, (_, entry) in last.items() if (one := passes.test(case, entry.receipt))}
+        chance = {
+            case: one
+            for case, (_, entry) in last.items()
+            if (one := passes.test(case, entry.receipt))
+        }
     heads = {entry.receipt.head for _, entry in last.values() if entry.receipt.head}
     ages = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
     found = {}
@@ -355,15 +453,22 @@ def results(
         if failed or passed:
             # what passes by chance shows nothing, and lowers nothing that others show
             shown = [case for case in passed if case not in chance] or passed
-            tiers = [claims[case].tier for case in shown] + [Tier.ASSUMED] * (name in assumed and bool(shown))
+            tiers = [claims[case].tier for case in shown] + [Tier.ASSUMED] * (
+                name in assumed and bool(shown)
+            )
             least = min(tiers, default=None)
             current = all(case in here for case in cases)
             known = [ages.get(last[case][1].receipt.head or "") for case in (*failed, *passed)]
             age = min((one for one in known if one is not None), default=None)
             found[name] = TestResults(
-                len(passed), failed, current, least.word if least is not None else "", name in executing, age,
+                len(passed),
+                failed,
+                current,
+                least.word if least is not None else "",
+                name in executing,
+                age,
                 _flaky_words([chance[case] for case in cases if case in chance]),
-            )  # fmt: skip
+            )
     return found
 
 
@@ -377,7 +482,9 @@ def _flaky_words(some: Sequence[FlakyTest]) -> str:
 def _last_outcomes(
     entries: Sequence[Entry], trees: set[str], wanted: set[str]
 ) -> tuple[dict[str, tuple[str, Entry]], set[str]]:
-    """Return (case of a wanted test → its newest outcome and where, the cases that were seen on one of these trees)."""
+    """Return (case of a wanted test → its newest outcome and where, the cases that were seen on one
+    of these trees).
+    """
     last: dict[str, tuple[str, Entry]] = {}
     here: set[str] = set()
     for entry in entries:
@@ -391,5 +498,7 @@ def _last_outcomes(
 
 
 def _function(case: str) -> str:
-    """`test:a.py::test_f[1-x]` → `test:a.py::test_f`: the graph knows functions, a run records each of their cases."""
+    """`test:a.py::test_f[1-x]` → `test:a.py::test_f`: the graph knows functions, a run records each
+    of their cases.
+    """
     return case.partition("[")[0]

@@ -1,8 +1,10 @@
-"""What tests were called before: one that was renamed or moved is recognized by its content, where that is unique.
+"""What tests were called before: one that was renamed or moved is recognized by its content, where
+that is unique.
 
-The contents of an older run and a newer one are compared. Of the functions that only one of them has, two are one test
-if they have the same content hash under the same name, or would have it if the newer one had the older name, and no
-other function of either content has. So nothing is derived of a test that was edited and renamed between two runs.
+The contents of an older run and a newer one are compared. Of the functions that only one of them
+has, two are one test if they have the same content hash under the same name, or would have it if
+the newer one had the older name, and no other function of either content has. So nothing is derived
+of a test that was edited and renamed between two runs.
 """
 
 from __future__ import annotations
@@ -55,14 +57,21 @@ class _Place(NamedTuple):
         return f"{self.path}::{self.qualified.replace('.', '::')}"
 
 
-def moved_tests(changes: Iterable[FileChange], read: Callable[[str], bytes | None]) -> dict[str, str]:
-    """Test functions of the newer content (`path::TestA::test_b`) → what they were called in the older one.
+def moved_tests(
+    changes: Iterable[FileChange], read: Callable[[str], bytes | None]
+) -> dict[str, str]:
+    """Test functions of the newer content (`path::TestA::test_b`) → what they were called in the
+    older one.
 
     `read` gives a file of the newer content, or None.
     """
     removed, added = _only_in(changes := list(changes), old=True), _only_in(changes, old=False)
-    pairs = dict(_unique_pairs([((one.name, value), one) for one, value in removed.items()],
-                               [((one.name, value), one) for one, value in added.items()]))  # fmt: skip
+    pairs = dict(
+        _unique_pairs(
+            [((one.name, value), one) for one, value in removed.items()],
+            [((one.name, value), one) for one, value in added.items()],
+        )
+    )
     settled = set(pairs.values())
     rest = {one: value for one, value in removed.items() if one not in settled}
     others = [one for one in added if one not in pairs]
@@ -71,7 +80,9 @@ def moved_tests(changes: Iterable[FileChange], read: Callable[[str], bytes | Non
         keys = [
             ((name, value), one)
             for path in sorted({one.path for one in others})
-            for one, name, value in _hashes_under(names, path, [one for one in others if one.path == path], read(path))
+            for one, name, value in _hashes_under(
+                names, path, [one for one in others if one.path == path], read(path)
+            )
         ]
         found = list(_unique_pairs([((one.name, value), one) for one, value in rest.items()], keys))
         times = Counter(new for new, _ in found)
@@ -88,7 +99,11 @@ def _only_in(changes: Iterable[FileChange], *, old: bool) -> dict[_Place, str]:
             continue
         known = there.hashes if there is not None else {}
         for local, value in here.hashes.items():
-            if local not in known and local.startswith(("function:_.", "method:_.")) and "<locals>" not in local:
+            if (
+                local not in known
+                and local.startswith(("function:_.", "method:_."))
+                and "<locals>" not in local
+            ):
                 found[_Place(change.path, local)] = value
     return found
 
@@ -110,7 +125,9 @@ def _unique_pairs(
 def _hashes_under(
     names: Iterable[str], path: str, places: Sequence[_Place], content: bytes | None
 ) -> Iterator[tuple[_Place, str, str]]:
-    """(function, name, the content hash that it would have under that name), of functions whose body uses something."""
+    """(function, name, the content hash that it would have under that name), of functions whose
+    body uses something.
+    """
     try:
         frames = walk(parse_tree(content)) if content is not None else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -122,7 +139,8 @@ def _hashes_under(
             functions.setdefault(frame.outer.prefix + frame.names[0], []).append(frame)
     for one in places:
         same = functions.get(one.qualified, [])
-        # of several definitions of one name the hash is over all; two bodies that use nothing are equal by chance
+        # of several definitions of one name the hash is over all; two bodies that use nothing are
+        # equal by chance
         if len(same) == 1 and len(same[0].uses) > same[0].head:
             for name in sorted(names):
                 same[0].text[1] = name  # after the sort of node, see `scanner.visitor`
@@ -131,12 +149,18 @@ def _hashes_under(
 
 
 def matching_tests(name: str, nodeids: Collection[str]) -> list[str]:
-    """The tests that a name means: the node ID, else those that end so, else every case of a function that does."""
+    """The tests that a name means: the node ID, else those that end so, else every case of a
+    function that does.
+    """
     if name in nodeids:
         return [name]
     ends = (f"::{name}", f"/{name}")
     found = [one for one in nodeids if one.endswith(ends)]
-    cases = (one for one in nodeids if (function := one.partition("[")[0]) == name or function.endswith(ends))
+    cases = (
+        one
+        for one in nodeids
+        if (function := one.partition("[")[0]) == name or function.endswith(ends)
+    )
     return sorted(found or cases)
 
 
@@ -180,11 +204,15 @@ class TestNames:
         return f"{found[-1]}{bracket}{case}"
 
     def unrecorded(self) -> Mapping[str, str]:
-        """Test functions on disk that were called otherwise in the content of the newest run → their name there."""
+        """Test functions on disk that were called otherwise in the content of the newest run →
+        their name there.
+        """
         return self.pairs(self._runs[0].receipt, None) if self._runs else {}
 
     def pairs(self, old: Receipt, new: Receipt | None) -> Mapping[str, str]:
-        """Test functions of a newer run (None: on disk) → their names in an older one, where these differ."""
+        """Test functions of a newer run (None: on disk) → their names in an older one, where these
+        differ.
+        """
         key = (old.run, new.run if new else "")
         if key not in self._known:
             try:
@@ -198,13 +226,22 @@ class TestNames:
         """Newest first."""
         stored = functions_of_runs(self._db, _RUNS) if self._db else []
         waiting = [
-            (one, frozenset(row.subject.removeprefix("test:").partition("[")[0] for row in one.evidence))
+            (
+                one,
+                frozenset(
+                    row.subject.removeprefix("test:").partition("[")[0] for row in one.evidence
+                ),
+            )
             for one in self._waiting
         ]
-        return [_Run(receipt, functions) for receipt, functions in (*waiting, *stored) if receipt.tree]
+        return [
+            _Run(receipt, functions) for receipt, functions in (*waiting, *stored) if receipt.tree
+        ]
 
     def _before(self, function: str) -> list[str]:
-        at = max((place for place, run in enumerate(self._runs) if function in run.functions), default=-1)
+        at = max(
+            (place for place, run in enumerate(self._runs) if function in run.functions), default=-1
+        )
         newest = self._runs[at].receipt if at >= 0 else None
         # not the newest name alone: of a content that was never committed no earlier name is known
         names = [self.pairs(receipt, newest).get(function) for receipt in self._others(at, 1)]
@@ -224,7 +261,8 @@ class TestNames:
         return ""
 
     def _others(self, at: int, step: int) -> list[Receipt]:
-        """The next runs, older (1) or newer (-1) than that at a place, that have tests which none before them has.
+        """The next runs, older (1) or newer (-1) than that at a place, that have tests which none
+        before them has.
 
         What was renamed is among those.
         """
@@ -233,7 +271,9 @@ class TestNames:
             if step < 0:
                 known, other = self._runs[at:], self._runs[:at][::-1]
             # runs of one suite share their set
-            seen: set[str] = set().union(*{id(run.functions): run.functions for run in known}.values())
+            seen: set[str] = set().union(
+                *{id(run.functions): run.functions for run in known}.values()
+            )
             found: list[Receipt] = []
             before: frozenset[str] = frozenset()
             for run in other:
@@ -251,7 +291,9 @@ class TestNames:
         path, *names = function.split("::")
         if path not in self._texts:
             try:
-                self._texts[path] = (self._ws.root / path).read_text(encoding="utf-8", errors="replace")
+                self._texts[path] = (self._ws.root / path).read_text(
+                    encoding="utf-8", errors="replace"
+                )
             except OSError:
                 self._texts[path] = ""
         return all(f" {name}" in self._texts[path] for name in names)
@@ -265,12 +307,20 @@ class TestNames:
         other = now.tree if now else None
         changed = changed_states(repo, before, other)
         for path, state in now.states.items() if now else ():
-            known = changed[path][0] if path in changed else states_at(repo, before.tree, [path]).get(path, "")
+            known = (
+                changed[path][0]
+                if path in changed
+                else states_at(repo, before.tree, [path]).get(path, "")
+            )
             changed[path] = (before.states.get(path, known), state)
 
         def read(path: str) -> bytes | None:
             mode, _, blob = changed[path][1].partition(" ")
             # a run may have been of a content that was never committed, and is on disk
-            return next((text for _, text in read_files(repo, [FileEntry(path, blob, mode)])), None) if blob else None
+            return (
+                next((text for _, text in read_files(repo, [FileEntry(path, blob, mode)])), None)
+                if blob
+                else None
+            )
 
         return moved_tests(file_changes(self._ws, repo, changed, other).values(), read)

@@ -1,7 +1,9 @@
-"""Which results of a run are valid for another content: those whose tests executed nothing that differs there.
+"""Which results of a run are valid for another content: those whose tests executed nothing that
+differs there.
 
-Pure: what differs was read by `proof.difference`. A result is valid, stale (with the symbols that differ) or is not
-assessed (with the reason); it is never valid because something is not known (ADR-0029).
+Pure: what differs was read by `proof.difference`. A result is valid, stale (with the symbols that
+differ) or is not assessed (with the reason); it is never valid because something is not known
+(ADR-0029).
 """
 
 from __future__ import annotations
@@ -21,16 +23,33 @@ STALE: Final = "stale"
 NOT_ASSESSED: Final = "not assessed"
 _INIT: Final = "__init__.py"
 _PLAIN_BASES: Final = frozenset(
-    {"", "object", "Exception", "ValueError", "TypeError", "RuntimeError", "KeyError", "Protocol", "NamedTuple",
-     "TypedDict", "Enum", "IntEnum", "StrEnum", "TestCase"}
-)  # fmt: skip
-"""Bases whose subclasses register nowhere: a new class of them changes nothing for who does not name it."""
+    {
+        "",
+        "object",
+        "Exception",
+        "ValueError",
+        "TypeError",
+        "RuntimeError",
+        "KeyError",
+        "Protocol",
+        "NamedTuple",
+        "TypedDict",
+        "Enum",
+        "IntEnum",
+        "StrEnum",
+        "TestCase",
+    }
+)
+"""Bases whose subclasses register nowhere: a new class of them changes nothing for who does not
+name it.
+"""
 _QUIET_DECORATORS: Final = re.compile(
     r"@(?:\w+\.)*(?:staticmethod|classmethod|property|cached_property|cache|lru_cache|wraps|contextmanager|overload"
     r"|asynccontextmanager|abstractmethod|dataclass|override|final|mark(?:\.\w+)+|given|settings|example|define|frozen"
     r"|total_ordering|runtime_checkable|unique|mutable|attr\.s|attr\.attrs|\w+\.(?:setter|getter|deleter))(?:\(.*)?"
 )
-"""Decorators that leave nothing behind but what they decorate, and make nothing of its docstring."""
+"""Decorators that leave nothing behind but what they decorate, and make nothing of its docstring.
+"""
 _FIXTURE: Final = re.compile(r"@(?:pytest\.)?fixture(?:\(.*)?")
 """Its docstring is for `pytest --fixtures` alone."""
 
@@ -99,7 +118,9 @@ class Difference:
     documents: frozenset[str] = frozenset()
     """Changed files that are documentation."""
     read_documents: Mapping[str, str] = field(default_factory=dict)
-    """Changed documentation that a test may read → why; asked only where opened files were not recorded."""
+    """Changed documentation that a test may read → why; asked only where opened files were not
+    recorded.
+    """
     mentions: Callable[[Iterable[str]], Mapping[str, frozenset[str]]] = _no_mentions
     """Words → the Python files of the other content that have them."""
 
@@ -155,7 +176,9 @@ class _Cause(NamedTuple):
     state: str = STALE
 
 
-def judge_results(run: RunFacts, difference: Difference, nodeids: Iterable[str]) -> dict[str, Verdict]:
+def judge_results(
+    run: RunFacts, difference: Difference, nodeids: Iterable[str]
+) -> dict[str, Verdict]:
     """Node ID of each result of a run → whether it is valid for the other content."""
     names = list(nodeids)
     if not difference.changes:
@@ -177,7 +200,8 @@ def judge_results(run: RunFacts, difference: Difference, nodeids: Iterable[str])
 
 def _whole_run(run: RunFacts, difference: Difference) -> Verdict | None:
     """What speaks against every result of a run; None where nothing does."""
-    # before anything by test: which tests there are, and what is installed, is nothing that a test executes
+    # before anything by test: which tests there are, and what is installed, is nothing that a test
+    # executes
     if difference.whole:
         return Verdict(NOT_ASSESSED, "; ".join(difference.whole))
     opened = run.executed.files if run.executed and run.opened else None
@@ -186,13 +210,20 @@ def _whole_run(run: RunFacts, difference: Difference) -> Verdict | None:
             continue
         if opened is None:
             if one.path not in difference.documents:
-                return Verdict(NOT_ASSESSED, f"{one.path} changed, and which files the tests opened was not recorded")
+                return Verdict(
+                    NOT_ASSESSED,
+                    f"{one.path} changed, and which files the tests opened was not recorded",
+                )
             if why := difference.read_documents.get(one.path):
                 return Verdict(NOT_ASSESSED, why)
         elif one.path in opened:
             return Verdict(STALE, f"{one.path} changed, which the tests opened")
         elif not (one.before and one.now) and _has_opened_sibling(one.path, opened):
-            return Verdict(STALE, f"{one.path} was {'added' if one.now else 'removed'} beside files that tests opened")
+            return Verdict(
+                STALE,
+                f"{one.path} was {'added' if one.now else 'removed'} beside files that tests"
+                " opened",
+            )
         elif not all(not state or state.startswith("100") for state in (one.before, one.now)):
             return Verdict(NOT_ASSESSED, f"{one.path} is a link or a submodule, and changed")
     return None
@@ -203,7 +234,9 @@ def _incomplete(run: RunFacts) -> Mapping[str, str]:
 
 
 def _unseen_read(run: RunFacts, difference: Difference) -> Verdict | None:
-    """Why a test of which not all was seen, such as one that starts another process, may have read what changed."""
+    """Why a test of which not all was seen, such as one that starts another process, may have read
+    what changed.
+    """
     if not run.opened:  # then documentation alone differs, and it was looked for who reads it
         return None
     for one in difference.changes.values():
@@ -214,9 +247,14 @@ def _unseen_read(run: RunFacts, difference: Difference) -> Verdict | None:
 
 
 def _has_opened_sibling(path: str, opened: Iterable[str]) -> bool:
-    """Whether a file of this folder and ending was opened: whoever read all of them would read this one too."""
+    """Whether a file of this folder and ending was opened: whoever read all of them would read this
+    one too.
+    """
     folder, ending = path.rpartition("/")[0], path.rpartition(".")[2]
-    return any(other.rpartition("/")[0] == folder and other.rpartition(".")[2] == ending for other in opened)
+    return any(
+        other.rpartition("/")[0] == folder and other.rpartition(".")[2] == ending
+        for other in opened
+    )
 
 
 def _listed(paths: Sequence[str]) -> str:
@@ -226,7 +264,9 @@ def _listed(paths: Sequence[str]) -> str:
 class _Judge:
     """The causes of staleness between two contents, and what each test of a run needs."""
 
-    def __init__(self, executed: Executed, python: Sequence[FileChange], difference: Difference) -> None:
+    def __init__(
+        self, executed: Executed, python: Sequence[FileChange], difference: Difference
+    ) -> None:
         self._executed, self._symbols = executed, RunSymbols(executed)
         self._changes = {one.path: one for one in python}
         self._causes: list[_Cause] = []
@@ -251,7 +291,8 @@ class _Judge:
 
     def _needing(self, paths: Iterable[str]) -> frozenset[str]:
         """These files and all that reach one of them by imports."""
-        # a loop, not recursion: chains of imports may be longer than Python's stack (sys.getrecursionlimit)
+        # a loop, not recursion: chains of imports may be longer than Python's stack
+        # (sys.getrecursionlimit)
         seen, todo = set(paths), list(paths)
         while todo:
             new = self._importers.get(todo.pop(), set()) - seen
@@ -264,7 +305,9 @@ class _Judge:
         """The files that some test of the run needs by itself."""
         files = self._executed.tests.files
         own = {self._symbols.paths[index] for file in files.values() for index in file.symbols}
-        own |= {self._symbols.paths[index] for some in self._executed.values.values() for index in some}
+        own |= {
+            self._symbols.paths[index] for some in self._executed.values.values() for index in some
+        }
         return frozenset(own | files.keys() | {one for path in files for one in _conftests(path)})
 
     # what differs
@@ -277,27 +320,37 @@ class _Judge:
         if not change.before or not change.now:
             self._added_or_removed(change, needing)
         elif why := self._executed.unknown.get(path):
-            self._causes.append(_Cause(f"{path} changed ({why})", files=needing, state=NOT_ASSESSED))
+            self._causes.append(
+                _Cause(f"{path} changed ({why})", files=needing, state=NOT_ASSESSED)
+            )
         elif change.new is None or change.new.error:
             self._causes.append(_Cause(f"{path} can't be read", files=needing, state=NOT_ASSESSED))
         else:
             self._compare_symbols(change, change.new, needing)
 
     def _users(self, path: str) -> frozenset[str] | None:
-        """The files that need a file. None, for all tests, where it was imported, and no test is seen to need it: it
-        is a plugin, whose hooks run around all of them.
+        """The files that need a file. None, for all tests, where it was imported, and no test is
+        seen to need it: it is a plugin, whose hooks run around all of them.
         """
         found = self._needing([path])
-        imported = path in self._executed.modules or path in self._symbols.at or path in self._executed.unknown
+        imported = (
+            path in self._executed.modules
+            or path in self._symbols.at
+            or path in self._executed.unknown
+        )
         return None if imported and not found & self._starts else found
 
     def _compare_bodies(self) -> None:
-        """What runs while a file is imported belongs to all that need the file, wherever it is defined."""
+        """What runs while a file is imported belongs to all that need the file, wherever it is
+        defined.
+        """
         for path, indexes in self._executed.modules.items():
             changed = sorted(indexes & self._changed.keys())
             if changed:
                 self._cause_of_symbols(changed, self._users(path))
-        hooks = [at for at in self._changed if self._name(at).rpartition(".")[2].startswith("pytest_")]
+        hooks = [
+            at for at in self._changed if self._name(at).rpartition(".")[2].startswith("pytest_")
+        ]
         if hooks:
             self._cause_of_symbols(hooks, None)
 
@@ -320,14 +373,21 @@ class _Judge:
             if here:
                 # the names of all modules below follow from which folders are packages
                 self._causes.append(_Cause(f"{path} was {word}", files=self._needing(here)))
-        # the standard library and installed packages import by such a name too, and their files are in no closure
+        # the standard library and installed packages import by such a name too, and their files are
+        # in no closure
         if stem in sys.stdlib_module_names:
-            self._causes.append(_Cause(f"{path} was {word}, which has the name of a module of Python"))
+            self._causes.append(
+                _Cause(f"{path} was {word}, which has the name of a module of Python")
+            )
         elif name != "conftest.py" and stem:
-            self._words.append((stem, lambda files: self._by_word(files, f"{path} was {word}", stem)))
+            self._words.append(
+                (stem, lambda files: self._by_word(files, f"{path} was {word}", stem))
+            )
 
     def _by_word(self, files: frozenset[str], reason: str, word: str) -> None:
-        """A cause for tests that need a file which names the word: there it may mean something else now."""
+        """A cause for tests that need a file which names the word: there it may mean something else
+        now.
+        """
         same = {path for path in files if path not in self._changes}
         for path, change in self._changes.items():
             if change.old is not None and word in change.old.names:
@@ -335,11 +395,15 @@ class _Judge:
         if same:
             self._causes.append(_Cause(reason, files=self._needing(same)))
 
-    def _compare_symbols(self, change: FileChange, new: FileSymbols, needing: frozenset[str] | None) -> None:
+    def _compare_symbols(
+        self, change: FileChange, new: FileSymbols, needing: frozenset[str] | None
+    ) -> None:
         path, module = change.path, self._symbols.modules.get(change.path)
         indexes = self._symbols.at.get(path, [])
         if indexes and module is None:
-            self._causes.append(_Cause(f"the module of {path} is not known", files=needing, state=NOT_ASSESSED))
+            self._causes.append(
+                _Cause(f"the module of {path} is not known", files=needing, state=NOT_ASSESSED)
+            )
             return
         for index in indexes:
             local = self._symbols.local(index)
@@ -358,23 +422,40 @@ class _Judge:
 
     def _cause_of_symbols(self, indexes: Sequence[int], files: frozenset[str] | None) -> None:
         names = tuple(sorted(self._executed.symbols[index].symbol for index in indexes))
-        self._causes.append(_Cause(_changed_words(names, self._changed, self._executed), names, files))
+        self._causes.append(
+            _Cause(_changed_words(names, self._changed, self._executed), names, files)
+        )
 
     def _compare_definitions(
         self, change: FileChange, old: FileSymbols, new: FileSymbols, needing: frozenset[str] | None
     ) -> None:
-        """Definitions that only one of the two contents has, and docstrings of what is decorated."""
+        """Definitions that only one of the two contents has, and docstrings of what is
+        decorated.
+        """
         for local, text in new.docs.items():
-            if local in old.docs and old.docs[local] != text and _makes_use_of_docstring(local, old, new):
+            if (
+                local in old.docs
+                and old.docs[local] != text
+                and _makes_use_of_docstring(local, old, new)
+            ):
                 shown = _shown(local, change.path)
-                self._causes.append(_Cause(f"the docstring of {shown} changed, which is decorated", files=needing))
+                self._causes.append(
+                    _Cause(f"the docstring of {shown} changed, which is decorated", files=needing)
+                )
         for local in sorted(new.hashes.keys() ^ old.hashes.keys()):
             # a new field is a changed body
             if not local.startswith(("field:", "namespace:")):
-                self._one_definition(change, local, local in new.hashes, new if local in new.hashes else old, needing)
+                self._one_definition(
+                    change, local, local in new.hashes, new if local in new.hashes else old, needing
+                )
 
     def _one_definition(
-        self, change: FileChange, local: str, added: bool, content: FileSymbols, needing: frozenset[str] | None
+        self,
+        change: FileChange,
+        local: str,
+        added: bool,
+        content: FileSymbols,
+        needing: frozenset[str] | None,
     ) -> None:
         outer, _, name = local.partition(":")[2].rpartition(".")
         word = "was added" if added else "was removed"
@@ -385,18 +466,29 @@ class _Judge:
         if name.startswith("test") and change.path in self._executed.tests.files:
             return  # another test of the file
         loud = _loud(content.decorators.get(local, ()))
-        special = (name.startswith("__") and name.endswith("__")) or name.startswith("pytest_") or bool(loud)
+        special = (
+            (name.startswith("__") and name.endswith("__"))
+            or name.startswith("pytest_")
+            or bool(loud)
+        )
         # a module-level name comes before the builtin one (execution model, LEGB)
-        if special or hasattr(builtins, name) or not _registers_nowhere(content.signatures.get(local, "")):
+        if (
+            special
+            or hasattr(builtins, name)
+            or not _registers_nowhere(content.signatures.get(local, ""))
+        ):
             self._causes.append(_Cause(reason, files=needing))
             return
         if outer != "_":
-            # an object of the class finds it by its name, which may be made at run time: `visit_` and a node's class
+            # an object of the class finds it by its name, which may be made at run time: `visit_`
+            # and a node's class
             module = self._symbols.modules.get(change.path, "")
             for kind in ("method", "property", "type", "interface", "function"):
                 owner = f"{kind}:{module}{outer.removeprefix('_')}"
                 self._causes.append(_Cause(reason, prefix=owner, files=needing))
-        self._words.append((name, lambda files: self._named(files, reason, name, change, added, needing)))
+        self._words.append(
+            (name, lambda files: self._named(files, reason, name, change, added, needing))
+        )
 
     @staticmethod
     def _is_class(local: str, content: FileSymbols) -> bool:
@@ -417,7 +509,9 @@ class _Judge:
         suspicious = {path for path in files if path not in self._changes}
         for path, other in self._changes.items():
             if other.old is not None and other.new is not None:
-                suspicious |= {path} if name in (other.old.names if added else other.new.names) else set()
+                suspicious |= (
+                    {path} if name in (other.old.names if added else other.new.names) else set()
+                )
         if suspicious:
             self._causes.append(_Cause(reason, files=needing, also=self._needing(suspicious)))
 
@@ -454,8 +548,14 @@ class _Judge:
         return doubt or _VALID
 
     def _unrecorded(self, path: str) -> Verdict | None:
-        """A result without executed symbols (skipped, or not collected) rests on what is imported."""
-        if path.endswith(".py") and path not in self._executed.modules and path not in self._executed.imports:
+        """A result without executed symbols (skipped, or not collected) rests on what is
+        imported.
+        """
+        if (
+            path.endswith(".py")
+            and path not in self._executed.modules
+            and path not in self._executed.imports
+        ):
             return Verdict(NOT_ASSESSED, "what it executed was not recorded")
         return None
 
@@ -477,12 +577,18 @@ class _Judge:
             if symbol.endswith(wanted) and symbol.partition(":")[2] == wanted[1:]:
                 return True
             # inherited from a class of another file
-            if symbol.startswith("method:") and symbol.rpartition(".")[2] == last and last.startswith("test"):
+            if (
+                symbol.startswith("method:")
+                and symbol.rpartition(".")[2] == last
+                and last.startswith("test")
+            ):
                 return True
         return False
 
     def _applies(self, cause: _Cause, path: str, starts: set[str], own: Sequence[int]) -> bool:
-        if cause.below is not None and not path.startswith(f"{cause.below}/" if cause.below else ""):
+        if cause.below is not None and not path.startswith(
+            f"{cause.below}/" if cause.below else ""
+        ):
             return False
         if cause.files is not None and not starts & cause.files:
             return False
@@ -499,7 +605,9 @@ def _loud(decorators: Iterable[str]) -> list[str]:
 
 
 def _makes_use_of_docstring(local: str, old: FileSymbols, new: FileSymbols) -> bool:
-    """Whether a docstring may be data: a decorator may read it, as click's do, or the file itself."""
+    """Whether a docstring may be data: a decorator may read it, as click's do, or the file
+    itself.
+    """
     for one in (old, new):
         if not one.names.isdisjoint(("__doc__", "getdoc")):
             return True
@@ -514,7 +622,8 @@ def _differ(change: FileChange) -> bool:
         return True
     old, new = change.old, change.new
     return old.hashes != new.hashes or any(
-        old.docs.get(local) != text and _makes_use_of_docstring(local, old, new) for local, text in new.docs.items()
+        old.docs.get(local) != text and _makes_use_of_docstring(local, old, new)
+        for local, text in new.docs.items()
     )
 
 
@@ -538,7 +647,9 @@ def _changed_words(names: Sequence[str], changed: Mapping[int, str], executed: E
 
 
 def _registers_nowhere(signature: str) -> bool:
-    """Whether a new class of this header can change nothing for code that does not name it; True for functions."""
+    """Whether a new class of this header can change nothing for code that does not name it; True
+    for functions.
+    """
     if not signature.startswith("class "):
         return True
     inside = signature.partition("(")[2].rpartition(")")[0]

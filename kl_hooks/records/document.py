@@ -1,6 +1,8 @@
-"""Authored files: front matter and sections parsed into a record, a new file rendered, fields changed in place.
+"""Authored files: front matter and sections parsed into a record, a new file rendered, fields
+changed in place.
 
-Every YAML reader reads a written scalar as exactly the same text, and no character in it is invisible to a reviewer.
+Every YAML reader reads a written scalar as exactly the same text, and no character in it is
+invisible to a reviewer.
 """
 
 from __future__ import annotations
@@ -24,13 +26,15 @@ _FENCE: Final = re.compile(r"---[ \t]*")
 _CONFLICT_BEGIN: Final = "<<<<<<< "
 _CONFLICT_END: Final = ">>>>>>> "
 _PLAIN_SCALAR: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/@()+-]|:(?=[A-Za-z0-9_./]))*")
-# Plain words that readers of YAML 1.1 take for a boolean, a number or base 60 (PyYAML: `no`, `12:30`).
+# Plain words that readers of YAML 1.1 take for a boolean, a number or base 60 (PyYAML: `no`,
+# `12:30`).
 _OTHER_TYPE: Final = re.compile(
     r"(?i:true|false|yes|no|on|off|null|y|n)|[-+]?[0-9.][0-9_.]*(?:e[-+]?[0-9]+)?|0[xob][0-9a-f]+|[0-9]+(?::[0-9]+)+"
 )
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-# Control and bidirectional characters (CVE-2021-42574): text with one goes into the front matter, escaped.
+# Control and bidirectional characters (CVE-2021-42574): text with one goes into the front matter,
+# escaped.
 _UNSAFE_IN_BODY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
@@ -44,7 +48,9 @@ _UNQUOTED_TYPES: Final = ("date", "number", "flag")
 
 @dataclass(frozen=True, slots=True)
 class KeySpan:
-    """The lines (from 0, end exclusive) of a key and its value, and the column of the value from 0."""
+    """The lines (from 0, end exclusive) of a key and its value, and the column of the value from
+    0.
+    """
 
     key: str
     start: int
@@ -67,7 +73,9 @@ class FrontMatter:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading of the second level and the text under it: lines `start` (from 0) to `end` (exclusive) of a body."""
+    """A heading of the second level and the text under it: lines `start` (from 0) to `end`
+    (exclusive) of a body.
+    """
 
     heading: str
     """As written; empty: the text before the first heading."""
@@ -75,7 +83,9 @@ class Section:
     end: int
 
     def text_in(self, lines: Sequence[str]) -> str:
-        """Its text without empty lines around it; a comment alone, as in a template, counts as none."""
+        """Its text without empty lines around it; a comment alone, as in a template, counts as
+        none.
+        """
         own = lines[self.start + bool(self.heading) : self.end]
         filled = [number for number, line in enumerate(own) if line.strip()]
         text = "\n".join(own[filled[0] : filled[-1] + 1]) if filled else ""
@@ -93,7 +103,9 @@ class ParsedDocument:
     """What is odd but harmless: unknown keys, an ID that is not in the file's name."""
 
 
-def duplicate_id(kind: str, identifier: str, path: str, others: Sequence[str], line: int = 1) -> Problem:
+def duplicate_id(
+    kind: str, identifier: str, path: str, others: Sequence[str], line: int = 1
+) -> Problem:
     """Return the problem of a file whose ID other files have too."""
     hint = "Give one of them another id, and a name that begins with it."
     if kind == "decision":  # the only kind with a command for it
@@ -110,33 +122,58 @@ def read_front_matter(
     """
     conflict = next((n for n, line in enumerate(lines) if line.startswith(_CONFLICT_BEGIN)), None)
     if conflict is not None and any(line.startswith(_CONFLICT_END) for line in lines[conflict:]):
-        return None, [Problem(path, conflict + 1, 1, "holds an unfinished merge.", "Resolve it, then save the file.")]
+        return None, [
+            Problem(
+                path,
+                conflict + 1,
+                1,
+                "holds an unfinished merge.",
+                "Resolve it, then save the file.",
+            )
+        ]
     if not lines or not _FENCE.fullmatch(lines[0]):
-        return None, [Problem(path, 1, 1, "has no front matter.", "Begin the file with `---`, `title: …`, `---`.")]
+        return None, [
+            Problem(
+                path, 1, 1, "has no front matter.", "Begin the file with `---`, `title: …`, `---`."
+            )
+        ]
     end = next((n for n, line in enumerate(lines[1:], 1) if _FENCE.fullmatch(line)), None)
     if end is None:
-        return None, [Problem(path, 1, 1, "the front matter never ends.", "Close it with a line `---`.")]
-    text = "\n" + "\n".join(lines[1:end]) + "\n"  # an empty first line, so that the parser counts lines of the file
+        return None, [
+            Problem(path, 1, 1, "the front matter never ends.", "Close it with a line `---`.")
+        ]
+    text = (
+        "\n" + "\n".join(lines[1:end]) + "\n"
+    )  # an empty first line, so that the parser counts lines of the file
     node, problems = load_yaml(path, text.encode("utf-8", "surrogatepass"))
     if problems:
         return None, problems
     if node is None:
         return FrontMatter({}, (), end), []
     if not isinstance(node, MapNode):
-        return None, [Problem(path, 2, 1, "the front matter must be keys and values.", "Write `title: …`.")]
-    raw = {key.value: _node_value(path, value, [] if lenient else problems) for key, value in node.entries}
+        return None, [
+            Problem(path, 2, 1, "the front matter must be keys and values.", "Write `title: …`.")
+        ]
+    raw = {
+        key.value: _node_value(path, value, [] if lenient else problems)
+        for key, value in node.entries
+    }
     return (None if problems else FrontMatter(raw, tuple(_spans(node, lines, end)), end)), problems
 
 
 def format_entry(name: str, value: Value, typed: bool = False) -> list[str]:
-    """Return the lines of a key and its value. `typed`: the field makes it a date or number: no quotes."""
+    """Return the lines of a key and its value. `typed`: the field makes it a date or number: no
+    quotes.
+    """
     if isinstance(value, Mapping):
         return [f"{name}:", *(f"  {_scalar(key)}: {_scalar(item)}" for key, item in value.items())]
     if not isinstance(value, tuple):
         return [f"{name}: {_scalar(value, typed)}"]
     shown = [_scalar(item) for item in value]
     flow = f"{name}: [{', '.join(shown)}]"
-    if len(flow) <= 100 and all(len(item) <= 24 and re.fullmatch(r"[\w.-]+", item) for item in shown):
+    if len(flow) <= 100 and all(
+        len(item) <= 24 and re.fullmatch(r"[\w.-]+", item) for item in shown
+    ):
         return [flow]
     return [f"{name}:", *(f"  - {item}" for item in shown)]
 
@@ -144,11 +181,17 @@ def format_entry(name: str, value: Value, typed: bool = False) -> list[str]:
 def _spans(node: MapNode, lines: list[str], end: int) -> Iterator[KeySpan]:
     """Yield where each key is; empty lines and comments before the next key belong to neither."""
     starts = [key.line - 1 for key, _ in node.entries]
-    for (key, value), start, following in zip(node.entries, starts, [*starts[1:], end], strict=True):
+    for (key, value), start, following in zip(
+        node.entries, starts, [*starts[1:], end], strict=True
+    ):
         last = following
-        while last > start + 1 and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
+        while last > start + 1 and (
+            not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")
+        ):
             last -= 1
-        one_line = isinstance(value, TextNode) and value.plain and bool(value.value) and last == start + 1
+        one_line = (
+            isinstance(value, TextNode) and value.plain and bool(value.value) and last == start + 1
+        )
         yield KeySpan(key.value, start, last, value.column - 1, one_line)
 
 
@@ -158,7 +201,9 @@ def _node_value(path: str, node: Node, problems: list[Problem]) -> Any:
     inner = node.items if isinstance(node, ListNode) else tuple(value for _, value in node.entries)
     for one in inner:
         if not isinstance(one, TextNode):
-            problems.append(Problem(path, one.line, one.column, "is nested too deep here.", "Write text."))
+            problems.append(
+                Problem(path, one.line, one.column, "is nested too deep here.", "Write text.")
+            )
     if isinstance(node, ListNode):
         return [one.value for one in node.items if isinstance(one, TextNode)]
     return {key.value: one.value for key, one in node.entries if isinstance(one, TextNode)}
@@ -173,20 +218,27 @@ def _scalar(value: str | int | bool, typed: bool = False) -> str:
     if plain and (typed or not (_OTHER_TYPE.fullmatch(value) or _DATE.fullmatch(value))):
         return value
     # U+FFFE and U+FFFF are no characters of YAML, and not among those that `safe_text` escapes
-    letters = (f"\\u{ord(c):04x}" if c in "\ufffe\uffff" else _ESCAPES.get(c) or safe_text(c) for c in value)
+    letters = (
+        f"\\u{ord(c):04x}" if c in "\ufffe\uffff" else _ESCAPES.get(c) or safe_text(c)
+        for c in value
+    )
     return f'"{"".join(letters)}"'
 
 
 def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
     """Read the authored file `path` with the content `data`. Raises nothing, whatever the bytes."""
     if len(data) > MAX_BYTES:
-        problem = Problem(path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Shorten it; link to the rest.")
+        problem = Problem(
+            path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Shorten it; link to the rest."
+        )
         return ParsedDocument(None, (problem,))
     try:
         text = data.decode("utf-8-sig")  # some editors on Windows write a byte order mark
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        return ParsedDocument(None, (Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8."),))
+        return ParsedDocument(
+            None, (Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8."),)
+        )
     lines = split_lines(text)
     front, problems = read_front_matter(path, lines, lenient=bool(kind.folders))
     if front is None:
@@ -207,14 +259,24 @@ def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
     values, wrong = validate(kind, raw, locate, unknown=remarks)
     name = path.rpartition("/")[2]
     if not isinstance(given, str) or not kind.has_id(given):
-        wrong.append(Problem(*locate("id"), f"the id must be like {kind.prefix}-0001.", "Write it as `id: …`."))
+        wrong.append(
+            Problem(
+                *locate("id"), f"the id must be like {kind.prefix}-0001.", "Write it as `id: …`."
+            )
+        )
     elif not name.startswith(given) or name[len(given)] not in "-.":
-        remarks.append(Problem(*locate("id"), f"{given} is in a file of another name.", f"Rename it: {given}-….md"))
+        remarks.append(
+            Problem(
+                *locate("id"), f"{given} is in a file of another name.", f"Rename it: {given}-….md"
+            )
+        )
     if wrong:
         return ParsedDocument(None, tuple(sorted(wrong)), tuple(remarks))
     values.setdefault("status", kind.statuses[0])
     known = {field.name: places[name] for name in places if (field := kind.by_name.get(name))}
-    return ParsedDocument(Record(kind.name, str(given), values, "\n".join(body), path, known), (), tuple(remarks))
+    return ParsedDocument(
+        Record(kind.name, str(given), values, "\n".join(body), path, known), (), tuple(remarks)
+    )
 
 
 def _section_values(kind: Kind, body: list[str], front: FrontMatter) -> dict[str, tuple[int, Any]]:
@@ -230,7 +292,9 @@ def _section_values(kind: Kind, body: list[str], front: FrontMatter) -> dict[str
 
 
 def _section_field(kind: Kind, section: Section) -> Field | None:
-    """Return the field whose section has this heading: its own, or the name or alias of such a field."""
+    """Return the field whose section has this heading: its own, or the name or alias of such a
+    field.
+    """
     named = {name.replace("_", " "): field for name, field in kind.by_name.items() if field.section}
     named |= {field.section.lower(): field for field in kind.all_fields if field.section}
     return named.get(section.heading.strip().lower())
@@ -252,7 +316,10 @@ def text_outside_fields(kind: Kind, record: Record) -> str:
             continue
         seen.add(field.name)
         values, _ = validate(
-            kind, {field.name: _section_value(field, body, section)}, lambda _: ("", 0, 0), whole=False
+            kind,
+            {field.name: _section_value(field, body, section)},
+            lambda _: ("", 0, 0),
+            whole=False,
         )
         if field.name in values and values[field.name] == record.values.get(field.name):
             dropped.update(range(section.start, section.end))
@@ -260,7 +327,9 @@ def text_outside_fields(kind: Kind, record: Record) -> str:
 
 
 def render_document(kind: Kind, record: Record) -> str:
-    """Return a record as a new file: front matter, its body, then a section for each field that has one."""
+    """Return a record as a new file: front matter, its body, then a section for each field that has
+    one.
+    """
     if kind.folders:
         return _change_skill(kind, f"---\n---\n\n{record.body.strip()}\n", record.values)
     head = ["---", f"id: {record.id}"]
@@ -278,7 +347,8 @@ def render_document(kind: Kind, record: Record) -> str:
         else:
             head += format_entry(field.name, value, field.type in _UNQUOTED_TYPES)
     text = "\n".join([*head, "---", "", *body, *sections])
-    # read back: the body may have a section of its own for one of these fields, which would be read instead
+    # read back: the body may have a section of its own for one of these fields, which would be read
+    # instead
     read = read_document(kind, f"{record.id}.md", text.encode("utf-8", "replace")).record
     if read is None or read.values != record.values:
         text = "\n".join([*head, *instead, "---", "", *body])
@@ -288,7 +358,8 @@ def render_document(kind: Kind, record: Record) -> str:
 def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> str:
     """Return the text of a file with some fields changed, every other byte as its author left it.
 
-    None takes a field out. ValueError for a text that can't be read: what is not understood is not changed.
+    None takes a field out. ValueError for a text that can't be read: what is not understood is not
+    changed.
     """
     if kind.folders:
         return _change_skill(kind, text, values)
@@ -296,7 +367,8 @@ def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
         field = kind.by_name[name]
         changed = _change_field(kind, text, field, value)
         read = read_document(kind, "a.md", changed.encode("utf-8", "replace")).record
-        # a section that would be read as another text (one with a heading in it) goes to the front matter, escaped
+        # a section that would be read as another text (one with a heading in it) goes to the front
+        # matter, escaped
         if read is not None and read.values.get(field.name) != value:
             changed = _change_field(kind, text, field, value, as_section=False)
         text = changed
@@ -304,7 +376,9 @@ def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
 
 
 def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
-    """Return an empty file of a kind, each field with a line about its use; the values of `raw` are filled in."""
+    """Return an empty file of a kind, each field with a line about its use; the values of `raw` are
+    filled in.
+    """
     given = dict(raw or {})
     if kind.folders:
         return _skill_template(kind, given)
@@ -315,7 +389,11 @@ def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
             continue
         value = given.get(field.name)
         if field.section:
-            text = "\n".join(f"- {one}" for one in value) if isinstance(value, list) else str(value or "")
+            text = (
+                "\n".join(f"- {one}" for one in value)
+                if isinstance(value, list)
+                else str(value or "")
+            )
             body += [f"## {field.section}", "", text or f"<!-- {field.description} -->", ""]
         elif value is not None:
             head += format_entry(field.name, tuple(value) if isinstance(value, list) else value)
@@ -323,13 +401,17 @@ def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
             choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
             empty = f"# {field.name}:{' []' if field.type in ('lines', 'words', 'ids') else ''}"
             if field.name == "status" or field.required:
-                empty = f"status: {kind.statuses[0]}" if field.name == "status" else f"{field.name}:"
+                empty = (
+                    f"status: {kind.statuses[0]}" if field.name == "status" else f"{field.name}:"
+                )
             head += [f"# {field.description}{choices}", empty]
     return "\n".join([*head, "---", "", *body])
 
 
 def _fits_in_section(field: Field, value: Value) -> bool:
-    """Return True if a section with this value, and another one after it, would be read back as this very value."""
+    """Return True if a section with this value, and another one after it, would be read back as
+    this very value.
+    """
     text = _value_to_markdown(value)
     if _UNSAFE_IN_BODY.search(text):
         return False
@@ -341,8 +423,12 @@ def _fits_in_section(field: Field, value: Value) -> bool:
     return (list_items(read) if isinstance(value, tuple) else read) == value
 
 
-def _change_field(kind: Kind, text: str, field: Field, value: Value | None, *, as_section: bool = True) -> str:
-    """Change a field where it is; a new one becomes a section where it can, else an entry of the front matter."""
+def _change_field(
+    kind: Kind, text: str, field: Field, value: Value | None, *, as_section: bool = True
+) -> str:
+    """Change a field where it is; a new one becomes a section where it can, else an entry of the
+    front matter.
+    """
     lines = split_lines(text.removeprefix("\ufeff"))
     front, problems = read_front_matter("", lines)
     if front is None:
@@ -351,7 +437,10 @@ def _change_field(kind: Kind, text: str, field: Field, value: Value | None, *, a
     if span is None and field.section:
         in_section = value is None or (as_section and _fits_in_section(field, value))
         body = front.end + 1
-        section = next((one for one in split_sections(lines[body:]) if _section_field(kind, one) == field), None)
+        section = next(
+            (one for one in split_sections(lines[body:]) if _section_field(kind, one) == field),
+            None,
+        )
         block: list[str] = []
         if value is not None and in_section:
             heading = section.heading if section else field.section
@@ -364,7 +453,11 @@ def _change_field(kind: Kind, text: str, field: Field, value: Value | None, *, a
             lines += ["", *block]
         if in_section:
             return _join_lines(text, lines)
-    new = [] if value is None else format_entry(span.key if span else field.name, value, field.type in _UNQUOTED_TYPES)
+    new = (
+        []
+        if value is None
+        else format_entry(span.key if span else field.name, value, field.type in _UNQUOTED_TYPES)
+    )
     if span is None:
         lines[front.end : front.end] = new
         return _join_lines(text, lines)
@@ -377,7 +470,8 @@ def _change_field(kind: Kind, text: str, field: Field, value: Value | None, *, a
 
 def _join_lines(before: str, lines: list[str]) -> str:
     """Join the lines with the line ends, and the byte order mark, of the text before."""
-    # A checkout may have CRLF (`core.autocrlf`): mixed line ends would show as a change of every line.
+    # A checkout may have CRLF (`core.autocrlf`): mixed line ends would show as a change of every
+    # line.
     end = "\r\n" if "\r\n" in before.partition("\n")[0] + "\n" else "\n"
     return ("\ufeff" if before.startswith("\ufeff") else "") + end.join(lines)
 
@@ -390,8 +484,8 @@ def split_lines(body: str) -> list[str]:
 def split_sections(lines: Sequence[str]) -> list[Section]:
     """Return the sections of an authored file, in order; headings in fenced code are none.
 
-    Unlike `headings` this ignores HTML comments: one that never ends must not hide the sections after it, or the
-    fields of a record would be lost for a slip of its author.
+    Unlike `headings` this ignores HTML comments: one that never ends must not hide the sections
+    after it, or the fields of a record would be lost for a slip of its author.
     """
     starts = [(0, "")]
     fence = ""
@@ -404,7 +498,9 @@ def split_sections(lines: Sequence[str]) -> list[Section]:
         elif not fence and (heading := _SECTION_HEADING.fullmatch(line)):
             starts.append((number, heading[1]))
     ends = [start for start, _ in starts[1:]] + [len(lines)]
-    return [Section(heading, start, end) for (start, heading), end in zip(starts, ends, strict=True)]
+    return [
+        Section(heading, start, end) for (start, heading), end in zip(starts, ends, strict=True)
+    ]
 
 
 def leading_title(lines: Sequence[str]) -> str:
@@ -413,8 +509,11 @@ def leading_title(lines: Sequence[str]) -> str:
     return found[1] if found else ""
 
 
-def fields_by_heading(lines: Sequence[str], texts: Mapping[str, str], lists: Mapping[str, str]) -> dict[str, Any]:
-    """Return field → the text or the list items under its headings, several of them joined in their order.
+def fields_by_heading(
+    lines: Sequence[str], texts: Mapping[str, str], lists: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return field → the text or the list items under its headings, several of them joined in their
+    order.
 
     `texts` and `lists`: heading in small letters → field.
     """
@@ -430,7 +529,9 @@ def fields_by_heading(lines: Sequence[str], texts: Mapping[str, str], lists: Map
 
 
 def list_items(text: str) -> tuple[str, ...]:
-    """Return the items of a list, continuation lines joined to them; a paragraph outside a list is an item too."""
+    """Return the items of a list, continuation lines joined to them; a paragraph outside a list is
+    an item too.
+    """
     found: list[list[str]] = []
     gap = True
     for line in split_lines(text):
@@ -454,26 +555,33 @@ def _value_to_markdown(value: Value) -> str:
     return "\n".join("- " + item.replace("\n", "\n  ") for item in value)
 
 
-# --- SKILL.md: the format of agentskills.io, which coding agents read by themselves. What it has no key for is in
-# `metadata`, text by text, which the format leaves to whoever adds something.
+# --- SKILL.md: the format of agentskills.io, which coding agents read by themselves. What it has no
+# key for is in `metadata`, text by text, which the format leaves to whoever adds something.
 
 SKILL_NAME: Final = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What the format allows as a name."""
 _SKILL_KEYS: Final = {
-    "title": "name", "description": "description", "license": "license", "compatibility": "compatibility",
+    "title": "name",
+    "description": "description",
+    "license": "license",
+    "compatibility": "compatibility",
     "allowed_tools": "allowed-tools",
-}  # fmt: skip
+}
 """Field → its key in the front matter of the format."""
 _OUR_KEY: Final = "kl-"
 
 
 def skill_node(name: str) -> str:
-    """Return the ID of a skill in the graph, and in fields that name other skills: `skill:pdf-tools`."""
+    """Return the ID of a skill in the graph, and in fields that name other skills:
+    `skill:pdf-tools`.
+    """
     return node_in("skill", name)
 
 
 def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> ParsedDocument:
-    """Read a SKILL.md, whoever wrote it: without a key of ours it is active, and nobody vouches for it."""
+    """Read a SKILL.md, whoever wrote it: without a key of ours it is active, and nobody vouches for
+    it.
+    """
     folder = path.rpartition("/")[0].rpartition("/")[2]
     raw: dict[str, Any] = {"status": kind.statuses[0]}
     for name, key in _SKILL_KEYS.items():
@@ -486,12 +594,25 @@ def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> P
     metadata = front.raw.get("metadata")
     written = metadata if isinstance(metadata, dict) else {}
     raw["version"] = written.get("version") or front.raw.get("version")
-    ours = {key.removeprefix(_OUR_KEY).replace("-", "_"): v for key, v in written.items() if key.startswith(_OUR_KEY)}
+    ours = {
+        key.removeprefix(_OUR_KEY).replace("-", "_"): v
+        for key, v in written.items()
+        if key.startswith(_OUR_KEY)
+    }
     for name, value in ours.items():
         field = kind.by_name.get(name)
-        raw[name] = _listed(str(value)) if field is not None and field.type in ("ids", "words", "lines") else value
+        raw[name] = (
+            _listed(str(value))
+            if field is not None and field.type in ("ids", "words", "lines")
+            else value
+        )
     line = next((span.start + 1 for span in front.spans if span.key == "metadata"), 1)
-    places = {key: span.start + 1 for span in front.spans for key, k in _SKILL_KEYS.items() if k == span.key}
+    places = {
+        key: span.start + 1
+        for span in front.spans
+        for key, k in _SKILL_KEYS.items()
+        if k == span.key
+    }
 
     def locate(name: str) -> tuple[str, int, int]:
         return (path, places.get(name, line), 1)
@@ -509,11 +630,15 @@ def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> P
         remarks.append(Problem(*locate("title"), f"{safe_text(name)} is no name of a skill.", hint))
     identifier = f"{kind.prefix}-{identity_digest(kind, values)}"
     known = {name: locate(name)[1] for name in values}
-    return ParsedDocument(Record(kind.name, identifier, values, "\n".join(body), path, known), (), tuple(remarks))
+    return ParsedDocument(
+        Record(kind.name, identifier, values, "\n".join(body), path, known), (), tuple(remarks)
+    )
 
 
 def _listed(text: str) -> str | list[str]:
-    """Return a list that `_joined` made a text; what a person wrote is split at its commas, as everywhere."""
+    """Return a list that `_joined` made a text; what a person wrote is split at its commas, as
+    everywhere.
+    """
     try:
         found = json.loads(text) if text.startswith("[") else None
     except (ValueError, RecursionError):
@@ -526,15 +651,25 @@ def _joined(field: Field, value: Value) -> str:
     if not isinstance(value, tuple):
         return str(value)
     # names alone, as people write them
-    bare = [one.partition(":")[2] if field.namespace and node_in(field.namespace, one.partition(":")[2]) == one else one
-            for one in value]  # fmt: skip
+    bare = [
+        one.partition(":")[2]
+        if field.namespace and node_in(field.namespace, one.partition(":")[2]) == one
+        else one
+        for one in value
+    ]
     made = ", ".join(bare)
-    is_plain = not made.startswith("[") and made.split(", ") == bare and not any("," in one for one in bare)
+    is_plain = (
+        not made.startswith("[")
+        and made.split(", ") == bare
+        and not any("," in one for one in bare)
+    )
     return made if is_plain else json.dumps(bare, ensure_ascii=False)
 
 
 def _change_skill(kind: Kind, text: str, values: Mapping[str, Value | None]) -> str:
-    """Return a SKILL.md with some fields changed. ValueError where that would lose what another program wrote."""
+    """Return a SKILL.md with some fields changed. ValueError where that would lose what another
+    program wrote.
+    """
     lines = split_lines(text.removeprefix("\ufeff"))
     front, problems = read_front_matter("", lines)
     if front is None:
@@ -573,7 +708,11 @@ def _skill_template(kind: Kind, given: Mapping[str, Any]) -> str:
     head = ["---", f"# A {kind.name}: {kind.purpose}"]
     for name, key in _SKILL_KEYS.items():
         field, value = kind.by_name[name], given.get(name)
-        entry = format_entry(key, str(value)) if value else [f"{key}:" if field.required else f"# {key}:"]
+        entry = (
+            format_entry(key, str(value))
+            if value
+            else [f"{key}:" if field.required else f"# {key}:"]
+        )
         head += [f"# {field.description}", *entry]
     head += ["metadata:", *(format_entry("  version", str(given.get("version") or "1.0.0")))]
     for field in kind.all_fields:
@@ -583,5 +722,8 @@ def _skill_template(kind: Kind, given: Mapping[str, Any]) -> str:
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
         choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
         key = f"  {_OUR_KEY}{field.name.replace('_', '-')}"
-        head += [f"  # {field.description}{choices}", *(format_entry(key, text) if text else [f"  # {key.strip()}:"])]
+        head += [
+            f"  # {field.description}{choices}",
+            *(format_entry(key, text) if text else [f"  # {key.strip()}:"]),
+        ]
     return "\n".join([*head, "---", "", "<!-- What an agent does, step by step. -->", ""])

@@ -1,4 +1,6 @@
-"""Events: what happened to records, append-only. A count is computed from them, never a stored number."""
+"""Events: what happened to records, append-only. A count is computed from them, never a stored
+number.
+"""
 
 from __future__ import annotations
 
@@ -67,11 +69,18 @@ def append_events(ws: Workspace, events: Iterable[Event]) -> None:
 
 
 def insert_events(db: Database, events: Sequence[Event], now: str) -> None:
-    """Store these events in the caller's transaction. Sessions are named by others, so they are redacted."""
+    """Store these events in the caller's transaction. Sessions are named by others, so they are
+    redacted.
+    """
     from kl_hooks.store.redaction import redact
 
-    rows = [(e.at or now, e.name, e.record, redact(e.session), canonical(dict(e.body)).decode()) for e in events]
-    db.many("INSERT INTO record_event (at, name, record, session, body) VALUES (?, ?, ?, ?, ?)", rows)
+    rows = [
+        (e.at or now, e.name, e.record, redact(e.session), canonical(dict(e.body)).decode())
+        for e in events
+    ]
+    db.many(
+        "INSERT INTO record_event (at, name, record, session, body) VALUES (?, ?, ?, ?, ?)", rows
+    )
 
 
 def list_events(ws: Workspace, record: str = "", name: str = "") -> list[Event]:
@@ -84,7 +93,9 @@ def list_events(ws: Workspace, record: str = "", name: str = "") -> list[Event]:
         return stored_events(db, where, [value for _, value in given])
 
 
-def events_by_record(ws: Workspace, ids: Sequence[str], names: Sequence[str] = ()) -> dict[str, list[Event]]:
+def events_by_record(
+    ws: Workspace, ids: Sequence[str], names: Sequence[str] = ()
+) -> dict[str, list[Event]]:
     """Return ID → its Events, oldest first, of these names if any are given."""
     found: dict[str, list[Event]] = {one: [] for one in ids}
     with ws.store.reading() as db:
@@ -92,7 +103,9 @@ def events_by_record(ws: Workspace, ids: Sequence[str], names: Sequence[str] = (
             return found
         also = f" AND name IN ({placeholders(names)})" if names else ""
         for some in chunks(ids):
-            for event in stored_events(db, f"record IN ({placeholders(some)}){also}", [*some, *names]):
+            for event in stored_events(
+                db, f"record IN ({placeholders(some)}){also}", [*some, *names]
+            ):
                 found[event.record].append(event)
     return found
 
@@ -100,24 +113,41 @@ def events_by_record(ws: Workspace, ids: Sequence[str], names: Sequence[str] = (
 def stored_events(db: Database, where: str, params: Sequence[Any]) -> list[Event]:
     """Return the events that a condition in SQL selects, oldest first."""
     # By number, not by time: clocks are set back.
-    sql = f"SELECT name, record, session, body, at, seq FROM record_event WHERE {where} ORDER BY seq"
-    return [Event(n, r, s, json.loads(body), at, seq) for n, r, s, body, at, seq in db.rows(sql, params)]
+    sql = (
+        f"SELECT name, record, session, body, at, seq FROM record_event WHERE {where} ORDER BY seq"
+    )
+    return [
+        Event(n, r, s, json.loads(body), at, seq) for n, r, s, body, at, seq in db.rows(sql, params)
+    ]
 
 
 def occurrence_count(
-    record: Record, clone: str, moments: Sequence[str], *, made_here: bool = False, others: Others = _NO_OTHERS
+    record: Record,
+    clone: str,
+    moments: Sequence[str],
+    *,
+    made_here: bool = False,
+    others: Others = _NO_OTHERS,
 ) -> OccurrenceCount:
-    """Return the base count of the file plus the Events of this clone that it does not include. Pure.
+    """Return the base count of the file plus the Events of this clone that it does not include.
+    Pure.
 
-    `moments`: of the Events of this clone. `made_here`: this clone made the record; then a file without a count, as
-    releases before 0.2 wrote it, was counted by its first Event. `others`: moments by other clones.
+    `moments`: of the Events of this clone. `made_here`: this clone made the record; then a file
+    without a count, as releases before 0.2 wrote it, was counted by its first Event. `others`:
+    moments by other clones.
     """
-    by_clone = {name: int(number) for name, number in _counts_by_clone(record).items() if number.isdecimal()}
+    by_clone = {
+        name: int(number) for name, number in _counts_by_clone(record).items() if number.isdecimal()
+    }
     # the larger: a merge may have taken either number, and the lines of both clones (ADR-0019)
     base = max(record.number("occurrence_count"), sum(by_clone.values()))
     base = base or (0 if made_here and moments else 1)
     new = max(0, len(moments) - by_clone.get(clone, 0))
-    there = sum(max(0, len(some) - by_clone.get(name, 0)) for name, some in others.items() if name != clone or not name)
+    there = sum(
+        max(0, len(some) - by_clone.get(name, 0))
+        for name, some in others.items()
+        if name != clone or not name
+    )
     known = [*moments, *(one for some in others.values() for one in some)]
     first = min([one for one in (record.text("date"), *known) if one], default="")
     last = max([one for one in (record.text("last_occurred"), *known) if one], default=first)
@@ -127,19 +157,28 @@ def occurrence_count(
 def occurrence_counts(
     ws: Workspace, kind: Kind, records: Sequence[Record], others: Mapping[str, Others] | None = None
 ) -> dict[str, OccurrenceCount]:
-    """Return ID → how often each of these records happened. `others`: ID → what other clones know of it."""
+    """Return ID → how often each of these records happened. `others`: ID → what other clones know
+    of it.
+    """
     with ws.store.reading() as db:
         return _occurrence_counts(db, kind, records, others=others)
 
 
 def counted_fields(
-    db: Database, kind: Kind, record: Record, now: int, given: Mapping[str, Any], *, new: bool = False
+    db: Database,
+    kind: Kind,
+    record: Record,
+    now: int,
+    given: Mapping[str, Any],
+    *,
+    new: bool = False,
 ) -> dict[str, Any]:
-    """Return the fields `COUNTED` with all Events of this clone, for a file that is being written. Under the lock.
+    """Return the fields `COUNTED` with all Events of this clone, for a file that is being written.
+    Under the lock.
 
-    `given`: values of the writer; a count among them is taken as the number up to now. `new`: a file that is being
-    made; its first Event is stored already, and so are those of a file of this ID that was deleted or is on another
-    branch.
+    `given`: values of the writer; a count among them is taken as the number up to now. `new`: a
+    file that is being made; its first Event is stored already, and so are those of a file of this
+    ID that was deleted or is on another branch.
     """
     count = _occurrence_counts(db, kind, [record], new=new)[record.id]
     clone = _clone_id(db)
@@ -151,16 +190,19 @@ def counted_fields(
     return {"occurrence_count": total, "last_occurred": count.last, "counted": by_clone}
 
 
-def rank_by_sessions(ws: Workspace, kind: str, status: str, name: str, limit: int) -> tuple[list[tuple[str, int]], int]:
-    """Return (the first `limit` pairs of ID and number of sessions with an Event `name`, most first; how many records).
+def rank_by_sessions(
+    ws: Workspace, kind: str, status: str, name: str, limit: int
+) -> tuple[list[tuple[str, int]], int]:
+    """Return (the first `limit` pairs of ID and number of sessions with an Event `name`, most
+    first; how many records).
 
     Of the records in the database.
     """
     # Sessions, not events: what one session repeats is one observation.
     sql = (
-        "SELECT r.id, COUNT(DISTINCT e.session) FROM record r LEFT JOIN record_event e ON e.record = r.id"
-        " AND e.name = ? WHERE r.kind = ? AND r.status = ? AND r.rests = 'state'"
-        " GROUP BY r.id ORDER BY 2 DESC, 1 LIMIT ?"
+        "SELECT r.id, COUNT(DISTINCT e.session) FROM record r LEFT JOIN record_event e ON e.record"
+        " = r.id AND e.name = ? WHERE r.kind = ? AND r.status = ? AND r.rests = 'state' GROUP BY"
+        " r.id ORDER BY 2 DESC, 1 LIMIT ?"
     )
     found = select_rows(ws, sql, (name, kind, status, limit))
     return [(str(i), int(n)) for i, n in found], count_records(ws, kind, status)
@@ -185,15 +227,22 @@ def stored_records(ws: Workspace, ids: Sequence[str]) -> dict[str, StoredRecord]
 
 
 def _occurrence_counts(
-    db: Database | None, kind: Kind, records: Sequence[Record], *, new: bool = False,
+    db: Database | None,
+    kind: Kind,
+    records: Sequence[Record],
+    *,
+    new: bool = False,
     others: Mapping[str, Others] | None = None,
-) -> dict[str, OccurrenceCount]:  # fmt: skip
+) -> dict[str, OccurrenceCount]:
     if db is None:
         return {one.id: occurrence_count(one, "", ()) for one in records}
     moments: dict[str, list[str]] = {one.id: [] for one in records}
     made: set[str] = set()
     for some in chunks(list(moments)):
-        sql = f"SELECT record, name, at FROM record_event WHERE record IN ({placeholders(some)}) AND name IN (?, ?)"
+        sql = (
+            f"SELECT record, name, at FROM record_event WHERE record IN ({placeholders(some)}) AND"
+            " name IN (?, ?)"
+        )
         for identifier, name, at in db.rows(sql, [*some, kind.counted, "created"]):
             if name == kind.counted:
                 moments[identifier].append(at)
@@ -202,7 +251,11 @@ def _occurrence_counts(
     clone = _clone_id(db)
     return {
         one.id: occurrence_count(
-            one, clone, moments[one.id], made_here=new or one.id in made, others=(others or {}).get(one.id, _NO_OTHERS)
+            one,
+            clone,
+            moments[one.id],
+            made_here=new or one.id in made,
+            others=(others or {}).get(one.id, _NO_OTHERS),
         )
         for one in records
     }
@@ -210,7 +263,11 @@ def _occurrence_counts(
 
 def _counts_by_clone(record: Record) -> dict[str, str]:
     counted = record.values.get("counted")
-    return {str(name): str(number) for name, number in counted.items()} if isinstance(counted, Mapping) else {}
+    return (
+        {str(name): str(number) for name, number in counted.items()}
+        if isinstance(counted, Mapping)
+        else {}
+    )
 
 
 def _clone_id(db: Database) -> str:

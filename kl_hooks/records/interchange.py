@@ -1,4 +1,5 @@
-"""Interchange: records of any kind as JSON or YAML, in the layouts of other tools too, and the plan of an import.
+"""Interchange: records of any kind as JSON or YAML, in the layouts of other tools too, and the plan
+of an import.
 
 Fields are known by every name that a kind has for them.
 """
@@ -35,7 +36,10 @@ _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
 _SEEDED: Final = frozenset(field.name for field in SEEDED)
 # Where a record is stored (column `rests`) → why its ID is taken, and a hint.
 _WHY_TAKEN: Final = {
-    "gone": ("was deleted, and its id is never used again.", "Leave the id out: the record gets a new one."),
+    "gone": (
+        "was deleted, and its id is never used again.",
+        "Leave the id out: the record gets a new one.",
+    ),
     "file": ("has a file that is not here.", "Bring it back from git, or leave the id out."),
     "state": ("is the id of another record.", "Leave it out: the record gets a new one."),
 }
@@ -74,7 +78,9 @@ def parse_records(kind: Kind, path: str, data: bytes) -> tuple[list[ImportedReco
     whole, problems = _parse_file(path, data)
     items = whole if isinstance(whole, list) else [whole]
     if len(items) > _MAX_RECORDS:
-        return [], [Problem(path, 0, 0, f"holds {len(items)} records; at most {_MAX_RECORDS} are read.")]
+        return [], [
+            Problem(path, 0, 0, f"holds {len(items)} records; at most {_MAX_RECORDS} are read.")
+        ]
     if not items:
         hint = "Leave it out, or put one object, or a list of them, in it."
         return [], [Problem(path, 0, 0, "holds no record.", hint)]
@@ -82,44 +88,71 @@ def parse_records(kind: Kind, path: str, data: bytes) -> tuple[list[ImportedReco
     for number, item in enumerate([] if problems else items, 1):
         place = (path if len(items) == 1 else f"{path} ({number})", 0, 0)
         if not isinstance(item, Mapping):
-            problems.append(Problem(*place, "expected keys and values.", "One object, or a list of them."))
+            problems.append(
+                Problem(*place, "expected keys and values.", "One object, or a list of them.")
+            )
             continue
         raw = {str(key): value for key, value in item.items()}
-        identifier = str(next((raw.pop(name) for name in ("id", "Id", "ID") if name in raw), "") or "")
+        identifier = str(
+            next((raw.pop(name) for name in ("id", "Id", "ID") if name in raw), "") or ""
+        )
         body = next((raw.pop(name) for name in ("body", "Body") if name in raw), "") or ""
         if not isinstance(body, str):
-            problems.append(Problem(*place, '"body" must be text.', "Markdown: the text outside of fields."))
+            problems.append(
+                Problem(*place, '"body" must be text.', "Markdown: the text outside of fields.")
+            )
             continue
         problems += validate(kind, raw, _at(place), unknown=[])[1]
         known = {name: value for name, value in raw.items() if has_field(kind, name)}
-        rest = {n: value for n, value in raw.items() if n not in known and value not in (None, "", [], {})}
+        rest = {
+            n: value
+            for n, value in raw.items()
+            if n not in known and value not in (None, "", [], {})
+        }
         body = _with_unknown_fields(replace_surrogates(body), rest)
         found.append(ImportedRecord(identifier, known, body, place))
     return ([] if problems else found), problems
 
 
-def format_records(kinds: Mapping[str, Kind], records: Sequence[Record], form: str, *, ascii_only: bool = False) -> str:
+def format_records(
+    kinds: Mapping[str, Kind], records: Sequence[Record], form: str, *, ascii_only: bool = False
+) -> str:
     """Return the records as one file: an object, or a list of them where there are several.
 
-    `ascii_only`: escape every other character, as JSON and YAML do it, so that any terminal can print the text.
+    `ascii_only`: escape every other character, as JSON and YAML do it, so that any terminal can
+    print the text.
     """
     texts = [text_outside_fields(kinds[one.kind], one) for one in records]
     bodies: list[dict[str, Value]] = [{"body": text} if text else {} for text in texts]
     if form == "json":
-        plain = [{"id": one.id} | dict(one.values) | body for one, body in zip(records, bodies, strict=True)]
-        return json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=ascii_only) + "\n"
+        plain = [
+            {"id": one.id} | dict(one.values) | body
+            for one, body in zip(records, bodies, strict=True)
+        ]
+        return (
+            json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=ascii_only)
+            + "\n"
+        )
     blocks = [
-        [f"id: {one.id}", *(line for n, v in {**one.values, **body}.items() for line in format_entry(n, v))]
+        [
+            f"id: {one.id}",
+            *(line for n, v in {**one.values, **body}.items() for line in format_entry(n, v)),
+        ]
         for one, body in zip(records, bodies, strict=True)
     ]
-    text = "".join(f"{'- ' if not n else '  '}{line}\n" for block in blocks for n, line in enumerate(block))
+    text = "".join(
+        f"{'- ' if not n else '  '}{line}\n" for block in blocks for n, line in enumerate(block)
+    )
     text = "\n".join(blocks[0]) + "\n" if len(blocks) == 1 else text
     # eight digits: the `\u` of YAML has four, and no surrogate pairs as JSON has them
     return _NOT_ASCII.sub(lambda found: f"\\U{ord(found[0]):08x}", text) if ascii_only else text
 
 
 def plan_import(
-    ws: Workspace, kind: Kind, given: Sequence[ImportedRecord], sign: Callable[[dict[str, Any]], str]
+    ws: Workspace,
+    kind: Kind,
+    given: Sequence[ImportedRecord],
+    sign: Callable[[dict[str, Any]], str],
 ) -> ImportPlan:
     """Check an import as a whole; write nothing. Problems, with everything that blocks it.
 
@@ -130,7 +163,9 @@ def plan_import(
     for one in given:
         valid, wrong = validate(kind, redact_values(one.raw), _at(one.place))
         problems += wrong
-        values: dict[str, Any] = {name: value for name, value in valid.items() if name not in _SEEDED}
+        values: dict[str, Any] = {
+            name: value for name, value in valid.items() if name not in _SEEDED
+        }
         if one.raw.get("expires", "") is None:
             values["expires"] = None
         try:
@@ -139,7 +174,9 @@ def plan_import(
             problems.append(Problem(*one.place, refused.reason, refused.hint))
         if kind.nature == "directive" and not values.get("source"):
             values["source"] = "import:" + PurePath(one.place[0]).name.partition(" (")[0]
-        named.append(replace(one, raw=values, id=_imported_id(kind, one.id, values, problems, one.place)))
+        named.append(
+            replace(one, raw=values, id=_imported_id(kind, one.id, values, problems, one.place))
+        )
     sync(ws)
     existing = {one.id for one in get_records(ws, [one.id for one in named if one.id])}
     new = [one for one in named if one.id not in existing]
@@ -148,7 +185,9 @@ def plan_import(
         raise Problems(problems)
     if kind.numbering == "hash":  # the ID follows from the values when they are written
         new = [replace(one, id="") for one in new]
-    return ImportPlan(tuple(new), tuple(dict.fromkeys(one.id for one in named if one.id in existing)), by)
+    return ImportPlan(
+        tuple(new), tuple(dict.fromkeys(one.id for one in named if one.id in existing)), by
+    )
 
 
 def _at(place: tuple[str, int, int]) -> Callable[[str], tuple[str, int, int]]:
@@ -177,7 +216,9 @@ def _parse_file(path: str, data: bytes) -> tuple[Any, list[Problem]]:
     # ValueError: also bytes that are no UTF (UnicodeDecodeError), which has no line and column
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 0)
-        return None, [Problem(path, line, getattr(error, "colno", 0), f"can't be read as JSON: {error}.")]
+        return None, [
+            Problem(path, line, getattr(error, "colno", 0), f"can't be read as JSON: {error}.")
+        ]
 
 
 def _plain_value(node: Node) -> Any:
@@ -189,7 +230,11 @@ def _plain_value(node: Node) -> Any:
 
 
 def _imported_id(
-    kind: Kind, given: str, values: dict[str, Any], problems: list[Problem], place: tuple[str, int, int]
+    kind: Kind,
+    given: str,
+    values: dict[str, Any],
+    problems: list[Problem],
+    place: tuple[str, int, int],
 ) -> str:
     """Return the ID that a record will have; empty: a new one."""
     if kind.numbering == "hash":
@@ -197,7 +242,9 @@ def _imported_id(
     if not given.startswith(f"{kind.prefix}-"):
         return ""  # another tool's
     if not kind.has_id(given):
-        problems.append(Problem(*place, f"{given!r} is no id of a {kind.name}.", f"Such as {kind.prefix}-0001."))
+        problems.append(
+            Problem(*place, f"{given!r} is no id of a {kind.name}.", f"Such as {kind.prefix}-0001.")
+        )
     return given
 
 
@@ -205,7 +252,9 @@ def _id_conflicts(ws: Workspace, kind: Kind, new: Sequence[ImportedRecord]) -> l
     """Return the IDs that two of them share, and those that were used before."""
     found: list[Problem] = []
     first: dict[str, str] = {}
-    stored = stored_records(ws, [one.id for one in new if one.id]) if kind.numbering != "hash" else {}
+    stored = (
+        stored_records(ws, [one.id for one in new if one.id]) if kind.numbering != "hash" else {}
+    )
     for one in new:
         if one.id and one.id in first:
             reason = f"{one.id} is the id of {first[one.id]} too."

@@ -1,8 +1,10 @@
-"""`kl knowledge check` and `verify`: whether authored files are valid, and as they were when they were sealed.
+"""`kl knowledge check` and `verify`: whether authored files are valid, and as they were when they
+were sealed.
 
-A seal is the SHA-256 of the whole file, front matter included, in an Event. Writing a file through kl as a person seals
-it; `kl knowledge verify --seal` seals what a person has read. Events are append-only, so every seal that ever was is
-known. Whoever can write the database can write a seal: this finds edits, not attackers (SECURITY.md).
+A seal is the SHA-256 of the whole file, front matter included, in an Event. Writing a file through
+kl as a person seals it; `kl knowledge verify --seal` seals what a person has read. Events are
+append-only, so every seal that ever was is known. Whoever can write the database can write a seal:
+this finds edits, not attackers (SECURITY.md).
 """
 
 from __future__ import annotations
@@ -26,7 +28,13 @@ from kl_hooks.records.events import CONTENT, Event, append_events, events_by_rec
 from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageText, parse_page
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.redaction import find_secrets, redact_problem
-from kl_hooks.records.repository import authored_files, docs_pages, is_page_path, kind_of_path, select_rows
+from kl_hooks.records.repository import (
+    authored_files,
+    docs_pages,
+    is_page_path,
+    kind_of_path,
+    select_rows,
+)
 from kl_hooks.records.sync import sync
 from kl_hooks.store.files import MAX_BYTES, read_small
 
@@ -47,10 +55,13 @@ class CheckResult:
     links: int = 0
 
 
-def check_knowledge(ws: Workspace, only: Sequence[str] = (), *, staged: bool = False) -> CheckResult:
+def check_knowledge(
+    ws: Workspace, only: Sequence[str] = (), *, staged: bool = False
+) -> CheckResult:
     """Check authored files and pages of docs, from the disk or as staged. Never needs the store.
 
-    `only`: paths from the root; findings in others are omitted. EnvironmentProblem for `staged` without a repository.
+    `only`: paths from the root; findings in others are omitted. EnvironmentProblem for `staged`
+    without a repository.
     """
     unread: list[Problem] = []
     texts = _staged_files(ws) if staged else _working_files(ws, unread)
@@ -59,13 +70,17 @@ def check_knowledge(ws: Workspace, only: Sequence[str] = (), *, staged: bool = F
     if only:
         for some in (result.findings, result.unread, result.remarks):
             some[:] = [one for one in some if one.path in only]
-    result.unread += ws.catalog.problems  # whichever files are named: records of a broken kind can't be checked
+    result.unread += (
+        ws.catalog.problems
+    )  # whichever files are named: records of a broken kind can't be checked
     for some in (result.findings, result.unread, result.remarks):
         some[:] = sorted(set(some))
     return result
 
 
-def check_files(kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozenset[str]) -> CheckResult:
+def check_files(
+    kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozenset[str]
+) -> CheckResult:
     """Check these files (path → content) as a whole. `known`: IDs of records in the database."""
     result = CheckResult(files=len(files))
     records: dict[str, Record] = {}
@@ -102,7 +117,10 @@ def check_files(kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: fr
 def _working_files(ws: Workspace, unread: list[Problem]) -> dict[str, bytes]:
     made = {}
     # Only Markdown has `[[links]]`: nothing of kl is in pages of other formats.
-    for path in [*authored_files(ws.root, ws.kinds, 0), *(one for one in docs_pages(ws) if one.endswith(".md"))]:
+    for path in [
+        *authored_files(ws.root, ws.kinds, 0),
+        *(one for one in docs_pages(ws) if one.endswith(".md")),
+    ]:
         try:
             made[path] = read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b""
         except UsageProblem as wrong:
@@ -112,15 +130,21 @@ def _working_files(ws: Workspace, unread: list[Problem]) -> dict[str, bytes]:
 
 def _staged_files(ws: Workspace) -> dict[str, bytes]:
     if ws.repo is None:
-        raise EnvironmentProblem("there is no git repository.", place=str(ws.root), hint="Leave --staged out.")
+        raise EnvironmentProblem(
+            "there is no git repository.", place=str(ws.root), hint="Leave --staged out."
+        )
     entries = [one for one in files.staged_files(ws.repo, (".md",)) if is_page_path(ws, one.path)]
     return {entry.path: data for entry, data in files.read_files(ws.repo, entries, "objects")}
 
 
 def _ids_in_database(ws: Workspace) -> frozenset[str]:
-    """Return the IDs of records in the database; none where it can't be read: that must not block a commit."""
+    """Return the IDs of records in the database; none where it can't be read: that must not block a
+    commit.
+    """
     try:
-        return frozenset(i for (i,) in select_rows(ws, "SELECT id FROM record WHERE rests = 'state'"))
+        return frozenset(
+            i for (i,) in select_rows(ws, "SELECT id FROM record WHERE rests = 'state'")
+        )
     except (KlError, OSError):
         return frozenset()
 
@@ -128,11 +152,21 @@ def _ids_in_database(ws: Workspace) -> frozenset[str]:
 def _why_unreadable(data: bytes) -> tuple[int, int, str, str] | None:
     """Return line, column, reason and hint for a file that can't be read."""
     if len(data) > MAX_BYTES:
-        return 0, 0, f"is too long; at most {MAX_BYTES} bytes are read.", "Shorten it; link to the rest."
+        return (
+            0,
+            0,
+            f"is too long; at most {MAX_BYTES} bytes are read.",
+            "Shorten it; link to the rest.",
+        )
     try:
         data.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
-        return data.count(b"\n", 0, wrong.start) + 1, 1, "this line is not UTF-8.", "Save the file as UTF-8."
+        return (
+            data.count(b"\n", 0, wrong.start) + 1,
+            1,
+            "this line is not UTF-8.",
+            "Save the file as UTF-8.",
+        )
     return None
 
 
@@ -144,32 +178,48 @@ def _duplicate_ids(records: Mapping[str, Record]) -> Iterator[Problem]:
         first.setdefault(one.id, path)
 
 
-def _broken_links(path: str, text: PageText, names: PageNames, known: frozenset[str]) -> Iterator[Problem]:
+def _broken_links(
+    path: str, text: PageText, names: PageNames, known: frozenset[str]
+) -> Iterator[Problem]:
     for one in text.links:
         found = names.find(one.target)
         if not found and one.target not in known:
             reason = f"[[{one.target}]] leads nowhere: no page has this title, slug or id."
-            yield Problem(path, one.line, one.column, reason, suggest_spelling(one.target, names.all()))
+            yield Problem(
+                path, one.line, one.column, reason, suggest_spelling(one.target, names.all())
+            )
         elif len(found) > 1:
             some = ", ".join(page.path for page in found)
-            yield Problem(path, one.line, one.column, f"[[{one.target}]] may mean any of: {some}.", "Link to the id.")
+            yield Problem(
+                path,
+                one.line,
+                one.column,
+                f"[[{one.target}]] may mean any of: {some}.",
+                "Link to the id.",
+            )
 
 
 def _broken_chains(
     kinds: Mapping[str, Kind], records: Mapping[str, Record], known: frozenset[str]
 ) -> Iterator[Problem]:
-    """Yield records that name a missing one, state one half of a supersession only, or supersede themselves."""
+    """Yield records that name a missing one, state one half of a supersession only, or supersede
+    themselves.
+    """
     by_id = {one.id: one for one in records.values()}
     for path, one in sorted(records.items()):
         kind = kinds[one.kind]
 
-        def problem(name: str, reason: str, hint: str = "", path: str = path, one: Record = one) -> Problem:
+        def problem(
+            name: str, reason: str, hint: str = "", path: str = path, one: Record = one
+        ) -> Problem:
             return Problem(path, one.lines.get(name, 1), 1, reason, hint)
 
         for name in (f.name for f in kind.all_fields if f.type == "ids"):
             for other in one.many(name):
                 if _is_missing(other, kinds, by_id, known):
-                    yield problem(name, f"{name}: there is no {other}.", suggest_spelling(other, by_id))
+                    yield problem(
+                        name, f"{name}: there is no {other}.", suggest_spelling(other, by_id)
+                    )
         for name, inverse in (("supersedes", "superseded_by"), ("superseded_by", "supersedes")):
             if name == "supersedes" and (kind.is_pending(one.status) or one.status == REJECTED):
                 continue  # it supersedes nothing before it is accepted
@@ -191,11 +241,15 @@ def _broken_chains(
             yield problem("supersedes", f"{one.id} supersedes itself, through others.")
 
 
-def _is_missing(other: str, kinds: Mapping[str, Kind], by_id: Mapping[str, Record], known: frozenset[str]) -> bool:
+def _is_missing(
+    other: str, kinds: Mapping[str, Kind], by_id: Mapping[str, Record], known: frozenset[str]
+) -> bool:
     """Return True for the ID of a kind whose records are all files, where no file has it."""
     if not RECORD_ID.fullmatch(other) or other in by_id or other in known:
         return False
-    return any(one.storage == "file" and other.startswith(f"{one.prefix}-") for one in kinds.values())
+    return any(
+        one.storage == "file" and other.startswith(f"{one.prefix}-") for one in kinds.values()
+    )
 
 
 STATES = _VALID, _TAMPERED, _UNSEALED = "valid", "tampered", "unsealed"
@@ -215,20 +269,30 @@ class Seal(NamedTuple):
 
 
 def verify_seals(ws: Workspace, ids: Sequence[str] = ()) -> list[Seal]:
-    """Return the state of each authored file, archived ones too; of those with these IDs if any are given."""
+    """Return the state of each authored file, archived ones too; of those with these IDs if any are
+    given.
+    """
     sync(ws)
-    records = [one for one in list_records(ws, RecordFilter(archived=True, expired=True)) if one.path]
+    records = [
+        one for one in list_records(ws, RecordFilter(archived=True, expired=True)) if one.path
+    ]
     chosen = [one for one in records if not ids or one.id in ids]
     if missing := set(ids) - {one.id for one in chosen}:
-        raise UsageProblem("no authored file has this ID.", place=min(missing), hint="See: kl knowledge list")
+        raise UsageProblem(
+            "no authored file has this ID.", place=min(missing), hint="See: kl knowledge list"
+        )
     events = events_by_record(ws, [one.id for one in chosen])
     return [_seal(ws, one, events[one.id]) for one in chosen]
 
 
 def seal_records(ws: Workspace, ids: Sequence[str] = ()) -> list[Seal]:
-    """Seal the authored files that are not valid; return them as they are now. UsageProblem for an agent."""
+    """Seal the authored files that are not valid; return them as they are now. UsageProblem for an
+    agent.
+    """
     if agent(ws.environ):
-        raise UsageProblem("a seal is a person's word.", place="--seal", hint="Ask a person to read the files.")
+        raise UsageProblem(
+            "a seal is a person's word.", place="--seal", hint="Ask a person to read the files."
+        )
     # what is valid is not sealed again: the moment of the first reading is the one that counts
     found = [one for one in verify_seals(ws, ids) if one.state != _VALID]
     events = list[Event]()

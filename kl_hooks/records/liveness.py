@@ -1,6 +1,7 @@
 """Liveness: whether a record may be shown to somebody who did not ask for it by its ID.
 
-One rule for context packages, critical context, `memory inject`, agent tools and the default of every search.
+One rule for context packages, critical context, `memory inject`, agent tools and the default of
+every search.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def not_live_reason(ws: Workspace, record: Record) -> str:
     return _not_live_reasons(ws, [record])[0]
 
 
-def filter_live(ws: Workspace, found: Sequence[Record], wanted: RecordFilter) -> tuple[list[Record], int]:
+def filter_live(
+    ws: Workspace, found: Sequence[Record], wanted: RecordFilter
+) -> tuple[list[Record], int]:
     """Return (the records that a search shows unasked, the number of the others).
 
     All of them where `wanted` names statuses, or includes expired ones.
@@ -54,12 +57,16 @@ def stale_reasons(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
     for answer in ws.plugins.hook.kl_stale():
         for one in answer:
             if one.kind in kinds:
-                found |= one.find_stale(ws, [record for record in records if record.kind == one.kind])
+                found |= one.find_stale(
+                    ws, [record for record in records if record.kind == one.kind]
+                )
     return found
 
 
 def with_stale_status(ws: Workspace, records: Sequence[Record]) -> list[Record]:
-    """Return the records; those that are out of date have the status `stale` where their kind has that status."""
+    """Return the records; those that are out of date have the status `stale` where their kind has
+    that status.
+    """
     reasons = stale_reasons(ws, records)
     return [
         record.with_values(status="stale")
@@ -72,8 +79,9 @@ def with_stale_status(ws: Workspace, records: Sequence[Record]) -> list[Record]:
 def quarantine_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
     """Return why the text of a directive is quarantined, one reason each; empty: it is not.
 
-    Quarantined is what an agent, a program or an import wrote, reads like an instruction, and was accepted by nobody.
-    What a person wrote, accepted or committed never is. The text is inspected each time: a file can be edited.
+    Quarantined is what an agent, a program or an import wrote, reads like an instruction, and was
+    accepted by nobody. What a person wrote, accepted or committed never is. The text is inspected
+    each time: a file can be edited.
     """
     found = _injection_reasons(ws, record)
     return found if found and uncommitted_paths(ws, [record.path]) else ()
@@ -91,10 +99,17 @@ def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
 
 
 def _not_live_reasons(ws: Workspace, records: Sequence[Record]) -> list[str]:
-    """Return for each record why it is not live. People review what they commit: that counts as acceptance."""
+    """Return for each record why it is not live. People review what they commit: that counts as
+    acceptance.
+    """
     reasons = [_not_in_force_reason(ws, record) for record in records]
-    unaccepted = ["" if reason else _not_accepted_reason(ws, one) for one, reason in zip(records, reasons, strict=True)]
-    uncommitted = uncommitted_paths(ws, [one.path for one, reason in zip(records, unaccepted, strict=True) if reason])
+    unaccepted = [
+        "" if reason else _not_accepted_reason(ws, one)
+        for one, reason in zip(records, reasons, strict=True)
+    ]
+    uncommitted = uncommitted_paths(
+        ws, [one.path for one, reason in zip(records, unaccepted, strict=True) if reason]
+    )
     return [
         reason or (not_accepted if one.path in uncommitted else "")
         for one, reason, not_accepted in zip(records, reasons, unaccepted, strict=True)
@@ -137,14 +152,24 @@ def _injection_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
     from_person = record.authority == "human" and not _is_unvouched(kind, record)
     if kind.nature != "directive" or (from_person and not _IMPORTED.search(record.text("source"))):
         return ()
-    from kl_hooks.records.prompt_injection import injection_reasons  # compiling its patterns takes 11 ms
+    from kl_hooks.records.prompt_injection import (
+        injection_reasons,
+    )  # compiling its patterns takes 11 ms
 
     stored = [part for part in record.text("quarantine").split("; ") if part]
-    written = [record.text(field.name) for field in kind.all_fields if field.type in ("line", "text", "lines")]
+    written = [
+        record.text(field.name)
+        for field in kind.all_fields
+        if field.type in ("line", "text", "lines")
+    ]
     written += [record.body] * bool(kind.folders)
-    return tuple(dict.fromkeys([*stored, *injection_reasons("\n".join(one for one in written if one))]))
+    return tuple(
+        dict.fromkeys([*stored, *injection_reasons("\n".join(one for one in written if one))])
+    )
 
 
 def _is_unvouched(kind: Kind, record: Record) -> bool:
-    """Return True for a file in a folder that other programs write to, too, in which nobody states who made it."""
+    """Return True for a file in a folder that other programs write to, too, in which nobody states
+    who made it.
+    """
     return bool(kind.folders) and not record.text("authority")

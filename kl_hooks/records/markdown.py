@@ -1,4 +1,6 @@
-"""Markdown: which characters are prose, where headings are, and sections of the second level. Pure and linear."""
+"""Markdown: which characters are prose, where headings are, and sections of the second level. Pure
+and linear.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class Heading:
 
 
 def blank_code(text: str) -> str:
-    """Return the text, equally long, with blanks for code (fenced, indented, inline) and HTML comments.
+    """Return the text, equally long, with blanks for code (fenced, indented, inline) and HTML
+    comments.
 
     A fence or a comment that never ends reaches to the end of the text, as CommonMark has it.
     """
@@ -52,12 +55,16 @@ def headings(text: str, most: int = 6) -> list[Heading]:
             and re.fullmatch(r"=+[ \t]*|-{2,}[ \t]*", line)
             and _can_be_underlined(prose, number - 1)
         ):
-            found.append(Heading(number - 1, 2, 1 if line[0] == "=" else 2, raw[number - 1].strip()))
+            found.append(
+                Heading(number - 1, 2, 1 if line[0] == "=" else 2, raw[number - 1].strip())
+            )
     return [one for one in found if one.level <= most]
 
 
 def close_open_blocks(text: str) -> str:
-    """Return the text with a fence or comment that is open at its end closed, so that it swallows nothing after it."""
+    """Return the text with a fence or comment that is open at its end closed, so that it swallows
+    nothing after it.
+    """
     for _ in range(3):  # closing a comment may open a fence that it hid
         if blank_code(text + "\n\n.").endswith("."):
             break
@@ -70,7 +77,9 @@ def _can_be_underlined(lines: list[str], number: int) -> bool:
     """Return True for a line of words with nothing above it."""
     if number < 0 or not lines[number].strip() or (number and lines[number - 1].strip()):
         return False
-    return not lines[number].startswith((" ", "\t", "#", ">", "|", "---")) and not _ITEM.match(lines[number])
+    return not lines[number].startswith((" ", "\t", "#", ">", "|", "---")) and not _ITEM.match(
+        lines[number]
+    )
 
 
 class _Blocks:
@@ -106,7 +115,9 @@ class _Blocks:
         if indent < self._indent and line.strip() and (self._blank or item):
             self._indent = 0
         # Indented code can't interrupt a paragraph (CommonMark 4.4).
-        self._code = bool(line.strip()) and indent - self._indent >= 4 and (self._blank or self._code)
+        self._code = (
+            bool(line.strip()) and indent - self._indent >= 4 and (self._blank or self._code)
+        )
         return self._code or self._opens_fence(line, wide, indent, item is not None)
 
     def _opens_fence(self, line: str, wide: str, indent: int, is_item: bool) -> bool:
@@ -118,14 +129,21 @@ class _Blocks:
         opened = _FENCE.match(wide[min(self._indent, indent) :])
         self._comment = not opened and _comment_open(line, False)
         if opened:
-            self.fence, self._fence_indent = opened[1], self._indent if indent >= self._indent else 0
+            self.fence, self._fence_indent = (
+                opened[1],
+                self._indent if indent >= self._indent else 0,
+            )
         return opened is not None
 
 
 def _comment_open(line: str, inside: bool) -> bool:
-    """Return True where a comment is open at the end of the line; marks in inline code do not count."""
+    """Return True where a comment is open at the end of the line; marks in inline code do not
+    count.
+    """
     if not inside:
-        if "<!--" not in line:  # nearly always: to blank the inline code of each line took half of the time
+        if (
+            "<!--" not in line
+        ):  # nearly always: to blank the inline code of each line took half of the time
             return False
         line = _blank_inline(line, comments=False)
     return line.rfind("<!--") > line.rfind("-->") or (inside and "-->" not in line)
@@ -133,7 +151,9 @@ def _comment_open(line: str, inside: bool) -> bool:
 
 def _blank_inline(text: str, comments: bool = True) -> str:
     """Blank inline code, which ends with its paragraph at the latest, and comments."""
-    runs: dict[int, list[int]] = {}  # inline code ends at a run of as many backticks (CommonMark 6.1)
+    runs: dict[
+        int, list[int]
+    ] = {}  # inline code ends at a run of as many backticks (CommonMark 6.1)
     for run in re.finditer("`+", text):
         runs.setdefault(len(run[0]), []).append(run.start())
     gaps = [gap.start() for gap in _GAP.finditer(text)]
@@ -145,15 +165,22 @@ def _blank_inline(text: str, comments: bool = True) -> str:
             end, is_text = len(text) if found < 0 else found + 3, not comments
         else:
             end, is_text = _end_of_code(text, mark, runs[len(mark[0])], gaps)
-        made += [text[at:start], text[start:end] if is_text else _NOT_NEWLINE.sub(" ", text[start:end])]
+        made += [
+            text[at:start],
+            text[start:end] if is_text else _NOT_NEWLINE.sub(" ", text[start:end]),
+        ]
         at = end
     return "".join(made) + text[at:]
 
 
-def _end_of_code(text: str, mark: re.Match[str], same: list[int], gaps: list[int]) -> tuple[int, bool]:
-    """Return (end of the inline code that begins at `mark`, False), or (end of the mark, True) where it is text.
+def _end_of_code(
+    text: str, mark: re.Match[str], same: list[int], gaps: list[int]
+) -> tuple[int, bool]:
+    """Return (end of the inline code that begins at `mark`, False), or (end of the mark, True)
+    where it is text.
 
-    Both lists are sorted and searched by bisection: scanning on from each mark is quadratic in a text of marks.
+    Both lists are sorted and searched by bisection: scanning on from each mark is quadratic in a
+    text of marks.
     """
     closing = bisect_left(same, mark.end())
     gap = bisect_left(gaps, mark.start())

@@ -1,4 +1,6 @@
-"""Queries on pages: links, backlinks, mentions without a link, related pages, search over records and docs."""
+"""Queries on pages: links, backlinks, mentions without a link, related pages, search over records
+and docs.
+"""
 
 from __future__ import annotations
 
@@ -87,19 +89,28 @@ class DocSection:
 
 
 def _doc_sections(ws: Workspace, hits: Sequence[index.Hit]) -> list[DocSection]:
-    """Return the sections behind hits, in their order; without those whose file changed meanwhile."""
+    """Return the sections behind hits, in their order; without those whose file changed
+    meanwhile.
+    """
     texts: dict[str, PageText] = {}
     made: list[DocSection] = []
     with ws.store.reading("graph") as db:
         for hit in hits:
             if db is None:
                 break
-            row = db.row("SELECT number, heading, end_line FROM chunk WHERE node = ? AND path = ?", (hit.id, hit.path))
+            row = db.row(
+                "SELECT number, heading, end_line FROM chunk WHERE node = ? AND path = ?",
+                (hit.id, hit.path),
+            )
             if hit.path not in texts:
                 texts[hit.path] = read_page(ws, hit.path)
             some = texts[hit.path].sections
             if row is not None and row[0] < len(some) and some[row[0]].node(hit.path) == hit.id:
-                made.append(DocSection(hit, row[2], tuple(json.loads(row[1])), redact_text(some[row[0]].text)))
+                made.append(
+                    DocSection(
+                        hit, row[2], tuple(json.loads(row[1])), redact_text(some[row[0]].text)
+                    )
+                )
     return made
 
 
@@ -108,18 +119,25 @@ def search_all(
 ) -> tuple[list[Record | DocSection], int, int]:
     """Search live records and sections of docs with any of the words.
 
-    Return (the first `limit`, best first; the number of all; the number of records that match and are not live).
-    `wanted.kinds` may include `page`; the other fields of `wanted` select records only.
+    Return (the first `limit`, best first; the number of all; the number of records that match and
+    are not live). `wanted.kinds` may include `page`; the other fields of `wanted` select records
+    only.
     """
     sync(ws)
     kinds = wanted.kinds or tuple(_searched_kinds(ws))
     with ws.store.reading("graph") as db:
         hits = index.search(db, words, NO_LIMIT, kinds) if db is not None else []
-    records = {one.id: one for one in get_records(ws, [hit.id for hit in hits if hit.kind != PAGE_KIND])}
-    matching = [one for one in records.values() if matches_filter(ws, one, replace(wanted, expired=True))]
+    records = {
+        one.id: one for one in get_records(ws, [hit.id for hit in hits if hit.kind != PAGE_KIND])
+    }
+    matching = [
+        one for one in records.values() if matches_filter(ws, one, replace(wanted, expired=True))
+    ]
     live, omitted = filter_live(ws, matching, wanted)
     live_ids = {one.id for one in live}
-    order = list(dict.fromkeys(hit.id for hit in hits if hit.kind == PAGE_KIND or hit.id in live_ids))
+    order = list(
+        dict.fromkeys(hit.id for hit in hits if hit.kind == PAGE_KIND or hit.id in live_ids)
+    )
     first = set(order[:limit])
     sections = _doc_sections(ws, [hit for hit in hits if hit.kind == PAGE_KIND and hit.id in first])
     found: Mapping[str, Record | DocSection] = {**records, **{one.hit.id: one for one in sections}}
@@ -127,7 +145,9 @@ def search_all(
 
 
 def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
-    """Return the text from the paragraph with the most of these words on, at most `most` characters in whole lines."""
+    """Return the text from the paragraph with the most of these words on, at most `most` characters
+    in whole lines.
+    """
     stems = [index.stem(word) for word in index.query_words(words)]
     paragraphs = [part.strip("\n") for part in text.split("\n\n") if part.strip()]
     scores = [sum(one in part.lower() for one in stems) for part in paragraphs]
@@ -141,13 +161,18 @@ def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
 
 
 def get_page(ws: Workspace, name: str, documents: Callable[[], Sequence[Page]] = tuple) -> Page:
-    """Return the page of this ID, path, title or slug. UsageProblem, with the nearest, unless there is one.
+    """Return the page of this ID, path, title or slug. UsageProblem, with the nearest, unless there
+    is one.
 
     `documents`: what is no page of the graph; they are looked at where no page has the name.
     """
     sync(ws)
     place = Path(name)
-    path = place.relative_to(ws.root).as_posix() if place.is_absolute() and place.is_relative_to(ws.root) else name
+    path = (
+        place.relative_to(ws.root).as_posix()
+        if place.is_absolute() and place.is_relative_to(ws.root)
+        else name
+    )
     path = path.removeprefix("./")
     pages = _pages(ws)
     found = PageNames(pages).find(path)
@@ -159,7 +184,9 @@ def get_page(ws: Workspace, name: str, documents: Callable[[], Sequence[Page]] =
     if found:
         reason = f"may be {', '.join(page.path for page in found)}."
         raise UsageProblem(reason, place=name, hint="Name the file.")
-    near = get_close_matches(name, [n for page in pages for n in (page.id or page.path, page.title)], 1)
+    near = get_close_matches(
+        name, [n for page in pages for n in (page.id or page.path, page.title)], 1
+    )
     hint = f"Did you mean {near[0]!r}?" if near else ""
     raise UsageProblem("is no page: no ID, file or title matches.", place=name, hint=hint)
 
@@ -169,19 +196,32 @@ def outgoing_links(
 ) -> list[PageLink]:
     """Return the links on a page, in order, broken ones too.
 
-    `text`: of a document that is no page of the graph; `documents`: what links may lead to besides pages.
+    `text`: of a document that is no page of the graph; `documents`: what links may lead to besides
+    pages.
     """
     with ws.store.reading("graph") as db:
-        row = db.row("SELECT links FROM page WHERE path = ?", (page.path,)) if db is not None else None
+        row = (
+            db.row("SELECT links FROM page WHERE path = ?", (page.path,))
+            if db is not None
+            else None
+        )
         if db is None or (row is None and text is None):
             return []
         pages = all_pages(db)
         names, others = PageNames(pages), PageNames(documents)
         titles = {one.node: one.title for one in (*documents, *pages)}
         made = []
-        for target, _, line, _, how in json.loads(row[0]) if row else written_links(text or PageText("", (), "")):
+        for target, _, line, _, how in (
+            json.loads(row[0]) if row else written_links(text or PageText("", (), ""))
+        ):
             some = names.find(target) or others.find(target)
-            node = some[0].node if len(some) == 1 else "" if some else link_target(ws, db, names, target, how)
+            node = (
+                some[0].node
+                if len(some) == 1
+                else ""
+                if some
+                else link_target(ws, db, names, target, how)
+            )
             several = tuple(one.path for one in some) if len(some) > 1 else ()
             made.append(PageLink(target, line, node, titles.get(node, ""), several, how))
         return made
@@ -200,14 +240,20 @@ def backlinks(ws: Workspace, page: Page) -> list[PageLine]:
 
 
 def unlinked_mentions(ws: Workspace, page: Page, limit: int = 20) -> list[PageLine]:
-    """Return pages that name the title or ID of a page without a link to it, the one changed last first."""
+    """Return pages that name the title or ID of a page without a link to it, the one changed last
+    first.
+    """
     linked = {place.page.path for place in backlinks(ws, page)} | {page.path}
     names, mention = _names(page), mention_of(page)
     if mention is None:
         return []
     found: list[PageLine] = []
     with ws.store.reading("graph") as db:
-        rows = db.rows("SELECT path, node, id, title FROM page ORDER BY changed DESC, path") if db is not None else []
+        rows = (
+            db.rows("SELECT path, node, id, title FROM page ORDER BY changed DESC, path")
+            if db is not None
+            else []
+        )
         likely = _pages_with_words(ws, db, names) if db is not None else None
     for row in rows:
         one = Page(*row)
@@ -224,18 +270,23 @@ def mention_of(page: Page) -> re.Pattern[str] | None:
     """Return what finds the title or ID of a page in a text; None where both are too short."""
     # The words of a title may be on two lines.
     patterns = [r"\s+".join(map(re.escape, name.split())) for name in _names(page)]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE) if patterns else None
+    return (
+        re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE) if patterns else None
+    )
 
 
 def _names(page: Page) -> list[str]:
     return [name for name in (page.id, page.title) if len(name) >= _SHORTEST_NAME]
 
 
-def related_pages(ws: Workspace, page: Page, limit: int = 10, least: int = _RELATED_THRESHOLD) -> list[PageLine]:
-    """Return at most `limit` pages most like a page, the most alike first: by its significant words that they have.
+def related_pages(
+    ws: Workspace, page: Page, limit: int = 10, least: int = _RELATED_THRESHOLD
+) -> list[PageLine]:
+    """Return at most `limit` pages most like a page, the most alike first: by its significant words
+    that they have.
 
-    Rare words count more. The line is that of the section with the most of them. `least`: percent below which pages
-    are omitted, since any two pages share some words.
+    Rare words count more. The line is that of the section with the most of them. `least`: percent
+    below which pages are omitted, since any two pages share some words.
     """
     pages = {one.path: one for one in _pages(ws)}
     whole: dict[str, float] = {}
@@ -244,21 +295,29 @@ def related_pages(ws: Workspace, page: Page, limit: int = 10, least: int = _RELA
     for lines in _lines_with_words(ws, _significant_words(ws, page)):
         lines = {(path, line) for path, line in lines if path in pages}
         paths = {path for path, _ in lines}
-        # Not BM25, which gives a word that most pages have no weight: of three pages on one subject that is all.
+        # Not BM25, which gives a word that most pages have no weight: of three pages on one subject
+        # that is all.
         weight = log(1 + len(pages) / max(len(paths), 1))
         total += weight
         for path in paths:
             whole[path] = whole.get(path, 0) + weight
         for place in lines:
             sections[place] = sections.get(place, 0) + weight
-    best = {path: line for (path, line), _ in sorted(sections.items(), key=lambda pair: (pair[1], -pair[0][1]))}
+    best = {
+        path: line
+        for (path, line), _ in sorted(sections.items(), key=lambda pair: (pair[1], -pair[0][1]))
+    }
     lengths = _relative_lengths(ws)
     found = [
-        PageLine(pages[path], best[path], "", min(100, round(100 * score / total / lengths.get(path, 1))))
+        PageLine(
+            pages[path], best[path], "", min(100, round(100 * score / total / lengths.get(path, 1)))
+        )
         for path, score in sorted(whole.items())
         if path != page.path
     ]
-    return sorted((one for one in found if one.percent >= least), key=lambda one: -one.percent)[:limit]
+    return sorted((one for one in found if one.percent >= least), key=lambda one: -one.percent)[
+        :limit
+    ]
 
 
 def page_to_dict(page: Page) -> dict[str, Any]:
@@ -270,14 +329,29 @@ def page_to_dict(page: Page) -> dict[str, Any]:
 def page_line_to_dict(one: PageLine) -> dict[str, Any]:
     """Return a line of a page as JSON has it. `percent` and `similarity` are the same number."""
     line = {"line": one.line, "text": one.text, "excerpt": one.text}
-    return {**page_to_dict(one.page), **line, "percent": one.percent, "similarity": one.percent / 100}
+    return {
+        **page_to_dict(one.page),
+        **line,
+        "percent": one.percent,
+        "similarity": one.percent / 100,
+    }
 
 
 def section_to_dict(one: DocSection, words: Sequence[str]) -> dict[str, Any]:
     """Return a section of a page as JSON has it, with its best excerpt for the words."""
     place = {"path": one.hit.path, "line": one.hit.line, "end_line": one.end_line}
-    names = {"title": one.hit.title, "slug": slug(one.heading[-1], None), "heading": list(one.heading)}
-    return {"id": one.hit.id, "kind": PAGE_KIND, **names, **place, "excerpt": _best_excerpt(one.text, words)}
+    names = {
+        "title": one.hit.title,
+        "slug": slug(one.heading[-1], None),
+        "heading": list(one.heading),
+    }
+    return {
+        "id": one.hit.id,
+        "kind": PAGE_KIND,
+        **names,
+        **place,
+        "excerpt": _best_excerpt(one.text, words),
+    }
 
 
 def _searched_kinds(ws: Workspace) -> list[str]:
@@ -295,7 +369,9 @@ def _line_text(ws: Workspace, path: str, number: int) -> str:
 
 
 def _pages_with_words(ws: Workspace, db: Database, names: Sequence[str]) -> set[str] | None:
-    """Return the pages with a rare word of these names; None where all are too common to narrow the search."""
+    """Return the pages with a rare word of these names; None where all are too common to narrow the
+    search.
+    """
     found: set[str] = set()
     for name in names:
         hits = index.search(db, [name], _MAX_HITS, _searched_kinds(ws))
@@ -317,24 +393,36 @@ def _first_mention(ws: Workspace, path: str, mention: re.Pattern[str]) -> int:
 
 def _significant_words(ws: Workspace, page: Page) -> list[str]:
     """Return the words of a page's title, then the frequent ones of its text."""
-    counted = Counter(word.lower() for word in re.findall(r"[^\W\d_][\w-]{3,40}", read_page(ws, page.path).body))
-    frequent = [word for word, _ in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:40]]
+    counted = Counter(
+        word.lower() for word in re.findall(r"[^\W\d_][\w-]{3,40}", read_page(ws, page.path).body)
+    )
+    frequent = [
+        word for word, _ in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:40]
+    ]
     return [*re.findall(r"\w+", page.title), *frequent]
 
 
 def _lines_with_words(ws: Workspace, words: Sequence[str]) -> Iterator[set[tuple[str, int]]]:
-    """Yield for each word the (path, line) of the records and sections with it, in any inflection."""
+    """Yield for each word the (path, line) of the records and sections with it, in any
+    inflection.
+    """
     with ws.store.reading("graph") as db:
         for word in index.query_words(words):
             if db is None:
                 return
-            yield {(hit.path, hit.line) for hit in index.search(db, [word], _MAX_HITS, _searched_kinds(ws))}
+            yield {
+                (hit.path, hit.line)
+                for hit in index.search(db, [word], _MAX_HITS, _searched_kinds(ws))
+            }
 
 
 def _relative_lengths(ws: Workspace) -> dict[str, float]:
     """Return path → how much longer than the mean it is, 1 and more: a long page has every word."""
     kinds = _searched_kinds(ws)
-    sql = f"SELECT path, SUM(words) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY path"
+    sql = (
+        f"SELECT path, SUM(words) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY"
+        " path"
+    )
     sizes: dict[str, int] = dict(select_rows(ws, sql, tuple(kinds), "graph"))
     mean = max(1, sum(sizes.values()) / max(1, len(sizes)))
     return {path: max(1, 0.5 + 0.5 * size / mean) for path, size in sizes.items()}

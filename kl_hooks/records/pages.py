@@ -1,4 +1,6 @@
-"""Pages: authored files and the repository's own docs, parsed; and which page a `[[link]]` means."""
+"""Pages: authored files and the repository's own docs, parsed; and which page a `[[link]]`
+means.
+"""
 
 from __future__ import annotations
 
@@ -70,14 +72,17 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """The text under one heading, up to the next one of any level; the first section of a page precedes them."""
+    """The text under one heading, up to the next one of any level; the first section of a page
+    precedes them.
+    """
 
     title: str
     """Words of the heading; of the first section the page's title."""
     around: tuple[str, ...]
     """The headings above it, outermost first, without the page's title."""
     anchor: str
-    """As a link names it: `getting-started`, unique within the page; empty for the first section."""
+    """As a link names it: `getting-started`, unique within the page; empty for the first section.
+    """
     line: int
     end_line: int
     text: str
@@ -97,12 +102,17 @@ class PageText:
     body: str
     """Blank lines in place of the front matter, so that line numbers are those of the file."""
     files: tuple[Wikilink, ...] = ()
-    """Markdown links (`[text](other.md#part)`) to files of the repository: `target` is a path from the root."""
+    """Markdown links (`[text](other.md#part)`) to files of the repository: `target` is a path from
+    the root.
+    """
     sections: tuple[PageSection, ...] = ()
 
 
 def find_wikilinks(text: str) -> list[Wikilink]:
-    """Return the `[[links]]` of a Markdown text, in order. Those in code and comments do not count."""
+    """Return the `[[links]]` of a Markdown text, in order.
+
+    Those in code and comments do not count.
+    """
     if "[[" not in text:
         return []
     found = []
@@ -115,12 +125,16 @@ def find_wikilinks(text: str) -> list[Wikilink]:
 
 
 class PageNames:
-    """Every name of every page, to resolve links: by ID, by title in any case, by slug; records before docs."""
+    """Every name of every page, to resolve links: by ID, by title in any case, by slug; records
+    before docs.
+    """
 
     def __init__(self, pages: Iterable[Page]) -> None:
         self._pages = list(pages)
         self._by_name: dict[tuple[int, str], list[Page]] = {}
-        """Rank (0: IDs and paths; titles and slugs of records are 1 and 2, of docs 3 and 4) and name → pages."""
+        """Rank (0: IDs and paths; titles and slugs of records are 1 and 2, of docs 3 and 4) and
+        name → pages.
+        """
         for page in self._pages:
             rank = 1 if page.id else 3
             names = {(0, page.id.lower()), (0, page.path.lower()), (rank, _title_key(page.title))}
@@ -128,7 +142,8 @@ class PageNames:
                 self._by_name.setdefault(name, []).append(page)
 
     def find(self, target: str) -> list[Page]:
-        """Return the pages that a link may mean: one, none (it is broken), or several (it is ambiguous).
+        """Return the pages that a link may mean: one, none (it is broken), or several (it is
+        ambiguous).
 
         `Title#Section` means the page `Title` where no page has the whole as its name.
         """
@@ -146,11 +161,17 @@ class PageNames:
 
 def all_pages(db: Database | None) -> list[Page]:
     """Return all pages, by path."""
-    return [Page(*row) for row in db.rows("SELECT path, node, id, title FROM page ORDER BY path")] if db else []
+    return (
+        [Page(*row) for row in db.rows("SELECT path, node, id, title FROM page ORDER BY path")]
+        if db
+        else []
+    )
 
 
 def link_target(ws: Workspace, db: Database, names: PageNames, target: str, how: str) -> str:
-    """Return the graph ID that a link leads to; empty where it is broken or ambiguous. `how`: of `LINK_METHODS`."""
+    """Return the graph ID that a link leads to; empty where it is broken or ambiguous. `how`: of
+    `LINK_METHODS`.
+    """
     found = names.find(target)
     if found:
         return found[0].node if len(found) == 1 else ""
@@ -161,7 +182,9 @@ def link_target(ws: Workspace, db: Database, names: PageNames, target: str, how:
 
 
 def written_links(text: PageText) -> list[tuple[str, str, int, int, str]]:
-    """Return (target, shown text, line, column, how) of each link of a page, redacted; `how`: of `LINK_METHODS`."""
+    """Return (target, shown text, line, column, how) of each link of a page, redacted; `how`: of
+    `LINK_METHODS`.
+    """
     return [
         (redact_text(one.target), redact_text(one.shown), one.line, one.column, how)
         for how, some in zip(LINK_METHODS, (text.links, text.files), strict=True)
@@ -182,13 +205,17 @@ def _slug_in_path(page: Page) -> str:
 def read_page(ws: Workspace, path: str) -> PageText:
     """Read and parse a page; an empty one where it can't be read."""
     try:
-        return parse_page(path, read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b"")
+        return parse_page(
+            path, read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b""
+        )
     except UsageProblem:
         return parse_page(path, b"")
 
 
 def parse_page(path: str, data: bytes, most: int = MOST_PAGE_BYTES) -> PageText:
-    """Parse a page of Markdown or reStructuredText. Any bytes are a page: what is not UTF-8 is replaced."""
+    """Parse a page of Markdown or reStructuredText. Any bytes are a page: what is not UTF-8 is
+    replaced.
+    """
     text = data[:most].decode("utf-8-sig", "replace").replace("\r\n", "\n")
     lines = text.split("\n")
     front, _ = read_front_matter(path, lines) if lines[0].rstrip() == "---" else (None, [])
@@ -200,16 +227,24 @@ def parse_page(path: str, data: bytes, most: int = MOST_PAGE_BYTES) -> PageText:
     given = front.raw.get("title", "") if front is not None else ""
     first = next((one.words for one in found if one.level == 1), "")
     stem = path.rpartition("/")[2].rpartition(".")[0]
-    title = one_line((given if isinstance(given, str) and given.strip() else first).strip() or stem, 2000)
-    links = (tuple(find_wikilinks(body)), tuple(find_file_links(path, body))) if markdown else ((), ())
+    title = one_line(
+        (given if isinstance(given, str) and given.strip() else first).strip() or stem, 2000
+    )
+    links = (
+        (tuple(find_wikilinks(body)), tuple(find_file_links(path, body))) if markdown else ((), ())
+    )
     return PageText(title, links[0], body, links[1], tuple(_split_page(title, found, lines)))
 
 
-def _split_page(title: str, found: Sequence[Heading], lines: Sequence[str]) -> Iterator[PageSection]:
+def _split_page(
+    title: str, found: Sequence[Heading], lines: Sequence[str]
+) -> Iterator[PageSection]:
     """Yield the sections of a page. The heading that is its title begins no section of its own."""
     if found and found[0].level == 1 and one_line(found[0].words, 2000) == title:
         found = found[1:]
-    found = [replace(one, words=redact_text(one.words)) for one in found]  # the anchor becomes part of a graph ID
+    found = [
+        replace(one, words=redact_text(one.words)) for one in found
+    ]  # the anchor becomes part of a graph ID
     starts = [*(one.line for one in found), len(lines)]
     yield PageSection(title, (), "", 1, max(starts[0], 1), "\n".join(lines[: starts[0]]))
     anchors: dict[str, int] = {}
@@ -218,14 +253,19 @@ def _split_page(title: str, found: Sequence[Heading], lines: Sequence[str]) -> I
         above = [*(upper for upper in above if upper.level < one.level), one]
         name = slug(one.words, None) or "section"
         anchors[name] = number = anchors.get(name, -1) + 1
-        anchor = f"{name}-{number}" if number else name  # GitHub numbers equal headings the same way
+        anchor = (
+            f"{name}-{number}" if number else name
+        )  # GitHub numbers equal headings the same way
         around = tuple(one_line(upper.words, 200) for upper in above[:-1] if upper.level > 1)
         text = "\n".join(lines[one.line + one.lines : end])
-        yield PageSection(one_line(one.words, 300), around, anchor, one.line + 1, max(end, one.line + 1), text)
+        yield PageSection(
+            one_line(one.words, 300), around, anchor, one.line + 1, max(end, one.line + 1), text
+        )
 
 
 def _rst_headings(lines: Sequence[str]) -> list[Heading]:
-    """Return the headings of reStructuredText: a line with a line of signs below, as long or longer, perhaps above too.
+    """Return the headings of reStructuredText: a line with a line of signs below, as long or
+    longer, perhaps above too.
 
     Levels follow from the order in which the signs first appear, as docutils has it.
     """
@@ -233,7 +273,12 @@ def _rst_headings(lines: Sequence[str]) -> list[Heading]:
     styles: list[tuple[str, bool]] = []
     for number, line in enumerate(lines[:-1]):
         words, below = line.strip(), lines[number + 1].rstrip()
-        if not words or not _RST_LINE.fullmatch(below) or len(below) < len(words) or _RST_LINE.fullmatch(line):
+        if (
+            not words
+            or not _RST_LINE.fullmatch(below)
+            or len(below) < len(words)
+            or _RST_LINE.fullmatch(line)
+        ):
             continue
         above = lines[number - 1].rstrip() if number else ""
         if (above and above != below) or (not above and line[:1].isspace()):
@@ -246,7 +291,9 @@ def _rst_headings(lines: Sequence[str]) -> list[Heading]:
 
 
 def find_file_links(path: str, body: str) -> Iterator[Wikilink]:
-    """Yield the Markdown links of a text of this path to other files of the repository, in order."""
+    """Yield the Markdown links of a text of this path to other files of the repository, in
+    order.
+    """
     if "](" not in body:
         return
     folder = path.rpartition("/")[0]

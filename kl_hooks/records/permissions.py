@@ -1,8 +1,10 @@
-"""Permissions: what an agent may write, in one place for every command and tool; the rest waits as a proposal.
+"""Permissions: what an agent may write, in one place for every command and tool; the rest waits as
+a proposal.
 
-Directives (a decision, a memory, a role …) instruct their readers: what an agent creates or changes of them waits
-until a person accepts it. Observations (an outcome, a finding …) report what happened: they are recorded at once, in
-the agent's name. An agent never writes with a person's authority. See ADR-0018.
+Directives (a decision, a memory, a role …) instruct their readers: what an agent creates or changes
+of them waits until a person accepts it. Observations (an outcome, a finding …) report what
+happened: they are recorded at once, in the agent's name. An agent never writes with a person's
+authority. See ADR-0018.
 """
 
 from __future__ import annotations
@@ -44,12 +46,17 @@ def agent_author(ws: Workspace, by: str) -> str:
 
 
 def rule_on_new(kind: Kind, raw: Mapping[str, Any], who: str) -> Ruling:
-    """Rule on a new record. `who`: as `agent_author`. UsageProblem for an agent that claims a person's authority."""
+    """Rule on a new record. `who`: as `agent_author`. UsageProblem for an agent that claims a
+    person's authority.
+    """
     authority = str(raw.get("authority") or "").strip().lower()
     if who and kind.folders:
-        # an agent that starts reads these files as instructions, and asks nobody whether they were reviewed
+        # an agent that starts reads these files as instructions, and asks nobody whether they were
+        # reviewed
         hint = "Propose it: kl skill propose"
-        raise UsageProblem(f"files of {kind.plural} are for people to make.", place=kind.name, hint=hint)
+        raise UsageProblem(
+            f"files of {kind.plural} are for people to make.", place=kind.name, hint=hint
+        )
     if who and authority == "human":
         reason = f"human is for people, and this is {who.removeprefix('agent:')}."
         raise UsageProblem(reason, place="--authority", hint="Leave it out.")
@@ -65,10 +72,14 @@ def rule_on_new(kind: Kind, raw: Mapping[str, Any], who: str) -> Ruling:
     return Ruling(values, proposed or None)
 
 
-def rule_on_change(ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, Any], how: str, who: str) -> Ruling:
-    """Rule on a change. `how`: `edit` or the name of a verb; `raw`: fields, None for one that is taken out.
+def rule_on_change(
+    ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, Any], how: str, who: str
+) -> Ruling:
+    """Rule on a change. `how`: `edit` or the name of a verb; `raw`: fields, None for one that is
+    taken out.
 
-    UsageProblem for what an agent may not even propose: a person's verb, a status or an authority by a field.
+    UsageProblem for what an agent may not even propose: a person's verb, a status or an authority
+    by a field.
     """
     values = dict(raw)
     for_reviewers = {command for field in kind.all_fields for command in field.persons.values()}
@@ -88,7 +99,9 @@ def rule_on_change(ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, 
         return _rule_on_observation(kind, record, values, how, verb)
     if record.status == REJECTED:
         hint = f"Make a new {kind.name}, and let a person decide."
-        raise UsageProblem(f"a person decided about it, so {how} is for people.", place=record.id, hint=hint)
+        raise UsageProblem(
+            f"a person decided about it, so {how} is for people.", place=record.id, hint=hint
+        )
     _refuse_persons_values(kind, record, given)
     if record.status != kind.proposal or record.authority == "human":
         return Ruling({}, given)
@@ -111,40 +124,77 @@ def refuse_delete(kind: Kind, record: Record, who: str) -> None:
         return
     hint = f"Ask a person to run: kl {kind.name} delete {record.id}"
     if kind.proposal and record.status != kind.proposal and kind.proposal == kind.statuses[0]:
-        raise UsageProblem("a person decided about it, so delete is for people.", place=record.id, hint=hint)
+        raise UsageProblem(
+            "a person decided about it, so delete is for people.", place=record.id, hint=hint
+        )
     if record.authority == "human" or (kind.proposal and record.status != kind.proposal):
-        raise UsageProblem("a person made it, so it is not an agent's to delete.", place=record.id, hint=hint)
+        raise UsageProblem(
+            "a person made it, so it is not an agent's to delete.", place=record.id, hint=hint
+        )
 
 
 def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -> None:
-    """UsageProblem where an agent sets or clears a status by a field, or a value that only people may set."""
+    """UsageProblem where an agent sets or clears a status by a field, or a value that only people
+    may set.
+    """
     given = {name: value for name, value in raw.items() if value is not None}
     values, _ = validate(kind, given, lambda name: (record.id, 0, 0), whole=False)
-    cleared = {kind.by_name[name].name for name, value in raw.items() if value is None and name in kind.by_name}
+    cleared = {
+        kind.by_name[name].name
+        for name, value in raw.items()
+        if value is None and name in kind.by_name
+    }
     for name in _PERSONS_FIELDS:
         if (name in values or name in cleared) and record.values.get(name) != values.get(name):
             if name == "authority" and values.get(name) == "human":
                 raise UsageProblem("human is for people.", place=record.id, hint="Leave it out.")
-            raise UsageProblem(f"{name} is not an agent's to change.", place=record.id, hint=f"See: kl {kind.name} -h")
+            raise UsageProblem(
+                f"{name} is not an agent's to change.",
+                place=record.id,
+                hint=f"See: kl {kind.name} -h",
+            )
     for field in kind.all_fields:
         before, after = record.text(field.name), str(values.get(field.name, ""))
         for word in (after, before):
-            if word in field.persons and before != after and (field.name in values or field.name in cleared):
+            if (
+                word in field.persons
+                and before != after
+                and (field.name in values or field.name in cleared)
+            ):
                 hint = f"Ask a person to run: kl {kind.name} {field.persons[word]} {record.id}"
-                raise UsageProblem(f"{word} is for people to set or clear.", place=record.id, hint=hint)
+                raise UsageProblem(
+                    f"{word} is for people to set or clear.", place=record.id, hint=hint
+                )
 
 
-def _rule_on_observation(kind: Kind, record: Record, values: dict[str, Any], how: str, verb: Verb | None) -> Ruling:
-    """Allow a change of an observation, except of its directive fields and of what a person reported."""
-    directive = {kind.by_name[name].name for name in values if name in kind.by_name and kind.by_name[name].directive}
+def _rule_on_observation(
+    kind: Kind, record: Record, values: dict[str, Any], how: str, verb: Verb | None
+) -> Ruling:
+    """Allow a change of an observation, except of its directive fields and of what a person
+    reported.
+    """
+    directive = {
+        kind.by_name[name].name
+        for name in values
+        if name in kind.by_name and kind.by_name[name].directive
+    }
     if verb is not None and verb.needs and directive & set(verb.needs):
-        return Ruling({}, {name: value for name, value in values.items() if name not in ("status", verb.stamps)})
+        return Ruling(
+            {},
+            {name: value for name, value in values.items() if name not in ("status", verb.stamps)},
+        )
     if how == "edit" and record.authority == "human":
         return Ruling({}, values)
     allowed = {name: value for name, value in values.items() if name not in directive}
-    return Ruling(allowed, {name: value for name, value in values.items() if name in directive} or None)
+    return Ruling(
+        allowed, {name: value for name, value in values.items() if name in directive} or None
+    )
 
 
 def _for_people_only(kind: Kind, record: Record, how: str, who: str) -> UsageProblem:
     hint = f"Ask a person to run: kl {kind.name} {how} {record.id}"
-    return UsageProblem(f"{how} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint)
+    return UsageProblem(
+        f"{how} is for people, and this is {who.removeprefix('agent:')}.",
+        place=record.id,
+        hint=hint,
+    )

@@ -1,7 +1,8 @@
-"""Queries: records by ID, by filter, by words, by topic; their past versions and supersession chains; records as JSON.
+"""Queries: records by ID, by filter, by words, by topic; their past versions and supersession
+chains; records as JSON.
 
-A topic is a word of a field `topic` or `category`; a group is a name that older layouts have for a kind, or for a kind
-and a topic (`technology_stack`, `failure_patterns`).
+A topic is a word of a field `topic` or `category`; a group is a name that older layouts have for a
+kind, or for a kind and a topic (`technology_stack`, `failure_patterns`).
 """
 
 from __future__ import annotations
@@ -71,19 +72,25 @@ class Version:
 
 
 def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
-    """Return the record of this ID, in any case. UsageProblem, with the nearest ID, where there is none."""
+    """Return the record of this ID, in any case. UsageProblem, with the nearest ID, where there is
+    none.
+    """
     wanted = identifier.strip()
     for _ in range(2):  # a row that becomes a file between the two selects is in neither: try again
         sync(ws, (kind,) if kind else ())
         # the first uses the index; what agents' files name themselves is their names
-        by_name = ("LOWER(title) = LOWER(?)",) if kind in ws.kinds and ws.kinds[kind].folders else ()
+        by_name = (
+            ("LOWER(title) = LOWER(?)",) if kind in ws.kinds and ws.kinds[kind].folders else ()
+        )
         for where in ("id = ?", "UPPER(id) = UPPER(?)", *by_name):
             found = [one for one in _select(ws, where, (wanted,)) if kind in ("", one.kind)]
             if found and found[0].kind in ws.kinds:
                 return found[0]
             if found:
                 reason = f"is of the kind {found[0].kind}, which nothing describes today."
-                raise UsageProblem(reason, place=found[0].id, hint=_UNKNOWN_KIND_HINT.format(found[0].kind))
+                raise UsageProblem(
+                    reason, place=found[0].id, hint=_UNKNOWN_KIND_HINT.format(found[0].kind)
+                )
     from difflib import get_close_matches  # a millisecond that only a wrong ID costs
 
     kinds = (kind,) if kind else ()
@@ -98,7 +105,8 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
 def get_records(ws: Workspace, ids: Sequence[str]) -> list[Record]:
     """Return the records of these IDs, files first, as they were at the last `sync`.
 
-    Records of a kind that nothing describes are omitted, here as everywhere: how to read them is unknown.
+    Records of a kind that nothing describes are omitted, here as everywhere: how to read them is
+    unknown.
     """
     found: dict[str, Record] = {}
     for some in chunks(ids):
@@ -113,7 +121,9 @@ def list_records(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -> 
     return list_and_count(ws, wanted, limit)[0]
 
 
-def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -> tuple[list[Record], int]:
+def list_and_count(
+    ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT
+) -> tuple[list[Record], int]:
     """Return (the first `limit` selected records, the number of all)."""
     sync(ws, wanted.kinds)
     found: list[Record] = []
@@ -125,7 +135,10 @@ def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -
                 continue
             where, params = _sql_filter(ws, table, wanted)
             if table == "record" and (in_both := _ids_in_rows(db, in_both)):
-                where, params = f"{where} AND id NOT IN ({placeholders(in_both)})", [*params, *in_both]
+                where, params = (
+                    f"{where} AND id NOT IN ({placeholders(in_both)})",
+                    [*params, *in_both],
+                )
             # What a record is about is not a column: then all are read and filtered here.
             most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
             where_sorted = f"{where} ORDER BY kind, id{most}"
@@ -142,8 +155,12 @@ def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -
     return found[:limit], total
 
 
-def search_records(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> list[Record]:
-    """Return the selected records with any of the words, best first, at most `limit`. Any text is a valid query."""
+def search_records(
+    ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20
+) -> list[Record]:
+    """Return the selected records with any of the words, best first, at most `limit`. Any text is a
+    valid query.
+    """
     sync(ws, wanted.kinds)
     kinds = wanted.kinds or tuple(ws.kinds)
     with ws.store.reading("graph") as db:
@@ -167,7 +184,9 @@ def matches_filter(ws: Workspace, record: Record, wanted: RecordFilter) -> bool:
 
 
 def supersession_chain(ws: Workspace, record: Record) -> list[Record]:
-    """Return the record with all that supersede it or that it supersedes, newest to oldest; ends at a cycle."""
+    """Return the record with all that supersede it or that it supersedes, newest to oldest; ends at
+    a cycle.
+    """
     newest, seen = record, {record.id}
     while following := [i for i in newest.many("superseded_by") if i not in seen]:
         later = get_records(ws, following[:1])
@@ -184,18 +203,25 @@ def supersession_chain(ws: Workspace, record: Record) -> list[Record]:
 
 
 def past_versions(ws: Workspace, record: Record) -> list[Version]:
-    """Return the versions of a record, the newest first: commits of its file, then rows from before it was one."""
+    """Return the versions of a record, the newest first: commits of its file, then rows from before
+    it was one.
+    """
     log = ("log", "--follow", "--format=%x01%h%x00%aI%x00%s", "--", f":(top){record.path}")
     commits = git_output(ws, *log).decode("utf-8", "replace").split("\1")[1:] if record.path else []
     sql = "SELECT version, until, how, body FROM record_version WHERE id = ? ORDER BY version DESC"
     return [
         *(Version(*one.strip("\n").split("\0")) for one in commits),
-        *(Version(str(n), until, how, body) for n, until, how, body in select_rows(ws, sql, (record.id,))),
+        *(
+            Version(str(n), until, how, body)
+            for n, until, how, body in select_rows(ws, sql, (record.id,))
+        ),
     ]
 
 
 def unreadable_records(ws: Workspace) -> list[tuple[int, str, str]]:
-    """Return the records that no kind describes: (how many, where they are, why they are omitted and how to fix it)."""
+    """Return the records that no kind describes: (how many, where they are, why they are omitted
+    and how to fix it).
+    """
     sql = "SELECT kind, COUNT(*) FROM record WHERE rests = 'state' GROUP BY kind ORDER BY kind"
     found = [
         (number, f"of the kind {kind}", f"nothing describes it. {_UNKNOWN_KIND_HINT.format(kind)}")
@@ -205,7 +231,11 @@ def unreadable_records(ws: Workspace) -> list[tuple[int, str, str]]:
     known = {kind_folder(kind) for kind in ws.kinds.values()}
     for path in sorted((ws.root / KNOWLEDGE_FOLDER).glob("*/")):
         folder = f"{KNOWLEDGE_FOLDER}{path.name}/"
-        number = 0 if folder in known else sum(1 for one in path.glob("*.md") if _RECORD_FILE.fullmatch(one.name))
+        number = (
+            0
+            if folder in known
+            else sum(1 for one in path.glob("*.md") if _RECORD_FILE.fullmatch(one.name))
+        )
         if number:
             hint = "Fix the file of the kind in .kl/kinds/, or restore it."
             found.append((number, f"in {folder}", f"no kind has this folder. {hint}"))
@@ -222,42 +252,71 @@ def format_value(value: object) -> str:
 def values_to_dict(record: Record) -> dict[str, Any]:
     """Return field → value, of types that JSON has."""
     return {
-        name: dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+        name: dict(value)
+        if isinstance(value, Mapping)
+        else list(value)
+        if isinstance(value, tuple)
+        else value
         for name, value in record.values.items()
     }
 
 
 def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
-    """Return `kl.record/1`. Without `whole`, a row of a list: what lists show, and what identifies it."""
+    """Return `kl.record/1`. Without `whole`, a row of a list: what lists show, and what identifies
+    it.
+    """
     fields = ws.kinds[record.kind].by_name
-    values = {n: v for n, v in values_to_dict(record).items() if n not in fields or not fields[n].internal}
+    values = {
+        n: v for n, v in values_to_dict(record).items() if n not in fields or not fields[n].internal
+    }
     made: dict[str, Any] = {
-        "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
-        "authority": record.authority, "path": record.path, "archived": record.archived,
-        "expired": is_expired(ws, record), "broken": record.broken,
-    }  # fmt: skip
+        "schema": "kl.record/1",
+        "id": record.id,
+        "kind": record.kind,
+        "title": record.title,
+        "status": record.status,
+        "authority": record.authority,
+        "path": record.path,
+        "archived": record.archived,
+        "expired": is_expired(ws, record),
+        "broken": record.broken,
+    }
     if record.proposal:
         made["proposal"] = record.proposal
     if whole:
         return made | {"fields": values, "body": record.body}
     kind = ws.kinds[record.kind]
     named = (*kind.identity, *kind.list_fields, "source", "date") if kind.list_fields else ()
-    return made | {"tags": values.get("tags", []), "fields": {name: values[name] for name in named if name in values}}
+    return made | {
+        "tags": values.get("tags", []),
+        "fields": {name: values[name] for name in named if name in values},
+    }
 
 
 def _select(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
-    """Return the records that a condition selects: files, archived ones last, then rows without a file."""
+    """Return the records that a condition selects: files, archived ones last, then rows without a
+    file.
+    """
     with ws.store.reading("graph") as db:
-        in_files = records_in_files(db, f"{where} ORDER BY archived, path", params) if db is not None else []
+        in_files = (
+            records_in_files(db, f"{where} ORDER BY archived, path", params)
+            if db is not None
+            else []
+        )
     with ws.store.reading() as db:
-        in_rows = records_in_rows(db, f"rests = 'state' AND {where}", params) if db is not None else []
+        in_rows = (
+            records_in_rows(db, f"rests = 'state' AND {where}", params) if db is not None else []
+        )
     ids = {record.id for record in in_files}
     return [*in_files, *(one.record for one in in_rows if one.record.id not in ids)]
 
 
 def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, list[Any]]:
     kinds = [name for name in wanted.kinds or ws.kinds if name in ws.kinds]
-    parts = ["id <> ''" if table == "authored" else "rests = 'state'", f"kind IN ({placeholders(kinds)})"]
+    parts = [
+        "id <> ''" if table == "authored" else "rests = 'state'",
+        f"kind IN ({placeholders(kinds)})",
+    ]
     values: list[Any] = [*kinds]
     if wanted.statuses:
         parts.append(f"status IN ({placeholders(wanted.statuses)})")
@@ -278,14 +337,23 @@ def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, l
 
 
 def _ids_in_files(ws: Workspace, db: Database, wanted: RecordFilter) -> list[str]:
-    """Return the IDs in files of the selected kinds whose records are now in a row, now in a file."""
+    """Return the IDs in files of the selected kinds whose records are now in a row, now in a
+    file.
+    """
     moving = (name for name, kind in ws.kinds.items() if kind.storage == "state" and kind.filed)
     kinds = [name for name in moving if name in (wanted.kinds or ws.kinds)]
-    return [i for (i,) in db.rows(f"SELECT id FROM authored WHERE kind IN ({placeholders(kinds)}) AND id <> ''", kinds)]
+    return [
+        i
+        for (i,) in db.rows(
+            f"SELECT id FROM authored WHERE kind IN ({placeholders(kinds)}) AND id <> ''", kinds
+        )
+    ]
 
 
 def _ids_in_rows(db: Database, ids: Sequence[str]) -> list[str]:
-    """Return those of the IDs of files that a row has too (a file is back, a step was killed): the file counts."""
+    """Return those of the IDs of files that a row has too (a file is back, a step was killed): the
+    file counts.
+    """
     found: list[str] = []
     for some in chunks(ids):
         sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({placeholders(some)})"
@@ -296,7 +364,12 @@ def _ids_in_rows(db: Database, ids: Sequence[str]) -> list[str]:
 def _is_about(ws: Workspace, record: Record, about: str) -> bool:
     if not about:
         return True
-    ids = [one for field in ws.kinds[record.kind].all_fields if field.type == "ids" for one in record.many(field.name)]
+    ids = [
+        one
+        for field in ws.kinds[record.kind].all_fields
+        if field.type == "ids"
+        for one in record.many(field.name)
+    ]
     try:
         target = node_id(about)
         nodes = [node_id(one) for one in ids]
@@ -308,11 +381,20 @@ def _is_about(ws: Workspace, record: Record, about: str) -> bool:
 
 
 _GROUPS: Final[Mapping[str, str]] = {
-    "architecture_decisions": "decision", "adrs": "decision", "project_decisions": "decision",
-    "failure_patterns": "failure", "failed_approaches": "failure", "task_outcomes": "outcome", "turn_states": "turn",
-    "feature_overviews": "feature", "feature_specs": "feature", "role_constraints": "role",
-    "quality_gate_configs": "gate", "implementation_modes": "mode", "captured_knowledge": "fact",
-}  # fmt: skip
+    "architecture_decisions": "decision",
+    "adrs": "decision",
+    "project_decisions": "decision",
+    "failure_patterns": "failure",
+    "failed_approaches": "failure",
+    "task_outcomes": "outcome",
+    "turn_states": "turn",
+    "feature_overviews": "feature",
+    "feature_specs": "feature",
+    "role_constraints": "role",
+    "quality_gate_configs": "gate",
+    "implementation_modes": "mode",
+    "captured_knowledge": "fact",
+}
 """Group → the kind that is meant as a whole."""
 
 
@@ -326,14 +408,21 @@ class Selection:
         # a spelling of a word counts as the word: `rules` selects what is stored as `rule`
         self._words = {
             kind: (field.name, field.also.get(word, word))
-            for kind, field in fields.items() if word in field.choices or word in field.also
-        }  # fmt: skip
+            for kind, field in fields.items()
+            if word in field.choices or word in field.also
+        }
         """Kind → (field, its word); two empty texts: all records of the kind."""
-        # a group goes first: `role_constraints` is the kind as a whole, though a fact has a category of that name
+        # a group goes first: `role_constraints` is the kind as a whole, though a fact has a
+        # category of that name
         if _GROUPS.get(word) in kinds:
             self._words = {_GROUPS[word]: ("", "")}
         if not self._words:
-            known = sorted({*_GROUPS, *(one for field in fields.values() for one in (*field.choices, *field.also))})
+            known = sorted(
+                {
+                    *_GROUPS,
+                    *(one for field in fields.values() for one in (*field.choices, *field.also)),
+                }
+            )
             hint = suggest_spelling(word, known) or f"There are: {', '.join(known)}."
             raise UsageProblem("unknown topic or group.", place=name, hint=hint)
 

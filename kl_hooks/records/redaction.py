@@ -1,4 +1,5 @@
-"""Redaction of secrets that somebody wrote into an authored file: out of everything stored or printed of it.
+"""Redaction of secrets that somebody wrote into an authored file: out of everything stored or
+printed of it.
 
 The file itself is never changed. A text without a secret stays as it is, character for character.
 """
@@ -22,7 +23,8 @@ _HEURISTIC_RULES: Final = frozenset({"random", "assignment"})
 def redact_text(text: str) -> str:
     """Return the text without the secrets that can be recognized."""
     made = redact(text)
-    # Without a new mark nothing was a secret: then the text stays as it is, colors and odd characters included.
+    # Without a new mark nothing was a secret: then the text stays as it is, colors and odd
+    # characters included.
     return made if len(_MARK.findall(made)) > len(_MARK.findall(text)) else text
 
 
@@ -56,6 +58,8 @@ def _redact_value(value: Value) -> Value:
     if isinstance(value, tuple):
         return tuple(redact_text(one) for one in value)
     if isinstance(value, Mapping):  # the key may show that the value is a secret
-        made = ((pair, next(iter(redact_value({pair[0]: pair[1]}).items()))) for pair in value.items())
+        made = (
+            (pair, next(iter(redact_value({pair[0]: pair[1]}).items()))) for pair in value.items()
+        )
         return dict(new if _MARK.search("".join(new)) else old for old, new in made)
     return value

@@ -1,4 +1,5 @@
-"""Storage of records: files of `.kl/knowledge/`, rows of the database, and the IDs that were ever used.
+"""Storage of records: files of `.kl/knowledge/`, rows of the database, and the IDs that were ever
+used.
 
 Files written in one step are restored if the step fails.
 """
@@ -36,7 +37,8 @@ _GENERATED: Final = ("README.md", "MEMORY.md")
 SKILL_FILE: Final = "SKILL.md"
 _PAGE_SUFFIXES: Final = (".md", ".rst")
 _MAX_PAGES: Final = 5_000
-# Nanoseconds in which a file can change again without a new time (FAT counts in steps of two seconds).
+# Nanoseconds in which a file can change again without a new time (FAT counts in steps of two
+# seconds).
 _RACY: Final = 2_000_000_000
 _WHOLE_FILE: Final = 1 << 30
 
@@ -46,11 +48,14 @@ class StoredRecord(NamedTuple):
 
     record: Record
     rests: str
-    """`state` (this row), `file` (a file had it when it was last changed here), `gone` (deleted)."""
+    """`state` (this row), `file` (a file had it when it was last changed here), `gone` (deleted).
+    """
 
 
 def git_output(ws: Workspace, *args: str) -> bytes:
-    """Return what git prints; nothing without a repository, or where git fails (no commit yet, no such file)."""
+    """Return what git prints; nothing without a repository, or where git fails (no commit yet, no
+    such file).
+    """
     try:
         return git_in(ws.repo, *args) if ws.repo is not None else b""
     except GitFailed:
@@ -58,8 +63,11 @@ def git_output(ws: Workspace, *args: str) -> bytes:
 
 
 def paths_in_history(ws: Workspace, revision: str, folder: str) -> set[str]:
-    """Return every path below a folder that a commit of this revision, or of `--all`, has touched."""
-    # --no-renames: else a renamed file is listed under its new name alone (diff.renames, on since git 2.9)
+    """Return every path below a folder that a commit of this revision, or of `--all`, has
+    touched.
+    """
+    # --no-renames: else a renamed file is listed under its new name alone (diff.renames, on since
+    # git 2.9)
     options = ("--format=", "--name-only", "--no-renames", "-z")
     out = git_output(ws, "log", revision, *options, "--", f":(top){folder}")
     return {name.decode("utf-8", "replace") for name in re.split(rb"[\0\n]", out) if name}
@@ -83,13 +91,18 @@ def kind_of_path(path: str, kinds: Mapping[str, Kind]) -> Kind | None:
 
 
 def is_page_path(ws: Workspace, path: str) -> bool:
-    """Return True for a path in the docs folder, or where an authored file can be: not a page that kl generates."""
-    is_authored = kind_of_path(path, ws.kinds) is not None and path.rpartition("/")[2] not in _GENERATED
+    """Return True for a path in the docs folder, or where an authored file can be: not a page that
+    kl generates.
+    """
+    is_authored = (
+        kind_of_path(path, ws.kinds) is not None and path.rpartition("/")[2] not in _GENERATED
+    )
     return is_authored or path.startswith(f"{_docs_folder(ws)}/")
 
 
 def authored_files(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> dict[str, str]:
-    """Return path → stamp of every Markdown file in the folders of these kinds and their archives. Follows no links.
+    """Return path → stamp of every Markdown file in the folders of these kinds and their archives.
+    Follows no links.
 
     Equal stamps mean equal content; the stamp is empty where the file is too young for that.
     """
@@ -105,10 +118,13 @@ def authored_files(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> dict[s
 
 
 def docs_pages(ws: Workspace) -> dict[str, str]:
-    """Return path → stamp (as `authored_files`) of every page in the repository's docs folder, by name."""
+    """Return path → stamp (as `authored_files`) of every page in the repository's docs folder, by
+    name.
+    """
     found: dict[str, str] = {}
     docs = ws.root / _docs_folder(ws)
-    # A link to a folder outside would index, and show to agents, files that are not of this repository.
+    # A link to a folder outside would index, and show to agents, files that are not of this
+    # repository.
     if not docs.is_dir() or not docs.resolve().is_relative_to(ws.root.resolve()):
         return found
     old = ws.clock.now() * 1000 - _RACY
@@ -125,7 +141,9 @@ def docs_pages(ws: Workspace) -> dict[str, str]:
                 continue
             if stat.S_ISREG(state.st_mode):
                 name = f"{within}/{file}"
-                found[name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")] = _stamp(state, old)
+                found[name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")] = (
+                    _stamp(state, old)
+                )
     return found
 
 
@@ -159,12 +177,15 @@ def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> No
         if name.endswith(".md") and name not in _GENERATED:
             state = entry.stat(follow_symlinks=False)  # a link may lead out of the repository
             if stat.S_ISREG(state.st_mode):
-                path = folder + (name if name.isascii() else os.fsencode(name).decode("utf-8", "replace"))
+                path = folder + (
+                    name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")
+                )
                 found[path] = _stamp(state, old)
 
 
 def _scan_skills(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
-    # each part of the way: agents' own set-up often makes one folder of these a link to another, or out of here
+    # each part of the way: agents' own set-up often makes one folder of these a link to another, or
+    # out of here
     if any((root / one).is_symlink() for one in (folder.partition("/")[0], folder)):
         return
     for entry in _entries(root / folder):
@@ -188,8 +209,9 @@ def _stamp(state: os.stat_result, old: int) -> str:
 class FileChanges:
     """The files that one step writes or removes. If the step fails, they are restored.
 
-    It surrounds the transaction of the step: what is written is there before the transaction ends, what is removed is
-    removed after it. So a step that is killed in between leaves a record twice, never not at all.
+    It surrounds the transaction of the step: what is written is there before the transaction ends,
+    what is removed is removed after it. So a step that is killed in between leaves a record twice,
+    never not at all.
     """
 
     def __init__(self, ws: Workspace) -> None:
@@ -203,7 +225,10 @@ class FileChanges:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if kind is not None:
             for path, data in self._before.items():
@@ -218,7 +243,9 @@ class FileChanges:
                 raise _write_error(path, problem) from problem
 
     def write(self, path: str, data: bytes | None) -> None:
-        """Write a file under the root, or remove it at the end (None). EnvironmentProblem where that is impossible."""
+        """Write a file under the root, or remove it at the end (None). EnvironmentProblem where
+        that is impossible.
+        """
         try:
             _prepare_folders(self._root, Path(path).parent, make=data is not None)
             before = read_small(self._root / path, within=self._root, most=_WHOLE_FILE)
@@ -227,7 +254,8 @@ class FileChanges:
                 self._put(path, data)
                 self.digests[path] = hashlib.sha256(data).hexdigest()
             elif before is not None:
-                # asked now, of the folder (unlink(2)): the removal comes after the transaction, too late to refuse
+                # asked now, of the folder (unlink(2)): the removal comes after the transaction, too
+                # late to refuse
                 if not os.access((self._root / path).parent, os.W_OK):
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
                 self._removed.append(path)
@@ -246,11 +274,15 @@ def _write_error(path: str, error: OSError) -> EnvironmentProblem:
 
 
 def _prepare_folders(root: Path, folder: Path, *, make: bool) -> None:
-    """Make the folders of a file; EnvironmentProblem if any of them is a link, which may lead out of the repository."""
+    """Make the folders of a file; EnvironmentProblem if any of them is a link, which may lead out
+    of the repository.
+    """
     # without the first, which is `.`: the root itself may be reached through a link
     for place in [*reversed(folder.parents), folder][1:]:
         if (root / place).is_symlink():
-            raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")
+            raise EnvironmentProblem(
+                "is a link.", place=str(place), hint="Put the folder itself here."
+            )
         if make:
             (root / place).mkdir(exist_ok=True)
 
@@ -258,14 +290,18 @@ def _prepare_folders(root: Path, folder: Path, *, make: bool) -> None:
 # --- rows
 
 
-def select_rows(ws: Workspace, sql: str, params: Sequence[Any] = (), database: str = "kl") -> list[Row]:
+def select_rows(
+    ws: Workspace, sql: str, params: Sequence[Any] = (), database: str = "kl"
+) -> list[Row]:
     """Return the rows of a query; none where the database does not exist."""
     with ws.store.reading(database) as db:
         return db.rows(sql, params) if db is not None else []
 
 
 def records_in_files(db: Database, where: str, params: Sequence[Any] = ()) -> list[Record]:
-    """Return the records of table `authored`, of the graph database, that a condition in SQL selects."""
+    """Return the records of table `authored`, of the graph database, that a condition in SQL
+    selects.
+    """
     found = []
     for path, kind, identifier, body, rest, error in db.rows(
         f"SELECT path, kind, id, body, rest, error FROM authored WHERE {where}", params
@@ -273,14 +309,21 @@ def records_in_files(db: Database, where: str, params: Sequence[Any] = ()) -> li
         more, problems = json.loads(rest), json.loads(error)
         broken = str(problems[0][3]) if problems else ""
         values = _values_from_json(body)
-        found.append(Record(kind, identifier, values, more.get("text", ""), path, more.get("lines", {}), broken))
+        found.append(
+            Record(
+                kind, identifier, values, more.get("text", ""), path, more.get("lines", {}), broken
+            )
+        )
     return found
 
 
 def records_in_rows(db: Database, where: str, params: Sequence[Any] = ()) -> list[StoredRecord]:
     """Return the rows of table `record`, of the store, that a condition in SQL selects."""
     found = db.rows(f"SELECT kind, id, body, rests FROM record WHERE {where}", params)
-    return [StoredRecord(Record(kind, i, _values_from_json(body)), str(rests)) for kind, i, body, rests in found]
+    return [
+        StoredRecord(Record(kind, i, _values_from_json(body)), str(rests))
+        for kind, i, body, rests in found
+    ]
 
 
 def shared_columns(record: Record) -> tuple[str, str, str, str, str | None, str]:
@@ -288,11 +331,21 @@ def shared_columns(record: Record) -> tuple[str, str, str, str, str | None, str]
     # Between spaces, so that `LIKE '% tag %'` finds whole tags only.
     tags = f" {' '.join(record.many('tags'))} ".lower() if record.many("tags") else ""
     until = expiry_moment(record.text("expires"))
-    return record.status, record.title, tags, record.authority, until, canonical(dict(record.values)).decode()
+    return (
+        record.status,
+        record.title,
+        tags,
+        record.authority,
+        until,
+        canonical(dict(record.values)).decode(),
+    )
 
 
 def expiry_moment(expires: str) -> str | None:
-    """Return the last moment before something expires: of a date the end of its day. None: never."""
+    """Return the last moment before something expires: of a date the end of its day.
+
+    None: never.
+    """
     if not expires:
         return None
     return iso(micros(expires) + (86_400_000_000 - 1 if len(expires.strip()) == 10 else 0))
@@ -313,13 +366,23 @@ def write_row(ws: Workspace, db: Database, record: Record, rests: str) -> None:
     # Not `INSERT OR REPLACE`: SQL is to run on PostgreSQL too (`store.database`).
     db.execute("DELETE FROM record WHERE id = ?", (record.id,))
     db.execute(
-        "INSERT INTO record (id, kind, status, title, tags, authority, made_at, changed_at, expires, rests, change,"
-        " body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO record (id, kind, status, title, tags, authority, made_at, changed_at,"
+        " expires, rests, change, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            record.id, record.kind, status, title, tags, authority, old[0] if old else now, now, expires, rests,
-            change[0] if change else 1, body,
+            record.id,
+            record.kind,
+            status,
+            title,
+            tags,
+            authority,
+            old[0] if old else now,
+            now,
+            expires,
+            rests,
+            change[0] if change else 1,
+            body,
         ),
-    )  # fmt: skip
+    )
 
 
 def _values_from_json(body: str) -> dict[str, Value]:
@@ -333,7 +396,9 @@ class IdTaken(UsageProblem):
     """The ID of a new record belongs to another one, which may have been written a moment ago."""
 
     def __init__(self, kind: Kind, identifier: str) -> None:
-        super().__init__("is there already.", place=identifier, hint=f"See: kl {kind.name} show {identifier}")
+        super().__init__(
+            "is there already.", place=identifier, hint=f"See: kl {kind.name} show {identifier}"
+        )
 
 
 class NewIds:
@@ -368,41 +433,61 @@ class NewIds:
         if kind.numbering == "random":
             return f"{kind.prefix}-{os.urandom(8).hex()[: kind.digits or 8]}"
         if self._last is None:
-            self._last = max([*_numbers_of_files(self._ws, kind), *_numbers_in_rows(self._db, kind)], default=0)
+            self._last = max(
+                [*_numbers_of_files(self._ws, kind), *_numbers_in_rows(self._db, kind)], default=0
+            )
         self._last += 1
-        # Stored, so that the number of a file that was never committed is not used again after its deletion.
+        # Stored, so that the number of a file that was never committed is not used again after its
+        # deletion.
         self._db.execute("DELETE FROM record_number WHERE prefix = ?", (kind.prefix,))
-        self._db.execute("INSERT INTO record_number (prefix, highest) VALUES (?, ?)", (kind.prefix, self._last))
+        self._db.execute(
+            "INSERT INTO record_number (prefix, highest) VALUES (?, ?)", (kind.prefix, self._last)
+        )
         return f"{kind.prefix}-{self._last:0{kind.digits or 4}}"
 
     def _is_taken(self, identifier: str) -> bool:
-        # An ID that is a hash of its record may come back after a deletion: it is the same record again.
+        # An ID that is a hash of its record may come back after a deletion: it is the same record
+        # again.
         ignored = "gone" if self._kind.numbering == "hash" else ""
         if self._db.row("SELECT 1 FROM record WHERE id = ? AND rests <> ?", (identifier, ignored)):
             return True
         # on disk too: another process may have written a file since the index was read
-        files = (path for folder in _folders(self._kind) for path in self._ws.root.glob(f"{folder}{identifier}[.-]*"))
+        files = (
+            path
+            for folder in _folders(self._kind)
+            for path in self._ws.root.glob(f"{folder}{identifier}[.-]*")
+        )
         if any(path.suffix == ".md" and path.is_file() for path in files):
             return True
-        return bool(select_rows(self._ws, "SELECT 1 FROM authored WHERE id = ?", (identifier,), "graph"))
+        return bool(
+            select_rows(self._ws, "SELECT 1 FROM authored WHERE id = ?", (identifier,), "graph")
+        )
 
 
 def used_numbers(ws: Workspace, kind: Kind) -> set[int]:
-    """Return every number that an ID of this kind ever had here, as far as files, rows and git's history show."""
+    """Return every number that an ID of this kind ever had here, as far as files, rows and git's
+    history show.
+    """
     with ws.store.reading() as db:
         in_rows = [] if db is None else [*_numbers_in_rows(db, kind)]
     return {*_numbers_of_files(ws, kind), *in_rows}
 
 
 def identity_digest(kind: Kind, values: dict[str, Any]) -> str:
-    """Return hex digits over what makes two records of a kind the same, whatever the case and the spaces."""
+    """Return hex digits over what makes two records of a kind the same, whatever the case and the
+    spaces.
+    """
     texts = [" ".join(str(values.get(name, "")).split()).casefold() for name in kind.identity]
     # NUL between them: (`a b`, `c`) and (`a`, `b c`) are not the same
-    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[: kind.digits or 8]
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[
+        : kind.digits or 8
+    ]
 
 
 def _numbers_of_files(ws: Workspace, kind: Kind) -> Iterable[int]:
-    """Yield the numbers in the names of a kind's files: on disk, and in git on any branch, deleted ones too."""
+    """Yield the numbers in the names of a kind's files: on disk, and in git on any branch, deleted
+    ones too.
+    """
     folder = kind_folder(kind)
     names = [path.name for path in (ws.root / folder).rglob("*.md")]
     committed = paths_in_history(ws, "--all", folder)
@@ -415,5 +500,10 @@ def _parse_numbers(kind: Kind, names: Iterable[str]) -> Iterable[int]:
 
 
 def _numbers_in_rows(db: Database, kind: Kind) -> Iterable[int]:
-    yield from (int(n) for (n,) in db.rows("SELECT highest FROM record_number WHERE prefix = ?", (kind.prefix,)))
-    yield from _parse_numbers(kind, (i for (i,) in db.rows("SELECT id FROM record WHERE kind = ?", (kind.name,))))
+    yield from (
+        int(n)
+        for (n,) in db.rows("SELECT highest FROM record_number WHERE prefix = ?", (kind.prefix,))
+    )
+    yield from _parse_numbers(
+        kind, (i for (i,) in db.rows("SELECT id FROM record WHERE kind = ?", (kind.name,)))
+    )

@@ -1,4 +1,6 @@
-"""Retention: maintenance policies that purge expired records and write occurrence counts into files."""
+"""Retention: maintenance policies that purge expired records and write occurrence counts into
+files.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +33,33 @@ def policies() -> list[Policy]:
     in_rows, in_files = partial(_find_expired, files=False), partial(_find_expired, files=True)
     purge_files = partial(purge_records, files=True)
     return [
-        Policy(_RECORDS, "Expired records leave the database after their retention.", in_rows, purge_records),
-        Policy(_FILES, "Expired files of memories are deleted after their retention.", in_files, purge_files),
-        Policy(_COUNTS, "Files get the number of occurrences that this clone counted.", _new_counts, _write_counts),
+        Policy(
+            _RECORDS,
+            "Expired records leave the database after their retention.",
+            in_rows,
+            purge_records,
+        ),
+        Policy(
+            _FILES,
+            "Expired files of memories are deleted after their retention.",
+            in_files,
+            purge_files,
+        ),
+        Policy(
+            _COUNTS,
+            "Files get the number of occurrences that this clone counted.",
+            _new_counts,
+            _write_counts,
+        ),
     ]
 
 
 def _find_expired(ws: Workspace, numbers: Lifecycle, now: int, *, files: bool) -> list[Change]:
-    """Return the purges of what expired longer ago than its kind's retention, else `purge_expired_days`.
+    """Return the purges of what expired longer ago than its kind's retention, else
+    `purge_expired_days`.
 
-    Of kinds that begin in the database; `files`: of their files (approved memories), else of their rows.
+    Of kinds that begin in the database; `files`: of their files (approved memories), else of their
+    rows.
     """
     kinds = tuple(name for name, kind in ws.kinds.items() if kind.storage == "state")
     found = []
@@ -48,20 +67,32 @@ def _find_expired(ws: Workspace, numbers: Lifecycle, now: int, *, files: bool) -
         until = expiry_moment(one.text("expires"))
         days = ws.kinds[one.kind].retention or numbers.purge_expired_days
         # A rejected record stays: it keeps what was rejected from being proposed again.
-        if one.broken or until is None or one.status == REJECTED or not days or bool(one.path) != files:
+        if (
+            one.broken
+            or until is None
+            or one.status == REJECTED
+            or not days
+            or bool(one.path) != files
+        ):
             continue
         if numbers.old(now, micros(until), days):
-            reason = f"a {one.kind} that expired on {until[:10]}; retained {counted(days, 'day')} since"
+            reason = (
+                f"a {one.kind} that expired on {until[:10]}; retained {counted(days, 'day')} since"
+            )
             found.append(Change("purge", one.id, _FILES if files else _RECORDS, reason, one.status))
     return found
 
 
-def purge_records(ws: Workspace, changes: Sequence[Change], now: int, *, files: bool = False) -> None:
+def purge_records(
+    ws: Workspace, changes: Sequence[Change], now: int, *, files: bool = False
+) -> None:
     """Remove records from the database with all their versions, all or none. Their IDs stay in use.
 
     `files`: delete files instead; git has them, and such a memory may be learned again.
     """
-    records = [one for one in get_records(ws, [change.id for change in changes]) if bool(one.path) == files]
+    records = [
+        one for one in get_records(ws, [change.id for change in changes]) if bool(one.path) == files
+    ]
     with ws.store.writing(what="upkeep") as db, FileChanges(ws) as removed, db.transaction():
         for one in records:
             if one.path:
@@ -73,13 +104,22 @@ def purge_records(ws: Workspace, changes: Sequence[Change], now: int, *, files: 
 
 
 def _new_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return the files whose count lacks Events of this clone: other clones do not know of these yet."""
+    """Return the files whose count lacks Events of this clone: other clones do not know of these
+    yet.
+    """
     found = []
     for kind in (one for one in ws.kinds.values() if one.counted):
-        records = [one for one in list_records(ws, RecordFilter((kind.name,))) if one.path and not one.broken]
+        records = [
+            one
+            for one in list_records(ws, RecordFilter((kind.name,)))
+            if one.path and not one.broken
+        ]
         for identifier, count in occurrence_counts(ws, kind, records).items():
             if count.new:
-                before, reason = str(count.total - count.new), f"{count.new} more since its file was last written"
+                before, reason = (
+                    str(count.total - count.new),
+                    f"{count.new} more since its file was last written",
+                )
                 found.append(Change("count", identifier, _COUNTS, reason, before, str(count.total)))
     return found
 

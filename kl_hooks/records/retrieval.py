@@ -23,8 +23,15 @@ if TYPE_CHECKING:
     from kl_hooks.model.package import Task
     from kl_hooks.workspace import Workspace
 
-NAMED_CATEGORIES: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
-"""Budget categories whose records are chosen by role, type of work or task, never by words that a task has."""
+NAMED_CATEGORIES: Final = (
+    "role_constraints",
+    "quality_gate_configs",
+    "implementation_modes",
+    "turn_states",
+)
+"""Budget categories whose records are chosen by role, type of work or task, never by words that a
+task has.
+"""
 _MOST_QUERIES: Final = 12
 """Words of a task that records are searched by: names, then keywords, then failures."""
 _NOT_IN_TEXT: Final = frozenset(
@@ -44,19 +51,27 @@ class SearchResult(NamedTuple):
 
 def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return at most `limit` live records that match the task's words, best first."""
-    # a document is found by its passages (`kl_hooks.documents.search`), a skill by what it does (`kl_hooks.skills`)
+    # a document is found by its passages (`kl_hooks.documents.search`), a skill by what it does
+    # (`kl_hooks.skills`)
     kinds = tuple(
-        kind.name for kind in ws.kinds.values()
+        kind.name
+        for kind in ws.kinds.values()
         if kind.budget_category not in NAMED_CATEGORIES and kind.name not in ("document", "skill")
-    )  # fmt: skip
+    )
     signals = task.signals
     words = dict.fromkeys([*signals.symbols, *signals.paths, *signals.keywords, *signals.failures])
-    found = search_records(ws, [*words][:_MOST_QUERIES], RecordFilter(kinds), limit * 2)  # some may not be live
+    found = search_records(
+        ws, [*words][:_MOST_QUERIES], RecordFilter(kinds), limit * 2
+    )  # some may not be live
     return current_candidates(ws, live_records(ws, found), limit)
 
 
-def search_live(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> SearchResult:
-    """Search for live records. Where `wanted` names statuses, or includes expired ones, nothing is omitted."""
+def search_live(
+    ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20
+) -> SearchResult:
+    """Search for live records. Where `wanted` names statuses, or includes expired ones, nothing is
+    omitted.
+    """
     # all matches, expired ones too: the answer states how many of them are not live
     found = search_records(ws, words, replace(wanted, expired=True), NO_LIMIT)
     live, omitted = filter_live(ws, found, wanted)
@@ -66,16 +81,23 @@ def search_live(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit
 def current_candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:
     """Return the first `limit` of these records that are not stale, as candidates."""
     stale = stale_reasons(ws, live)
-    return demote_uncommitted(ws, [record_candidate(ws, record) for record in live if record.id not in stale][:limit])
+    return demote_uncommitted(
+        ws, [record_candidate(ws, record) for record in live if record.id not in stale][:limit]
+    )
 
 
 def demote_uncommitted(ws: Workspace, found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates; a file that differs from its commit ranks as an agent's, whatever authority it states.
+    """Return the candidates; a file that differs from its commit ranks as an agent's, whatever
+    authority it states.
 
     Unless it is as a person has written it with kl in this clone: then who wrote it is known.
     """
-    uncommitted = uncommitted_paths(ws, {one.path for one in found if one.path and one.authority == "human"})
-    uncommitted -= _written_by_people(ws, {one.id: one.path for one in found if one.path in uncommitted})
+    uncommitted = uncommitted_paths(
+        ws, {one.path for one in found if one.path and one.authority == "human"}
+    )
+    uncommitted -= _written_by_people(
+        ws, {one.id: one.path for one in found if one.path in uncommitted}
+    )
     return [
         replace(
             one,
@@ -93,22 +115,39 @@ def record_candidate(ws: Workspace, record: Record) -> Candidate:
     """Return a record as a candidate for a package."""
     kind = ws.kinds[record.kind]
     # an accepted decision or an approved memory is soft evidence; anything else is an assertion
-    evidence = Observation(kind.proof or "AgentAssertion", "records", record.authority, record.id, hard=False)
+    evidence = Observation(
+        kind.proof or "AgentAssertion", "records", record.authority, record.id, hard=False
+    )
     return Candidate(
-        id=record.id, kind=kind.name, title=record.title, text=record_text(kind, record),
-        summary=_record_summary(kind, record), path=record.path, line=1 if record.path else 0,
-        tier=tier([evidence]), freshness="current", authority=record.authority,
+        id=record.id,
+        kind=kind.name,
+        title=record.title,
+        text=record_text(kind, record),
+        summary=_record_summary(kind, record),
+        path=record.path,
+        line=1 if record.path else 0,
+        tier=tier([evidence]),
+        freshness="current",
+        authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
         marks=("agent",) if record.authority == "agent" else (),
-        read_from=record.text("source_path"), tags=record.many("tags"), classification=record.text("classification"),
+        read_from=record.text("source_path"),
+        tags=record.many("tags"),
+        classification=record.text("classification"),
         touches=_files_of(kind, record),
-    )  # fmt: skip
+    )
 
 
 def _files_of(kind: Kind, record: Record) -> tuple[str, ...]:
-    """Return the files, folders and globs that a record is about, without symbols and other records."""
-    named = [text for field in kind.all_fields if field.type == "ids" for text in record.many(field.name)]
-    return tuple(text.removeprefix("file:") for text in named if text.startswith("file:") or "/" in text)
+    """Return the files, folders and globs that a record is about, without symbols and other
+    records.
+    """
+    named = [
+        text for field in kind.all_fields if field.type == "ids" for text in record.many(field.name)
+    ]
+    return tuple(
+        text.removeprefix("file:") for text in named if text.startswith("file:") or "/" in text
+    )
 
 
 def record_text(kind: Kind, record: Record) -> str:
@@ -129,22 +168,35 @@ def record_text(kind: Kind, record: Record) -> str:
         else:
             lines.append(f"{name}: {format_value(value)}")
     # what an agent does is no field of a SKILL.md: it is the text of the file
-    return "\n".join([*lines, *([f"\n{record.body.strip()}"] if kind.folders and record.body.strip() else [])])
+    return "\n".join(
+        [*lines, *([f"\n{record.body.strip()}"] if kind.folders and record.body.strip() else [])]
+    )
 
 
 def _record_summary(kind: Kind, record: Record) -> str:
-    """Return its title and the first line of its summary field (of a failure: what to do instead)."""
+    """Return its title and the first line of its summary field (of a failure: what to do
+    instead).
+    """
     required = [field.name for field in kind.fields if field.type == "text" and field.required]
-    texts = [record.text(name) for name in ([kind.summary_field] if kind.summary_field else required)]
+    texts = [
+        record.text(name) for name in ([kind.summary_field] if kind.summary_field else required)
+    ]
     first = next((one.strip().splitlines()[0] for one in reversed(texts) if one.strip()), "")
-    return one_line(f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else ""))
+    return one_line(
+        f"{record.id} {record.title}"
+        + (f": {first}" if first and first not in record.title else "")
+    )
 
 
 def _written_by_people(ws: Workspace, files: Mapping[str, str]) -> frozenset[str]:
-    """Return the paths, of ID → path, of files that are as a person last wrote them with kl, in this clone."""
+    """Return the paths, of ID → path, of files that are as a person last wrote them with kl, in
+    this clone.
+    """
     found = set()
     for one, events in events_by_record(ws, list(files)).items():
-        content = next((event.body[CONTENT] for event in reversed(events) if CONTENT in event.body), None)
+        content = next(
+            (event.body[CONTENT] for event in reversed(events) if CONTENT in event.body), None
+        )
         with suppress(UsageProblem):  # one that can't be read is nobody's
             data = read_small(ws.root / files[one], within=ws.root) if content else None
             if data is not None and hashlib.sha256(data).hexdigest() == content:

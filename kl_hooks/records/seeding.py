@@ -1,7 +1,8 @@
-"""Seeding: records made from a project's own documents, updated when these change, never created twice.
+"""Seeding: records made from a project's own documents, updated when these change, never created
+twice.
 
-A seed is identified by its name (`entity_id`) and the hash of its source text. What a person changed in a seeded
-record, or deleted, is not changed back.
+A seed is identified by its name (`entity_id`) and the hash of its source text. What a person
+changed in a seeded record, or deleted, is not changed back.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ SEED_SCOPES: Final = ("project", "system")
 SYSTEM_SOURCE: Final = "seed:system"
 """The source of records that kl ships: they are not about this project."""
 _MARKER_SCHEMA: Final = "kl.seeded/1"
-# Kinds of the records made from a document: what is no longer in the document is looked up among these.
+# Kinds of the records made from a document: what is no longer in the document is looked up among
+# these.
 _DOCUMENT_KINDS: Final = ("fact", "guide")
-# The source hash of a record whose section was removed: back in the document, it is renewed, in any clone.
+# The source hash of a record whose section was removed: back in the document, it is renewed, in any
+# clone.
 _REMOVED: Final = "removed"
 _SEED_FIELDS: Final = frozenset(one.name for one in SEEDED)
 
@@ -44,7 +47,9 @@ class Seed:
 
     kind: str
     key: str
-    """Its `entity_id`: the same in every run. Of a project it begins with `<project>__`; of the system with nothing."""
+    """Its `entity_id`: the same in every run. Of a project it begins with `<project>__`; of the
+    system with nothing.
+    """
     values: Mapping[str, Any]
     path: str
     """The source file."""
@@ -64,8 +69,8 @@ class Step:
     """What seeding does with a seed."""
 
     what: str
-    """`created`, `updated`, `skipped` (nothing changed), `outdated` (its section or document was removed), `kept` (a
-    person changed or deleted it)."""
+    """`created`, `updated`, `skipped` (nothing changed), `outdated` (its section or document was
+    removed), `kept` (a person changed or deleted it)."""
     seed: Seed
     reason: str = ""
     record: Record | None = field(default=None, compare=False)
@@ -78,9 +83,15 @@ def text_digest(text: str) -> str:
 
 
 def content_digest(kind: Kind, values: Mapping[str, Value]) -> str:
-    """Return the sha256 of the kind's own fields: it differs once a person has edited the record."""
+    """Return the sha256 of the kind's own fields: it differs once a person has edited the
+    record.
+    """
     own = {one.name for one in kind.fields} - _SEED_FIELDS | {"title"}
-    plain = {n: dict(value) if isinstance(value, Mapping) else value for n, value in values.items() if n in own}
+    plain = {
+        n: dict(value) if isinstance(value, Mapping) else value
+        for n, value in values.items()
+        if n in own
+    }
     return hashlib.sha256(canonical(replace_surrogates(plain))).hexdigest()
 
 
@@ -95,14 +106,16 @@ def plan_steps(
 ) -> list[Step]:
     """Plan what to do with seeds, by name and source hash. Pure.
 
-    `existing`: the records of the seeds' kinds. `deleted`: names of seeds whose record a person deleted. `force`
-    overwrites edits and makes deleted records again. `paths`: the documents that were read, removed ones included: a
-    record from one of them without a seed today is outdated, unless its project or document was renamed. None: nothing
-    is known of other documents.
+    `existing`: the records of the seeds' kinds. `deleted`: names of seeds whose record a person
+    deleted. `force` overwrites edits and makes deleted records again. `paths`: the documents that
+    were read, removed ones included: a record from one of them without a seed today is outdated,
+    unless its project or document was renamed. None: nothing is known of other documents.
     """
     known: dict[str, Record] = {}
     twice: list[Record] = []
-    for record in sorted((one for one in existing if one.text("entity_id")), key=lambda one: one.id):
+    for record in sorted(
+        (one for one in existing if one.text("entity_id")), key=lambda one: one.id
+    ):
         if known.setdefault(record.text("entity_id"), record) is not record:
             twice.append(record)
     _adopt_renamed(known, seeds, paths)
@@ -113,24 +126,42 @@ def plan_steps(
         else Step("kept", seed, "a record of this id was made by hand", by_hand[seed.id])
         for seed in seeds
     ]
-    outdated = [(one, f"no longer in {one.text('source_path')}") for one in _without_seed(known, seeds, paths)]
+    outdated = [
+        (one, f"no longer in {one.text('source_path')}")
+        for one in _without_seed(known, seeds, paths)
+    ]
     outdated += [(one, "seeded twice, on two branches") for one in twice]
-    return steps + [step for one, reason in outdated if (step := _plan_outdated(kinds[one.kind], one, reason))]
+    return steps + [
+        step for one, reason in outdated if (step := _plan_outdated(kinds[one.kind], one, reason))
+    ]
 
 
-def _without_seed(known: Mapping[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None) -> list[Record]:
+def _without_seed(
+    known: Mapping[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None
+) -> list[Record]:
     """Return the records from these documents that no seed of today has the name of."""
     now = {seed.key for seed in seeds}
-    return [one for key, one in known.items() if key not in now and one.text("source_path") in (paths or ())]
+    return [
+        one
+        for key, one in known.items()
+        if key not in now and one.text("source_path") in (paths or ())
+    ]
 
 
-def _adopt_renamed(known: dict[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None) -> None:
-    """Give a seed without a record the one with its text or its section whose project or document was renamed."""
+def _adopt_renamed(
+    known: dict[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None
+) -> None:
+    """Give a seed without a record the one with its text or its section whose project or document
+    was renamed.
+    """
     free = _without_seed(known, seeds, paths)
     for seed in (one for one in seeds if one.key not in known):
         section = seed.key.partition("__")[2] or seed.key
         for one in free:
-            same = one.text("source_hash") == seed.hash or one.text("entity_id").partition("__")[2] == section
+            same = (
+                one.text("source_hash") == seed.hash
+                or one.text("entity_id").partition("__")[2] == section
+            )
             if one.kind == seed.kind and same:
                 free.remove(one)
                 known[seed.key] = known.pop(one.text("entity_id"))
@@ -138,10 +169,14 @@ def _adopt_renamed(known: dict[str, Record], seeds: Sequence[Seed], paths: Colle
 
 
 def _plan_outdated(kind: Kind, record: Record, reason: str) -> Step | None:
-    """Plan what to do with a record whose section or document was removed; None: it is outdated already."""
+    """Plan what to do with a record whose section or document was removed; None: it is outdated
+    already.
+    """
     if record.broken or "outdated" not in kind.statuses or record.status == "outdated":
         return None
-    seed = Seed(kind.name, record.text("entity_id"), {"title": record.title}, record.text("source_path"), "")
+    seed = Seed(
+        kind.name, record.text("entity_id"), {"title": record.title}, record.text("source_path"), ""
+    )
     if record.text("seeded_hash") != content_digest(kind, record.values):
         return Step("kept", seed, "its source was removed; edited by hand since", record)
     return Step("outdated", seed, reason, record)
@@ -154,32 +189,55 @@ def _plan_step(kind: Kind, seed: Seed, record: Record | None, deleted: bool, for
         return Step("created", seed)
     if record.broken:
         return Step("kept", seed, f"its file can't be read today: {record.broken}", record)
-    moved = record.text("entity_id") != seed.key or record.text("source_path") not in ("", seed.path)
+    moved = record.text("entity_id") != seed.key or record.text("source_path") not in (
+        "",
+        seed.path,
+    )
     if record.text("source_hash") == seed.hash and not force and not moved:
         return Step("skipped", seed, "nothing changed", record)
     if record.text("seeded_hash") != content_digest(kind, record.values) and not force:
         return Step("kept", seed, "edited by hand since; --force writes over it", record)
     if moved:
         return Step("updated", seed, f"was {record.text('source_path')}", record)
-    return Step("updated", seed, "forced" if record.text("source_hash") == seed.hash else "its source changed", record)
+    return Step(
+        "updated",
+        seed,
+        "forced" if record.text("source_hash") == seed.hash else "its source changed",
+        record,
+    )
 
 
 def plan_seeding(
-    ws: Workspace, seeds: Sequence[Seed], *, force: bool = False, paths: Collection[str] | None = None
+    ws: Workspace,
+    seeds: Sequence[Seed],
+    *,
+    force: bool = False,
+    paths: Collection[str] | None = None,
 ) -> list[Step]:
     """Return what `seed_records` would do; write nothing. `force`, `paths`: as in `plan_steps`."""
-    kinds = tuple(dict.fromkeys([*(seed.kind for seed in seeds), *(_DOCUMENT_KINDS if paths else ())]))
+    kinds = tuple(
+        dict.fromkeys([*(seed.kind for seed in seeds), *(_DOCUMENT_KINDS if paths else ())])
+    )
     existing = list_records(ws, RecordFilter(kinds, archived=True, expired=True)) if kinds else []
     existing = [one for one in existing if one.text("source") != SYSTEM_SOURCE or not paths]
-    return plan_steps(ws.kinds, seeds, existing, _deleted_keys(ws, existing), force=force, paths=paths)
+    return plan_steps(
+        ws.kinds, seeds, existing, _deleted_keys(ws, existing), force=force, paths=paths
+    )
 
 
 def seed_records(
-    ws: Workspace, seeds: Sequence[Seed], scope: str, *, force: bool = False, paths: Collection[str] | None = None
+    ws: Workspace,
+    seeds: Sequence[Seed],
+    scope: str,
+    *,
+    force: bool = False,
+    paths: Collection[str] | None = None,
 ) -> list[Step]:
-    """Do what `plan_seeding` returns, and mark it; return the steps with their records. `scope`: `project` or `system`.
+    """Do what `plan_seeding` returns, and mark it; return the steps with their records. `scope`:
+    `project` or `system`.
 
-    Problems for a seed that its kind refuses, as `create_record`; EnvironmentProblem where nothing can be written.
+    Problems for a seed that its kind refuses, as `create_record`; EnvironmentProblem where nothing
+    can be written.
     """
     require_initialized(ws)
     steps = plan_seeding(ws, seeds, force=force, paths=paths)
@@ -187,29 +245,40 @@ def seed_records(
         new = [step.seed for step in steps if step.what == "created" and step.seed.kind == kind]
         if new:
             raws = [{**seed.values, **_seed_fields(ws, seed)} for seed in new]
-            made = create_records(ws, ws.kinds[kind], raws, asked=[seed.id for seed in new], by="seed")
+            made = create_records(
+                ws, ws.kinds[kind], raws, asked=[seed.id for seed in new], by="seed"
+            )
             by_key = dict(zip((seed.key for seed in new), made, strict=True))
             steps = [replace(step, record=by_key.get(step.seed.key, step.record)) for step in steps]
     changed = ("updated", "outdated")
-    steps = [replace(step, record=_change_seeded(ws, step)) if step.what in changed else step for step in steps]
+    steps = [
+        replace(step, record=_change_seeded(ws, step)) if step.what in changed else step
+        for step in steps
+    ]
     if steps:
         _mark_seeded(ws, scope, steps)
     return steps
 
 
 def seeded_records(ws: Workspace, scopes: Sequence[str] = SEED_SCOPES) -> list[tuple[Record, bool]]:
-    """Return (record, whether a person has edited it since) for all that seeding made in these scopes."""
+    """Return (record, whether a person has edited it since) for all that seeding made in these
+    scopes.
+    """
     found = []
     for record in list_records(ws, RecordFilter(archived=True, expired=True)):
         scope = "system" if record.text("source") == SYSTEM_SOURCE else "project"
         if record.text("entity_id") and scope in scopes and not record.broken:
-            edited = record.text("seeded_hash") != content_digest(ws.kinds[record.kind], record.values)
+            edited = record.text("seeded_hash") != content_digest(
+                ws.kinds[record.kind], record.values
+            )
             found.append((record, edited))
     return found
 
 
 def clear_seeded(ws: Workspace, records: Sequence[Record]) -> None:
-    """Delete these records; they may be seeded again. Files stay in git's history, IDs are never used again."""
+    """Delete these records; they may be seeded again. Files stay in git's history, IDs are never
+    used again.
+    """
     for record in records:
         delete_record(ws, record, by="seed")
     keys = {record.text("entity_id") for record in records}
@@ -223,13 +292,17 @@ def _seed_fields(ws: Workspace, seed: Seed) -> dict[str, str]:
     kind = ws.kinds[seed.kind]
     values, _ = validate(kind, redact_values(seed.values), lambda name: (seed.path, 0, 0))
     return {
-        "entity_id": seed.key, "source_path": seed.path, "source_hash": seed.hash,
+        "entity_id": seed.key,
+        "source_path": seed.path,
+        "source_hash": seed.hash,
         "seeded_hash": content_digest(kind, values),
-    }  # fmt: skip
+    }
 
 
 def _change_seeded(ws: Workspace, step: Step) -> Record:
-    """Write the values of the seed, without fields that it no longer has; or mark the record as outdated."""
+    """Write the values of the seed, without fields that it no longer has; or mark the record as
+    outdated.
+    """
     assert step.record is not None
     if step.what == "outdated":
         removed = {"status": "outdated", "source_hash": _REMOVED}
@@ -237,7 +310,9 @@ def _change_seeded(ws: Workspace, step: Step) -> Record:
     seed = step.seed
     own = {one.name for one in ws.kinds[seed.kind].fields} - _SEED_FIELDS
     cleared = {name: None for name in own if name in step.record.values and name not in seed.values}
-    values = {name: value for name, value in seed.values.items() if name != "status"}  # verbs change a status
+    values = {
+        name: value for name, value in seed.values.items() if name != "status"
+    }  # verbs change a status
     back = {"status": "current"} if step.record.text("source_hash") == _REMOVED else {}
     changes = {**cleared, **values, **back, **_seed_fields(ws, seed)}
     return change_record(ws, step.record, changes, how="seed", by="seed")
@@ -246,7 +321,8 @@ def _change_seeded(ws: Workspace, step: Step) -> Record:
 def _deleted_keys(ws: Workspace, existing: Sequence[Record]) -> set[str]:
     """Return the names of seeds that were seeded here once, and whose records a person has deleted.
 
-    One whose file is on another branch only, and never was on this one, is not deleted: it can be made here too.
+    One whose file is on another branch only, and never was on this one, is not deleted: it can be
+    made here too.
     """
     marker = _read_marker(ws)
     present = {one.text("entity_id") for one in existing}
@@ -254,8 +330,12 @@ def _deleted_keys(ws: Workspace, existing: Sequence[Record]) -> set[str]:
     absent = {key: str(files[key]) for key in marker["keys"] if key not in present and key in files}
     if not absent or ws.repo is None:
         return set(marker["keys"])
-    here, anywhere = (paths_in_history(ws, revision, KNOWLEDGE_FOLDER) for revision in ("HEAD", "--all"))
-    return set(marker["keys"]) - {key for key, path in absent.items() if path in anywhere and path not in here}
+    here, anywhere = (
+        paths_in_history(ws, revision, KNOWLEDGE_FOLDER) for revision in ("HEAD", "--all")
+    )
+    return set(marker["keys"]) - {
+        key for key, path in absent.items() if path in anywhere and path not in here
+    }
 
 
 def _read_marker(ws: Workspace) -> dict[str, Any]:
@@ -263,13 +343,19 @@ def _read_marker(ws: Workspace) -> dict[str, Any]:
         found = json.loads((ws.state.directory / SEED_MARKER).read_bytes())
     except (OSError, ValueError):
         found = None  # without a marker every seed is compared again, nothing else
-    if isinstance(found, dict) and found.get("schema") == _MARKER_SCHEMA and isinstance(found.get("keys"), list):
+    if (
+        isinstance(found, dict)
+        and found.get("schema") == _MARKER_SCHEMA
+        and isinstance(found.get("keys"), list)
+    ):
         return found
     return {"schema": _MARKER_SCHEMA, "scopes": {}, "keys": []}
 
 
 def _write_marker(ws: Workspace, marker: dict[str, Any]) -> None:
-    write_atomic(ws.state.directory / SEED_MARKER, json.dumps(marker, indent=2).encode(), mode=0o600)
+    write_atomic(
+        ws.state.directory / SEED_MARKER, json.dumps(marker, indent=2).encode(), mode=0o600
+    )
 
 
 def _mark_seeded(ws: Workspace, scope: str, steps: Sequence[Step]) -> None:

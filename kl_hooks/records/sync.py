@@ -1,4 +1,6 @@
-"""Sync: bring graph and search index up to date with authored files, rows and pages of docs, before every question."""
+"""Sync: bring graph and search index up to date with authored files, rows and pages of docs, before
+every question.
+"""
 
 from __future__ import annotations
 
@@ -67,14 +69,17 @@ _FAILURES: dict[Path, str] = {}
 def sync(ws: Workspace, only: Sequence[str] = ()) -> SyncResult:
     """Bring graph and index up to date with authored files and rows; write nothing if they are.
 
-    `only`: names of kinds; then other kinds and pages are not looked at. A file that can't be read keeps its last
-    good version and becomes a problem; the others go on.
+    `only`: names of kinds; then other kinds and pages are not looked at. A file that can't be read
+    keeps its last good version and becomes a problem; the others go on.
     """
     if not ws.initialized and not ws.state.directory.exists():
         return SyncResult()
     try:
         found = _sync(ws, only)
-    except (EnvironmentProblem, OSError) as problem:  # a read-only disk, a lock: answer from what is indexed
+    except (
+        EnvironmentProblem,
+        OSError,
+    ) as problem:  # a read-only disk, a lock: answer from what is indexed
         found = SyncResult(trouble=str(problem))
     _FAILURES[ws.state.graph] = found.trouble
     return found
@@ -99,7 +104,8 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         changed, newest = _changed_rows(ws, cursor)
         pages = docs_pages(ws) if whole else known_pages
         same = known == listed and newest == cursor and known_pages == pages
-        # an empty stamp: changed so lately that equal times prove nothing (as with the index of git: racy-git)
+        # an empty stamp: changed so lately that equal times prove nothing (as with the index of
+        # git: racy-git)
         if same and "" not in listed.values() and "" not in pages.values():
             return SyncResult(0, _stored_problems(db))
     if not listed and not known and not changed and not pages:
@@ -108,10 +114,22 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         known = _known_files(db, digest, kinds) or {}  # another process may have read some since
         if not _is_read_with(db, digest):  # another reader: pages are read again too
             db.execute("UPDATE page SET stamp = '' WHERE authored = 0")
-        stale = sorted(path for path, stamp in listed.items() if not stamp or known.get(path) != stamp)
-        read = [record for path in stale if (record := _read_file(ws, db, path, listed[path])) is not None]
-        in_rows = [one.record for one in changed if one.rests == "state" and one.record.kind in ws.kinds]
-        dropped = [_owner(one.record) for one in changed if one.rests != "state" or one.record.kind not in ws.kinds]
+        stale = sorted(
+            path for path, stamp in listed.items() if not stamp or known.get(path) != stamp
+        )
+        read = [
+            record
+            for path in stale
+            if (record := _read_file(ws, db, path, listed[path])) is not None
+        ]
+        in_rows = [
+            one.record for one in changed if one.rests == "state" and one.record.kind in ws.kinds
+        ]
+        dropped = [
+            _owner(one.record)
+            for one in changed
+            if one.rests != "state" or one.record.kind not in ws.kinds
+        ]
         removed = sorted(known.keys() - listed.keys())
         db.many("DELETE FROM authored WHERE path = ?", [(path,) for path in removed])
         _index_records(ws, db, [*read, *in_rows], [*removed, *dropped])
@@ -123,7 +141,9 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
 
 
 def _is_read_with(db: Database | None, digest: str) -> bool:
-    return db is not None and db.row("SELECT value FROM authored_from WHERE name = ?", (_KINDS,)) == (digest,)
+    return db is not None and db.row(
+        "SELECT value FROM authored_from WHERE name = ?", (_KINDS,)
+    ) == (digest,)
 
 
 def _changed_rows(ws: Workspace, cursor: int) -> tuple[list[StoredRecord], int]:
@@ -135,25 +155,40 @@ def _changed_rows(ws: Workspace, cursor: int) -> tuple[list[StoredRecord], int]:
         if newest == cursor:
             return [], newest
         # A smaller number is that of another store (the state was made anew): read all.
-        return records_in_rows(db, "change > ? ORDER BY change", (cursor if newest > cursor else 0,)), newest
+        return (
+            records_in_rows(db, "change > ? ORDER BY change", (cursor if newest > cursor else 0,)),
+            newest,
+        )
 
 
-def _known_files(db: Database | None, digest: str, kinds: Mapping[str, Kind]) -> dict[str, str] | None:
-    """Return path → stamp of the files of these kinds as they were read; without stamps if by other kinds."""
+def _known_files(
+    db: Database | None, digest: str, kinds: Mapping[str, Kind]
+) -> dict[str, str] | None:
+    """Return path → stamp of the files of these kinds as they were read; without stamps if by other
+    kinds.
+    """
     if db is None:
         return None
     if not _is_read_with(db, digest):
         return dict.fromkeys((path for (path,) in db.rows("SELECT path FROM authored")), "")
-    return dict(db.rows(f"SELECT path, stamp FROM authored WHERE kind IN ({placeholders(kinds)})", tuple(kinds)))
+    return dict(
+        db.rows(
+            f"SELECT path, stamp FROM authored WHERE kind IN ({placeholders(kinds)})", tuple(kinds)
+        )
+    )
 
 
 def _known_pages(db: Database | None) -> dict[str, str]:
     """Return path → stamp of every page of docs as it was read."""
-    return dict(db.rows("SELECT path, stamp FROM page WHERE authored = 0")) if db is not None else {}
+    return (
+        dict(db.rows("SELECT path, stamp FROM page WHERE authored = 0")) if db is not None else {}
+    )
 
 
 def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:
-    """Read an authored file into its row; return the record to index, the last good version if need be."""
+    """Read an authored file into its row; return the record to index, the last good version if need
+    be.
+    """
     from kl_hooks.records.document import ParsedDocument, read_document  # brings the reader of YAML
 
     kind = kind_of_path(path, ws.kinds)
@@ -163,13 +198,23 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
         data = read_small(ws.root / path, within=ws.root) or b""
         found = read_document(kind, path, data)
     except UsageProblem as problem:
-        data, found = b"", ParsedDocument(None, (Problem(path, 0, 0, problem.reason, problem.hint),))
+        data, found = (
+            b"",
+            ParsedDocument(None, (Problem(path, 0, 0, problem.reason, problem.hint),)),
+        )
     # Read before the row is replaced: it may be the last good version.
     known = next(iter(records_in_files(db, "path = ? AND id <> ''", (path,))), None)
     if (record := found.record) is None:
-        # our side of an unfinished merge (stage 2), else the version known here, else the committed one
-        record = read_document(kind, path, git_output(ws, "cat-file", "blob", f":2:{path}")).record or known
-        record = record or read_document(kind, path, git_output(ws, "cat-file", "blob", f"HEAD:{path}")).record
+        # our side of an unfinished merge (stage 2), else the version known here, else the committed
+        # one
+        record = (
+            read_document(kind, path, git_output(ws, "cat-file", "blob", f":2:{path}")).record
+            or known
+        )
+        record = (
+            record
+            or read_document(kind, path, git_output(ws, "cat-file", "blob", f"HEAD:{path}")).record
+        )
     record = redact_record(record) if record else None
     problems = [redact_problem(one) for one in found.problems]
     error = json.dumps([[p.path, p.line, p.column, p.message, p.hint] for p in problems])
@@ -178,9 +223,19 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
     digest = hashlib.sha256(data[: MAX_BYTES + 1]).hexdigest()
     db.execute("DELETE FROM authored WHERE path = ?", (path,))
     db.execute(
-        "INSERT INTO authored (path, kind, archived, stamp, digest, error, rest, id, status, title, tags, authority,"
-        " expires, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (path, kind.name, int("/archive/" in path), stamp, digest, error, rest, record.id if record else "", *columns),
+        "INSERT INTO authored (path, kind, archived, stamp, digest, error, rest, id, status, title,"
+        " tags, authority, expires, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            path,
+            kind.name,
+            int("/archive/" in path),
+            stamp,
+            digest,
+            error,
+            rest,
+            record.id if record else "",
+            *columns,
+        ),
     )
     return record
 
@@ -191,9 +246,12 @@ def _stored_problems(db: Database | None) -> tuple[Problem, ...]:
     errors = db.rows("SELECT error FROM authored WHERE error <> '[]'")
     found = [Problem(*one) for (error,) in errors for one in json.loads(error)]
     paths: dict[tuple[str, str], list[str]] = {}
-    # Not unique in the table: two branches that are merged may bring two files with one ID, and both must be shown.
+    # Not unique in the table: two branches that are merged may bring two files with one ID, and
+    # both must be shown.
     shared = "SELECT id FROM authored WHERE id <> '' GROUP BY id HAVING COUNT(*) > 1"
-    for kind, identifier, path in db.rows(f"SELECT kind, id, path FROM authored WHERE id IN ({shared}) ORDER BY path"):
+    for kind, identifier, path in db.rows(
+        f"SELECT kind, id, path FROM authored WHERE id IN ({shared}) ORDER BY path"
+    ):
         paths.setdefault((kind, identifier), []).append(path)
     for (kind, identifier), (*others, last) in paths.items():
         if others:
@@ -204,12 +262,16 @@ def _stored_problems(db: Database | None) -> tuple[Problem, ...]:
 
 
 def _owner(record: Record) -> str:
-    """Return the key of its links and documents in graph and index: its file, else `record:` and its ID."""
+    """Return the key of its links and documents in graph and index: its file, else `record:` and
+    its ID.
+    """
     return record.path or f"record:{record.id}"
 
 
 def _record_node(kind: Kind, record: Record) -> str:
-    """Return the graph ID of a record: `adr:ADR-0007`, `skill:pdf-tools`, the record ID itself for most kinds."""
+    """Return the graph ID of a record: `adr:ADR-0007`, `skill:pdf-tools`, the record ID itself for
+    most kinds.
+    """
     if kind.folders:
         from kl_hooks.records.document import skill_node
 
@@ -219,7 +281,9 @@ def _record_node(kind: Kind, record: Record) -> str:
 
 
 def _record_links(kind: Kind, record: Record, prefixes: dict[str, str]) -> Iterator[Link]:
-    """Yield a Link for each ID in its `ids` fields. `prefixes`: prefix of record IDs → prefix of their nodes."""
+    """Yield a Link for each ID in its `ids` fields. `prefixes`: prefix of record IDs → prefix of
+    their nodes.
+    """
     source, owner = _record_node(kind, record), _owner(record)
     for field in kind.all_fields:
         if field.type != "ids" or (record.archived and field.relation == "adr_governs"):
@@ -244,21 +308,32 @@ def _search_document(kind: Kind, record: Record) -> index.Document:
     return index.Document(record.id, kind.name, _owner(record), 1, record.title, body)
 
 
-def _index_records(ws: Workspace, db: Database, records: Sequence[Record], removed: Sequence[str]) -> None:
+def _index_records(
+    ws: Workspace, db: Database, records: Sequence[Record], removed: Sequence[str]
+) -> None:
     """Replace links and words of these records, and remove those of these owners."""
     nodes = {one.prefix: one.node for one in ws.kinds.values()}
     none: dict[str, list[Any]] = {owner: [] for owner in removed}
-    links.replace_many(db, none | {_owner(r): list(_record_links(ws.kinds[r.kind], r, nodes)) for r in records})
-    index.replace_many(db, none | {_owner(r): [_search_document(ws.kinds[r.kind], r)] for r in records})
+    links.replace_many(
+        db, none | {_owner(r): list(_record_links(ws.kinds[r.kind], r, nodes)) for r in records}
+    )
+    index.replace_many(
+        db, none | {_owner(r): [_search_document(ws.kinds[r.kind], r)] for r in records}
+    )
 
 
 def _sync_pages(
-    ws: Workspace, db: Database, read: Mapping[str, Record], removed: Sequence[str], listed: Mapping[str, str]
+    ws: Workspace,
+    db: Database,
+    read: Mapping[str, Record],
+    removed: Sequence[str],
+    listed: Mapping[str, str],
 ) -> None:
     """Bring pages, their sections and their links up to date.
 
-    `read`: path → record of authored files that were read again, links of their fields already in the graph;
-    `removed`: paths of authored files; `listed`: pages of docs and their stamps as they are now.
+    `read`: path → record of authored files that were read again, links of their fields already in
+    the graph; `removed`: paths of authored files; `listed`: pages of docs and their stamps as they
+    are now.
     """
     before = _known_pages(db)
     vanished = sorted(before.keys() - listed.keys())
@@ -279,7 +354,9 @@ def _sync_pages(
     _resolve_links(ws, db, read, vanished)
 
 
-def _write_page_row(db: Database, ws: Workspace, page: Page, stamp: str, text: PageText | None) -> None:
+def _write_page_row(
+    db: Database, ws: Workspace, page: Page, stamp: str, text: PageText | None
+) -> None:
     from kl_hooks.records.pages import written_links
 
     links = written_links(text) if text else []
@@ -290,10 +367,17 @@ def _write_page_row(db: Database, ws: Workspace, page: Page, stamp: str, text: P
         "INSERT INTO page (path, authored, stamp, node, id, title, changed, links, leads)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            page.path, int(bool(page.id)), stamp, page.node, page.id, redact_text(page.title),
-            _modified_at(ws, page.path), json.dumps(links), leads,
+            page.path,
+            int(bool(page.id)),
+            stamp,
+            page.node,
+            page.id,
+            redact_text(page.title),
+            _modified_at(ws, page.path),
+            json.dumps(links),
+            leads,
         ),
-    )  # fmt: skip
+    )
 
 
 def _modified_at(ws: Workspace, path: str) -> str:
@@ -301,8 +385,11 @@ def _modified_at(ws: Workspace, path: str) -> str:
         seconds = (ws.root / path).lstat().st_mtime
     except OSError:
         return ""
-    # 253402300799 is the end of the year 9999, the last that datetime has; file systems have later ones.
-    return datetime.fromtimestamp(max(0, min(seconds, 253402300799)), UTC).isoformat(timespec="microseconds")
+    # 253402300799 is the end of the year 9999, the last that datetime has; file systems have later
+    # ones.
+    return datetime.fromtimestamp(max(0, min(seconds, 253402300799)), UTC).isoformat(
+        timespec="microseconds"
+    )
 
 
 def _index_sections(db: Database, texts: Mapping[str, PageText], removed: Sequence[str]) -> None:
@@ -313,33 +400,49 @@ def _index_sections(db: Database, texts: Mapping[str, PageText], removed: Sequen
         from kl_hooks.records.pages import PAGE_KIND
     for path, text in texts.items():
         for number, one in enumerate(text.sections):
-            title = redact(" › ".join((text.title, *one.around, one.title) if one.anchor else (text.title,)))
+            title = redact(
+                " › ".join((text.title, *one.around, one.title) if one.anchor else (text.title,))
+            )
             # headings were redacted where the page was split, its title was not
-            body, name = redact(one.text[:_LONGEST_SECTION]), one.title if one.anchor else redact_text(one.title)
-            batch[path].append(index.Document(one.node(path), PAGE_KIND, path, one.line, title, body, name=name))
+            body, name = (
+                redact(one.text[:_LONGEST_SECTION]),
+                one.title if one.anchor else redact_text(one.title),
+            )
+            batch[path].append(
+                index.Document(one.node(path), PAGE_KIND, path, one.line, title, body, name=name)
+            )
             heading = json.dumps([*one.around, name])
             rows.append((path, number, one.node(path), heading, one.line, one.end_line))
     db.many("DELETE FROM chunk WHERE path = ?", [(path,) for path in batch])
-    db.many("INSERT INTO chunk (path, number, node, heading, line, end_line) VALUES (?, ?, ?, ?, ?, ?)", rows)
+    db.many(
+        "INSERT INTO chunk (path, number, node, heading, line, end_line) VALUES (?, ?, ?, ?, ?, ?)",
+        rows,
+    )
     index.replace_many(db, batch)
 
 
-def _resolve_links(ws: Workspace, db: Database, read: Mapping[str, Record], removed: Sequence[str]) -> None:
-    """Resolve every link again, since a new title may be what an old link meant; write those with another target.
+def _resolve_links(
+    ws: Workspace, db: Database, read: Mapping[str, Record], removed: Sequence[str]
+) -> None:
+    """Resolve every link again, since a new title may be what an old link meant; write those with
+    another target.
 
-    The links of an authored file are stored with those of its record's fields, under one owner; files in `read` were
-    just written without them.
+    The links of an authored file are stored with those of its record's fields, under one owner;
+    files in `read` were just written without them.
     """
     prefixes = {one.prefix: one.node for one in ws.kinds.values()}
     batch: dict[str, list[Link]] = {path: [] for path in removed}
-    linking = db.rows("SELECT path, authored, node, links, leads FROM page WHERE links <> '[]' OR leads <> '[]'")
+    linking = db.rows(
+        "SELECT path, authored, node, links, leads FROM page WHERE links <> '[]' OR leads <> '[]'"
+    )
     if linking:
         from kl_hooks.records.pages import LINK_RELATION, PageNames, all_pages, link_target
 
         names = PageNames(all_pages(db))
     for path, authored, source, written, old in linking:
         found = (
-            (link_target(ws, db, names, target, how), line, how) for target, _, line, _, how in json.loads(written)
+            (link_target(ws, db, names, target, how), line, how)
+            for target, _, line, _, how in json.loads(written)
         )
         leads = [[to, line, how] for to, line, how in found if to]
         if json.dumps(leads) == old and path not in read:
@@ -348,6 +451,8 @@ def _resolve_links(ws: Workspace, db: Database, read: Mapping[str, Record], remo
         batch[path] = [Link(source, LINK_RELATION, to, path, line, how) for to, line, how in leads]
         if authored:
             records = [read[path]] if path in read else records_in_files(db, "path = ?", (path,))
-            batch[path] += [link for one in records for link in _record_links(ws.kinds[one.kind], one, prefixes)]
+            batch[path] += [
+                link for one in records for link in _record_links(ws.kinds[one.kind], one, prefixes)
+            ]
     if batch:
         links.replace_many(db, batch)

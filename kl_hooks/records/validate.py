@@ -41,12 +41,18 @@ class InvalidValue(Exception):
 
 
 def validate(
-    kind: Kind, raw: Mapping[str, Any], locate: _Locate, *, whole: bool = True, unknown: list[Problem] | None = None
+    kind: Kind,
+    raw: Mapping[str, Any],
+    locate: _Locate,
+    *,
+    whole: bool = True,
+    unknown: list[Problem] | None = None,
 ) -> tuple[dict[str, Value], list[Problem]]:
     """Return (field → value, all problems of `raw`), in the order of the kind's fields.
 
-    `raw` has text, numbers, booleans, lists or maps under names or aliases of fields; None and empty text count as
-    absent. With `whole`, required fields must be present. Unknown names are problems, or go to the list `unknown`.
+    `raw` has text, numbers, booleans, lists or maps under names or aliases of fields; None and
+    empty text count as absent. With `whole`, required fields must be present. Unknown names are
+    problems, or go to the list `unknown`.
     """
     problems: list[Problem] = []
     given = _given_by_field(kind, raw, locate, problems, problems if unknown is None else unknown)
@@ -55,17 +61,25 @@ def validate(
         name, found = given.get(field.name, (field.name, None))
         if _is_empty(found):
             if whole and field.required:
-                problems.append(Problem(*locate(name), f"{_quoted(field)} is missing.", field.description))
+                problems.append(
+                    Problem(*locate(name), f"{_quoted(field)} is missing.", field.description)
+                )
             continue
         try:
-            value = _status(kind, found) if field.name == "status" else _PARSERS[field.type](field, found)
+            value = (
+                _status(kind, found)
+                if field.name == "status"
+                else _PARSERS[field.type](field, found)
+            )
         except InvalidValue as wrong:
             problems.append(Problem(*locate(name), f"{_quoted(field)} {wrong.reason}", wrong.hint))
             continue
         if not _is_empty(value):
             values[field.name] = value
         elif whole and field.required:
-            problems.append(Problem(*locate(name), f"{_quoted(field)} is empty.", field.description))
+            problems.append(
+                Problem(*locate(name), f"{_quoted(field)} is empty.", field.description)
+            )
     return values, problems
 
 
@@ -75,7 +89,9 @@ def has_field(kind: Kind, name: str) -> bool:
 
 
 def node_id(given: str) -> str:
-    """Return the graph ID of an ID or a path: a path means its file. InvalidValue for a path outside the repository."""
+    """Return the graph ID of an ID or a path: a path means its file. InvalidValue for a path
+    outside the repository.
+    """
     prefix, colon, name = given.partition(":")
     if len(given) > _MAX_LINE or safe_text(given) != given or any(c in given for c in "\n\t"):
         raise InvalidValue(f"holds {one_line(given, 80)!r}: characters that no Id has.")
@@ -88,12 +104,19 @@ def node_id(given: str) -> str:
     path = name if colon and prefix == "file" else given
     parts = path.replace("\\", "/").split("/")
     if path.startswith(("/", "~")) or ".." in parts or not path.strip("/. "):
-        raise InvalidValue(f"holds {one_line(given, 80)!r}.", "Give a path from the root of the repository, or an Id.")
+        raise InvalidValue(
+            f"holds {one_line(given, 80)!r}.",
+            "Give a path from the root of the repository, or an Id.",
+        )
     return "file:" + "/".join(part for part in parts if part not in ("", "."))
 
 
 def _given_by_field(
-    kind: Kind, raw: Mapping[str, Any], locate: _Locate, problems: list[Problem], unknown: list[Problem]
+    kind: Kind,
+    raw: Mapping[str, Any],
+    locate: _Locate,
+    problems: list[Problem],
+    unknown: list[Problem],
 ) -> dict[str, tuple[str, Any]]:
     """Return field → (the name it was given under, the value)."""
     found: dict[str, tuple[str, Any]] = {}
@@ -106,7 +129,9 @@ def _given_by_field(
             unknown.append(Problem(*locate(name), f"{kind.name} has no field {shown}.", hint))
         elif field.name in found and not _is_empty(found[field.name][1]):
             if not _is_empty(value):
-                problems.append(Problem(*locate(name), f"{_quoted(field)} is given twice (as {shown} too)."))
+                problems.append(
+                    Problem(*locate(name), f"{_quoted(field)} is given twice (as {shown} too).")
+                )
         else:
             # JSON can hold lone surrogates, which no file in UTF-8 can.
             found[field.name] = (name, replace_surrogates(value))
@@ -116,7 +141,11 @@ def _given_by_field(
 def _status(kind: Kind, given: Any) -> str:
     if not isinstance(given, str):
         raise InvalidValue("must be a word.")
-    return _one_of(_field_name(given), kind.statuses, {_field_name(other): to for other, to in kind.spellings.items()})
+    return _one_of(
+        _field_name(given),
+        kind.statuses,
+        {_field_name(other): to for other, to in kind.spellings.items()},
+    )
 
 
 def _one_of(word: str, words: Sequence[str], spellings: Mapping[str, str]) -> str:
@@ -130,7 +159,8 @@ def _line(field: Field, given: Any) -> str:
     found = _as_text(given, _MAX_LINE)
     if "\n" in found or "\r" in found:
         raise InvalidValue(
-            "must be one line.", f"Put the rest into another field: {field.description}" if field.description else ""
+            "must be one line.",
+            f"Put the rest into another field: {field.description}" if field.description else "",
         )
     return found if found.strip() else ""
 
@@ -167,7 +197,9 @@ def _choice(field: Field, given: Any) -> str:
 
 
 def _number(field: Field, given: Any) -> int:
-    """A whole number within the field's bounds; where 100 is the most, a fraction (0.82) is read as percent."""
+    """A whole number within the field's bounds; where 100 is the most, a fraction (0.82) is read as
+    percent.
+    """
     # bool is a subclass of int (PEP 285): `true` would be 1
     if isinstance(given, bool):
         raise InvalidValue("must be a number.")
@@ -199,7 +231,9 @@ def _date(field: Field, given: Any) -> str:
 
 
 def _ids(field: Field, given: Any) -> tuple[str, ...]:
-    """IDs, each once, spelled as given: `file:src/a.py`, a path, `ADR-0007`. One text is split at its commas."""
+    """IDs, each once, spelled as given: `file:src/a.py`, a path, `ADR-0007`. One text is split at
+    its commas.
+    """
     given = given.split(",") if isinstance(given, str) else given
     found = _split_unique(_lines(field, given))
     if field.namespace:
@@ -221,7 +255,11 @@ def node_in(namespace: str, name: str) -> str:
 def _map(field: Field, given: Any) -> dict[str, str]:
     if not isinstance(given, Mapping) or len(given) > _MAX_ITEMS:
         raise InvalidValue("must be keys and values.")
-    found = {_line(field, str(key)): _as_text(value, _MAX_TEXT) for key, value in given.items() if value is not None}
+    found = {
+        _line(field, str(key)): _as_text(value, _MAX_TEXT)
+        for key, value in given.items()
+        if value is not None
+    }
     if any(not key or len(key) > _MAX_KEY for key in found):
         raise InvalidValue(f"has a key that is empty or longer than {_MAX_KEY} characters.")
     return found
@@ -229,9 +267,17 @@ def _map(field: Field, given: Any) -> dict[str, str]:
 
 # Type of a field → what turns a raw value into a valid one, or raises InvalidValue.
 _PARSERS: Final[Mapping[str, Callable[[Field, Any], Value]]] = {
-    "line": _line, "text": _multiline, "lines": _lines, "words": _words, "choice": _choice, "number": _number,
-    "flag": _flag, "date": _date, "ids": _ids, "map": _map,
-}  # fmt: skip
+    "line": _line,
+    "text": _multiline,
+    "lines": _lines,
+    "words": _words,
+    "choice": _choice,
+    "number": _number,
+    "flag": _flag,
+    "date": _date,
+    "ids": _ids,
+    "map": _map,
+}
 
 
 def _as_text(given: Any, most: int) -> str:
@@ -257,7 +303,11 @@ def _choice_key(word: str) -> str:
 
 def _field_name(name: str) -> str:
     """`Considered Options`, `considered-options`, `consideredOptions` → `considered_options`."""
-    return _choice_key("".join(f"_{c}" if c.isupper() and name[i - 1 : i].islower() else c for i, c in enumerate(name)))
+    return _choice_key(
+        "".join(
+            f"_{c}" if c.isupper() and name[i - 1 : i].islower() else c for i, c in enumerate(name)
+        )
+    )
 
 
 def _is_empty(value: Any) -> bool:

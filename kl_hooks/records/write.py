@@ -1,4 +1,6 @@
-"""Writing: records created, changed, superseded and deleted, each under the store lock, each with an Event."""
+"""Writing: records created, changed, superseded and deleted, each under the store lock, each with
+an Event.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,22 @@ from kl_hooks.records.events import (
     list_events,
     stored_events,
 )
-from kl_hooks.records.permissions import PROGRAMS, agent_author, refuse_delete, rule_on_change, rule_on_new
+from kl_hooks.records.permissions import (
+    PROGRAMS,
+    agent_author,
+    refuse_delete,
+    rule_on_change,
+    rule_on_new,
+)
 from kl_hooks.records.query import get_record, get_records
-from kl_hooks.records.repository import SKILL_FILE, FileChanges, NewIds, kind_folder, records_in_rows, write_row
+from kl_hooks.records.repository import (
+    SKILL_FILE,
+    FileChanges,
+    NewIds,
+    kind_folder,
+    records_in_rows,
+    write_row,
+)
 from kl_hooks.records.sync import sync
 from kl_hooks.records.validate import validate
 from kl_hooks.store.files import read_small
@@ -64,28 +79,40 @@ class Proposal:
     def to_dict(self) -> dict[str, Any]:
         """Return it as in JSON."""
         return {
-            "number": self.number, "record": self.record, "how": self.how, "changes": dict(self.changes),
-            "by": self.by, "at": self.at,
-        }  # fmt: skip
+            "number": self.number,
+            "record": self.record,
+            "how": self.how,
+            "changes": dict(self.changes),
+            "by": self.by,
+            "at": self.at,
+        }
 
     def line(self) -> str:
         """`edit: title → Ship it (agent:bot, 2026-11-22)`."""
         parts = []
         for name, value in self.changes.items():
             text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            parts.append(f"{name} removed" if value is None else f"{name.replace('_', ' ')} → {text}")
+            parts.append(
+                f"{name} removed" if value is None else f"{name.replace('_', ' ')} → {text}"
+            )
         summary = f"{self.how}: {'; '.join(parts)}" if parts else self.how
         return f"{one_line(summary, _MAX_LINE)} ({one_line(self.by, 80)}, {self.at[:10]})"
 
 
 def create_record(
-    ws: Workspace, kind: Kind, raw: Mapping[str, Any], *, asked: str = "", body: str = "", by: str = ""
+    ws: Workspace,
+    kind: Kind,
+    raw: Mapping[str, Any],
+    *,
+    asked: str = "",
+    body: str = "",
+    by: str = "",
 ) -> Record:
     """Create a record of these values (see `records.validate`). `asked`: its ID; `by`: its author.
 
-    Problems (exit 2) with everything wrong, IdTaken for an ID that another record has (of kinds whose ID is a hash, a
-    record of the same identity), EnvironmentProblem where the store or the folder can't be written; then nothing was
-    written. `expires` given as None: it never expires.
+    Problems (exit 2) with everything wrong, IdTaken for an ID that another record has (of kinds
+    whose ID is a hash, a record of the same identity), EnvironmentProblem where the store or the
+    folder can't be written; then nothing was written. `expires` given as None: it never expires.
     """
     return create_records(ws, kind, [raw], asked=[asked], bodies=[body], by=by)[0]
 
@@ -99,7 +126,9 @@ def create_records(
     bodies: Sequence[str] = (),
     by: str = "",
 ) -> list[Record]:
-    """Create several records as `create_record` does, all or none. `asked`, `bodies`: one for each, or none."""
+    """Create several records as `create_record` does, all or none. `asked`, `bodies`: one for each,
+    or none.
+    """
     ids, bodies = (list(some) or [""] * len(raws) for some in (asked, bodies))
     who = agent_author(ws, by)
     rulings = [rule_on_new(kind, raw, who) for raw in raws]
@@ -110,7 +139,11 @@ def create_records(
     proposals = [_checked_proposal(kind, one.proposed) for one in rulings]
     sync(ws)
     made: dict[int, Record] = {}
-    with ws.store.writing(what=f"making a {kind.name}") as db, FileChanges(ws) as files, db.transaction():
+    with (
+        ws.store.writing(what=f"making a {kind.name}") as db,
+        FileChanges(ws) as files,
+        db.transaction(),
+    ):
         new_ids = NewIds(ws, db, kind)
         # IDs that are asked for first: no other takes them
         for n in sorted(range(len(raws)), key=lambda n: not ids[n]):
@@ -118,7 +151,9 @@ def create_records(
             record = Record(kind.name, new_ids.take(values, ids[n]), values, redact(bodies[n]))
             if kind.counted:
                 insert_events(db, [Event(kind.counted, record.id, by)], iso(ws.clock.now()))
-                record = record.with_values(**counted_fields(db, kind, record, ws.clock.now(), values, new=True))
+                record = record.with_values(
+                    **counted_fields(db, kind, record, ws.clock.now(), values, new=True)
+                )
             if kind.storage == "file" or record.status in kind.filed:
                 record = _write_new_file(ws, db, kind, record, files)
             else:
@@ -126,9 +161,14 @@ def create_records(
             made[n] = record
         whole = [made[n] for n in range(len(raws))]
         notes = [{"status": one.status, **_content_note(one, by, who, files)} for one in whole]
-        created = [Event("created", one.id, by, note) for one, note in zip(whole, notes, strict=True)]
+        created = [
+            Event("created", one.id, by, note) for one, note in zip(whole, notes, strict=True)
+        ]
         insert_events(db, created, iso(ws.clock.now()))
-        return [_with_proposal(ws, db, one, "edit", more, by) for one, more in zip(whole, proposals, strict=True)]
+        return [
+            _with_proposal(ws, db, one, "edit", more, by)
+            for one, more in zip(whole, proposals, strict=True)
+        ]
 
 
 def change_record(
@@ -140,32 +180,51 @@ def change_record(
     by: str = "",
     note: Mapping[str, Any] | None = None,
 ) -> Record:
-    """Change some fields of a record; None takes a field out. Its former values are stored as a version.
+    """Change some fields of a record; None takes a field out. Its former values are stored as a
+    version.
 
-    What an agent may not change by itself is stored as a proposal, which the record then names. Problems with
-    everything wrong; UsageProblem for a file that can't be read today.
+    What an agent may not change by itself is stored as a proposal, which the record then names.
+    Problems with everything wrong; UsageProblem for a file that can't be read today.
     """
     kind = ws.kinds[record.kind]
     if record.broken:
-        raise UsageProblem(f"can't be read today: {record.broken}", place=record.path, hint="Fix the file first.")
+        raise UsageProblem(
+            f"can't be read today: {record.broken}", place=record.path, hint="Fix the file first."
+        )
     who = agent_author(ws, by)
     by = by or who
-    ruling = rule_on_new(kind, raw, who) if how == REVIVE else rule_on_change(ws, kind, record, raw, how, who)
+    ruling = (
+        rule_on_new(kind, raw, who)
+        if how == REVIVE
+        else rule_on_change(ws, kind, record, raw, how, who)
+    )
     raw, proposed = ruling.allowed, _checked_proposal(kind, ruling.proposed)
     if proposed is not None and not raw:
         return _propose_change(ws, record, how, proposed, by)
     cleared, values = _cleared_and_set(kind, raw)
     unknown = [name for name in raw if name not in kind.by_name]
     if unknown:
-        raise UsageProblem(f"{kind.name} has no field {unknown[0]!r}.", place=f"kl {kind.name} edit")
+        raise UsageProblem(
+            f"{kind.name} has no field {unknown[0]!r}.", place=f"kl {kind.name} edit"
+        )
     if kind.folders and values.get("title", record.title) != record.title:
         hint = "Make a new one that succeeds it, or rename the folder and its `name` by hand."
         raise UsageProblem("a skill is known by its name.", place=record.title, hint=hint)
     if "status" in cleared:
         hint = f"See: kl {kind.name} --help"
-        raise UsageProblem("status can't be taken out; commands change it.", place=record.id, hint=hint)
-    changes = {**cleared, **values, "updated": iso(ws.clock.now()) if not record.path else _today(ws)}
-    with ws.store.writing(what=f"changing a {kind.name}") as db, FileChanges(ws) as files, db.transaction():
+        raise UsageProblem(
+            "status can't be taken out; commands change it.", place=record.id, hint=hint
+        )
+    changes = {
+        **cleared,
+        **values,
+        "updated": iso(ws.clock.now()) if not record.path else _today(ws),
+    }
+    with (
+        ws.store.writing(what=f"changing a {kind.name}") as db,
+        FileChanges(ws) as files,
+        db.transaction(),
+    ):
         record = _as_stored_now(db, record, how)
         if kind.counted and record.path:
             changes |= counted_fields(db, kind, record, ws.clock.now(), values)
@@ -180,20 +239,29 @@ def change_record(
 
 
 def delete_record(ws: Workspace, record: Record, *, by: str = "") -> None:
-    """Delete a record. A file is removed (git has it); a row stays, hidden, so that its ID is never used again.
+    """Delete a record. A file is removed (git has it); a row stays, hidden, so that its ID is never
+    used again.
 
     UsageProblem for an agent that did not make it.
     """
-    who = agent_author(ws, "" if by == "seed" else by)  # whoever clears seeds deletes: kl does not do that by itself
+    who = agent_author(
+        ws, "" if by == "seed" else by
+    )  # whoever clears seeds deletes: kl does not do that by itself
     refuse_delete(ws.kinds[record.kind], record, who)
-    with ws.store.writing(what=f"deleting a {record.kind}") as db, FileChanges(ws) as files, db.transaction():
+    with (
+        ws.store.writing(what=f"deleting a {record.kind}") as db,
+        FileChanges(ws) as files,
+        db.transaction(),
+    ):
         write_row(ws, db, record, "gone")
         if record.path:
             files.write(record.path, None)
         insert_events(db, [Event("deleted", record.id, by or who)], iso(ws.clock.now()))
 
 
-def validate_or_raise(kind: Kind, raw: Mapping[str, Any], place: str, *, whole: bool = True) -> dict[str, Value]:
+def validate_or_raise(
+    kind: Kind, raw: Mapping[str, Any], place: str, *, whole: bool = True
+) -> dict[str, Value]:
     """Return the validated values. Problems, all at once, where anything is wrong."""
     values, problems = validate(kind, raw, lambda name: (place, 0, 0), whole=whole)
     if problems:
@@ -209,15 +277,25 @@ def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
             return redact(value)
         if isinstance(value, list | tuple):
             return [clean(one) for one in value]
-        return {clean(k): clean(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+        return (
+            {clean(k): clean(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+        )
 
     return {name: clean(value) for name, value in raw.items()}
 
 
 def _store_change(
-    ws: Workspace, db: Database, kind: Kind, before: Record, after: Record, how: str, files: FileChanges
+    ws: Workspace,
+    db: Database,
+    kind: Kind,
+    before: Record,
+    after: Record,
+    how: str,
+    files: FileChanges,
 ) -> Record:
-    """Store a changed record in place of what it was; a status may move it from row to file, or back."""
+    """Store a changed record in place of what it was; a status may move it from row to file, or
+    back.
+    """
     if before.path and (kind.storage == "file" or after.status in kind.filed):
         # Read again: the record is as old as the index that it was read from.
         text = (read_small(ws.root / before.path, within=ws.root) or b"").decode("utf-8")
@@ -235,12 +313,22 @@ def _store_change(
     if before.path:
         moved = Record(after.kind, after.id, after.values)
         write_row(ws, db, moved, "state")
-        files.write(before.path, None)  # after the transaction, so that it is never lost in both places
+        files.write(
+            before.path, None
+        )  # after the transaction, so that it is never lost in both places
         return moved
-    row = db.row("SELECT COALESCE(MAX(version), 0) + 1 FROM record_version WHERE id = ?", (before.id,))
+    row = db.row(
+        "SELECT COALESCE(MAX(version), 0) + 1 FROM record_version WHERE id = ?", (before.id,)
+    )
     db.execute(
         "INSERT INTO record_version (id, version, until, how, body) VALUES (?, ?, ?, ?, ?)",
-        (before.id, row[0] if row else 1, iso(ws.clock.now()), how, canonical(dict(before.values)).decode()),
+        (
+            before.id,
+            row[0] if row else 1,
+            iso(ws.clock.now()),
+            how,
+            canonical(dict(before.values)).decode(),
+        ),
     )
     if after.status in kind.filed:
         return _write_new_file(ws, db, kind, after, files)
@@ -248,16 +336,22 @@ def _store_change(
     return after
 
 
-def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
+def _write_new_file(
+    ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges
+) -> Record:
     name = slug(record.title)
     path = f"{kind_folder(kind)}{record.id}{'-' if name else ''}{name}.md"
     if kind.folders:
         if not SKILL_NAME.fullmatch(record.title):
             hint = "Small letters, digits and single hyphens, at most 64 characters: pdf-tools"
-            raise UsageProblem("is no name of a skill.", place=one_line(record.title, 80), hint=hint)
+            raise UsageProblem(
+                "is no name of a skill.", place=one_line(record.title, 80), hint=hint
+            )
         path = f"{kind_folder(kind)}{record.title}/{SKILL_FILE}"
     if os.path.lexists(ws.root / path):  # also a dangling link, which a write would follow
-        raise EnvironmentProblem("is there already.", place=path, hint="Move it away, then try again.")
+        raise EnvironmentProblem(
+            "is there already.", place=path, hint="Move it away, then try again."
+        )
     files.write(path, render_document(kind, record).encode("utf-8"))
     if kind.storage == "state":
         write_row(ws, db, record, "file")
@@ -265,15 +359,27 @@ def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, fil
 
 
 def _content_note(record: Record, by: str, who: str, files: FileChanges) -> dict[str, str]:
-    """Return what an Event states of a file that a person has written through kl: from then on it is a person's."""
+    """Return what an Event states of a file that a person has written through kl: from then on it
+    is a person's.
+    """
     digest = files.digests.get(record.path, "")
-    return {CONTENT: digest} if digest and not who and by not in PROGRAMS and record.authority == "human" else {}
+    return (
+        {CONTENT: digest}
+        if digest and not who and by not in PROGRAMS and record.authority == "human"
+        else {}
+    )
 
 
-def _cleared_and_set(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, None], dict[str, Value]]:
+def _cleared_and_set(
+    kind: Kind, raw: Mapping[str, Any]
+) -> tuple[dict[str, None], dict[str, Value]]:
     """Return (the fields that are taken out, the validated values of the others)."""
     given = {name: value for name, value in raw.items() if value is not None}
-    cleared = {kind.by_name[name].name: None for name, value in raw.items() if value is None and name in kind.by_name}
+    cleared = {
+        kind.by_name[name].name: None
+        for name, value in raw.items()
+        if value is None and name in kind.by_name
+    }
     values = validate_or_raise(kind, redact_values(given), f"kl {kind.name} edit", whole=False)
     _refuse_odd_spelling(kind, values, f"kl {kind.name} edit")
     return cleared, values
@@ -293,7 +399,9 @@ def _refuse_odd_spelling(kind: Kind, values: Mapping[str, Value], place: str) ->
 
 
 def _checked_proposal(kind: Kind, raw: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the fields of a proposal as they will be written once it is accepted; None where nothing is proposed."""
+    """Return the fields of a proposal as they will be written once it is accepted; None where
+    nothing is proposed.
+    """
     if raw is None:
         return None
     cleared, values = _cleared_and_set(kind, raw)
@@ -301,28 +409,44 @@ def _checked_proposal(kind: Kind, raw: Mapping[str, Any] | None) -> dict[str, An
 
 
 def _with_proposal(
-    ws: Workspace, db: Database, record: Record, how: str, changes: Mapping[str, Any] | None, by: str
+    ws: Workspace,
+    db: Database,
+    record: Record,
+    how: str,
+    changes: Mapping[str, Any] | None,
+    by: str,
 ) -> Record:
-    """Store a proposal, if there is one, in the caller's transaction; return the record with its number."""
+    """Store a proposal, if there is one, in the caller's transaction; return the record with its
+    number.
+    """
     if changes is None:
         return record
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
+    plain = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()
+    }
     for one in _pending(stored_events(db, "record = ?", [record.id])):
         # an agent that asks again must not fill the list that a person goes through
         if (one.how, dict(one.changes), one.by) == (how, plain, by):
             return replace(record, proposal=one.number)
-    insert_events(db, [Event(_PROPOSED, record.id, by, {"how": how, "changes": plain})], iso(ws.clock.now()))
-    row = db.row("SELECT MAX(seq) FROM record_event WHERE record = ? AND name = ?", (record.id, _PROPOSED))
+    insert_events(
+        db, [Event(_PROPOSED, record.id, by, {"how": how, "changes": plain})], iso(ws.clock.now())
+    )
+    row = db.row(
+        "SELECT MAX(seq) FROM record_event WHERE record = ? AND name = ?", (record.id, _PROPOSED)
+    )
     return replace(record, proposal=int(row[0]) if row else 0)
 
 
-def _propose_change(ws: Workspace, record: Record, how: str, changes: Mapping[str, Any], by: str) -> Record:
+def _propose_change(
+    ws: Workspace, record: Record, how: str, changes: Mapping[str, Any], by: str
+) -> Record:
     with ws.store.writing(what=f"proposing a change of a {record.kind}") as db, db.transaction():
         return _with_proposal(ws, db, record, how, changes, by)
 
 
 def _as_stored_now(db: Database, record: Record, how: str) -> Record:
-    """Return the record as its row is now, under the lock: another process may have changed it since it was read.
+    """Return the record as its row is now, under the lock: another process may have changed it
+    since it was read.
 
     A file is read again when it is changed. UsageProblem for a row that was removed meanwhile.
     """
@@ -335,11 +459,18 @@ def _as_stored_now(db: Database, record: Record, how: str) -> Record:
     raise UsageProblem("was changed by somebody else just now.", place=record.id, hint=hint)
 
 
-def _with_defaults(ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool) -> dict[str, Value]:
+def _with_defaults(
+    ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool
+) -> dict[str, Value]:
     """Add status, date, authority and the moment of expiry where these were not given."""
     now = ws.clock.now()
     date = _today(ws) if kind.storage == "file" else iso(now)
-    made: dict[str, Value] = {"status": kind.statuses[0], "date": date, "authority": "human", **values}
+    made: dict[str, Value] = {
+        "status": kind.statuses[0],
+        "date": date,
+        "authority": "human",
+        **values,
+    }
     days = kind.ttl.get(str(made["authority"]), 0)
     if days and "expires" not in made and not endless:
         made["expires"] = iso(now + days * _DAY)
@@ -355,8 +486,8 @@ def apply_verb(
 ) -> Record:
     """Apply a verb of its kind to a record; `raw`: fields given with it.
 
-    UsageProblem where the kind has no such verb, where the status does not allow it, or where something it needs is
-    missing. Applying it again changes nothing and is no error.
+    UsageProblem where the kind has no such verb, where the status does not allow it, or where
+    something it needs is missing. Applying it again changes nothing and is no error.
     """
     record, given = get_record(ws, identifier), dict(raw or {})
     kind = ws.kinds[record.kind]
@@ -372,7 +503,11 @@ def apply_verb(
         raise UsageProblem(reason, place=record.id, hint=f"See: kl {kind.name} show {record.id}")
     for name in one.needs:
         if not given.get(name) and not record.values.get(name):
-            raise UsageProblem(f"{verb} needs {name}.", place=record.id, hint=f"Give it: --{name.replace('_', '-')} …")
+            raise UsageProblem(
+                f"{verb} needs {name}.",
+                place=record.id,
+                hint=f"Give it: --{name.replace('_', '-')} …",
+            )
     if one.stamps and one.stamps not in given:
         given[one.stamps] = _today(ws)
     if one.person and one.to in kind.live and record.status == kind.proposal:
@@ -384,22 +519,27 @@ def apply_verb(
 
 
 def superseded_ids(ws: Workspace, kind: Kind, given: Sequence[str]) -> list[str]:
-    """Return the IDs of the records that a new one will supersede. UsageProblem for one of another kind."""
+    """Return the IDs of the records that a new one will supersede. UsageProblem for one of another
+    kind.
+    """
     return [get_record(ws, one, kind.name).id for one in given]
 
 
 def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Record, Record]:
     """Make `new` supersede `old`; return (old, new).
 
-    While `new` is only proposed, `old` stays in force: `apply_verb` does the rest on acceptance. UsageProblem for IDs
-    that are unknown, of two kinds, the same, or that would make a cycle, and for one that was rejected.
+    While `new` is only proposed, `old` stays in force: `apply_verb` does the rest on acceptance.
+    UsageProblem for IDs that are unknown, of two kinds, the same, or that would make a cycle, and
+    for one that was rejected.
     """
     first, second = get_record(ws, old), get_record(ws, new)
     kind = ws.kinds[first.kind]
     if first.kind != second.kind:
         reason = f"is a {second.kind}, not a {first.kind}."
         raise UsageProblem(reason, place=second.id, hint="Both must be of one kind.")
-    cycle = first.id in _reachable(ws, second, "superseded_by") or second.id in _reachable(ws, first, "supersedes")
+    cycle = first.id in _reachable(ws, second, "superseded_by") or second.id in _reachable(
+        ws, first, "supersedes"
+    )
     if first.id == second.id or cycle:
         reason = f"{first.id} and {second.id} would supersede each other."
         raise UsageProblem(reason, place=f"kl {first.kind} supersede")
@@ -410,28 +550,42 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
     if first.id not in second.many("supersedes"):
         supersedes = {"supersedes": [*second.many("supersedes"), first.id]}
         second = change_record(ws, second, supersedes, how="supersede", by=by)
-    return (first if kind.is_pending(second.status) else _mark_superseded(ws, first, second, by)), second
+    return (
+        first if kind.is_pending(second.status) else _mark_superseded(ws, first, second, by)
+    ), second
 
 
 _SUCCESSION: Final = ("supersedes", "superseded_by")
 
 
-def merge_records(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Record, Record, list[str]]:
-    """Merge a record into another of its kind: (the old one, superseded; the other; the records that name it now).
+def merge_records(
+    ws: Workspace, old: str, new: str, *, by: str = ""
+) -> tuple[Record, Record, list[str]]:
+    """Merge a record into another of its kind: (the old one, superseded; the other; the records
+    that name it now).
 
-    What the old one is about, its tags and its links go to the other, and what named the old one names the other. Each
-    change is an event of its record, and `merged` states the whole. UsageProblem as `supersede`, and for an agent.
+    What the old one is about, its tags and its links go to the other, and what named the old one
+    names the other. Each change is an event of its record, and `merged` states the whole.
+    UsageProblem as `supersede`, and for an agent.
     """
     first, second = get_record(ws, old), get_record(ws, new)
     if agent_author(ws, by):
-        raise UsageProblem("is for a person.", place="kl graph merge", hint=f"Propose it: kl {first.kind} supersede")
+        raise UsageProblem(
+            "is for a person.",
+            place="kl graph merge",
+            hint=f"Propose it: kl {first.kind} supersede",
+        )
     kind = ws.kinds[second.kind]
     # all that may be refused is refused before anything is changed
     if first.broken or second.broken:
         raise UsageProblem("can't be read today.", place=(first if first.broken else second).path)
     done = second.id in first.many("superseded_by")
     first, second = supersede(ws, first.id, second.id, by=by)
-    lists = [one.name for one in kind.all_fields if one.type in ("ids", "words") and one.name not in _SUCCESSION]
+    lists = [
+        one.name
+        for one in kind.all_fields
+        if one.type in ("ids", "words") and one.name not in _SUCCESSION
+    ]
     united = {name: list(dict.fromkeys([*second.many(name), *first.many(name)])) for name in lists}
     changes = {name: some for name, some in united.items() if len(some) > len(second.many(name))}
     note = {"from": first.id, "to": second.id}
@@ -441,12 +595,17 @@ def merge_records(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[R
     for other in _naming(ws, first):
         if other.id not in (first.id, second.id) and not other.broken:
             fields = [
-                one.name for one in ws.kinds[other.kind].all_fields if one.type == "ids" and one.name not in _SUCCESSION
+                one.name
+                for one in ws.kinds[other.kind].all_fields
+                if one.type == "ids" and one.name not in _SUCCESSION
             ]
             renamed = {
-                field: list(dict.fromkeys(second.id if one in spelled else one for one in other.many(field)))
-                for field in fields if not spelled.isdisjoint(other.many(field))
-            }  # fmt: skip
+                field: list(
+                    dict.fromkeys(second.id if one in spelled else one for one in other.many(field))
+                )
+                for field in fields
+                if not spelled.isdisjoint(other.many(field))
+            }
             if renamed:
                 change_record(ws, other, renamed, how="merge", by=by, note=note)
                 moved.append(other.id)
@@ -466,12 +625,20 @@ def _naming(ws: Workspace, record: Record) -> list[Record]:
     sync(ws)
     prefix = ws.kinds[record.kind].node
     with ws.store.reading("graph") as db:
-        found = links.incoming(db, f"{prefix}:{record.id}" if prefix else record.id) if db is not None else []
-    return get_records(ws, sorted({one.source.removeprefix("adr:") for one in found if one.method == "record"}))
+        found = (
+            links.incoming(db, f"{prefix}:{record.id}" if prefix else record.id)
+            if db is not None
+            else []
+        )
+    return get_records(
+        ws, sorted({one.source.removeprefix("adr:") for one in found if one.method == "record"})
+    )
 
 
 def _reachable(ws: Workspace, record: Record, field: str) -> set[str]:
-    """Return the IDs that a field names, and those that the field of these records names, and so on."""
+    """Return the IDs that a field names, and those that the field of these records names, and so
+    on.
+    """
     found: set[str] = set()
     todo = list(record.many(field))
     while todo:
@@ -483,7 +650,10 @@ def _reachable(ws: Workspace, record: Record, field: str) -> set[str]:
 
 
 def _supersede_predecessors(ws: Workspace, record: Record, by: str) -> Record:
-    """Mark all records that this one supersedes. Also completes what a killed process left undone."""
+    """Mark all records that this one supersedes.
+
+    Also completes what a killed process left undone.
+    """
     kind = ws.kinds[record.kind]
     if SUPERSEDED in kind.statuses and record.status in kind.live:
         for old in get_records(ws, record.many("supersedes")):
@@ -497,8 +667,14 @@ def _refuse_cycle(ws: Workspace, record: Record, status: str) -> None:
     if status not in ws.kinds[record.kind].live:
         return
     for old in get_records(ws, record.many("supersedes")):
-        if old.id == record.id or old.id in record.many("superseded_by") or record.id in old.many("supersedes"):
-            raise UsageProblem(f"{old.id} and {record.id} would supersede each other.", place=record.id)
+        if (
+            old.id == record.id
+            or old.id in record.many("superseded_by")
+            or record.id in old.many("supersedes")
+        ):
+            raise UsageProblem(
+                f"{old.id} and {record.id} would supersede each other.", place=record.id
+            )
 
 
 def _mark_superseded(ws: Workspace, old: Record, new: Record, by: str) -> Record:
@@ -506,7 +682,9 @@ def _mark_superseded(ws: Workspace, old: Record, new: Record, by: str) -> Record
     if new.id in old.many("superseded_by") and (not status or old.status == SUPERSEDED):
         return old
     later = list(dict.fromkeys([*old.many("superseded_by"), new.id]))
-    return change_record(ws, old, {"superseded_by": later, **status}, how="supersede", by=by, note={"by": new.id})
+    return change_record(
+        ws, old, {"superseded_by": later, **status}, how="supersede", by=by, note={"by": new.id}
+    )
 
 
 def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
@@ -516,18 +694,29 @@ def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
 
 
 def _pending(events: Sequence[Event]) -> list[Proposal]:
-    settled = {event.body.get("proposal") for event in events if event.name in (_ACCEPTED, _REJECTED)}
+    settled = {
+        event.body.get("proposal") for event in events if event.name in (_ACCEPTED, _REJECTED)
+    }
     return [
-        Proposal(e.seq, e.record, str(e.body.get("how", "edit")), e.body.get("changes") or {}, e.session, e.at)
+        Proposal(
+            e.seq,
+            e.record,
+            str(e.body.get("how", "edit")),
+            e.body.get("changes") or {},
+            e.session,
+            e.at,
+        )
         for e in sorted(events, key=lambda event: event.seq)
         if e.name == _PROPOSED and e.seq not in settled
     ]
 
 
 def accept_proposals(ws: Workspace, record: Record) -> Record:
-    """Make every proposed change of a record, oldest first, as a person's. UsageProblem where none is pending.
+    """Make every proposed change of a record, oldest first, as a person's. UsageProblem where none
+    is pending.
 
-    A change that can't be made stays pending and blocks no other: UsageProblem names it after the others are made.
+    A change that can't be made stays pending and blocks no other: UsageProblem names it after the
+    others are made.
     """
     pending, failed = _pending_or_raise(ws, record), list[str]()
     for one in pending:
@@ -545,16 +734,22 @@ def accept_proposals(ws: Workspace, record: Record) -> Record:
 
 
 def reject_proposals(ws: Workspace, record: Record) -> int:
-    """Drop every proposed change of a record; return their number. UsageProblem where none is pending."""
+    """Drop every proposed change of a record; return their number. UsageProblem where none is
+    pending.
+    """
     pending = _pending_or_raise(ws, record)
-    append_events(ws, [Event(_REJECTED, record.id, "", {"proposal": one.number}) for one in pending])
+    append_events(
+        ws, [Event(_REJECTED, record.id, "", {"proposal": one.number}) for one in pending]
+    )
     return len(pending)
 
 
 def _pending_or_raise(ws: Workspace, record: Record) -> list[Proposal]:
     found = pending_proposals(ws, record.id)
     if not found:
-        raise UsageProblem("no change is proposed for it.", place=record.id, hint="See: kl knowledge proposals")
+        raise UsageProblem(
+            "no change is proposed for it.", place=record.id, hint="See: kl knowledge proposals"
+        )
     return found
 
 

@@ -1,4 +1,6 @@
-"""What is wrong with the skills: conflicts with their states and repairs, and their health as one number of terms."""
+"""What is wrong with the skills: conflicts with their states and repairs, and their health as one
+number of terms.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,16 @@ SEVERITIES: Final[Mapping[str, int]] = {"critical": 8, "high": 4, "medium": 2, "
 """Severity → its weight."""
 STATES: Final = ("detected", "acknowledged", "resolved", "dismissed")
 _SORTS: Final[Mapping[str, str]] = {
-    "duplicate": "critical", "circular_dependency": "high", "dependency": "high", "contradiction": "high",
-    "overlapping": "medium", "version_mismatch": "medium", "naming": "low", "stale": "low", "orphan": "low",
-}  # fmt: skip
+    "duplicate": "critical",
+    "circular_dependency": "high",
+    "dependency": "high",
+    "contradiction": "high",
+    "overlapping": "medium",
+    "version_mismatch": "medium",
+    "naming": "low",
+    "stale": "low",
+    "orphan": "low",
+}
 """Conflict → its severity."""
 _CONFLICT: Final = "skill_conflict"
 _REPAIRED: Final = "kl skill check --apply"
@@ -66,8 +75,8 @@ _TOGETHER: Final = 3
 """Sessions that used two skills, from which they belong together."""
 _LONGEST_CYCLE: Final = 10
 _CROWDED: Final = 32
-"""Skills with one rare word that a skill is compared with: those nearest to it in length. It bounds the work where
-thousands of skills have one text."""
+"""Skills with one rare word that a skill is compared with: those nearest to it in length. It bounds
+the work where thousands of skills have one text."""
 _REQUIREMENT: Final = re.compile(r"([a-z0-9-]+)>=([0-9][0-9.]*)")
 
 
@@ -100,7 +109,9 @@ class Conflict:
     @property
     def key(self) -> str:
         """The name it is acknowledged or dismissed by: the same as long as sort and skills are."""
-        return hashlib.sha256("\0".join((self.sort, *self.skills)).encode("utf-8", "replace")).hexdigest()[:8]
+        return hashlib.sha256(
+            "\0".join((self.sort, *self.skills)).encode("utf-8", "replace")
+        ).hexdigest()[:8]
 
     @property
     def severity(self) -> str:
@@ -108,18 +119,26 @@ class Conflict:
         return _SORTS[self.sort]
 
     def priority(self, now: int) -> float:
-        """Return its weight, up to three times as much the longer it is there, and up to twice for alike texts."""
+        """Return its weight, up to three times as much the longer it is there, and up to twice for
+        alike texts.
+        """
         days = max(now - self.since, 0) / DAY if self.since else 0.0
         return SEVERITIES[self.severity] * min(max(days / 30, 1.0), 3.0) * (1 + self.similarity)
 
     def to_dict(self, now: int) -> dict[str, Any]:
         """Return it as in JSON."""
         return {
-            "key": self.key, "type": self.sort, "severity": self.severity, "skills": list(self.skills),
-            "reason": self.reason, "similarity": round(self.similarity, 3), "state": self.state,
-            "since": iso(self.since) if self.since else "", "priority": round(self.priority(now), 2),
+            "key": self.key,
+            "type": self.sort,
+            "severity": self.severity,
+            "skills": list(self.skills),
+            "reason": self.reason,
+            "similarity": round(self.similarity, 3),
+            "state": self.state,
+            "since": iso(self.since) if self.since else "",
+            "priority": round(self.priority(now), 2),
             "repairs": [one._asdict() for one in self.repairs],
-        }  # fmt: skip
+        }
 
 
 class Facts(NamedTuple):
@@ -133,7 +152,9 @@ class Facts(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """Something that would make skills do better, by what was recorded of their uses. Nothing is changed by itself."""
+    """Something that would make skills do better, by what was recorded of their uses. Nothing is
+    changed by itself.
+    """
 
     type: str
     """promote, revise, relate, shorten or cover."""
@@ -167,11 +188,16 @@ class Health(NamedTuple):
 
     @property
     def terms(self) -> dict[str, float]:
-        """Name → points, of 100. The weights of the model are divided by 0.9, or 90 would be the most."""
+        """Name → points, of 100. The weights of the model are divided by 0.9, or 90 would be the
+        most.
+        """
         parts = {
-            "coverage": 0.25 * self.coverage, "relations": 0.20 * min(self.edges / 3, 1), "used": 0.20 * self.used,
-            "effectiveness": 0.25 * self.effectiveness, "conflicts": -0.10 * min(self.conflicts, 1),
-        }  # fmt: skip
+            "coverage": 0.25 * self.coverage,
+            "relations": 0.20 * min(self.edges / 3, 1),
+            "used": 0.20 * self.used,
+            "effectiveness": 0.25 * self.effectiveness,
+            "conflicts": -0.10 * min(self.conflicts, 1),
+        }
         return {name: 100 * part / 0.9 for name, part in parts.items()}
 
     @property
@@ -184,27 +210,41 @@ class Health(NamedTuple):
         """A from 90, B from 80, C from 70, D from 60, else F."""
         # rounded: 90 points are added up from five parts
         made = round(self.score, 6)
-        return next((grade for grade, least in (("A", 90), ("B", 80), ("C", 70), ("D", 60)) if made >= least), "F")
+        return next(
+            (
+                grade
+                for grade, least in (("A", 90), ("B", 80), ("C", 70), ("D", 60))
+                if made >= least
+            ),
+            "F",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as `kl.skill.health/1`."""
         return {
-            "schema": "kl.skill.health/1", "score": round(self.score, 1), "grade": self.grade,
+            "schema": "kl.skill.health/1",
+            "score": round(self.score, 1),
+            "grade": self.grade,
             "terms": {name: round(points, 2) for name, points in self.terms.items()},
             "values": {name: round(value, 3) for name, value in self._asdict().items()},
-        }  # fmt: skip
+        }
 
 
 def check(ws: Workspace, *, record: bool = True) -> Report:
-    """Return the conflicts that are open. `record`: those that are new are recorded as detected, which dates them."""
+    """Return the conflicts that are open. `record`: those that are new are recorded as detected,
+    which dates them.
+    """
     return _check(ws, all_skills(ws), record)[0]
 
 
-def _check(ws: Workspace, every: Sequence[Record], record: bool) -> tuple[Report, dict[str, Effectiveness]]:
+def _check(
+    ws: Workspace, every: Sequence[Record], record: bool
+) -> tuple[Report, dict[str, Effectiveness]]:
     now = ws.clock.now()
     measured, strengths = effectiveness_of(ws, every)
     made = {one.title: _made_at(ws, one) for one in every}
-    # before the first use that was recorded here nothing is recorded: a clone must not begin with everything stale
+    # before the first use that was recorded here nothing is recorded: a clone must not begin with
+    # everything stale
     since = min((micros(one.at) for one in list_events(ws, name=STARTED)), default=now)
     facts = {
         one.title: Facts(
@@ -226,7 +266,15 @@ def _check(ws: Workspace, every: Sequence[Record], record: bool) -> tuple[Report
                 continue
             state = ""
         if not state:
-            new.append(Event(_CONFLICT, ids[one.skills[0]], "", {"key": one.key, "state": STATES[0]}, iso(now)))
+            new.append(
+                Event(
+                    _CONFLICT,
+                    ids[one.skills[0]],
+                    "",
+                    {"key": one.key, "state": STATES[0]},
+                    iso(now),
+                )
+            )
         open_.append(replace(one, state=state or STATES[0], since=since if state else now))
     if record and new:
         append_events(ws, new)
@@ -241,7 +289,15 @@ def decide(ws: Workspace, key: str, state: str, reason: str = "") -> Conflict:
     if found is None:
         raise UsageProblem("no open conflict has this key.", place=key, hint="See: kl skill check")
     append_events(
-        ws, [Event(_CONFLICT, _named(ws, found.skills[0]).id, "", {"key": key, "state": state, "reason": reason})]
+        ws,
+        [
+            Event(
+                _CONFLICT,
+                _named(ws, found.skills[0]).id,
+                "",
+                {"key": key, "state": state, "reason": reason},
+            )
+        ],
     )
     return found
 
@@ -249,9 +305,9 @@ def decide(ws: Workspace, key: str, state: str, reason: str = "") -> Conflict:
 def apply_repairs(ws: Workspace, conflicts: Sequence[Conflict]) -> list[Repair]:
     """Make the changes that end these conflicts, each in its SKILL.md; return them. For people.
 
-    One by one, and each from the file as it is then: two conflicts may change one skill. Not made, so still open: what
-    would change a file that kl can't write, and a duplicate of a skill that was retired before (of a like b like c, c
-    is no duplicate of a).
+    One by one, and each from the file as it is then: two conflicts may change one skill. Not made,
+    so still open: what would change a file that kl can't write, and a duplicate of a skill that was
+    retired before (of a like b like c, c is no duplicate of a).
     """
     done = []
     for conflict in conflicts:
@@ -272,7 +328,10 @@ def apply_repairs(ws: Workspace, conflicts: Sequence[Conflict]) -> list[Repair]:
 
 
 def _named(ws: Workspace, name: str) -> Record:
-    """Return the skill of exactly this name. UsageProblem for none: its file was removed meanwhile."""
+    """Return the skill of exactly this name.
+
+    UsageProblem for none: its file was removed meanwhile.
+    """
     for one in all_skills(ws):
         if one.title == name:
             return one
@@ -280,7 +339,9 @@ def _named(ws: Workspace, name: str) -> Record:
 
 
 def _is_writable(ws: Workspace, repair: Repair) -> bool:
-    """Return whether kl can make a change in the file of a skill: other programs may have written it."""
+    """Return whether kl can make a change in the file of a skill: other programs may have written
+    it.
+    """
     try:
         record = _named(ws, repair.skill)
         changes = _changes(record, repair)
@@ -292,12 +353,16 @@ def _is_writable(ws: Workspace, repair: Repair) -> bool:
 
 
 def _changes(record: Record, repair: Repair) -> dict[str, Any]:
-    """Return the fields that a repair changes in the skill as it is now: relations are added or removed one by one."""
+    """Return the fields that a repair changes in the skill as it is now: relations are added or
+    removed one by one.
+    """
     made: dict[str, Any] = {}
     for name, value in repair.changes.items():
         sign, _, node = str(value).partition(" ")
         if sign in ("+", "-"):
-            items = [one for one in record.many(name) if one != node] + ([node] if sign == "+" else [])
+            items = [one for one in record.many(name) if one != node] + (
+                [node] if sign == "+" else []
+            )
             made |= {name: items or None} if tuple(items) != record.many(name) else {}
         elif record.values.get(name) != value:
             made[name] = value
@@ -310,13 +375,16 @@ def _states(ws: Workspace) -> dict[str, tuple[str, int, int]]:
     for one in list_events(ws, name=_CONFLICT):
         key, state, at = str(one.body.get("key")), str(one.body.get("state")), micros(one.at)
         since = found[key][1] if key in found and state != STATES[0] else at
-        # a repair that is taken back (git checkout) leaves the conflict open again: no person decided about it
+        # a repair that is taken back (git checkout) leaves the conflict open again: no person
+        # decided about it
         found[key] = ("" if one.body.get("reason") == _REPAIRED else state, since, at)
     return found
 
 
 def _made_at(ws: Workspace, record: Record) -> int:
-    """Return when a skill was made: its date, else the time of its file, which a clone has from its checkout on."""
+    """Return when a skill was made: its date, else the time of its file, which a clone has from its
+    checkout on.
+    """
     if record.text("date"):
         return micros(record.text("date"))
     try:
@@ -326,7 +394,9 @@ def _made_at(ws: Workspace, record: Record) -> int:
 
 
 def detect(
-    every: Sequence[Record], facts: Mapping[str, Facts], strengths: Mapping[tuple[str, str, str], float]
+    every: Sequence[Record],
+    facts: Mapping[str, Facts],
+    strengths: Mapping[tuple[str, str, str], float],
 ) -> Iterator[Conflict]:
     """Yield what is wrong. Pure. `facts`: name → its use and age; `strengths`: of the relations.
 
@@ -341,7 +411,9 @@ def detect(
     lonely = [
         one
         for one in active
-        if one.title not in linked and not one.many("agents") and facts.get(one.title, Facts()).age > 30
+        if one.title not in linked
+        and not one.many("agents")
+        and facts.get(one.title, Facts()).age > 30
     ]
     # without the name: two skills with one text are one, whatever they are called
     texts = [" ".join((one.text("description"), *one.many("tags"))) for one in active]
@@ -352,7 +424,9 @@ def detect(
         near[active[a].title].append((similarity, active[b].title))
         near[active[b].title].append((similarity, active[a].title))
     for one in lonely:
-        found = sorted((s, name) for s, name in near[one.title] if s < _OVERLAPPING)[::-1][:_MOST_LINKS]
+        found = sorted((s, name) for s, name in near[one.title] if s < _OVERLAPPING)[::-1][
+            :_MOST_LINKS
+        ]
         repairs = tuple(_link(one.title, name) for _, name in found)
         # where no skill states agents or relations, that one has none is no news
         if repairs or (facts[one.title].age > 60 and len(lonely) < len(active)):
@@ -362,7 +436,10 @@ def detect(
     for one in active:
         known = facts.get(one.title, Facts())
         if known.idle > 90 and known.uses < 5 and known.age > 30:
-            reason = f"{one.title} was used {counted(known.uses, 'time')}, not in the last {int(known.idle)} days"
+            reason = (
+                f"{one.title} was used {counted(known.uses, 'time')}, not in the last"
+                f" {int(known.idle)} days"
+            )
             yield Conflict("stale", (one.title,), reason)
 
 
@@ -376,25 +453,39 @@ def _names(active: Sequence[Record]) -> Iterator[Conflict]:
         folder = one.path.rpartition("/")[0].rpartition("/")[2]
         spelled[re.sub(r"[^a-z0-9]", "", one.title.casefold())].append(one.title)
         if not SKILL_NAME.fullmatch(one.title):
-            yield Conflict("naming", (one.title,), f"{one.title} is no name: small letters, digits, single hyphens")
+            yield Conflict(
+                "naming",
+                (one.title,),
+                f"{one.title} is no name: small letters, digits, single hyphens",
+            )
         elif folder and folder != one.title:
-            yield Conflict("naming", (one.title,), f"{one.title} is in the folder {folder}: both must have one name")
+            yield Conflict(
+                "naming",
+                (one.title,),
+                f"{one.title} is in the folder {folder}: both must have one name",
+            )
     for names in spelled.values():
         if len(names) > 1:
             yield Conflict(
-                "naming", tuple(sorted(names)), f"{' and '.join(sorted(names))} differ in case or signs alone"
+                "naming",
+                tuple(sorted(names)),
+                f"{' and '.join(sorted(names))} differ in case or signs alone",
             )
 
 
 def _relations(active: Sequence[Record], known: Mapping[str, Record]) -> Iterator[Conflict]:
-    """Yield requirements that are missing, retired or too old, and relations that exclude each other."""
+    """Yield requirements that are missing, retired or too old, and relations that exclude each
+    other.
+    """
     for one in active:
         for to in (*one.many("requires"), *one.many("composes")):
             other = known.get(to)
             if other is None or other.status != "active":
                 what = "does not exist" if other is None else f"is {other.status}"
                 name = to.removeprefix("skill:")
-                yield Conflict("dependency", (one.title, name), f"{one.title} needs {name}, which {what}")
+                yield Conflict(
+                    "dependency", (one.title, name), f"{one.title} needs {name}, which {what}"
+                )
         for to in one.many("succeeds"):
             other = known.get(to)
             if other is None or other.title == one.title:
@@ -402,16 +493,25 @@ def _relations(active: Sequence[Record], known: Mapping[str, Record]) -> Iterato
             if skill_node(one.title) in other.many("succeeds") and one.title < other.title:
                 pair = (one.title, other.title)
                 yield Conflict(
-                    "contradiction", pair, f"{pair[0]} and {pair[1]} each state that they took the place of the other"
+                    "contradiction",
+                    pair,
+                    f"{pair[0]} and {pair[1]} each state that they took the place of the other",
                 )
             uses = next((name for name in RELATIONS[:3] if to in one.many(name)), "")
             if uses:
                 pair = (one.title, other.title)
-                yield Conflict("contradiction", pair, f"{one.title} takes the place of {other.title}, and {uses} it")
+                yield Conflict(
+                    "contradiction",
+                    pair,
+                    f"{one.title} takes the place of {other.title}, and {uses} it",
+                )
         for text in one.many("least_versions"):
             match = _REQUIREMENT.fullmatch(text)
             if not match:
-                reason = f"{one.title} states the least version {one_line(text, 60)!r}, which is not read: NAME>=1.2"
+                reason = (
+                    f"{one.title} states the least version {one_line(text, 60)!r}, which is not"
+                    " read: NAME>=1.2"
+                )
                 yield Conflict("version_mismatch", (one.title, one_line(text, 60)), reason)
             other = known.get(skill_node(match[1])) if match else None
             if match and other and _number(other.text("version")) < _number(match[2]):
@@ -424,33 +524,52 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(int(one) for one in re.findall(r"[0-9]+", version)[:4])
 
 
-def _cycles(active: Sequence[Record], strengths: Mapping[tuple[str, str, str], float]) -> Iterator[Conflict]:
-    """Yield one cycle of each set of skills that need each other; the next check finds what is left of the set."""
+def _cycles(
+    active: Sequence[Record], strengths: Mapping[tuple[str, str, str], float]
+) -> Iterator[Conflict]:
+    """Yield one cycle of each set of skills that need each other; the next check finds what is left
+    of the set.
+    """
     edges = [one for one in edges_of(active) if one[1] in ("requires", "composes")]
     relation = {(source, target): name for source, name, target in edges}
     needs: dict[str, list[str]] = defaultdict(list)
     for source, _, target in edges:
         needs[source].append(target)
     for one in active:
-        own = next((name for name in ("requires", "composes") if skill_node(one.title) in one.many(name)), "")
+        own = next(
+            (name for name in ("requires", "composes") if skill_node(one.title) in one.many(name)),
+            "",
+        )
         if own:
-            repair = Repair(one.title, {own: f"- {skill_node(one.title)}"}, f"{one.title}: no longer {own} itself")
-            yield Conflict("circular_dependency", (one.title,), f"{one.title} {own} itself", 0.0, (repair,))
+            repair = Repair(
+                one.title,
+                {own: f"- {skill_node(one.title)}"},
+                f"{one.title}: no longer {own} itself",
+            )
+            yield Conflict(
+                "circular_dependency", (one.title,), f"{one.title} {own} itself", 0.0, (repair,)
+            )
     for group in components([one.title for one in active], needs):
         if len(group) < 2:
             continue
         path = _shortest_cycle(min(group), needs, set(group))
         steps = list(zip(path, [*path[1:], path[0]], strict=True))
-        weakest = min(steps, key=lambda step: (strengths.get((step[0], relation[step], step[1]), 0.5), step))
+        weakest = min(
+            steps, key=lambda step: (strengths.get((step[0], relation[step], step[1]), 0.5), step)
+        )
         text = f"{weakest[0]}: no longer {relation[weakest]} {weakest[1]}"
         repair = Repair(weakest[0], {relation[weakest]: f"- {skill_node(weakest[1])}"}, text)
         more = f" and {len(path) - _LONGEST_CYCLE} more" if len(path) > _LONGEST_CYCLE else ""
         shown = " → ".join([*path[:_LONGEST_CYCLE], *([] if more else path[:1])])
-        yield Conflict("circular_dependency", tuple(path[:_LONGEST_CYCLE]), f"{shown}{more}", 0.0, (repair,))
+        yield Conflict(
+            "circular_dependency", tuple(path[:_LONGEST_CYCLE]), f"{shown}{more}", 0.0, (repair,)
+        )
 
 
 def _shortest_cycle(start: str, needs: Mapping[str, Sequence[str]], group: set[str]) -> list[str]:
-    """Return the shortest way from a node back to itself, within its strongly connected component."""
+    """Return the shortest way from a node back to itself, within its strongly connected
+    component.
+    """
     before: dict[str, str] = {}
     front = [start]
     for node in front:
@@ -472,19 +591,29 @@ def _alike(
     for a, b, similarity in pairs:
         one, other = active[a], active[b]
         if similarity >= _DUPLICATE:
-            # first the one that took the place of the other already, by a repair that was cut off or by
-            # hand; then the one that is used more and so known to work; then the first by name, which never changes
-            order = sorted((one, other), key=lambda skill: (
-                not {skill_node(one.title), skill_node(other.title)} & set(skill.many("succeeds")),
-                -facts.get(skill.title, Facts()).uses, skill.title))  # fmt: skip
+            # first the one that took the place of the other already, by a repair that was cut off
+            # or by hand; then the one that is used more and so known to work; then the first by
+            # name, which never changes
+            order = sorted(
+                (one, other),
+                key=lambda skill: (
+                    not {skill_node(one.title), skill_node(other.title)}
+                    & set(skill.many("succeeds")),
+                    -facts.get(skill.title, Facts()).uses,
+                    skill.title,
+                ),
+            )
             stays, ends = (skill.title for skill in order)
-            # in this order: once one is deprecated they are no duplicates, and nothing would add the relation
+            # in this order: once one is deprecated they are no duplicates, and nothing would add
+            # the relation
             repairs = (
                 Repair(stays, {"succeeds": f"+ {skill_node(ends)}"}, f"{stays}: succeeds {ends}"),
                 Repair(ends, {"status": "deprecated"}, f"{ends}: deprecated"),
             )
             names = tuple(sorted((stays, ends)))
-            yield Conflict("duplicate", names, f"{stays} and {ends} have the same words", similarity, repairs)
+            yield Conflict(
+                "duplicate", names, f"{stays} and {ends} have the same words", similarity, repairs
+            )
         elif similarity >= _OVERLAPPING and one.text("category") == other.text("category"):
             names = tuple(sorted((one.title, other.title)))
             reason = f"{names[0]} and {names[1]} have {similarity:.0%} of their words in common"
@@ -494,14 +623,17 @@ def _alike(
 def alike(texts: Sequence[str], least: float) -> list[tuple[int, int, float]]:
     """Return (one, other, cosine of their words) of the pairs of texts that reach `least`. Pure.
 
-    Prefix filtering (Bayardo, Ma, Srikant 2007): of two texts that reach it, the rare words of each have one in common,
-    so only texts that share a rare word are compared. Of texts with the very same words each is paired with the first
-    alone, or a thousand copies would be half a million pairs.
+    Prefix filtering (Bayardo, Ma, Srikant 2007): of two texts that reach it, the rare words of each
+    have one in common, so only texts that share a rare word are compared. Of texts with the very
+    same words each is paired with the first alone, or a thousand copies would be half a million
+    pairs.
     """
     bags = [frozenset(stems(one)) for one in texts]
     first: dict[frozenset[str], int] = {}
     found = [
-        (first[bag], number, 1.0) for number, bag in enumerate(bags) if bag and first.setdefault(bag, number) != number
+        (first[bag], number, 1.0)
+        for number, bag in enumerate(bags)
+        if bag and first.setdefault(bag, number) != number
     ]
     spread = Counter(word for bag in first for word in bag)
     holders: dict[str, list[int]] = defaultdict(list)
@@ -527,13 +659,18 @@ def health(ws: Workspace) -> Health | None:
     if not active:
         return None
     now, found = ws.clock.now(), coverage(every, demanded_categories(ws))
-    used = [one for one in active if measured[one.id].last and now - measured[one.id].last <= 30 * DAY]
+    used = [
+        one for one in active if measured[one.id].last and now - measured[one.id].last <= 30 * DAY
+    ]
     scores = [measured[one.id].score if measured[one.id].is_known else 0.5 for one in active]
     size = len(active)
     return Health(
-        found.ratio if found.categories else 0.0, 2 * found.edges / size, len(used) / size, sum(scores) / size,
+        found.ratio if found.categories else 0.0,
+        2 * found.edges / size,
+        len(used) / size,
+        sum(scores) / size,
         len(report.open) / size,
-    )  # fmt: skip
+    )
 
 
 def suggestions(ws: Workspace) -> list[Suggestion]:
@@ -549,9 +686,14 @@ def suggestions(ws: Workspace) -> list[Suggestion]:
         known = measured[one.id]
         if variant and variant in variants(ws, one):
             command = f"kl skill promote {one.title} {variant}"
-            made.append(Suggestion("promote", (one.title,), f"{variant} does better ({rates})", command))
+            made.append(
+                Suggestion("promote", (one.title,), f"{variant} does better ({rates})", command)
+            )
         elif known.is_known and (known.rate < 0.5 or known.is_falling):
-            reason = f"{known.successes} of {known.judged} judged uses succeeded" + ", falling" * known.is_falling
+            reason = (
+                f"{known.successes} of {known.judged} judged uses succeeded"
+                + ", falling" * known.is_falling
+            )
             command = f"write another text as {one.path.removesuffix('.md')}.b.md, and commit it"
             made.append(Suggestion("revise", (one.title,), reason, command))
     made += _used_together(every, found)
@@ -579,7 +721,9 @@ def _used_together(every: Sequence[Record], found: Sequence[Use]) -> Iterator[Su
     for (name, other), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0])):
         if count >= _TOGETHER and frozenset((name, other)) not in linked:
             reason = f"used in the same {counted(count, 'session')}, and without a relation"
-            yield Suggestion("relate", (name, other), reason, f"kl skill edit {name} --enhances {other}")
+            yield Suggestion(
+                "relate", (name, other), reason, f"kl skill edit {name} --enhances {other}"
+            )
 
 
 def _find_new(ws: Workspace, numbers: Lifecycle, now: int) -> Sequence[Change]:
@@ -597,6 +741,9 @@ def _record_new(ws: Workspace, changes: Sequence[Change], now: int) -> None:
 
 _SCAN: Final = "skill conflicts"
 CONFLICT_SCAN: Final = Policy(
-    _SCAN, "Conflicts of skills that are new are recorded, which dates them.", _find_new, _record_new
+    _SCAN,
+    "Conflicts of skills that are new are recorded, which dates them.",
+    _find_new,
+    _record_new,
 )
 """Idempotent: a conflict that is recorded is not new."""

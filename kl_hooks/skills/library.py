@@ -1,4 +1,6 @@
-"""The skills in force: which of them a task needs, what these need in turn, who has them, and what is missing."""
+"""The skills in force: which of them a task needs, what these need in turn, who has them, and what
+is missing.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,14 @@ if TYPE_CHECKING:
 
 RELATIONS: Final = ("requires", "enhances", "composes", "succeeds")
 MODES: Final = ("auto", "manifest")
-"""auto: with the instructions, as far as the budget allows. manifest: names and descriptions alone."""
+"""auto: with the instructions, as far as the budget allows. manifest: names and descriptions alone.
+"""
 BUDGET: Final = 2_000
 """Tokens of the instructions that one answer has (requirement D38)."""
 _SEEDS, _DEPTH, _NEAR = 10, 3, 0.4
-"""Skills that a search starts from, how far it follows relations, and the similarity that a start needs."""
+"""Skills that a search starts from, how far it follows relations, and the similarity that a start
+needs.
+"""
 _TEAM: Final = 5
 _OFFERED: Final = 5
 """Skills that a context package is offered."""
@@ -55,7 +60,12 @@ class Found(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as in JSON."""
-        return {**summary(self.record), "score": round(self.score, 3), "depth": self.depth, "reason": self.reason}
+        return {
+            **summary(self.record),
+            "score": round(self.score, 3),
+            "depth": self.depth,
+            "reason": self.reason,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +86,21 @@ class Discovery:
     def to_dict(self) -> dict[str, Any]:
         """Return it as `kl.skill.discovery/1`."""
         rows = [
-            one.to_dict() | ({"instructions": self.instructions[one.record.id]} if one.record.id in self.instructions
-                             else {}) for one in self.found
-        ]  # fmt: skip
+            one.to_dict()
+            | (
+                {"instructions": self.instructions[one.record.id]}
+                if one.record.id in self.instructions
+                else {}
+            )
+            for one in self.found
+        ]
         return {
-            "schema": "kl.skill.discovery/1", "skills": rows, "by": list(self.by), "not_in_force": self.not_in_force,
+            "schema": "kl.skill.discovery/1",
+            "skills": rows,
+            "by": list(self.by),
+            "not_in_force": self.not_in_force,
             "note": self.note,
-        }  # fmt: skip
+        }
 
 
 class Coverage(NamedTuple):
@@ -96,7 +114,11 @@ class Coverage(NamedTuple):
     @property
     def ratio(self) -> float:
         """The share of the categories in demand that have a skill."""
-        return sum(map(bool, self.categories.values())) / len(self.categories) if self.categories else 0.0
+        return (
+            sum(map(bool, self.categories.values())) / len(self.categories)
+            if self.categories
+            else 0.0
+        )
 
     @property
     def connectivity(self) -> float:
@@ -105,7 +127,11 @@ class Coverage(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as in JSON."""
-        return {"ratio": round(self.ratio, 3), "connectivity": round(self.connectivity, 5), **self._asdict()}
+        return {
+            "ratio": round(self.ratio, 3),
+            "connectivity": round(self.connectivity, 5),
+            **self._asdict(),
+        }
 
 
 class Team(NamedTuple):
@@ -124,12 +150,16 @@ def all_skills(ws: Workspace) -> list[Record]:
 
 
 def skills_in_force(ws: Workspace, every: Sequence[Record] | None = None) -> list[Record]:
-    """Return the skills that an agent may be shown: active, and committed or written by a person with kl.
+    """Return the skills that an agent may be shown: active, and committed or written by a person
+    with kl.
 
-    Without those whose names the format does not allow: agents that read the folders do not load them.
+    Without those whose names the format does not allow: agents that read the folders do not load
+    them.
     """
     found = all_skills(ws) if every is None else every
-    return live_records(ws, [one for one in found if one.status == "active" and SKILL_NAME.fullmatch(one.title)])
+    return live_records(
+        ws, [one for one in found if one.status == "active" and SKILL_NAME.fullmatch(one.title)]
+    )
 
 
 def find_skill(ws: Workspace, name: str) -> Record:
@@ -140,14 +170,20 @@ def find_skill(ws: Workspace, name: str) -> Record:
 def summary(record: Record) -> dict[str, Any]:
     """Return what a list has of a skill."""
     return {
-        "id": record.id, "name": record.title, "description": one_line(record.text("description"), 300),
-        "category": record.text("category"), "version": record.text("version"), "status": record.status,
+        "id": record.id,
+        "name": record.title,
+        "description": one_line(record.text("description"), 300),
+        "category": record.text("category"),
+        "version": record.text("version"),
+        "status": record.status,
         "path": record.path,
-    }  # fmt: skip
+    }
 
 
 def edges_of(records: Sequence[Record]) -> list[tuple[str, str, str]]:
-    """Return (name, relation, name) of every relation between these skills; one to itself or to nothing is none."""
+    """Return (name, relation, name) of every relation between these skills; one to itself or to
+    nothing is none.
+    """
     known = {skill_node(one.title): one.title for one in records}
     return [
         (one.title, relation, known[to])
@@ -167,27 +203,48 @@ def stems(text: str) -> list[str]:
 
 def text_of(record: Record) -> str:
     """Return what a skill is found by."""
-    return " ".join((record.title, record.text("description"), record.text("category"), *record.many("tags")))
+    return " ".join(
+        (record.title, record.text("description"), record.text("category"), *record.many("tags"))
+    )
 
 
 def similarities(query: str, texts: Sequence[str]) -> list[float]:
-    """Return which share of a query each text has: its rare words count more, what no text has hardly. Pure."""
+    """Return which share of a query each text has: its rare words count more, what no text has
+    hardly. Pure.
+    """
     bags = [frozenset(stems(one)) for one in texts]
     wanted = stems(query)
     spread = Counter(word for bag in bags for word in bag)
     weights = {
-        word: math.log(1 + len(bags) / spread[word]) if spread[word] else _UNKNOWN * math.log(1 + len(bags))
+        word: (
+            math.log(1 + len(bags) / spread[word])
+            if spread[word]
+            else _UNKNOWN * math.log(1 + len(bags))
+        )
         for word in wanted
     }
     whole = sum(weights.values())
-    return [sum(weights[word] for word in wanted if word in bag) / whole if whole else 0.0 for bag in bags]
+    return [
+        sum(weights[word] for word in wanted if word in bag) / whole if whole else 0.0
+        for bag in bags
+    ]
 
 
-def discover(ws: Workspace, task: str, mode: str = "auto", budget: int = BUDGET, limit: int = 10) -> Discovery:
-    """Return the skills that a task needs: by its words, by meaning where there is an embedder, then by relations."""
+def discover(
+    ws: Workspace, task: str, mode: str = "auto", budget: int = BUDGET, limit: int = 10
+) -> Discovery:
+    """Return the skills that a task needs: by its words, by meaning where there is an embedder,
+    then by relations.
+    """
     every = all_skills(ws)
     live = skills_in_force(ws, every)
-    scores = dict(zip((one.id for one in live), similarities(task, [text_of(one) for one in live]), strict=True))
+    scores = dict(
+        zip(
+            (one.id for one in live),
+            similarities(task, [text_of(one) for one in live]),
+            strict=True,
+        )
+    )
     by, note = ["words"], ""
     try:
         for one, score in find_near(ws, task, (), live, 4 * _SEEDS) if live else ():
@@ -203,9 +260,11 @@ def discover(ws: Workspace, task: str, mode: str = "auto", budget: int = BUDGET,
 
 
 def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found]:
-    """Return the skills that match, and those that lead on from them, best first. `scores`: name → similarity. Pure.
+    """Return the skills that match, and those that lead on from them, best first. `scores`: name →
+    similarity. Pure.
 
-    From a skill the way leads to what it requires and is composed of, what enhances it, and what took its place.
+    From a skill the way leads to what it requires and is composed of, what enhances it, and what
+    took its place.
     """
     by_name = {one.title: one for one in records}
     ways: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -215,14 +274,18 @@ def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found
         else:
             ways[target].append((source, f"it {relation} {target}"))
     # name last, so that equal scores have one order
-    seeds = sorted((name for name in by_name if scores.get(name, 0) >= _NEAR), key=lambda name: (-scores[name], name))
+    seeds = sorted(
+        (name for name in by_name if scores.get(name, 0) >= _NEAR),
+        key=lambda name: (-scores[name], name),
+    )
     found: dict[str, Found] = {}
     front = [(name, scores[name], "matches the task") for name in seeds[:_SEEDS]]
     for depth in range(_DEPTH + 1):
         after = []
         for name, score, reason in front:
             record = by_name[name]
-            # the similarity of the start fades on the way; one that states when to use it is worth more
+            # the similarity of the start fades on the way; one that states when to use it is worth
+            # more
             value = score * (1 - 0.15 * depth) + (0.1 if record.text("description") else 0)
             if name in found and found[name].score >= value:
                 continue
@@ -234,7 +297,9 @@ def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found
 
 
 def instructions(found: Sequence[Found], budget: int = BUDGET) -> dict[str, str]:
-    """Return ID → instructions, best first, of those that fit into a budget of tokens; one that does not hides none."""
+    """Return ID → instructions, best first, of those that fit into a budget of tokens; one that
+    does not hides none.
+    """
     left, made = budget * CHARACTERS_OF_A_TOKEN, dict[str, str]()
     for one in found:
         text = one.record.body.strip()
@@ -245,12 +310,16 @@ def instructions(found: Sequence[Found], budget: int = BUDGET) -> dict[str, str]
 
 
 def coverage(records: Sequence[Record], demanded: Sequence[str] = ()) -> Coverage:
-    """Return what the active skills among these cover. `demanded`: further categories that are asked for. Pure."""
+    """Return what the active skills among these cover. `demanded`: further categories that are
+    asked for. Pure.
+    """
     active = [one for one in records if one.status == "active"]
     counts = Counter(one.text("category") for one in active)
     # a category that only a draft or a retired skill has is in demand, and not covered
     names = dict.fromkeys([*(one.text("category") for one in records), *demanded])
-    return Coverage({name: counts[name] for name in sorted(names) if name}, len(edges_of(active)), len(active))
+    return Coverage(
+        {name: counts[name] for name in sorted(names) if name}, len(edges_of(active)), len(active)
+    )
 
 
 def demanded_categories(ws: Workspace) -> list[str]:
@@ -260,7 +329,8 @@ def demanded_categories(ws: Workspace) -> list[str]:
 
 
 def team(found: Sequence[Found]) -> Team:
-    """Return at most five agents that have as much as possible of what was found; each adds the most that is left.
+    """Return at most five agents that have as much as possible of what was found; each adds the
+    most that is left.
 
     Of two that add as much the first by name: the same task gives the same team. Pure.
     """
@@ -280,7 +350,9 @@ def team(found: Sequence[Found]) -> Team:
 
 
 def gaps(ws: Workspace) -> list[dict[str, Any]]:
-    """Return what was learned three times or more without a skill that teaches it, by category of the memories."""
+    """Return what was learned three times or more without a skill that teaches it, by category of
+    the memories.
+    """
     memories = live_records(ws, list_records(ws, RecordFilter(("memory",), ("approved",))))
     texts = [text_of(one) for one in skills_in_force(ws)]
     untaught: dict[str, list[Record]] = defaultdict(list)
@@ -290,14 +362,22 @@ def gaps(ws: Workspace) -> list[dict[str, Any]]:
         if matters and max(similarities(one.text("pattern"), texts), default=0) < _TAUGHT:
             untaught[one.text("category") or "pattern"].append(one)
     return [
-        {"category": category, "memories": [one.id for one in some], "recommendation":
-         f"Propose a skill from {len(some)} memories of the category {category}: kl skill propose"}
-        for category, some in sorted(untaught.items()) if len(some) >= _SAME_SORT
-    ]  # fmt: skip
+        {
+            "category": category,
+            "memories": [one.id for one in some],
+            "recommendation": (
+                f"Propose a skill from {len(some)} memories of the category {category}: kl skill"
+                " propose"
+            ),
+        }
+        for category, some in sorted(untaught.items())
+        if len(some) >= _SAME_SORT
+    ]
 
 
 def find_skills(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Return the skills that a task needs, as candidates for its package: by words and relations, the best five.
+    """Return the skills that a task needs, as candidates for its package: by words and relations,
+    the best five.
 
     Only what is in force: a file that is not committed is an instruction that nobody has reviewed.
     """

@@ -1,4 +1,6 @@
-"""Proposals of skills: researched in the knowledge base, reviewed by a person, then written as a SKILL.md."""
+"""Proposals of skills: researched in the knowledge base, reviewed by a person, then written as a
+SKILL.md.
+"""
 
 from __future__ import annotations
 
@@ -26,56 +28,83 @@ if TYPE_CHECKING:
 _FINDINGS: Final = 20
 """Matches of a search that count."""
 _NEAR: Final = (0.4, 0.7)
-"""Similarity of findings that are another subject, and near: from these further skills are proposed."""
+"""Similarity of findings that are another subject, and near: from these further skills are
+proposed.
+"""
 _OVERLAP: Final = 0.7
 _DEEPEST, _MOST_CHILDREN, _CHILD = 3, 3, 0.8
-"""Levels of proposals that need each other, those of one level, and the share of the confidence that one has left."""
+"""Levels of proposals that need each other, those of one level, and the share of the confidence
+that one has left.
+"""
 _REVIEWED: Final = ("title", "description", "category", "instructions", *RELATIONS)
 """Fields of which a skill is made."""
 
 
 def confidence(sources: int, findings: int, overlap: float) -> float:
-    """Return how well research supports a proposal, 0 to 0.9: less where a skill like it exists already. Pure."""
+    """Return how well research supports a proposal, 0 to 0.9: less where a skill like it exists
+    already. Pure.
+    """
     made = min(0.15 * sources, 0.6) + min(0.02 * findings, 0.3) - 2 * max(overlap - _OVERLAP, 0)
     return min(max(made, 0.0), 1.0)
 
 
 def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
-    """Return what records, documents and code have about a topic, as fields of a proposal. Nothing is asked outside."""
+    """Return what records, documents and code have about a topic, as fields of a proposal. Nothing
+    is asked outside.
+    """
     answer = search(ws, topic, "hybrid", top_k=_FINDINGS)
-    found = [one for one in answer.results if not (one.record is not None and one.record.kind == "skill")]
+    found = [
+        one for one in answer.results if not (one.record is not None and one.record.kind == "skill")
+    ]
     scores = similarities(topic, [f"{one.title} {one.snippet.text}" for one in found])
     # of prose alone: the name of a function is no subject that somebody could learn
-    scored = [(one.title, score) for one, score in zip(found, scores, strict=True) if one.kind != "code"]
+    scored = [
+        (one.title, score) for one, score in zip(found, scores, strict=True) if one.kind != "code"
+    ]
     near = [title for title, score in scored if _NEAR[0] <= score <= _NEAR[1]]
     others = [one for one in all_skills(ws) if one.title != name]
     overlap = max(similarities(topic, [text_of(one) for one in others]), default=0.0)
     places = {one.path or one.id for one in found}
     return {
-        "sources": [one_line(f"{one.path or one.id}: {one.title}", 300) for one in found], "findings": len(found),
-        "near": [one_line(one, 200) for one in dict.fromkeys(near)], "overlap": round(100 * overlap),
+        "sources": [one_line(f"{one.path or one.id}: {one.title}", 300) for one in found],
+        "findings": len(found),
+        "near": [one_line(one, 200) for one in dict.fromkeys(near)],
+        "overlap": round(100 * overlap),
         "confidence": round(100 * confidence(len(places), len(found), overlap)),
-    }  # fmt: skip
+    }
 
 
-def propose(ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record | None = None, by: str = "") -> Record:
-    """Make a proposal with what research finds; it is submitted where it has instructions, else a draft.
+def propose(
+    ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record | None = None, by: str = ""
+) -> Record:
+    """Make a proposal with what research finds; it is submitted where it has instructions, else a
+    draft.
 
     `by`: `agent:NAME` for a tool, which is an agent's whether it has a name or not.
 
     UsageProblem for a name that is none, or that a skill or an open proposal has.
     """
     if not SKILL_NAME.fullmatch(name):
-        hint = f"Such as: {slug(name)}" if slug(name) else "Small letters, digits and hyphens, at most 64 characters."
+        hint = (
+            f"Such as: {slug(name)}"
+            if slug(name)
+            else "Small letters, digits and hyphens, at most 64 characters."
+        )
         raise UsageProblem("is no name of a skill.", place=one_line(name, 80), hint=hint)
     if any(one.title == name and one.status != "archived" for one in all_skills(ws)):
         hint = f"A person changes it: kl skill edit {name}"
         raise UsageProblem("there is a skill of this name.", place=name, hint=hint)
-    if any(one.title == name and one.status not in ("rejected", "created") for one in _proposals(ws)):
+    if any(
+        one.title == name and one.status not in ("rejected", "created") for one in _proposals(ws)
+    ):
         raise UsageProblem("it is proposed already.", place=name, hint="See: kl proposal list")
     topic = f"{name.replace('-', ' ')} {raw.get('description') or ''}"
     found = research(ws, topic, name)
-    values: dict[str, Any] = {"title": name, **found, **{key: value for key, value in raw.items() if value}}
+    values: dict[str, Any] = {
+        "title": name,
+        **found,
+        **{key: value for key, value in raw.items() if value},
+    }
     who = agent_author(ws, by)
     values.setdefault("agent", agent(ws.environ) or "")
     if parent is not None:
@@ -86,27 +115,33 @@ def propose(ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record 
 
 
 def approve(ws: Workspace, identifier: str, *, by: str = "") -> tuple[Record, list[Record]]:
-    """Approve a proposal, and propose what it requires and does not exist; return it and the new proposals.
+    """Approve a proposal, and propose what it requires and does not exist; return it and the new
+    proposals.
 
-    UsageProblem for an agent that is no reviewer and not trusted with its own, for an agent where the text reads like
-    an attack, and for a proposal without instructions.
+    UsageProblem for an agent that is no reviewer and not trusted with its own, for an agent where
+    the text reads like an attack, and for a proposal without instructions.
     """
     record = get_record(ws, identifier, "proposal")
     if not record.text("instructions"):
         hint = f"Write them: kl proposal edit {record.id} --instructions …"
-        raise UsageProblem("has no instructions, so there is nothing to approve.", place=record.id, hint=hint)
+        raise UsageProblem(
+            "has no instructions, so there is nothing to approve.", place=record.id, hint=hint
+        )
     if (reasons := suspicions(record)) and agent_author(ws, by):
         reason = f"reads like an attack ({reasons[0]}), so only a person approves it."
-        raise UsageProblem(reason, place=record.id, hint=f"Ask a person to run: kl proposal approve {record.id}")
+        raise UsageProblem(
+            reason, place=record.id, hint=f"Ask a person to run: kl proposal approve {record.id}"
+        )
     made = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)}, by=by)
     return made, _propose_needed(ws, made, by)
 
 
 def approve_own(ws: Workspace, proposal: Record, *, by: str = "") -> tuple[Record, str]:
-    """Approve what the caller has just proposed, where it may; return it, and why it waits for a review otherwise.
+    """Approve what the caller has just proposed, where it may; return it, and why it waits for a
+    review otherwise.
 
-    An agent may where the user's own configuration trusts it (`kl.trusted-agents`). What is approved still has no
-    file: a person adopts it.
+    An agent may where the user's own configuration trusts it (`kl.trusted-agents`). What is
+    approved still has no file: a person adopts it.
     """
     try:
         return approve(ws, proposal.id, by=by)[0], ""
@@ -115,25 +150,34 @@ def approve_own(ws: Workspace, proposal: Record, *, by: str = "") -> tuple[Recor
 
 
 def _propose_needed(ws: Workspace, record: Record, by: str) -> list[Record]:
-    """Propose up to three skills that an approved proposal needs, then subjects near it, three levels deep at most."""
+    """Propose up to three skills that an approved proposal needs, then subjects near it, three
+    levels deep at most.
+    """
     if record.number("depth") >= _DEEPEST:
         return []
     known = {one.title for one in (*all_skills(ws), *_proposals(ws))}
     needed = [one for relation in ("requires", "composes") for one in record.many(relation)]
     near = [slug(one)[:64].strip("-") for one in record.many("near")]
-    names = [one for one in dict.fromkeys((*needed, *near)) if SKILL_NAME.fullmatch(one) and one not in known]
+    names = [
+        one
+        for one in dict.fromkeys((*needed, *near))
+        if SKILL_NAME.fullmatch(one) and one not in known
+    ]
     fields = {"description": f"Needed by {record.title}.", "category": record.text("category")}
     return [propose(ws, one, fields, parent=record, by=by) for one in names[:_MOST_CHILDREN]]
 
 
 def adopt(ws: Workspace, identifier: str) -> Record:
-    """Write the SKILL.md of an approved proposal: version 1.0.0, with its relations; return the skill. For people.
+    """Write the SKILL.md of an approved proposal: version 1.0.0, with its relations; return the
+    skill. For people.
 
     UsageProblem for one that is not approved, or that was changed since.
     """
     proposal = get_record(ws, identifier, "proposal")
     if who := agent_author(ws, ""):
-        raise UsageProblem(f"adopt is for people, and this is {who.removeprefix('agent:')}.", place=proposal.id)
+        raise UsageProblem(
+            f"adopt is for people, and this is {who.removeprefix('agent:')}.", place=proposal.id
+        )
     if proposal.status != "approved":
         hint = f"A person approves it: kl proposal approve {proposal.id}"
         raise UsageProblem(f"is {proposal.status}, not approved.", place=proposal.id, hint=hint)
@@ -142,17 +186,26 @@ def adopt(ws: Workspace, identifier: str) -> Record:
         raise UsageProblem("was changed after it was approved.", place=proposal.id, hint=hint)
     related = {name: [skill_node(one) for one in proposal.many(name)] for name in RELATIONS}
     values = {
-        "title": proposal.title, "description": proposal.text("description"), "version": "1.0.0", "status": "active",
-        "category": proposal.text("category"), "source": proposal.id, **related,
-    }  # fmt: skip
+        "title": proposal.title,
+        "description": proposal.text("description"),
+        "version": "1.0.0",
+        "status": "active",
+        "category": proposal.text("category"),
+        "source": proposal.id,
+        **related,
+    }
     body = proposal.text("instructions")
-    made = create_record(ws, ws.kinds["skill"], {key: value for key, value in values.items() if value}, body=body)
+    made = create_record(
+        ws, ws.kinds["skill"], {key: value for key, value in values.items() if value}, body=body
+    )
     change_record(ws, proposal, {"status": "created"}, how="adopt")
     return made
 
 
 def suspicions(record: Record) -> tuple[str, ...]:
-    """Return why the text of a proposal reads like an attack on its readers, for the person who reviews it."""
+    """Return why the text of a proposal reads like an attack on its readers, for the person who
+    reviews it.
+    """
     return tuple(injection_reasons(f"{record.text('description')}\n{record.text('instructions')}"))
 
 
@@ -163,4 +216,6 @@ def _proposals(ws: Workspace) -> Sequence[Record]:
 def _digest(record: Record) -> str:
     plain = {name: re.sub(r"\s+", " ", record.text(name)).strip() for name in _REVIEWED}
     # of the instructions every byte counts: indentation is code
-    return hashlib.sha256(canonical({**plain, "instructions": record.text("instructions")})).hexdigest()
+    return hashlib.sha256(
+        canonical({**plain, "instructions": record.text("instructions")})
+    ).hexdigest()

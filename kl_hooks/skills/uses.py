@@ -1,7 +1,9 @@
-"""Uses of skills: the variant that was chosen when a use began, its outcome by receipts, and effectiveness.
+"""Uses of skills: the variant that was chosen when a use began, its outcome by receipts, and
+effectiveness.
 
-A use is recorded when it **begins**, with its variant and the seed that chose it; what happened later is joined to it
-from the receipts of the same session. So no outcome can be credited to a skill, or a variant, that did not take part.
+A use is recorded when it **begins**, with its variant and the seed that chose it; what happened
+later is joined to it from the receipts of the same session. So no outcome can be credited to a
+skill, or a variant, that did not take part.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ _TRAFFIC: Final = 20
 _COMMITS: Final = 20_000
 """Newest commits that uses are joined with."""
 _SECOND: Final = 1_000_000
-"""Git states the moment of a commit in whole seconds: it may seem to be before the use that it is of."""
+"""Git states the moment of a commit in whole seconds: it may seem to be before the use that it is
+of.
+"""
 _NEUTRAL: Final = 0.5
 _STEP, _LEAST_EDGE = 0.05, 0.1
 _Z: Final = 1.96
@@ -135,7 +139,9 @@ class Effectiveness(NamedTuple):
 
     @property
     def is_falling(self) -> bool:
-        """Return whether the success rate of the last 7 days is clearly lower than that of the 7 before."""
+        """Return whether the success rate of the last 7 days is clearly lower than that of the 7
+        before.
+        """
         return self.trend < -_STEP
 
     @property
@@ -145,7 +151,9 @@ class Effectiveness(NamedTuple):
 
     @property
     def score(self) -> float:
-        """0 to 1, by the stated formula; it falls by 0.05 for each 30 days without a use, as long as it is over 0.2."""
+        """0 to 1, by the stated formula; it falls by 0.05 for each 30 days without a use, as long
+        as it is over 0.2.
+        """
         made = self._combined(self.rate)
         return max(made - _STEP * self.idle, min(made, 0.2))
 
@@ -160,14 +168,25 @@ class Effectiveness(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as in JSON, each term of the score with its weight."""
-        known = {"score": round(self.score, 3), "interval": [round(one, 3) for one in self.interval]}
+        known = {
+            "score": round(self.score, 3),
+            "interval": [round(one, 3) for one in self.interval],
+        }
         return {
-            "known": self.is_known, "uses": self.uses, "judged": self.judged, "successes": self.successes,
-            "terms": {"graph": [0.3, round(self.graph, 3)], "success_rate": [0.5, round(self.rate, 3)],
-                      "learning": [0.2, round(self.learning, 3)], "idle": [-_STEP, self.idle]},
-            "trend": round(self.trend, 3), "last_used": iso(self.last) if self.last else "",
+            "known": self.is_known,
+            "uses": self.uses,
+            "judged": self.judged,
+            "successes": self.successes,
+            "terms": {
+                "graph": [0.3, round(self.graph, 3)],
+                "success_rate": [0.5, round(self.rate, 3)],
+                "learning": [0.2, round(self.learning, 3)],
+                "idle": [-_STEP, self.idle],
+            },
+            "trend": round(self.trend, 3),
+            "last_used": iso(self.last) if self.last else "",
             **(known if self.is_known else {"needs": f"{_ENOUGH} judged uses"}),
-        }  # fmt: skip
+        }
 
     def line(self) -> str:
         """Return it for people."""
@@ -179,46 +198,77 @@ class Effectiveness(NamedTuple):
 
 
 def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
-    """Record that a skill is used from now on, and return which variant. UsageProblem for one that is not in force.
+    """Record that a skill is used from now on, and return which variant. UsageProblem for one that
+    is not in force.
 
-    The same seed gets the same variant as long as the variants are the same. Without one the session is the seed.
+    The same seed gets the same variant as long as the variants are the same. Without one the
+    session is the seed.
     """
     record = find_skill(ws, name)
-    misnamed = "" if SKILL_NAME.fullmatch(record.title) else "agents do not load a skill of this name"
+    misnamed = (
+        "" if SKILL_NAME.fullmatch(record.title) else "agents do not load a skill of this name"
+    )
     if reason := not_live_reason(ws, record) or misnamed:
         hint = "A person commits its file, or changes its status: kl skill activate"
         hint = "A person renames it. See: kl skill check" if reason == misnamed else hint
-        raise UsageProblem(f"is not in force ({reason}), so it is not to be followed.", place=record.title, hint=hint)
+        raise UsageProblem(
+            f"is not in force ({reason}), so it is not to be followed.",
+            place=record.title,
+            hint=hint,
+        )
     who, of = agent(ws.environ), session(ws.environ) or ""
     seed = one_line(seed, 200) or of or os.urandom(8).hex()
     found = variants(ws, record)
     chosen = assign(record.id, {one: traffic for one, (_, traffic) in found.items()}, seed)
     variant = found[chosen][0] if chosen in found else record
     use = Use(
-        os.urandom(6).hex(), record.id, record.title, chosen, variant.text("version"), seed,
-        f"agent:{who}" if who else "human", of, producer(ws.environ), ws.clock.now(), variant.path,
+        os.urandom(6).hex(),
+        record.id,
+        record.title,
+        chosen,
+        variant.text("version"),
+        seed,
+        f"agent:{who}" if who else "human",
+        of,
+        producer(ws.environ),
+        ws.clock.now(),
+        variant.path,
         head(ws.repo)[0] or "" if ws.repo else "",
-    )  # fmt: skip
-    body = {"use": use.id, "name": use.name, "variant": chosen, "version": use.version, "seed": seed,
-            "actor": use.actor, "producer": use.producer, "path": use.path,
-            "head": use.head}  # fmt: skip
+    )
+    body = {
+        "use": use.id,
+        "name": use.name,
+        "variant": chosen,
+        "version": use.version,
+        "seed": seed,
+        "actor": use.actor,
+        "producer": use.producer,
+        "path": use.path,
+        "head": use.head,
+    }
     append_events(ws, [Event(STARTED, record.id, of, body, iso(use.at))])
     return use
 
 
 def end_use(ws: Workspace, which: str, success: bool | None = None) -> Use:
-    """Record that a use is over; `which`: its ID, or the name of a skill, for the last use that is not over.
+    """Record that a use is over; `which`: its ID, or the name of a skill, for the last use that is
+    not over.
 
-    UsageProblem where the caller has none that is open. `success`: what the caller states; receipts count for more.
+    UsageProblem where the caller has none that is open. `success`: what the caller states; receipts
+    count for more.
     """
     who, of = agent(ws.environ), session(ws.environ) or ""
     actor = f"agent:{who}" if who else "human"
-    mine = [one for one in uses(ws) if one.actor == actor and which in (one.id, one.name, one.skill)]
+    mine = [
+        one for one in uses(ws) if one.actor == actor and which in (one.id, one.name, one.skill)
+    ]
     found = [one for one in mine if not one.ended and (one.session == of or one.id == which)]
     if not found:
         if elsewhere := [one for one in mine if not one.ended]:
             hint = f"Name it by its ID: kl skill done {elsewhere[-1].id}"
-            raise UsageProblem("the use that is open was begun in another session.", place=which, hint=hint)
+            raise UsageProblem(
+                "the use that is open was begun in another session.", place=which, hint=hint
+            )
         reason = "this use is over already." if mine else "you began no use of it."
         raise UsageProblem(reason, place=which, hint="Begin one: kl skill use NAME")
     use = found[-1]
@@ -234,10 +284,19 @@ def uses(ws: Workspace) -> list[Use]:
         body = {key: str(value) for key, value in one.body.items()}
         with suppress(KeyError, ValueError):
             found[body["use"]] = Use(
-                body["use"], one.record, body["name"], body["variant"], body["version"], body["seed"], body["actor"],
-                one.session, body["producer"], micros(one.at), body["path"],
+                body["use"],
+                one.record,
+                body["name"],
+                body["variant"],
+                body["version"],
+                body["seed"],
+                body["actor"],
+                one.session,
+                body["producer"],
+                micros(one.at),
+                body["path"],
                 body["head"],
-            )  # fmt: skip
+            )
     for one in list_events(ws, name=_ENDED):
         use = found.get(str(one.body.get("use")))
         if use is not None and not use.ended:
@@ -249,7 +308,8 @@ def uses(ws: Workspace) -> list[Use]:
 
 
 def variants(ws: Workspace, record: Record) -> dict[str, tuple[Record, int]]:
-    """Return variant → (the skill as its file has it, percent of the uses), of `SKILL.NAME.md` beside the SKILL.md.
+    """Return variant → (the skill as its file has it, percent of the uses), of `SKILL.NAME.md`
+    beside the SKILL.md.
 
     Only what is committed: nobody has reviewed the others.
     """
@@ -267,11 +327,14 @@ def variants(ws: Workspace, record: Record) -> dict[str, tuple[Record, int]]:
 
 
 def assign(skill: str, shares: Mapping[str, int], seed: str) -> str:
-    """Return the variant of a use: by the hash of skill, variants and seed, so anybody can compute it again. Pure."""
+    """Return the variant of a use: by the hash of skill, variants and seed, so anybody can compute
+    it again. Pure.
+    """
     names = sorted(shares)
     key = "\0".join([skill, *(f"{one}={shares[one]}" for one in names), seed])
     place = int(hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:12], 16) / 16**12 * 100
-    # variants never take all of the uses: without some of the old one there is nothing to compare with
+    # variants never take all of the uses: without some of the old one there is nothing to compare
+    # with
     whole = max(100, sum(shares.values()) + 1)
     for name in names:
         place -= shares[name] * 100 / whole
@@ -296,33 +359,56 @@ def outcomes(ws: Workspace, found: Sequence[Use]) -> dict[str, Outcome]:
     reverted = {word for one in commits for word in _reverted(one)}
     made = {}
     for use in found:
-        mine = [runs[n] for n in _within(by_start, use.at, use.until()) if _same_session(use, runs[n])]
+        mine = [
+            runs[n] for n in _within(by_start, use.at, use.until()) if _same_session(use, runs[n])
+        ]
         # a commit names no session: it is attributed only where no other session could have made it
         others = (found[n] for n in _within(by_use, use.at - _LONGEST, use.until()))
-        own = [] if any(_overlap(use, one) for one in others) else _within(by_time, use.at - _SECOND, use.until())
-        made[use.id] = judge(use, mine, [commits[n].sha for n in own if commits[n].sha != use.head], reverted)
+        own = (
+            []
+            if any(_overlap(use, one) for one in others)
+            else _within(by_time, use.at - _SECOND, use.until())
+        )
+        made[use.id] = judge(
+            use, mine, [commits[n].sha for n in own if commits[n].sha != use.head], reverted
+        )
     return made
 
 
 def _within(moments: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
     """Return the numbers of what happened between two moments, oldest first."""
     return [
-        number for _, number in moments[bisect_left(moments, (start, -1)) : bisect_right(moments, (end, sys.maxsize))]
+        number
+        for _, number in moments[
+            bisect_left(moments, (start, -1)) : bisect_right(moments, (end, sys.maxsize))
+        ]
     ]
 
 
-def judge(use: Use, runs: Sequence[Receipt], commits: Sequence[str], reverted: Collection[str]) -> Outcome:
-    """Return the outcome of a use: by its last run of tests and its commits; else by a person. Pure.
+def judge(
+    use: Use, runs: Sequence[Receipt], commits: Sequence[str], reverted: Collection[str]
+) -> Outcome:
+    """Return the outcome of a use: by its last run of tests and its commits; else by a person.
+    Pure.
 
-    A commit that was reverted is a failure, whatever the tests showed. What an agent states of its own use is no
-    evidence. `runs` and `commits`: of its session, oldest first; `reverted`: hashes that later commits reverted.
+    A commit that was reverted is a failure, whatever the tests showed. What an agent states of its
+    own use is no evidence. `runs` and `commits`: of its session, oldest first; `reverted`: hashes
+    that later commits reverted.
     """
-    tests = [one for one in runs if one.source == "pytest" and one.result.get("verdict") in ("passed", "failed")]
-    failed = [one for one in runs if one.source == "command" and one.result.get("exit") not in (0, None)]
+    tests = [
+        one
+        for one in runs
+        if one.source == "pytest" and one.result.get("verdict") in ("passed", "failed")
+    ]
+    failed = [
+        one for one in runs if one.source == "command" and one.result.get("exit") not in (0, None)
+    ]
     reasons = [f"{counted(len(failed), 'command')} failed"] if failed else []
     back = [sha for sha in commits if any(sha.startswith(one) for one in reverted)]
     if commits:
-        reasons.append(f"{counted(len(commits) - len(back), 'commit')} not reverted, {len(back)} reverted")
+        reasons.append(
+            f"{counted(len(commits) - len(back), 'commit')} not reverted, {len(back)} reverted"
+        )
     if tests:
         verdict = str(tests[-1].result.get("verdict"))
         reasons.insert(0, f"tests {verdict} (run {tests[-1].run[:8]})")
@@ -330,7 +416,9 @@ def judge(use: Use, runs: Sequence[Receipt], commits: Sequence[str], reverted: C
     if commits:
         return Outcome(not back, tuple(reasons))
     if use.asserted is not None and use.by == "human":
-        return Outcome(use.asserted, (*reasons, f"a person stated: {'success' if use.asserted else 'failure'}"))
+        return Outcome(
+            use.asserted, (*reasons, f"a person stated: {'success' if use.asserted else 'failure'}")
+        )
     stated = ["its agent stated it, which is no evidence"] if use.asserted is not None else []
     return Outcome(None, (*reasons, *stated) or ("no receipt of its session",))
 
@@ -360,7 +448,9 @@ def _reverted(commit: LoggedCommit) -> list[str]:
 
 
 def wilson(successes: int, count: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927); all of 0 to 1 where nothing was counted."""
+    """Return the 95 % interval of a share (Wilson 1927); all of 0 to 1 where nothing was
+    counted.
+    """
     if not count:
         return 0.0, 1.0
     share, square = successes / count, _Z * _Z / count
@@ -372,14 +462,18 @@ def wilson(successes: int, count: int) -> tuple[float, float]:
 def effectiveness_of(
     ws: Workspace, records: Sequence[Record], variant: str = ""
 ) -> tuple[dict[str, Effectiveness], dict[tuple[str, str, str], float]]:
-    """Return (ID → effectiveness of these skills, of one variant where it is named; relation → its strength)."""
+    """Return (ID → effectiveness of these skills, of one variant where it is named; relation → its
+    strength).
+    """
     every = uses(ws)
     results = {key: one.success for key, one in outcomes(ws, every).items()}
     by_skill: dict[str, list[Use]] = defaultdict(list)
     for one in every:
         if variant in ("", one.variant):
             by_skill[one.skill].append(one)
-    strengths = edge_strengths(edges_of(all_skills(ws)), [(one.name, results.get(one.id)) for one in every])
+    strengths = edge_strengths(
+        edges_of(all_skills(ws)), [(one.name, results.get(one.id)) for one in every]
+    )
     by_name: dict[str, list[float]] = defaultdict(list)
     for (source, _, target), value in strengths.items():
         by_name[source].append(value)
@@ -405,17 +499,29 @@ def measure(found: Sequence[Use], results: Mapping[str, bool | None], now: int) 
         some = [bool(results[one.id]) for one in judged if start < one.at <= end]
         rates.append(sum(some) / len(some) if some else None)
     trend = rates[0] - rates[1] if rates[0] is not None and rates[1] is not None else 0.0
-    # from the moments alone: computed twice in a day it falls once (the decay of the models compounds)
+    # from the moments alone: computed twice in a day it falls once (the decay of the models
+    # compounds)
     idle = max(now - last, 0) // (30 * DAY) if last else 0
     return Effectiveness(
-        len(found), len(judged), sum(bool(results[one.id]) for one in judged), _NEUTRAL, _NEUTRAL, idle, trend, last
+        len(found),
+        len(judged),
+        sum(bool(results[one.id]) for one in judged),
+        _NEUTRAL,
+        _NEUTRAL,
+        idle,
+        trend,
+        last,
     )
 
 
-def better_variants(found: Sequence[Use], results: Mapping[str, bool | None]) -> dict[str, tuple[str, str]]:
-    """Return ID of a skill → (its best variant, the rates as text), where two or more can be compared. Pure.
+def better_variants(
+    found: Sequence[Use], results: Mapping[str, bool | None]
+) -> dict[str, tuple[str, str]]:
+    """Return ID of a skill → (its best variant, the rates as text), where two or more can be
+    compared. Pure.
 
-    By success rate, from five judged uses on; of two equal ones it is the SKILL.md, which needs no change then.
+    By success rate, from five judged uses on; of two equal ones it is the SKILL.md, which needs no
+    change then.
     """
     judged: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for one in found:
@@ -424,16 +530,23 @@ def better_variants(found: Sequence[Use], results: Mapping[str, bool | None]) ->
     made = {}
     for skill, by_variant in judged.items():
         known = {name: some for name, some in by_variant.items() if len(some) >= _ENOUGH}
-        order = sorted(known, key=lambda name: (-sum(known[name]) / len(known[name]), name != _MAIN, name))
+        order = sorted(
+            known, key=lambda name: (-sum(known[name]) / len(known[name]), name != _MAIN, name)
+        )
         if len(known) > 1:
-            made[skill] = (order[0], ", ".join(f"{one} {sum(known[one])} of {len(known[one])}" for one in order))
+            made[skill] = (
+                order[0],
+                ", ".join(f"{one} {sum(known[one])} of {len(known[one])}" for one in order),
+            )
     return made
 
 
 def edge_strengths(
     edges: Sequence[tuple[str, str, str]], results: Iterable[tuple[str, bool | None]]
 ) -> dict[tuple[str, str, str], float]:
-    """Return relation → strength from 0.1 to 1: half at first, 0.05 more or less per outcome at its ends. Pure."""
+    """Return relation → strength from 0.1 to 1: half at first, 0.05 more or less per outcome at its
+    ends. Pure.
+    """
     moves: dict[str, list[float]] = defaultdict(list)
     for name, success in results:
         if success is not None:
@@ -459,7 +572,8 @@ def _learned(ws: Workspace) -> dict[str, float]:
 
 
 def promote(ws: Workspace, name: str, variant: str) -> tuple[str, str]:
-    """Make a variant the skill: its text becomes the SKILL.md, one minor version on; return (path, version).
+    """Make a variant the skill: its text becomes the SKILL.md, one minor version on; return (path,
+    version).
 
     UsageProblem for an agent, and for a variant that does not exist or is not committed.
     """
@@ -469,9 +583,15 @@ def promote(ws: Workspace, name: str, variant: str) -> tuple[str, str]:
     found = variants(ws, record)
     if variant not in found:
         hint = (
-            f"There are: {', '.join(found)}." if found else f"Write {record.path.removesuffix('.md')}.b.md, commit it."
+            f"There are: {', '.join(found)}."
+            if found
+            else f"Write {record.path.removesuffix('.md')}.b.md, commit it."
         )
-        raise UsageProblem("there is no committed variant of this name.", place=f"{record.title} {variant}", hint=hint)
+        raise UsageProblem(
+            "there is no committed variant of this name.",
+            place=f"{record.title} {variant}",
+            hint=hint,
+        )
     one, _ = found[variant]
     version = next_version(record.text("version"))
     text = (read_small(ws.root / one.path, within=ws.root) or b"").decode("utf-8")
@@ -493,7 +613,9 @@ def next_version(version: str) -> str:
 
 
 def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, Any]:
-    """Return a skill whole, with what it needs as far as the budget allows. UsageProblem for none of this name."""
+    """Return a skill whole, with what it needs as far as the budget allows. UsageProblem for none
+    of this name.
+    """
     record = find_skill(ws, name)
     every = all_skills(ws)
     live = skills_in_force(ws, every)
@@ -504,18 +626,24 @@ def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, A
     rows = [Found(by_name[one], 1, 1, "") for one in needed if one in by_name]
     texts = instructions(rows, max(budget - len(record.body) // CHARACTERS_OF_A_TOKEN, 0))
     return {
-        "schema": "kl.skill.context/1", **summary(record), "in_force": in_force,
+        "schema": "kl.skill.context/1",
+        **summary(record),
+        "in_force": in_force,
         # what nobody has accepted is no instruction: the file is named, and not quoted
         "instructions": record.body.strip() if in_force else "",
-        "requires": [summary(one.record) | {"instructions": texts.get(one.record.id, "")} for one in rows],
+        "requires": [
+            summary(one.record) | {"instructions": texts.get(one.record.id, "")} for one in rows
+        ],
         "missing": [*missing, *(one for one in needed if one not in by_name)],
         "relations": [list(edge) for edge in edges_of(every) if record.title in (edge[0], edge[2])],
         "effectiveness": {"line": known.line(), **known.to_dict()},
-    }  # fmt: skip
+    }
 
 
 def requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[str]]:
-    """Return (all that a skill requires or is composed of, each after what it needs; names that do not exist). Pure."""
+    """Return (all that a skill requires or is composed of, each after what it needs; names that do
+    not exist). Pure.
+    """
     by_name = {one.title: one for one in records}
     names = {skill_node(one.title): one.title for one in records}
     missing, wanted = list[str](), [name]
@@ -523,7 +651,9 @@ def requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[
     for current in wanted:
         if current in needs:
             continue
-        targets = [to for relation in ("requires", "composes") for to in by_name[current].many(relation)]
+        targets = [
+            to for relation in ("requires", "composes") for to in by_name[current].many(relation)
+        ]
         missing += [to.removeprefix("skill:") for to in targets if to not in names]
         needs[current] = [names[to] for to in targets if to in names]
         wanted += needs[current]

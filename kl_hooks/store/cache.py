@@ -18,10 +18,11 @@ _DIGEST_SIZE: Final = 32
 
 
 class Cache:
-    """Text keys → bytes, with a lifetime; the oldest are removed when it is larger than `size_limit` bytes.
+    """Text keys → bytes, with a lifetime; the oldest are removed when it is larger than
+    `size_limit` bytes.
 
-    Nothing is opened, created or imported before the first `get` or `set`: diskcache takes as long to import as a short
-    command runs. A key must contain everything that the value depends on.
+    Nothing is opened, created or imported before the first `get` or `set`: diskcache takes as long
+    to import as a short command runs. A key must contain everything that the value depends on.
     """
 
     def __init__(self, directory: Path, size_limit: int = _SIZE_LIMIT) -> None:
@@ -31,7 +32,9 @@ class Cache:
         self._off = False
 
     def get(self, key: str) -> bytes | None:
-        """Return the value, or None: missing, expired, altered, unreadable, or the cache can't be used."""
+        """Return the value, or None: missing, expired, altered, unreadable, or the cache can't be
+        used.
+        """
         if self._inner is None and not self.directory.is_dir():
             return None
         try:
@@ -41,7 +44,9 @@ class Cache:
         return verified(key, value) if type(value) is bytes else None
 
     def set(self, key: str, value: bytes, ttl: float | None) -> bool:
-        """Store `value` for `ttl` seconds (None: until the cache is full); return whether that was possible."""
+        """Store `value` for `ttl` seconds (None: until the cache is full); return whether that was
+        possible.
+        """
         try:
             return bool(self._open().set(key, checksummed(key, value), expire=ttl))
         except Exception:  # as in get: it will be derived again
@@ -57,7 +62,9 @@ class Cache:
             return False
 
     def keys(self, prefix: str) -> list[str]:
-        """Return the keys that begin with `prefix` and have not expired, sorted; none where that is unknown."""
+        """Return the keys that begin with `prefix` and have not expired, sorted; none where that is
+        unknown.
+        """
         if self._inner is None and not self.directory.is_dir():
             return []
         try:
@@ -92,7 +99,8 @@ class Cache:
         if self._inner is None:
             if self._off:
                 raise OSError("the cache could not be opened")
-            # tried once: after a failure it stays off, or every later call would cost another attempt
+            # tried once: after a failure it stays off, or every later call would cost another
+            # attempt
             self._off = True
             _prepare(self.directory)
             from kl_hooks.store.cache_disk import open_cache
@@ -121,7 +129,9 @@ def _digest(key: str, value: bytes) -> bytes:
 
 
 def _prepare(directory: Path) -> None:
-    """Make the folder (0700). OSError where it is a link, somebody else's, or open to others and not ours to close."""
+    """Make the folder (0700). OSError where it is a link, somebody else's, or open to others and
+    not ours to close.
+    """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     info = directory.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():

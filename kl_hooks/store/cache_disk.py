@@ -1,8 +1,9 @@
-"""diskcache with its dangerous features off. It unpickles what its own rows mark as pickled, opens and removes whatever
-file name they contain, and obeys whatever settings they carry; whoever can write the database could use each of these.
+"""diskcache with its dangerous features off. It unpickles what its own rows mark as pickled, opens
+and removes whatever file name they contain, and obeys whatever settings they carry; whoever can
+write the database could use each of these.
 
-Here: no pickle in either direction, no file but those of the shape that diskcache itself writes, no setting but ours.
-Refusals are OSErrors, which diskcache takes for a miss.
+Here: no pickle in either direction, no file but those of the shape that diskcache itself writes, no
+setting but ours. Refusals are OSErrors, which diskcache takes for a miss.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import diskcache
 from diskcache.core import ENOVAL, METADATA, MODE_BINARY, MODE_RAW
 
 _FILE: Final = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val", re.ASCII)
-# SQLite's pager.c, readSuperJournal: these bytes end a journal that names another one, which is then deleted
+# SQLite's pager.c, readSuperJournal: these bytes end a journal that names another one, which is
+# then deleted
 _MAGIC: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _DATABASE: Final = "cache.db"
@@ -95,7 +97,8 @@ _SETTINGS: Final = {
     "cull_limit": 10,
     "sqlite_auto_vacuum": 1,
     "sqlite_cache_size": 1024,
-    # diskcache's own are WAL and 64 MB of mapped memory; `store.sqlite` has the reasons against both
+    # diskcache's own are WAL and 64 MB of mapped memory; `store.sqlite` has the reasons against
+    # both
     "sqlite_journal_mode": "delete",
     "sqlite_mmap_size": 0,
     "sqlite_synchronous": 1,
@@ -105,7 +108,9 @@ _SETTINGS: Final = {
 
 
 class GuardedCache(diskcache.Cache):  # type: ignore[misc]
-    """A diskcache that takes no setting from its own database: they become pragmas and attributes as they are."""
+    """A diskcache that takes no setting from its own database: they become pragmas and attributes
+    as they are.
+    """
 
     def __init__(self, directory: Path, size_limit: int) -> None:
         self._ours = {**_SETTINGS, "size_limit": size_limit}
@@ -121,34 +126,51 @@ class GuardedCache(diskcache.Cache):  # type: ignore[misc]
         """As in diskcache. Refused for a setting that is not ours, or not as we set it."""
         if key not in self._ours and key not in METADATA:
             raise _Refused(key)
-        if value is not ENOVAL and key in self._ours and (type(key) is not str or value != self._ours[key]):
+        if (
+            value is not ENOVAL
+            and key in self._ours
+            and (type(key) is not str or value != self._ours[key])
+        ):
             raise _Refused((key, value))
         return super().reset(key, value, update)
 
     def count_expired(self, now: float) -> int:
         """How many values `expire(now)` would drop."""
-        found = self._sql("SELECT COUNT(*) FROM Cache WHERE 0 < expire_time AND expire_time < ?", (now,))
+        found = self._sql(
+            "SELECT COUNT(*) FROM Cache WHERE 0 < expire_time AND expire_time < ?", (now,)
+        )
         return int(found.fetchone()[0])
 
     def live_keys(self, prefix: str) -> list[str]:
         """The keys that begin with `prefix`, of values that have not expired."""
         sql = (
-            "SELECT key FROM Cache WHERE substr(key, 1, ?) = ? AND (expire_time IS NULL OR expire_time > ?)"
-            " AND raw = 1 ORDER BY key"
+            "SELECT key FROM Cache WHERE substr(key, 1, ?) = ? AND (expire_time IS NULL OR"
+            " expire_time > ?) AND raw = 1 ORDER BY key"
         )
-        return [key for (key,) in self._sql(sql, (len(prefix), prefix, time.time())) if type(key) is str]
+        return [
+            key for (key,) in self._sql(sql, (len(prefix), prefix, time.time())) if type(key) is str
+        ]
 
 
 def open_cache(directory: Path, size_limit: int) -> GuardedCache:
-    """The cache in `directory`, which is ours and 0700. What is there is thrown away where it can't be trusted or read.
+    """The cache in `directory`, which is ours and 0700. What is there is thrown away where it can't
+    be trusted or read.
 
     OSError or sqlite3.Error where it can't be used now (another process is at it, for instance).
     """
     try:
         _probe(directory / _DATABASE)
         return GuardedCache(directory, size_limit)
-    except (_Refused, sqlite3.DatabaseError, ValueError, TypeError, AttributeError, KeyError) as error:
-        # SQLITE_ERROR: SQL that does not fit, so tables that are not diskcache's; else a lost race or a full disk
+    except (
+        _Refused,
+        sqlite3.DatabaseError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        KeyError,
+    ) as error:
+        # SQLITE_ERROR: SQL that does not fit, so tables that are not diskcache's; else a lost race
+        # or a full disk
         if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname != "SQLITE_ERROR":
             raise
     for end in ("", "-journal", "-wal", "-shm"):
@@ -157,7 +179,9 @@ def open_cache(directory: Path, size_limit: int) -> GuardedCache:
 
 
 def _probe(database: Path) -> None:
-    """Before SQLite acts on it: no links, no journal that names a foreign file, nobody who holds it for long."""
+    """Before SQLite acts on it: no links, no journal that names a foreign file, nobody who holds it
+    for long.
+    """
     for end in ("", "-journal", "-wal", "-shm"):
         path = database.with_name(database.name + end)
         if path.is_symlink():
@@ -167,7 +191,8 @@ def _probe(database: Path) -> None:
         raise _Refused(journal.name)
     if not database.exists():
         return
-    # diskcache retries for 60 seconds where the database is locked (core.py); here that is an error, so a miss
+    # diskcache retries for 60 seconds where the database is locked (core.py); here that is an
+    # error, so a miss
     connection = sqlite3.connect(database, timeout=0.5, isolation_level=None)
     try:
         connection.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,6 @@
-"""The Database protocol: SQL is portable, values are passed for `?`; dialects differ behind this protocol only."""
+"""The Database protocol: SQL is portable, values are passed for `?`; dialects differ behind this
+protocol only.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Database(Protocol):
         """Everything inside happens, or nothing. Takes the write lock at once; does not nest."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """All that is read inside is of one moment. Inside, nothing must be written: that would wait for itself."""
+        """All that is read inside is of one moment. Inside, nothing must be written: that would
+        wait for itself.
+        """
 
     def has_table(self, name: str) -> bool:
         """Whether a table is there."""
@@ -71,13 +75,20 @@ def placeholders(values: Collection[Any]) -> str:
 
 def damaged_error(path: Path, reason: str) -> StoreDamaged:
     """The exception, with a hint. Nothing is ever moved or deleted by us."""
-    hint = f"Captures wait in the spool. Keep it for a look: mv {path.name} {path.name}.damaged; then: kl doctor"
+    hint = (
+        f"Captures wait in the spool. Keep it for a look: mv {path.name} {path.name}.damaged; then:"
+        " kl doctor"
+    )
     return StoreDamaged(f"{reason}.", place=str(path), hint=hint)
 
 
 def newer_error(path: Path | str, theirs: str, ours: str) -> StoreNewer:
     """The exception for a store that a newer kl made."""
-    reason = f"was made by a newer kl ({theirs}; this one knows {ours}): it can be read, not written."
+    reason = (
+        f"was made by a newer kl ({theirs}; this one knows {ours}): it can be read, not written."
+    )
     return StoreNewer(
-        reason, place=str(path), hint="Upgrade: pip install --upgrade kl-hooks. Captures wait in the spool."
+        reason,
+        place=str(path),
+        hint="Upgrade: pip install --upgrade kl-hooks. Captures wait in the spool.",
     )

@@ -1,6 +1,8 @@
-"""Files: small ones read with care, whole ones written completely or not at all, and one writer at a time.
+"""Files: small ones read with care, whole ones written completely or not at all, and one writer at
+a time.
 
-Locks are flock(2): the kernel releases them when their holder dies, so no stale lock file has to be judged.
+Locks are flock(2): the kernel releases them when their holder dies, so no stale lock file has to be
+judged.
 """
 
 from __future__ import annotations
@@ -22,15 +24,19 @@ MAX_BYTES: Final = 256 * 1024
 
 
 def read_small(path: Path, within: Path | None = None, most: int = MAX_BYTES) -> bytes | None:
-    """The bytes of a file, None where there is none; one byte more than `most` is the most that is read.
+    """The bytes of a file, None where there is none; one byte more than `most` is the most that is
+    read.
 
     `within`: a folder that the file must really lie in, links followed (for files of a checkout).
-    UsageProblem for a folder, a pipe, a device, a link that leads out, or a file that may not be read.
+    UsageProblem for a folder, a pipe, a device, a link that leads out, or a file that may not be
+    read.
     """
     try:
         if within is not None and not path.resolve().is_relative_to(within.resolve()):
             raise UsageProblem(
-                "a link that leads out of the repository.", place=str(path), hint="Put the file itself here."
+                "a link that leads out of the repository.",
+                place=str(path),
+                hint="Put the file itself here.",
             )
         # O_NONBLOCK: opening a named pipe waits for a writer otherwise, see fifo(7)
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -47,13 +53,20 @@ def read_small(path: Path, within: Path | None = None, most: int = MAX_BYTES) ->
 
 
 def read_given(path: Path, most: int = 256 * 1024 * 1024) -> bytes:
-    """All of a file that somebody names. UsageProblem where it is none, or is longer than `most`."""
+    """All of a file that somebody names.
+
+    UsageProblem where it is none, or is longer than `most`.
+    """
     # asked first: a pipe has no size, and may never end
     if not path.is_file():
-        raise UsageProblem("is not a file.", place=str(path), hint="Write what a pipe or a device gives to a file.")
+        raise UsageProblem(
+            "is not a file.", place=str(path), hint="Write what a pipe or a device gives to a file."
+        )
     content = read_small(path, most=most) or b""
     if len(content) > most:
-        raise UsageProblem(f"has more than {most:,} bytes.", place=str(path), hint="Split it, and give its parts.")
+        raise UsageProblem(
+            f"has more than {most:,} bytes.", place=str(path), hint="Split it, and give its parts."
+        )
     return content
 
 
@@ -61,15 +74,22 @@ _DIRECTORY_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | None = None, sync: bool = True) -> None:
+def write_atomic(
+    path: Path, data: bytes, mode: int = 0o644, *, within: Path | None = None, sync: bool = True
+) -> None:
     """Write `data` to `path`: a new file in its folder, synced, renamed over it, the folder synced.
 
-    A link at `path` is replaced, not followed. With `within`, no folder between it and the file may be a link: a
-    checkout whose `.kl` leads elsewhere gets nothing written there. `mode` as far as the umask allows. `sync=False` is
-    for what can be derived again and shows when it is not whole: a power loss may destroy it. Raises OSError
-    (NotADirectoryError for such a link), ValueError for a `path` that is not in `within`.
+    A link at `path` is replaced, not followed. With `within`, no folder between it and the file may
+    be a link: a checkout whose `.kl` leads elsewhere gets nothing written there. `mode` as far as
+    the umask allows. `sync=False` is for what can be derived again and shows when it is not whole:
+    a power loss may destroy it. Raises OSError (NotADirectoryError for such a link), ValueError for
+    a `path` that is not in `within`.
     """
-    folder = os.open(path.parent, _DIRECTORY_FLAGS) if within is None else _without_links(within, path.parent)
+    folder = (
+        os.open(path.parent, _DIRECTORY_FLAGS)
+        if within is None
+        else _without_links(within, path.parent)
+    )
     # a name of 255 bytes (NAME_MAX) would leave no space for ours
     new = f".{path.name[:40]}.{os.urandom(8).hex()}"
     try:
@@ -79,7 +99,8 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | N
                 file.write(data)
                 file.flush()
                 if sync:
-                    # before the rename: with delayed allocation an empty file may get the name (ext4, LWN 322823)
+                    # before the rename: with delayed allocation an empty file may get the name
+                    # (ext4, LWN 322823)
                     os.fsync(handle)
             os.rename(new, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
@@ -124,15 +145,19 @@ _FOLDER_WAIT: Final = 5.0
 
 @contextmanager
 def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
-    """Hold the lock at `path` (made if missing) for `what`. Does not nest, not even within one process.
+    """Hold the lock at `path` (made if missing) for `what`. Does not nest, not even within one
+    process.
 
-    StoreBusy, naming the holder and what it does, after `wait` seconds; OSError where the file can't be made.
+    StoreBusy, naming the holder and what it does, after `wait` seconds; OSError where the file
+    can't be made.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     ours = os.getpid()
     try:
         if not _acquire(handle, wait):
-            pid, _, theirs = os.pread(handle, 200, 0).decode("utf-8", "replace").strip().partition(" ")
+            pid, _, theirs = (
+                os.pread(handle, 200, 0).decode("utf-8", "replace").strip().partition(" ")
+            )
             who = f"pid {one_line(pid, 20)} ({one_line(theirs, 60)})" if pid else "another process"
             reason = f"the store is busy: {who} holds it. Waited {wait:g} s."
             raise StoreBusy(reason, place=str(path), hint="Try again, or: kl doctor")
@@ -141,7 +166,8 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
             os.pwrite(handle, f"{ours} {one_line(what)}\n".encode(), 0)
             yield
         finally:
-            # explicitly, not by closing: the lock belongs to the open file description, which a forked child shares
+            # explicitly, not by closing: the lock belongs to the open file description, which a
+            # forked child shares
             if os.getpid() == ours:
                 os.ftruncate(handle, 0)
                 fcntl.flock(handle, fcntl.LOCK_UN)
@@ -153,8 +179,8 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
 def folder_lock(folder: Path, wait: float = _FOLDER_WAIT) -> Iterator[None]:
     """Lock the folder itself, which makes no file. Does not nest.
 
-    EnvironmentProblem after `wait` seconds; OSError where there is no such folder. A file system without locks (some
-    network drives) is written without one.
+    EnvironmentProblem after `wait` seconds; OSError where there is no such folder. A file system
+    without locks (some network drives) is written without one.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

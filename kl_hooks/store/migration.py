@@ -1,7 +1,9 @@
-"""Moving a store from this clone's SQLite to a team's server, or back: copied, compared, then switched.
+"""Moving a store from this clone's SQLite to a team's server, or back: copied, compared, then
+switched.
 
-Rows are copied in the order of their keys, a transaction for each batch, so what a killed copy left is a beginning of
-the source, and the next one goes on from there. A table that differs in the end is copied once more from its start.
+Rows are copied in the order of their keys, a transaction for each batch, so what a killed copy left
+is a beginning of the source, and the next one goes on from there. A table that differs in the end
+is copied once more from its start.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class Moved(NamedTuple):
 
 
 def move_to_server(local: Store, server: Store) -> Moved:
-    """Copy this clone's store into the repository of the server, which must be empty or hold the beginning of it.
+    """Copy this clone's store into the repository of the server, which must be empty or hold the
+    beginning of it.
 
     UsageProblem where it holds something else.
     """
@@ -51,9 +54,15 @@ def move_to_server(local: Store, server: Store) -> Moved:
         source = stack.enter_context(local.writing(what=_WHAT))
         target = stack.enter_context(server.writing(what=_WHAT))
         tables = _tables(source, local)
-        if _read_mark(mark) != goal and (full := [one.name for one in tables if _count(target, one)]):
-            reason = f"the repository {goal['repository']!r} holds rows already ({', '.join(full[:3])})."
-            raise UsageProblem(reason, place=goal["place"], hint="Name another one: --repository NAME")
+        if _read_mark(mark) != goal and (
+            full := [one.name for one in tables if _count(target, one)]
+        ):
+            reason = (
+                f"the repository {goal['repository']!r} holds rows already ({', '.join(full[:3])})."
+            )
+            raise UsageProblem(
+                reason, place=goal["place"], hint="Name another one: --repository NAME"
+            )
         write_atomic(mark, json.dumps(goal).encode(), mode=0o600)
         moved = _copy_all(source, target, tables)
         numbered = [one for one in tables if _is_numbered(source, one)]
@@ -64,7 +73,9 @@ def move_to_server(local: Store, server: Store) -> Moved:
 
 
 def move_from_server(local: Store, server: Store) -> Moved:
-    """Copy what this clone sees of the server's repository into a new `kl.db`; an old one becomes a backup."""
+    """Copy what this clone sees of the server's repository into a new `kl.db`; an old one becomes a
+    backup.
+    """
     state = local.state
     new = state.directory / "migration.db"
     with ExitStack() as stack:
@@ -84,9 +95,13 @@ def move_from_server(local: Store, server: Store) -> Moved:
 def _replace(database: Path, new: Path, backups: Path) -> None:
     if database.exists():
         backups.mkdir(mode=0o700, exist_ok=True)
-        numbers = [int(one.stem.rpartition("-")[2]) for one in backups.glob("kl-before-migration-*.db")]
+        numbers = [
+            int(one.stem.rpartition("-")[2]) for one in backups.glob("kl-before-migration-*.db")
+        ]
         backup = backups / f"kl-before-migration-{max(numbers, default=0) + 1}.db"
-        for path, suffix in zip((database, *side_files(database)), ("", "-journal", "-wal", "-shm"), strict=True):
+        for path, suffix in zip(
+            (database, *side_files(database)), ("", "-journal", "-wal", "-shm"), strict=True
+        ):
             with suppress(FileNotFoundError):
                 path.rename(backup.with_name(backup.name + suffix))
     new.rename(database)
@@ -107,7 +122,9 @@ def _tables(db: Database, local: Store) -> list[Table]:
         columns = db.rows(f"PRAGMA table_info({name})")
         key = sorted((place, column) for _, column, _, _, _, place in columns if place)
         assert key, f"{name} has no key"
-        found.append(Table(name, tuple(row[1] for row in columns), tuple(column for _, column in key)))
+        found.append(
+            Table(name, tuple(row[1] for row in columns), tuple(column for _, column in key))
+        )
     return found
 
 
@@ -132,7 +149,9 @@ def _copy_all(source: Database, target: Database, tables: Sequence[Table]) -> Mo
                 target.execute(f"DELETE FROM {one.name}")
             _copy(source, target, one)
             if (count, wanted) != _digest(target, one):
-                raise EnvironmentProblem(f"the copy of {one.name} differs; nothing was switched.", place=one.name)
+                raise EnvironmentProblem(
+                    f"the copy of {one.name} differs; nothing was switched.", place=one.name
+                )
         rows[one.name] = count
         whole.update(f"{one.name} {count} {wanted}\n".encode())
     return Moved(rows, whole.hexdigest())
@@ -141,7 +160,8 @@ def _copy_all(source: Database, target: Database, tables: Sequence[Table]) -> Mo
 def _copy(source: Database, target: Database, table: Table) -> None:
     key = ", ".join(table.key)
     last = target.row(
-        f"SELECT {key} FROM {table.name} ORDER BY {', '.join(f'{one} DESC' for one in table.key)} LIMIT 1"
+        f"SELECT {key} FROM {table.name} ORDER BY {', '.join(f'{one} DESC' for one in table.key)}"
+        " LIMIT 1"
     )
     columns = ", ".join(table.columns)
     sql = f"INSERT INTO {table.name} ({columns}) VALUES ({placeholders(table.columns)})"
@@ -156,7 +176,9 @@ def _batches(db: Database, table: Table, last: Row | None = None) -> Iterator[li
     places = [table.columns.index(one) for one in table.key]
     while True:
         after = f" WHERE ({key}) > ({placeholders(table.key)})" if last else ""
-        rows = db.rows(f"SELECT {columns} FROM {table.name}{after} ORDER BY {key} LIMIT {_BATCH}", last or ())
+        rows = db.rows(
+            f"SELECT {columns} FROM {table.name}{after} ORDER BY {key} LIMIT {_BATCH}", last or ()
+        )
         if not rows:
             return
         yield rows

@@ -1,8 +1,9 @@
 """PostgreSQL behind the Database protocol: one server for many repositories, people and machines.
 
-The SQL of the packages is that of SQLite where both agree; `_translated` knows where they do not. Every table of kl
-has three more columns here: `repository`, `clone` (empty where a row is everybody's) and `written_by`. Row level
-security compares them with the session, so that the statements above this module need not name them.
+The SQL of the packages is that of SQLite where both agree; `_translated` knows where they do not.
+Every table of kl has three more columns here: `repository`, `clone` (empty where a row is
+everybody's) and `written_by`. Row level security compares them with the session, so that the
+statements above this module need not name them.
 """
 
 from __future__ import annotations
@@ -35,13 +36,19 @@ _SECRETS: Final = ("password", "sslpassword")
 _PLACE: Final = ("service", "host", "port", "dbname")
 """Parameters of an address that state which server and database it is."""
 _LOCK: Final = 0x6B6C
-"""First half of the keys of our advisory locks (`kl`); the second is the repository, or 0 for the tables."""
+"""First half of the keys of our advisory locks (`kl`); the second is the repository, or 0 for the
+tables.
+"""
 _SESSION: Final = (
-    # an audit of a large store takes more than two seconds; the transaction of a client that stopped must not stay open
-    ("statement_timeout", "60s"), ("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "120s"),
+    # an audit of a large store takes more than two seconds; the transaction of a client that
+    # stopped must not stay open
+    ("statement_timeout", "60s"),
+    ("lock_timeout", "5s"),
+    ("idle_in_transaction_session_timeout", "120s"),
     # compiling a query takes longer than all of ours
-    ("jit", "off"), ("search_path", "kl, pg_temp"),
-)  # fmt: skip
+    ("jit", "off"),
+    ("search_path", "kl, pg_temp"),
+)
 _PATIENCE: Final = 10.0
 """Seconds in which a server that did not answer is not asked again by the same process."""
 
@@ -50,7 +57,8 @@ class Address(NamedTuple):
     """Where a team's database is, and which repository of it is meant."""
 
     url: str
-    """Without a password: libpq takes it from the environment, a password file or a service file."""
+    """Without a password: libpq takes it from the environment, a password file or a service file.
+    """
     repository: str
     clone: str
     """Identifies this clone among those that use the repository."""
@@ -69,7 +77,9 @@ class Address(NamedTuple):
         return f"{self.place}\0{self.repository}"
 
     def checked(self) -> Address:
-        """This address. UsageProblem for one that is none, or that holds a password: git's configuration is no safe."""
+        """This address. UsageProblem for one that is none, or that holds a password: git's
+        configuration is no safe.
+        """
         try:
             parts = urlsplit(self.url)
             given = {name for name, _ in parse_qsl(parts.query)}
@@ -85,7 +95,9 @@ class Address(NamedTuple):
             raise UsageProblem("names no repository.", place="kl.storeRepository", hint=hint)
         if self.repository.strip() != self.repository or not self.repository.isprintable():
             reason = f"is no name of a repository: {one_line(self.repository, 60)!r}."
-            hint = "Use printable characters, without space around: kl store use URL --repository NAME"
+            hint = (
+                "Use printable characters, without space around: kl store use URL --repository NAME"
+            )
             raise UsageProblem(reason, place="kl.storeRepository", hint=hint)
         if not well_formed:
             hint = "Such as postgresql://db.example.org/team."
@@ -104,19 +116,36 @@ def _driver() -> ModuleType:
 
 # --- SQL of SQLite as that of PostgreSQL
 
-_TOKEN: Final = re.compile(r"(?P<text>'(?:[^']|'')*')|(?P<remark>--[^\n]*)|(?P<value>\?)|(?P<percent>%)")
-_TYPES: Final = {"INTEGER": "bigint", "BIGINT": "bigint", "TEXT": 'text COLLATE "C"', "BLOB": "bytea"}
-"""Collation C compares bytes, as SQLite does: the order of an answer must not depend on the server's language."""
-_CREATE: Final = re.compile(r"(?is)\s*CREATE TABLE\s+(IF NOT EXISTS\s+)?(\w+)\s*\((.*)\)\s*(?:WITHOUT ROWID)?\s*;?\s*$")
-_INDEX: Final = re.compile(r"(?is)\s*CREATE\s+(UNIQUE\s+)?INDEX\s+(\w+)\s+ON\s+(\w+)\s*\((.*)\)\s*;?\s*$")
+_TOKEN: Final = re.compile(
+    r"(?P<text>'(?:[^']|'')*')|(?P<remark>--[^\n]*)|(?P<value>\?)|(?P<percent>%)"
+)
+_TYPES: Final = {
+    "INTEGER": "bigint",
+    "BIGINT": "bigint",
+    "TEXT": 'text COLLATE "C"',
+    "BLOB": "bytea",
+}
+"""Collation C compares bytes, as SQLite does: the order of an answer must not depend on the
+server's language.
+"""
+_CREATE: Final = re.compile(
+    r"(?is)\s*CREATE TABLE\s+(IF NOT EXISTS\s+)?(\w+)\s*\((.*)\)\s*(?:WITHOUT ROWID)?\s*;?\s*$"
+)
+_INDEX: Final = re.compile(
+    r"(?is)\s*CREATE\s+(UNIQUE\s+)?INDEX\s+(\w+)\s+ON\s+(\w+)\s*\((.*)\)\s*;?\s*$"
+)
 _COLUMN: Final = re.compile(r"(?is)\s*ALTER TABLE\s+(\w+)\s+ADD COLUMN\s+(\w+)\s+(\w+)(.*?);?\s*$")
-_INSERT: Final = re.compile(r"(INSERT INTO \w+ \([^()]*\) VALUES )\(([?, ]+)\)( ON CONFLICT \([^()]*\) DO NOTHING)?")
+_INSERT: Final = re.compile(
+    r"(INSERT INTO \w+ \([^()]*\) VALUES )\(([?, ]+)\)( ON CONFLICT \([^()]*\) DO NOTHING)?"
+)
 _ROWS: Final = 500
 """Rows of one statement."""
 _KEY: Final = "repository, clone, "
 """What every key begins with: repositories share tables, and never a row."""
 _ESCAPE: Final = "\ufdd0"
-"""A noncharacter. PostgreSQL's text holds no NUL, which SQLite's does: it is stored as this and `0`, this as twice."""
+"""A noncharacter. PostgreSQL's text holds no NUL, which SQLite's does: it is stored as this and
+`0`, this as twice.
+"""
 
 
 def _token(found: re.Match[str]) -> str:
@@ -126,20 +155,25 @@ def _token(found: re.Match[str]) -> str:
 
 
 def _like(found: re.Match[str]) -> str:
-    # SQLite's LIKE ignores case in ASCII, and so does ILIKE with collation C; only PostgreSQL has an escape by default
+    # SQLite's LIKE ignores case in ASCII, and so does ILIKE with collation C; only PostgreSQL has
+    # an escape by default
     return f"ILIKE {found[1]} ESCAPE" + (" " if found[2] else " ''")
 
 
 @lru_cache(maxsize=1024)
 def _translated(sql: str) -> str:
-    """A statement with psycopg's placeholders, in PostgreSQL's dialect; definitions of tables: see `_definition`."""
+    """A statement with psycopg's placeholders, in PostgreSQL's dialect; definitions of tables: see
+    `_definition`.
+    """
     text = _TOKEN.sub(_token, sql)
     text = re.sub(r"(?i)\bLIKE\s+(%s|'(?:[^']|'')*')(\s+ESCAPE\s+)?", _like, text)
     return re.sub(r"(?i)\bON CONFLICT \(", f"ON CONFLICT ({_KEY}", text)
 
 
 def _definition(sql: str, private: frozenset[str], append_only: frozenset[str]) -> str | None:
-    """A statement that makes tables, columns or indexes, with what they have more here; None for other statements."""
+    """A statement that makes tables, columns or indexes, with what they have more here; None for
+    other statements.
+    """
     text = re.sub(r"--[^\n]*", "", sql)
     if found := _CREATE.match(text):
         return _table(found[2].lower(), found[3], private, append_only)
@@ -185,7 +219,10 @@ def _rules(name: str, private: bool, append_only: bool) -> Iterator[str]:
     # the subqueries are evaluated once per statement, not once per row
     own = "(SELECT current_setting('kl.clone'))" if private else "''"
     if name == "tier_event":  # one table for what is private and for pools, which are shared
-        yield f"CREATE TRIGGER place BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION tier_event_clone()"
+        yield (
+            f"CREATE TRIGGER place BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION"
+            " tier_event_clone()"
+        )
         here = "clone IN ('', (SELECT current_setting('kl.clone')))"
     else:
         here = f"clone = {own}"
@@ -193,7 +230,10 @@ def _rules(name: str, private: bool, append_only: bool) -> Iterator[str]:
     yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
     yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
     yield f"CREATE POLICY kl_read ON {name} FOR SELECT USING ({mine}(1)))"
-    yield f"CREATE POLICY kl_add ON {name} FOR INSERT WITH CHECK ({mine}(2)) AND written_by = session_user)"
+    yield (
+        f"CREATE POLICY kl_add ON {name} FOR INSERT WITH CHECK ({mine}(2)) AND written_by ="
+        " session_user)"
+    )
     level = 3 if append_only else 2
     yield f"CREATE POLICY kl_change ON {name} FOR UPDATE USING ({mine}({level})))"
     yield f"CREATE POLICY kl_remove ON {name} FOR DELETE USING ({mine}({level})))"
@@ -310,7 +350,9 @@ class PostgresDatabase:
 
     dialect = "postgresql"
 
-    def __init__(self, server: Server, connection: psycopg.Connection[Any], read_only: bool, level: int) -> None:
+    def __init__(
+        self, server: Server, connection: psycopg.Connection[Any], read_only: bool, level: int
+    ) -> None:
         self._server, self._connection = server, connection
         self.read_only, self.level = read_only, level
         self._lent = True
@@ -340,15 +382,22 @@ class PostgresDatabase:
         with _translated_errors(self._server.place):
             self._refuse_closed()
             if found := _INSERT.fullmatch(sql):
-                # row level security is evaluated once for each statement: 20,000 of them take 8 s of the server
+                # row level security is evaluated once for each statement: 20,000 of them take 8 s
+                # of the server
                 for start in range(0, len(values), _ROWS):
                     some = values[start : start + _ROWS]
                     many = ", ".join([f"({found[2]})"] * len(some))
-                    self._run(f"{found[1]}{many}{found[3] or ''}", [value for row in some for value in row])
+                    self._run(
+                        f"{found[1]}{many}{found[3] or ''}",
+                        [value for row in some for value in row],
+                    )
                 return
-            # values bound by the server: psycopg sends these one after the other without waiting (pipeline)
+            # values bound by the server: psycopg sends these one after the other without waiting
+            # (pipeline)
             with _driver().Cursor(self._connection) as cursor:
-                cursor.executemany(_translated(sql), [[_stored(value) for value in row] for row in values])
+                cursor.executemany(
+                    _translated(sql), [[_stored(value) for value in row] for row in values]
+                )
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -364,7 +413,10 @@ class PostgresDatabase:
         yield from self._until_the_end()
 
     def has_table(self, name: str) -> bool:
-        return self.row("SELECT 1 FROM pg_tables WHERE schemaname = 'kl' AND tablename = ?", (name,)) is not None
+        return (
+            self.row("SELECT 1 FROM pg_tables WHERE schemaname = 'kl' AND tablename = ?", (name,))
+            is not None
+        )
 
     def close(self) -> None:
         if self._lent:
@@ -375,9 +427,12 @@ class PostgresDatabase:
         try:
             yield
             with _translated_errors(self._server.place):
-                # where a statement of the transaction failed, PostgreSQL answers COMMIT with ROLLBACK, and no error
+                # where a statement of the transaction failed, PostgreSQL answers COMMIT with
+                # ROLLBACK, and no error
                 if self._connection.execute("COMMIT").statusmessage != "COMMIT":
-                    raise EnvironmentProblem("the transaction failed; nothing was written.", place=self._server.place)
+                    raise EnvironmentProblem(
+                        "the transaction failed; nothing was written.", place=self._server.place
+                    )
         except BaseException:
             with suppress(_driver().Error):
                 if self._connection.info.transaction_status:
@@ -422,25 +477,39 @@ def _restored(text: str) -> str:
 
 _CONNECTION_HINTS: Final = {
     "does not match host name": "Use the host that the certificate names, or ?sslmode=verify-ca.",
-    "root certificate file": "Name the certificate authority of the server: ?sslrootcert=FILE, or =system.",
-    "certificate verify failed": "Name the authority that signed the server's certificate: ?sslrootcert=FILE.",
-    "does not support SSL": "Turn TLS on at the server; ?sslmode=disable sends everything in the clear.",
+    "root certificate file": (
+        "Name the certificate authority of the server: ?sslrootcert=FILE, or =system."
+    ),
+    "certificate verify failed": (
+        "Name the authority that signed the server's certificate: ?sslrootcert=FILE."
+    ),
+    "does not support SSL": (
+        "Turn TLS on at the server; ?sslmode=disable sends everything in the clear."
+    ),
     "no encryption": "The server wants TLS: ?sslmode=require, or verify-full.",
     "password authentication failed": "See PGPASSWORD, ~/.pgpass and the service file.",
     "no password supplied": "Put it into ~/.pgpass, a service file (?service=NAME) or PGPASSWORD.",
 }
-"""What libpq states (in English, whatever the locale: psycopg's binary has no translations) → what to do."""
+"""What libpq states (in English, whatever the locale: psycopg's binary has no translations) → what
+to do.
+"""
 
 
 def _problem(error: psycopg.Error, place: str) -> Exception:
-    """What an error of PostgreSQL means here. The statement and its values are never part of a message."""
+    """What an error of PostgreSQL means here. The statement and its values are never part of a
+    message.
+    """
     errors = _driver().errors
     reason = one_line(error.diag.message_primary or str(error).partition("\n")[0])
     if isinstance(error, errors.ReadOnlySqlTransaction):
         return EnvironmentProblem(f"{reason}.", place=place)
     if isinstance(error, errors.InsufficientPrivilege):
-        return EnvironmentProblem(f"you may not do this ({reason}).", place=place, hint="See: kl store status")
-    if isinstance(error, errors.LockNotAvailable | errors.TransactionRollback | errors.QueryCanceled):
+        return EnvironmentProblem(
+            f"you may not do this ({reason}).", place=place, hint="See: kl store status"
+        )
+    if isinstance(
+        error, errors.LockNotAvailable | errors.TransactionRollback | errors.QueryCanceled
+    ):
         return StoreBusy(f"the server is busy ({reason}).", place=place, hint="Try again.")
     if isinstance(error, errors.UndefinedObject | errors.InvalidName | errors.ReservedName):
         # a role to whom access is to be granted; whatever else kl names was made by it
@@ -452,11 +521,20 @@ def _problem(error: psycopg.Error, place: str) -> Exception:
         )
     if isinstance(error, errors.DiskFull):
         hint = "Free some space on the server. Captures wait in the spool."
-        return EnvironmentProblem(f"the disk of the server is full ({reason}).", place=place, hint=hint)
-    if reason.startswith(("connection is bad: invalid ", "connection is bad: definition of service")):
-        return UsageProblem(f"is no address ({reason.removeprefix('connection is bad: ')}).", place="kl.store")
+        return EnvironmentProblem(
+            f"the disk of the server is full ({reason}).", place=place, hint=hint
+        )
+    if reason.startswith(
+        ("connection is bad: invalid ", "connection is bad: definition of service")
+    ):
+        return UsageProblem(
+            f"is no address ({reason.removeprefix('connection is bad: ')}).", place="kl.store"
+        )
     if isinstance(error, _driver().OperationalError | _driver().InterfaceError):
-        hint = next((hint for words, hint in _CONNECTION_HINTS.items() if words in reason), "See: kl store status")
+        hint = next(
+            (hint for words, hint in _CONNECTION_HINTS.items() if words in reason),
+            "See: kl store status",
+        )
         hint = f"Captures wait in the spool. {hint}"
         return EnvironmentProblem(f"the server can't be used ({reason}).", place=place, hint=hint)
     return error
@@ -466,9 +544,13 @@ def _problem(error: psycopg.Error, place: str) -> Exception:
 
 
 class Server:
-    """A team's database as one process uses it: connections are made on first need, and used again."""
+    """A team's database as one process uses it: connections are made on first need, and used
+    again.
+    """
 
-    def __init__(self, address: Address, wait: float, schemas: Iterable[Schema] | None = None) -> None:
+    def __init__(
+        self, address: Address, wait: float, schemas: Iterable[Schema] | None = None
+    ) -> None:
         self.address, self.place, self._wait = address, address.place, wait
         self.schemas = list(schemas or ())
         self._idle: dict[bool, list[tuple[psycopg.Connection[Any], int]]] = {True: [], False: []}
@@ -524,7 +606,8 @@ class Server:
 
     @contextmanager
     def setting_up(self) -> Iterator[PostgresDatabase]:
-        """A connection that may change tables, after functions, roles and the repository were made where missing.
+        """A connection that may change tables, after functions, roles and the repository were made
+        where missing.
 
         One process at a time. EnvironmentProblem where whoever logs in may not do this.
         """
@@ -542,7 +625,9 @@ class Server:
 
     @contextmanager
     def writing(self, what: str) -> Iterator[PostgresDatabase]:
-        """A connection that alone writes in this repository until the block ends, whatever machine others are on."""
+        """A connection that alone writes in this repository until the block ends, whatever machine
+        others are on.
+        """
         db = self.open(read_only=False)
         try:
             self._lock(db, what)
@@ -559,7 +644,10 @@ class Server:
         end, pause = time.monotonic() + self._wait, 0.005
         db.row("SELECT set_config('application_name', ?, false)", (f"kl: {one_line(what)}"[:60],))
         while True:
-            row = db.row("SELECT pg_try_advisory_lock(?, current_setting('kl.repository')::integer)", (_LOCK,))
+            row = db.row(
+                "SELECT pg_try_advisory_lock(?, current_setting('kl.repository')::integer)",
+                (_LOCK,),
+            )
             if row and row[0]:
                 return
             if time.monotonic() >= end:
@@ -567,12 +655,16 @@ class Server:
             time.sleep(pause)
             pause = min(pause * 2, 0.1)
         sql = (
-            "SELECT a.usename, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
-            " WHERE l.locktype = 'advisory' AND l.granted AND l.classid = ?::oid"
-            " AND l.objid = current_setting('kl.repository')::oid"
+            "SELECT a.usename, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid"
+            " = l.pid WHERE l.locktype = 'advisory' AND l.granted AND l.classid = ?::oid AND"
+            " l.objid = current_setting('kl.repository')::oid"
         )
         holder = db.row(sql, (_LOCK,))
-        who = f"{one_line(str(holder[0]), 40)} ({one_line(str(holder[1]), 60)})" if holder else "another process"
+        who = (
+            f"{one_line(str(holder[0]), 40)} ({one_line(str(holder[1]), 60)})"
+            if holder
+            else "another process"
+        )
         reason = f"the store is busy: {who} holds it. Waited {self._wait:g} s."
         raise StoreBusy(reason, place=self.place, hint="Try again.")
 
@@ -583,13 +675,19 @@ class Server:
         self.address.checked()
         try:
             connection: psycopg.Connection[Any] = driver.connect(
-                self.address.url, autocommit=True, cursor_factory=driver.ClientCursor, **self._options()
+                self.address.url,
+                autocommit=True,
+                cursor_factory=driver.ClientCursor,
+                **self._options(),
             )
         except driver.Error as error:
             problem = _problem(error, self.place)
             if problem is error:
-                # what libpq refuses before it connects, such as an unknown parameter: the address, not the server
-                raise UsageProblem(f"is no address ({one_line(str(error))}).", place="kl.store") from None
+                # what libpq refuses before it connects, such as an unknown parameter: the address,
+                # not the server
+                raise UsageProblem(
+                    f"is no address ({one_line(str(error))}).", place="kl.store"
+                ) from None
             if isinstance(problem, EnvironmentProblem):
                 self._away = time.monotonic(), problem
             raise problem from None
@@ -599,7 +697,11 @@ class Server:
 
     def _options(self) -> dict[str, Any]:
         given = {name for name, _ in parse_qsl(urlsplit(self.address.url).query)}
-        wanted: dict[str, Any] = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "application_name": "kl"}
+        wanted: dict[str, Any] = {
+            "connect_timeout": 3,
+            "tcp_user_timeout": 10_000,
+            "application_name": "kl",
+        }
         host = urlsplit(self.address.url).hostname or ""
         # libpq's default would send everything in the clear where the server offers no TLS
         if host not in ("", "localhost", "127.0.0.1", "::1") and "PGSSLMODE" not in os.environ:
@@ -609,24 +711,36 @@ class Server:
     def _enter(self, connection: psycopg.Connection[Any], read_only: bool) -> int:
         """Make the repository that of the session; return the level of whoever logged in."""
         errors = _driver().errors
-        name, hint = self.address.repository, "An administrator of the server runs: kl store use URL --create"
+        name, hint = (
+            self.address.repository,
+            "An administrator of the server runs: kl store use URL --create",
+        )
         try:
             row = connection.execute("SELECT id, level FROM kl.enter(%s)", (name,)).fetchone()
         except (errors.UndefinedFunction, errors.InvalidSchemaName):
-            raise EnvironmentProblem("kl is not set up in this database.", place=self.place, hint=hint) from None
+            raise EnvironmentProblem(
+                "kl is not set up in this database.", place=self.place, hint=hint
+            ) from None
         except errors.InsufficientPrivilege:
             row = None
         except _driver().Error as error:
             raise _problem(error, self.place) from None
         if row is None:
             reason = f"you have no access to a repository {name!r}."
-            hint = "Its administrator runs: kl store grant YOU writer. A new one: kl store use URL --create"
+            hint = (
+                "Its administrator runs: kl store grant YOU writer. A new one: kl store use URL"
+                " --create"
+            )
             raise EnvironmentProblem(reason, place=self.place, hint=hint)
         repository, level = row
-        wanted = [*_SESSION, ("kl.repository", str(repository)), ("kl.clone", self.address.clone),
-                  ("default_transaction_read_only", "on" if read_only else "off"),
-                  # not what the login may do elsewhere: row level security does not bind a superuser
-                  ("role", f"kl_{LEVELS[level - 1]}")]  # fmt: skip
+        wanted = [
+            *_SESSION,
+            ("kl.repository", str(repository)),
+            ("kl.clone", self.address.clone),
+            ("default_transaction_read_only", "on" if read_only else "off"),
+            # not what the login may do elsewhere: row level security does not bind a superuser
+            ("role", f"kl_{LEVELS[level - 1]}"),
+        ]
         calls = ", ".join("set_config(%s, %s, false)" for _ in wanted)
         try:
             connection.execute(f"SELECT {calls}", [value for pair in wanted for value in pair])

@@ -1,10 +1,11 @@
 """Redaction: secrets are removed before the first write, the spool included.
 
-`[redacted:<rule>]` replaces a secret. Ours first (values of the environment, key blocks, URLs, headers,
-assignments, words that look like a token), then what plugins add. Control characters become visible escapes, and
-colors are dropped. Applying it twice changes nothing more.
+`[redacted:<rule>]` replaces a secret. Ours first (values of the environment, key blocks, URLs,
+headers, assignments, words that look like a token), then what plugins add. Control characters
+become visible escapes, and colors are dropped. Applying it twice changes nothing more.
 
-Best effort: a secret of no known form, without a revealing name or a value in the environment, is not found.
+Best effort: a secret of no known form, without a revealing name or a value in the environment, is
+not found.
 """
 
 from __future__ import annotations
@@ -28,24 +29,19 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ALONE: Final = _words(
-    """
+_ALONE: Final = _words("""
     password passwords passwd passphrase passcode pwd pass pw secret secrets token tokens credential
     credentials creds auth authorization apikey jwt bearer pat otp
-    """
-)
-_WITH_KEY: Final = _words(
-    """
+    """)
+_WITH_KEY: Final = _words("""
     api access private secret signing signature encryption account master ssh auth shared client license
     storage deploy service webhook session hmac aes
-    """
-)
+    """)
 _GLUED: Final = re.compile(
     r"passw(?:or)?d|passphrase|secret(?!ar)|credential|(?:api|access|private|secret|encryption|signing)key|"
     r"(?:access|auth|refresh|bearer|id|session)token"
 )
-_ABOUT: Final = _words(
-    """
+_ABOUT: Final = _words("""
     count counts type types name names len length size sizes limit limits file files filename path paths
     url uri field fields ttl expiry expires expiration max min estimator kind class re regex pattern
     budget sock socket dir directory policy policies prompt hash algorithm method methods mode scheme
@@ -53,20 +49,23 @@ _ABOUT: Final = _words(
     errors required enabled disabled valid invalid manager provider handler backend backends server host
     port version module plugin test tests page view form reset change changed status state level
     endpoint
-    """
-)
+    """)
 """Last words of names whose value is something *about* the secret."""
 _PLACEHOLDER: Final = re.compile(
     r"none|null|nil|true|false|undefined|self|str|bytes|bytearray|int|float|bool|object|any|optional|string|text|"
     r"required|optional|changeme|example|dummy|x{3,}|\*+|\.+|-+|_+|<.*|\{.*|\$.*|%.*|\[.*|\(.*",
     re.IGNORECASE | re.DOTALL,
 )
-_CODE: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*|\[[^\]]{0,40}\]?)*[(\[.,;:]*")
+_CODE: Final = re.compile(
+    r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*|\[[^\]]{0,40}\]?)*[(\[.,;:]*"
+)
 
 
 @lru_cache(maxsize=4096)
 def _is_secret_name(name: str) -> bool:
-    """True for `DB_PASSWORD`, `apiKey`, `x-auth-token`; False for `token_count`, `author`, `key`, `bypass`."""
+    """True for `DB_PASSWORD`, `apiKey`, `x-auth-token`; False for `token_count`, `author`, `key`,
+    `bypass`.
+    """
     words = [w.lower() for w in _WORDS.findall(name[-100:])]
     while words and words[-1].isdigit():
         words.pop()
@@ -80,18 +79,26 @@ def _is_secret_name(name: str) -> bool:
 
 
 def _is_password(name: str) -> bool:
-    """The name speaks of one password or secret, whose value may be any word or number (a token's may not)."""
+    """The name speaks of one password or secret, whose value may be any word or number (a token's
+    may not).
+    """
     low = name.lower()
-    return ("pass" in low or "pwd" in low or "secret" in low) and not low.endswith(("words", "secrets"))
+    return ("pass" in low or "pwd" in low or "secret" in low) and not low.endswith(
+        ("words", "secrets")
+    )
 
 
 def _is_placeholder(value: str) -> bool:
-    """Nothing to hide: empty, `None`, `***`, `<token>`, `$TOKEN`, a type's name, or already redacted."""
+    """Nothing to hide: empty, `None`, `***`, `<token>`, `$TOKEN`, a type's name, or already
+    redacted.
+    """
     return not value or _PLACEHOLDER.fullmatch(value) is not None
 
 
 def _looks_like_code(value: str) -> bool:
-    """`self.token`, `get_token(`, `tokens[0]`: an expression of a program that does not look like a random word."""
+    """`self.token`, `get_token(`, `tokens[0]`: an expression of a program that does not look like a
+    random word.
+    """
     return _CODE.fullmatch(value) is not None and not _is_random_word(value)
 
 
@@ -112,7 +119,9 @@ _DIGIT: Final = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 
 
 def _turns(word: str) -> int:
-    """A score for changes within a word: 2 where capitals and small letters meet, 3 where letters and digits do."""
+    """A score for changes within a word: 2 where capitals and small letters meet, 3 where letters
+    and digits do.
+    """
     return 2 * len(_CASE.findall(word)) + 3 * len(_DIGIT.findall(word))
 
 
@@ -121,15 +130,18 @@ _END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]+")
 _BREAK: Final = re.compile(r"\\n|\n")
 _PEM: Final = "[redacted:private-key]"
-# possessive (CPython 3.11) and bounded repetitions: hostile text costs its length, not the square of it
+# possessive (CPython 3.11) and bounded repetitions: hostile text costs its length, not the square
+# of it
 _URL: Final = re.compile(r"://([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
 # `Cookie: …` and `Set-Cookie: …`, to the end of the line
-_COOKIE: Final = re.compile(r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)")
+_COOKIE: Final = re.compile(
+    r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)"
+)
 
 
 def _hide_key_blocks(text: str) -> str:
-    """PEM private keys: from BEGIN to END, or to the end of the text where END is cut off; the lines of base64 before
-    an END whose BEGIN is cut off.
+    """PEM private keys: from BEGIN to END, or to the end of the text where END is cut off; the
+    lines of base64 before an END whose BEGIN is cut off.
     """
     if "PRIVATE KEY" not in text:
         return text
@@ -159,7 +171,9 @@ def _without_key_lines(text: str) -> str:
     for line_break in [*_BREAK.finditer(text), None]:
         line = text[at : line_break.start() if line_break else len(text)].strip()
         after = line_break.end() if line_break else len(text)
-        if line and (not _KEY_LINE.fullmatch(line) or (len(line) < 16 and line_break and keep == at)):
+        if line and (
+            not _KEY_LINE.fullmatch(line) or (len(line) < 16 and line_break and keep == at)
+        ):
             keep = after
         at = after
     return text[:keep]
@@ -167,33 +181,52 @@ def _without_key_lines(text: str) -> str:
 
 _B64: Final = "[A-Za-z0-9_-]"
 _PREFIXES: Final = (
-    ("aws", r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    (
+        "aws",
+        r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+    ),
     ("github", r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}"),
-    ("gitlab", rf"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas)-{_B64}{{20,300}}(?:\.{_B64}{{1,40}}){{0,3}}"),
-    ("slack", r"xox[abeoprs]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}|xoxe\.xox[bp]-[A-Za-z0-9-]{10,250}"),
+    (
+        "gitlab",
+        rf"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas)-{_B64}{{20,300}}(?:\.{_B64}{{1,40}}){{0,3}}",
+    ),
+    (
+        "slack",
+        r"xox[abeoprs]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}|xoxe\.xox[bp]-[A-Za-z0-9-]{10,250}",
+    ),
     ("stripe", r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,250}|whsec_[A-Za-z0-9+/=]{20,100}"),
     ("openai", rf"sk-(?:proj|ant|svcacct|admin|or|lf)-{_B64}{{16,300}}|sk-[A-Za-z0-9]{{20,100}}"),
-    ("google", rf"AIza{_B64}{{30,60}}|ya29\.{_B64}{{20,500}}|GOCSPX-{_B64}{{20,60}}|1//0{_B64}{{30,120}}"),
+    (
+        "google",
+        rf"AIza{_B64}{{30,60}}|ya29\.{_B64}{{20,500}}|GOCSPX-{_B64}{{20,60}}|1//0{_B64}{{30,120}}",
+    ),
     ("npm", r"npm_[A-Za-z0-9]{30,60}"),
     ("pypi", rf"pypi-{_B64}{{32,1000}}"),
     ("digitalocean", r"do[opr]_v1_[a-f0-9]{40,80}"),
     ("huggingface", r"(?:hf_[A-Za-z]{30,60}|hf_[A-Za-z0-9]{30,60}|api_org_[A-Za-z]{30,60})"),
     ("sendgrid", rf"SG\.{_B64}{{16,32}}\.{_B64}{{32,64}}"),
     ("shopify", r"shp(?:at|ca|pa|ss|ua)_[A-Fa-f0-9]{32,64}"),
-    ("mail", rf"key-[0-9a-f]{{32}}|[0-9a-f]{{32}}-us[0-9]{{1,2}}(?![0-9])|xkeysib-{_B64}{{60,120}}"),
+    (
+        "mail",
+        rf"key-[0-9a-f]{{32}}|[0-9a-f]{{32}}-us[0-9]{{1,2}}(?![0-9])|xkeysib-{_B64}{{60,120}}",
+    ),
     ("vault", rf"hv[bs]\.{_B64}{{24,300}}"),
     ("hashicorp", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{_B64}{{40,100}}"),
     ("databricks", r"dapi[0-9a-f]{32}(?:-[0-9])?"),
     ("grafana", r"gls?a_[A-Za-z0-9_]{32,60}|glc_[A-Za-z0-9+/]{32,400}={0,2}"),
     ("linear", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,80}"),
     ("notion", r"(?:secret|ntn)_[A-Za-z0-9]{40,60}"),
-    ("misc", r"EAACEdEose0cBA[A-Za-z0-9]{10,300}|PMAK-[A-Za-z0-9-]{50,70}|" rf"dckr_pat_{_B64}{{20,60}}|"
-             rf"sntrys_[A-Za-z0-9+/=_]{{30,300}}|figd_{_B64}{{30,60}}|NRAK-[A-Z0-9]{{27}}|rubygems_[a-f0-9]{{48}}|"
-             rf"tskey-[a-z]{{2,12}}-[A-Za-z0-9-]{{16,100}}|CCIPAT_[A-Za-z0-9_]{{20,100}}|sl\.{_B64}{{60,300}}|"
-             rf"AGE-SECRET-KEY-1[A-Z0-9]{{58}}|gsk_[A-Za-z0-9]{{40,60}}|pplx-[A-Za-z0-9]{{40,60}}|r8_[A-Za-z0-9]{{30,50}}|"
-             rf"xai-[A-Za-z0-9]{{60,100}}|sbp_[a-f0-9]{{40}}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{{30,70}}|"
-             rf"SK[a-f0-9]{{32}}(?![A-Za-z0-9])|EAAA{_B64}{{60}}|sq0[a-z]{{3}}-{_B64}{{22,50}}"),
-)  # fmt: skip
+    (
+        "misc",
+        r"EAACEdEose0cBA[A-Za-z0-9]{10,300}|PMAK-[A-Za-z0-9-]{50,70}|"
+        rf"dckr_pat_{_B64}{{20,60}}|"
+        rf"sntrys_[A-Za-z0-9+/=_]{{30,300}}|figd_{_B64}{{30,60}}|NRAK-[A-Z0-9]{{27}}|rubygems_[a-f0-9]{{48}}|"
+        rf"tskey-[a-z]{{2,12}}-[A-Za-z0-9-]{{16,100}}|CCIPAT_[A-Za-z0-9_]{{20,100}}|sl\.{_B64}{{60,300}}|"
+        rf"AGE-SECRET-KEY-1[A-Z0-9]{{58}}|gsk_[A-Za-z0-9]{{40,60}}|pplx-[A-Za-z0-9]{{40,60}}|r8_[A-Za-z0-9]{{30,50}}|"
+        rf"xai-[A-Za-z0-9]{{60,100}}|sbp_[a-f0-9]{{40}}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{{30,70}}|"
+        rf"SK[a-f0-9]{{32}}(?![A-Za-z0-9])|EAAA{_B64}{{60}}|sq0[a-z]{{3}}-{_B64}{{22,50}}",
+    ),
+)
 
 
 @cache
@@ -213,11 +246,13 @@ _LONGEST_CACHED: Final = 100
 """Characters of a word that is worth remembering."""
 _MAX_CACHED: Final = 20_000
 _harmless_words: Final[set[str]] = set()
-"""Words that are no secret, cached: source repeats the same long words over and over, and the verdict on a word depends
-on nothing around it.
+"""Words that are no secret, cached: source repeats the same long words over and over, and the
+verdict on a word depends on nothing around it.
 """
 _MAY_TURN: Final = re.compile(r"[0-9]|[A-Z](?:[^A-Z]*[A-Z]){3}")
-"""Part of every word with more than nine turns: without a digit each takes a capital letter, or two for one more."""
+"""Part of every word with more than nine turns: without a digit each takes a capital letter, or two
+for one more.
+"""
 _HEX_DIGITS: Final = "0123456789abcdef"
 
 
@@ -228,12 +263,16 @@ def _hide_words(text: str) -> str:
         return text
     if len(_harmless_words) > _MAX_CACHED:
         _harmless_words.clear()
-    _harmless_words.update(word for word in new if len(word) <= _LONGEST_CACHED and _redact_word(word) == word)
+    _harmless_words.update(
+        word for word in new if len(word) <= _LONGEST_CACHED and _redact_word(word) == word
+    )
     return text if new <= _harmless_words else _WORD.sub(lambda match: _redact_word(match[0]), text)
 
 
 def _redact_word(word: str) -> str:
-    if not word.strip(_HEX_DIGITS):  # an id of git or ours: most long words are one, and none is taken for a secret
+    if not word.strip(
+        _HEX_DIGITS
+    ):  # an id of git or ours: most long words are one, and none is taken for a secret
         return word
     word = _known_tokens().sub(lambda m: f"[redacted:{m.lastgroup}]", word)
     start = word.find("eyJ")
@@ -251,10 +290,12 @@ def _redact_part(match: re.Match[str]) -> str:
 
 
 def _looks_random(part: str) -> bool:
-    """Its longer alphanumeric pieces turn (see `_turns`) more often than names do. Pure hexadecimal never counts.
+    """Its longer alphanumeric pieces turn (see `_turns`) more often than names do. Pure hexadecimal
+    never counts.
 
-    The figures come from 40,000 words of the standard library (0.7 % taken for random, nearly all of them base64) and
-    from random words of 20 to 64 characters (over 97 % found from 24 characters on).
+    The figures come from 40,000 words of the standard library (0.7 % taken for random, nearly all
+    of them base64) and from random words of 20 to 64 characters (over 97 % found from 24 characters
+    on).
     """
     pieces = [p for p in _PIECE.findall(part) if not _HEX.fullmatch(p)]
     length = sum(map(len, pieces))
@@ -269,7 +310,9 @@ _HEAD: Final = re.compile(r"[A-Za-z0-9_.-]*\Z")
 
 @cache
 def _assignment() -> re.Pattern[str]:
-    """A name that may mean a secret, with the sign after it; compiled on first need. Tried at `_keywords` only."""
+    """A name that may mean a secret, with the sign after it; compiled on first need. Tried at
+    `_keywords` only.
+    """
     return re.compile(
         r"(?:[Pp](?:[Aa][Ss][Ss]|[Ww][Dd])|[Ss][Ee][Cc][Rr][Ee][Tt]|[Tt][Oo][Kk][Ee][Nn]|[Cc][Rr][Ee][Dd]|[Aa][Uu][Tt][Hh]|"
         r"[Kk][Ee][Yy]|[Bb]earer)"
@@ -282,7 +325,9 @@ def _assignment() -> re.Pattern[str]:
 
 
 def _keywords(text: str) -> list[int]:
-    """Where one of `_SECRET_WORDS` is, in order: `str.find` costs a fifth of a search for the pattern of them all."""
+    """Where one of `_SECRET_WORDS` is, in order: `str.find` costs a fifth of a search for the
+    pattern of them all.
+    """
     low = text.replace("İ", "i").lower()  # the one character whose small form is of another length
     found = []
     for word in _SECRET_WORDS:
@@ -294,7 +339,9 @@ def _keywords(text: str) -> list[int]:
 
 
 def _hide_assignments(text: str) -> str:
-    """`text` without the values of names that mean a secret. What could be code (`token = self.token`) stays."""
+    """`text` without the values of names that mean a secret. What could be code (`token =
+    self.token`) stays.
+    """
     parts: list[str] = []
     copied = at = 0
     for place in _keywords(text):
@@ -317,7 +364,9 @@ def _hide_assignments(text: str) -> str:
 
 
 def _assigned_name(match: re.Match[str]) -> str:
-    """The identifier around the keyword: what precedes it (at most 40 characters) belongs to the name."""
+    """The identifier around the keyword: what precedes it (at most 40 characters) belongs to the
+    name.
+    """
     head = _HEAD.search(match.string, max(0, match.start() - 40), match.start())
     return (head[0] if head else "") + match.string[match.start() : match.end("rest")]
 
@@ -335,10 +384,13 @@ def _is_assigned_secret(match: re.Match[str], name: str, value: str, quoted: boo
     if quoted:
         return not value.isspace() and (" " not in value.strip() or _is_password(name))
     if sign == "=" and match["sep"] == "=":
-        return not (value.endswith(":") or ("." in value and _looks_like_code(value)) or value == name)
+        return not (
+            value.endswith(":") or ("." in value and _looks_like_code(value)) or value == name
+        )
     if _is_random_word(value) or (any(c.isdigit() for c in value) and not _looks_like_code(value)):
         return True
-    # `password: swordfish` at the end of a line, as a settings file has it, unlike `:param password: what it is for`
+    # `password: swordfish` at the end of a line, as a settings file has it, unlike `:param
+    # password: what it is for`
     after = match.string[match.end() + len(value) :][:1]
     return sign == ":" and _is_password(name) and after in ("", "\r", "\n")
 
@@ -359,12 +411,23 @@ _COLOR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
 _HARMLESS_ID: Final = re.compile(
     r"(?:[a-z_/.,\[\]()-]*+(?:::|[0-9]++(?![A-Za-z])|(?<![a-z])[A-Z]{1,6}+(?![A-Z])|[A-Z](?![A-Z0-9])))*+[a-z_/.,\[\]()-]*+"
 ).fullmatch
-"""A test ID that does not look like a token: small letters and the signs of a path, `:` in pairs, digits that no letter
-follows, few capitals. A random word of sixteen characters is none of these but by a rare accident.
+"""A test ID that does not look like a token: small letters and the signs of a path, `:` in pairs,
+digits that no letter follows, few capitals. A random word of sixteen characters is none of these
+but by a rare accident.
 """
 _OPTION_NAME: Final = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
 _COMMON_VALUES: Final = frozenset(
-    ("password", "postgres", "postgresql", "changeme", "testtest", "testpass", "username", "disabled", "internal")
+    (
+        "password",
+        "postgres",
+        "postgresql",
+        "changeme",
+        "testtest",
+        "testpass",
+        "username",
+        "disabled",
+        "internal",
+    )
 )
 
 _FOLDERS: Final = frozenset(("PWD", "OLDPWD"))
@@ -377,8 +440,9 @@ _hidden: tuple[str, ...] = ()
 def configure_redaction(
     functions: Iterable[tuple[str, _Redactor]] = (), environ: Mapping[str, str] | None = None
 ) -> None:
-    """Set what is applied after our own rules (answers of the hookspec `kl_redact`; ours among them is skipped), and
-    whose environment's secrets are looked for (default: this process's, as it is now).
+    """Set what is applied after our own rules (answers of the hookspec `kl_redact`; ours among them
+    is skipped), and whose environment's secrets are looked for (default: this process's, as it is
+    now).
     """
     global _added, _hidden
     _added = tuple(function for _, function in functions if function is not builtin_rules)
@@ -387,14 +451,20 @@ def configure_redaction(
 
 def _secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Values (eight characters or more, longest first) of variables whose names mean a secret."""
-    named = {k: v for k, v in environ.items() if k not in _FOLDERS and len(v) >= 8 and _is_secret_name(k)}
+    named = {
+        k: v for k, v in environ.items() if k not in _FOLDERS and len(v) >= 8 and _is_secret_name(k)
+    }
     values = {v for v in named.values() if not _is_placeholder(v)}
     # longest first: replacing a value that is part of another would leave the rest of that one
-    return tuple(sorted((v for v in values if v.lower() not in _COMMON_VALUES), key=lambda v: (-len(v), v)))
+    return tuple(
+        sorted((v for v in values if v.lower() not in _COMMON_VALUES), key=lambda v: (-len(v), v))
+    )
 
 
 def may_hold_secret(text: str) -> bool:
-    """A cheap look: False means that `redact(text)` is `text`. Made for test ids, of which nearly all are harmless."""
+    """A cheap look: False means that `redact(text)` is `text`. Made for test ids, of which nearly
+    all are harmless.
+    """
     # these tokens may consist of small letters alone, as the name of a test does
     if _added or not _HARMLESS_ID(text) or "glpat-" in text or "hf_" in text or "sk-" in text:
         return True
@@ -405,10 +475,13 @@ def may_hold_secret(text: str) -> bool:
 
 
 def redact(text: str) -> str:
-    """`text` without the secrets that can be recognised, and without control characters (newline and tab stay)."""
+    """`text` without the secrets that can be recognised, and without control characters (newline
+    and tab stay).
+    """
     if not may_hold_secret(text):
         return text
-    # until nothing changes, but not for ever: a plugin's function may change its own output each time
+    # until nothing changes, but not for ever: a plugin's function may change its own output each
+    # time
     for _ in range(4):
         new = builtin_rules(text)
         for function in _added:
@@ -420,7 +493,9 @@ def redact(text: str) -> str:
 
 
 def shows_secret(text: str) -> bool:
-    """Whether redaction removes more of a text than words that only look random, as names of tests may."""
+    """Whether redaction removes more of a text than words that only look random, as names of tests
+    may.
+    """
     # counted: one that is redacted already must not hide the next one
     found = Counter(_RULE.findall(redact(text)))
     found.subtract(Counter(_RULE.findall(text)))
@@ -434,7 +509,8 @@ def builtin_rules(text: str) -> str:
         if value in text:
             text = text.replace(value, "[redacted:environment]")
     text = _hide_key_blocks(text)
-    # the searches before the patterns: most texts have none of these, and `in` costs a fraction of a pattern
+    # the searches before the patterns: most texts have none of these, and `in` costs a fraction of
+    # a pattern
     if "://" in text:
         text = _URL.sub(r"://\1:[redacted:url]@", text)
     if "ookie" in text or "OOKIE" in text:
@@ -451,7 +527,8 @@ def compile_patterns() -> None:
 def redact_value(value: Any) -> Any:
     """The same plain value with every string redacted, keys of dicts too.
 
-    Under a key that means a secret (`"password"`), a string is hidden whole; so is the argument after `--password`.
+    Under a key that means a secret (`"password"`), a string is hidden whole; so is the argument
+    after `--password`.
     """
     if isinstance(value, str):
         return redact(value)
@@ -476,7 +553,11 @@ def _redact_list(items: list[Any] | tuple[Any, ...]) -> list[Any]:
     found: list[Any] = []
     after_secret_option = False
     for item in items:
-        hide = after_secret_option and isinstance(item, str) and not item.startswith(("-", "[redacted:"))
+        hide = (
+            after_secret_option
+            and isinstance(item, str)
+            and not item.startswith(("-", "[redacted:"))
+        )
         found.append("[redacted:option]" if hide else redact_value(item))
         option = _OPTION_NAME.fullmatch(item) if isinstance(item, str) else None
         after_secret_option = option is not None and _is_secret_name(option[1])

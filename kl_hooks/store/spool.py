@@ -1,11 +1,13 @@
-"""The spool: where a capture writes first, one checksummed JSON line at a time, before any database is touched.
+"""The spool: where a capture writes first, one checksummed JSON line at a time, before any database
+is touched.
 
-A line is `sha256hex SP json NL`, the checksum over the whole record, written by one `write`. The writer holds a
-flock on its file from before the file has its name until it closes it: a spool whose lock is free has no writer any
-more, and without an end record it is an incomplete run. What was written is durable after `sync()`, not before.
+A line is `sha256hex SP json NL`, the checksum over the whole record, written by one `write`. The
+writer holds a flock on its file from before the file has its name until it closes it: a spool whose
+lock is free has no writer any more, and without an end record it is an incomplete run. What was
+written is durable after `sync()`, not before.
 
-The writer runs inside other people's test suites, which replace `os`, `open` and `time` at will: everything that it
-needs to write is bound when this module is imported.
+The writer runs inside other people's test suites, which replace `os`, `open` and `time` at will:
+everything that it needs to write is bound when this module is imported.
 """
 
 from __future__ import annotations
@@ -20,7 +22,21 @@ from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from hashlib import sha256
 from io import BufferedReader, FileIO
 from json import JSONDecoder
-from os import close, fstat, fsync, getpid, link, lseek, lstat, makedirs, read, rename, unlink, utime, write
+from os import (
+    close,
+    fstat,
+    fsync,
+    getpid,
+    link,
+    lseek,
+    lstat,
+    makedirs,
+    read,
+    rename,
+    unlink,
+    utime,
+    write,
+)
 from os import open as open_handle
 from os.path import lexists
 from pathlib import Path
@@ -32,7 +48,9 @@ from kl_hooks.store.redaction import redact_value
 
 SPOOL_SUFFIX: Final = ".jsonl"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_NEW_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_NEW_FLAGS: Final = (
+    os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+)
 _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _LONGEST: Final = 1 << 20
 """Bytes of a first record that are looked at again."""
@@ -43,7 +61,9 @@ _living: Final[set[SpoolWriter]] = set()
 
 
 class SpoolWriter:
-    """One capture's own file. Make it with `create`; `line` is the hot path. A forked child writes nothing."""
+    """One capture's own file. Make it with `create`; `line` is the hot path. A forked child writes
+    nothing.
+    """
 
     __slots__ = ("_fd", "_newest", "_pid", "broken", "path")
 
@@ -57,22 +77,27 @@ class SpoolWriter:
 
     @classmethod
     def create(cls, directory: Path, name: str) -> Self:
-        """A new spool `name` (letters, digits, `_.-`; `.jsonl` is added) in an existing `directory`, 0600.
+        """A new spool `name` (letters, digits, `_.-`; `.jsonl` is added) in an existing
+        `directory`, 0600.
 
-        OSError where it can't be made (FileExistsError for a name that is taken); ValueError for a name that is none.
+        OSError where it can't be made (FileExistsError for a name that is taken); ValueError for a
+        name that is none.
         """
         if not _NAME.fullmatch(name):
             raise ValueError(f"not a name for a spool: {name!r}")
         path = Path(directory) / (name if name.endswith(SPOOL_SUFFIX) else name + SPOOL_SUFFIX)
-        # of very many nobody imports any: asking for the time of each would take longer than a short capture
+        # of very many nobody imports any: asking for the time of each would take longer than a
+        # short capture
         some = _by_last_write(path.parent) if len(os.listdir(path.parent)) <= _FEW else []  # noqa: PTH208
         return cls(path, _create_locked(str(path)), some[-1][0] if some else 0)
 
     def line(self, json_text: str) -> None:
-        """Write one record, which is one line of JSON already redacted; durable after the next `sync()`.
+        """Write one record, which is one line of JSON already redacted; durable after the next
+        `sync()`.
 
-        OSError if it could not be written whole. The writer is then `broken`: nothing goes to this file again, since
-        neither a retried write nor a retried fsync can be believed. Go on in a new spool, or without one.
+        OSError if it could not be written whole. The writer is then `broken`: nothing goes to this
+        file again, since neither a retried write nor a retried fsync can be believed. Go on in a
+        new spool, or without one.
         """
         if getpid() != self._pid:
             return
@@ -93,7 +118,9 @@ class SpoolWriter:
             raise OSError(ENOSPC, self.broken, str(self.path))
 
     def record(self, value: Any) -> None:
-        """Redact every string of `value` (plain, see `model.canonical`), and write its canonical form as a line."""
+        """Redact every string of `value` (plain, see `model.canonical`), and write its canonical
+        form as a line.
+        """
         self.line(canonical(redact_value(value)).decode())
 
     def sync(self) -> None:
@@ -110,9 +137,11 @@ class SpoolWriter:
             raise
 
     def missing(self, word: str) -> str:
-        """What became of the file, if what was written is not there under its name any more; empty while it is.
+        """What became of the file, if what was written is not there under its name any more; empty
+        while it is.
 
-        `word` is part of the first record. For the end of a capture: it asks the disk. OSError where that is unknown.
+        `word` is part of the first record. For the end of a capture: it asks the disk. OSError
+        where that is unknown.
         """
         if getpid() != self._pid:
             return ""
@@ -129,8 +158,8 @@ class SpoolWriter:
     def close(self) -> None:
         """Close the file and its lock; does not sync. May be called again.
 
-        The file is newer than all that were there when it was made, also where the clock was set back meanwhile: in
-        the other order an older run would settle what a newer one saw.
+        The file is newer than all that were there when it was made, also where the clock was set
+        back meanwhile: in the other order an older run would settle what a newer one saw.
         """
         _living.discard(self)
         fd, self._fd = self._fd, -1
@@ -153,7 +182,8 @@ class SpoolWriter:
 
 
 def first_writable(places: Sequence[tuple[Path, str]], name: str) -> tuple[SpoolWriter, str]:
-    """A new spool in the first of `places` (see `state.spool_directories`) that takes one, and that place's origin.
+    """A new spool in the first of `places` (see `state.spool_directories`) that takes one, and that
+    place's origin.
 
     Missing directories are made (0700). OSError, of the last place, if none takes it.
     """
@@ -168,7 +198,9 @@ def first_writable(places: Sequence[tuple[Path, str]], name: str) -> tuple[Spool
 
 
 def _create_locked(path: str) -> int:
-    """A file descriptor on the new file `path`, locked before anybody can see it under that name."""
+    """A file descriptor on the new file `path`, locked before anybody can see it under that
+    name.
+    """
     folder, _, name = path.rpartition("/")
     hidden = f"{folder or '.'}/.{name}.new"
     fd = open_handle(hidden, _NEW_FLAGS, 0o600)
@@ -214,7 +246,9 @@ def _publish(hidden: str, path: str) -> None:
 
 
 def _forget_in_child() -> None:
-    """After a fork: the child closes the file, or it would hold the lock, and the run would seem to go on for ever."""
+    """After a fork: the child closes the file, or it would hold the lock, and the run would seem to
+    go on for ever.
+    """
     for writer in list(_living):
         writer._pid = -1
         writer.close()
@@ -238,7 +272,9 @@ class SpoolContent:
     """What a spool file holds."""
 
     records: list[Any] = field(default_factory=list)
-    """In the order written: lists and dicts of plain values (no floats, integers of 64 bits, no lone surrogates)."""
+    """In the order written: lists and dicts of plain values (no floats, integers of 64 bits, no
+    lone surrogates).
+    """
     bad: int = 0
     """Lines dropped: torn, altered, too long, or not a record."""
     busy: bool = False
@@ -261,7 +297,9 @@ def _no_float(text: str) -> Any:
     raise ValueError(f"{text} is not an integer")
 
 
-_decode: Final = JSONDecoder(parse_int=_integer, parse_float=_no_float, parse_constant=_no_float).decode
+_decode: Final = JSONDecoder(
+    parse_int=_integer, parse_float=_no_float, parse_constant=_no_float
+).decode
 
 
 def read_spool(path: Path) -> SpoolContent:
@@ -293,7 +331,9 @@ def read_spool(path: Path) -> SpoolContent:
 
 
 def pending_spools(directory: Path) -> list[Path]:
-    """The spools in `directory`, oldest first (by last write, then name); empty where there is no such directory."""
+    """The spools in `directory`, oldest first (by last write, then name); empty where there is no
+    such directory.
+    """
     return [directory / name for _, name in _by_last_write(directory)]
 
 
@@ -301,13 +341,18 @@ def _by_last_write(directory: Path) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
-            if entry.name.endswith(SPOOL_SUFFIX) and entry.name[0] != "." and entry.is_file(follow_symlinks=False):
+            if (
+                entry.name.endswith(SPOOL_SUFFIX)
+                and entry.name[0] != "."
+                and entry.is_file(follow_symlinks=False)
+            ):
                 found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
     return sorted(found)
 
 
 def remove_nameless_spools(directory: Path, now: float) -> int:
-    """Remove what a writer killed while its file had no name yet left behind an hour ago or more; how many.
+    """Remove what a writer killed while its file had no name yet left behind an hour ago or more;
+    how many.
 
     `now`: seconds since 1970, by the clock of the file system. Never raises.
     """
@@ -315,7 +360,11 @@ def remove_nameless_spools(directory: Path, now: float) -> int:
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             nameless = entry.name.startswith(".") and entry.name.endswith(".jsonl.new")
-            if nameless and entry.is_file(follow_symlinks=False) and now - entry.stat().st_mtime > _NAMELESS_SECONDS:
+            if (
+                nameless
+                and entry.is_file(follow_symlinks=False)
+                and now - entry.stat().st_mtime > _NAMELESS_SECONDS
+            ):
                 Path(entry.path).unlink(missing_ok=True)
                 removed += 1
     return removed
@@ -331,7 +380,9 @@ def _is_locked(fd: int) -> bool:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines; one that is too long comes as its beginning, without newline, and is skipped to its end."""
+    """The lines; one that is too long comes as its beginning, without newline, and is skipped to
+    its end.
+    """
     while line := file.readline(_MAX_LINE):
         yield line
         while line and not line.endswith(b"\n") and file.tell() <= MAX_SPOOL_BYTES:

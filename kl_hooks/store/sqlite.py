@@ -1,8 +1,9 @@
-"""SQLite behind the Database protocol: opened carefully, since a file may be damaged, foreign, newer or in use.
+"""SQLite behind the Database protocol: opened carefully, since a file may be damaged, foreign,
+newer or in use.
 
-Opening a database makes SQLite play back the journal next to it, and a crafted journal can name any file, which is
-then deleted. So the bytes are looked at first: no links, nobody else's files, our own mark in the header, no
-journal that names another.
+Opening a database makes SQLite play back the journal next to it, and a crafted journal can name any
+file, which is then deleted. So the bytes are looked at first: no links, nobody else's files, our
+own mark in the header, no journal that names another.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _SUPER: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 
 def _refuse_foreign(path: Path) -> None:
-    """StoreDamaged where `path` is not one of our databases, or what is next to it not one of its files.
+    """StoreDamaged where `path` is not one of our databases, or what is next to it not one of its
+    files.
 
     EnvironmentProblem where it may not be read.
     """
@@ -45,11 +47,15 @@ def _refuse_foreign(path: Path) -> None:
         if has_content(journal) and _last_bytes(journal) == _SUPER:
             raise damaged_error(journal, "names another journal, which ours never does")
     except PermissionError:
-        raise EnvironmentProblem("may not be read by you.", place=str(path), hint="See: kl doctor") from None
+        raise EnvironmentProblem(
+            "may not be read by you.", place=str(path), hint="See: kl doctor"
+        ) from None
 
 
 def has_content(path: Path) -> bool:
-    """True for a file with content. PermissionError where that is unknown, which is not the same as no."""
+    """True for a file with content. PermissionError where that is unknown, which is not the same as
+    no.
+    """
     try:
         return path.lstat().st_size > 0
     except (FileNotFoundError, NotADirectoryError):
@@ -62,7 +68,9 @@ def side_files(path: Path) -> list[Path]:
 
 
 def has_open_journal(path: Path) -> bool:
-    """A journal or log with content next to it: somebody is at work on it, or was stopped in the middle."""
+    """A journal or log with content next to it: somebody is at work on it, or was stopped in the
+    middle.
+    """
     return any(has_content(name) for name in side_files(path)[:2])
 
 
@@ -72,7 +80,9 @@ _LOCAL_FILE_SYSTEMS: Final = frozenset(
 
 
 def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
-    """True if the file system of `folder` is known to be local; False for the others and where that is unknown."""
+    """True if the file system of `folder` is known to be local; False for the others and where that
+    is unknown.
+    """
     try:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -82,7 +92,8 @@ def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
     for line in lines:
         fields = line.split(" ")
         point = fields[1] if len(fields) > 2 else ""
-        # only these four characters are escaped here, see getmntent(3); everything else is plain UTF-8
+        # only these four characters are escaped here, see getmntent(3); everything else is plain
+        # UTF-8
         for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
             point = point.replace(code, character)
         inside = real == point or real.startswith(point.rstrip("/") + "/")
@@ -93,12 +104,18 @@ def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
 
 
 def _wal_is_safe(version: tuple[int, ...]) -> bool:
-    """The bug (two connections, one resets the log while the other writes) is fixed in 3.51.3, 3.50.7 and 3.44.6."""
-    return version >= (3, 51, 3) or (3, 50, 7) <= version < (3, 51) or (3, 44, 6) <= version < (3, 45)
+    """The bug (two connections, one resets the log while the other writes) is fixed in 3.51.3,
+    3.50.7 and 3.44.6.
+    """
+    return (
+        version >= (3, 51, 3) or (3, 50, 7) <= version < (3, 51) or (3, 44, 6) <= version < (3, 45)
+    )
 
 
 def _journal_mode(version: tuple[int, ...], folder: Path) -> str:
-    """WAL only where it is safe: not on a SQLite with the WAL-reset bug, not on a file system over a network."""
+    """WAL only where it is safe: not on a SQLite with the WAL-reset bug, not on a file system over
+    a network.
+    """
     return "WAL" if _wal_is_safe(version) and is_local(folder) else "DELETE"
 
 
@@ -118,14 +135,18 @@ def _refuse_header(path: Path) -> None:
         first = file.read(100)
     if first[: len(_HEADER)] != _HEADER:
         raise damaged_error(
-            path, f'is not a database (first bytes "{one_line(first[:16].decode("utf-8", "replace"), 40)}")'
+            path,
+            "is not a database (first bytes"
+            f' "{one_line(first[:16].decode("utf-8", "replace"), 40)}")',
         )
     if first[68:72] != _APPLICATION_ID.to_bytes(4, "big"):
         raise damaged_error(path, "is a database, but not one of kl's")
 
 
 def _last_bytes(path: Path) -> bytes:
-    """The last bytes; none where the file was removed meanwhile: a writer that commits removes its journal."""
+    """The last bytes; none where the file was removed meanwhile: a writer that commits removes its
+    journal.
+    """
     try:
         with path.open("rb") as file:
             file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
@@ -135,11 +156,27 @@ def _last_bytes(path: Path) -> bytes:
 
 
 FORMAT: Final = 1
-"""Number of the whole store's format (`user_version`); raised only where older kl must not write."""
+"""Number of the whole store's format (`user_version`); raised only where older kl must not write.
+"""
 BUSY_MS: Final = 60_000
-_RACES: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR_SHORT_READ", "SQLITE_PROTOCOL", "SQLITE_READONLY_R")
-"""Errors that mean another process was faster, or was stopped in the middle; never that something is damaged."""
-_OUTSIDE: Final = ("SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_AUTH", "SQLITE_PERM", "SQLITE_NOMEM")
+_RACES: Final = (
+    "SQLITE_BUSY",
+    "SQLITE_LOCKED",
+    "SQLITE_IOERR_SHORT_READ",
+    "SQLITE_PROTOCOL",
+    "SQLITE_READONLY_R",
+)
+"""Errors that mean another process was faster, or was stopped in the middle; never that something
+is damaged.
+"""
+_OUTSIDE: Final = (
+    "SQLITE_IOERR",
+    "SQLITE_FULL",
+    "SQLITE_READONLY",
+    "SQLITE_AUTH",
+    "SQLITE_PERM",
+    "SQLITE_NOMEM",
+)
 
 
 class SqliteDatabase:
@@ -147,14 +184,18 @@ class SqliteDatabase:
 
     dialect = "sqlite"
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, read_only: bool, copy: Path | None = None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, read_only: bool, copy: Path | None = None
+    ) -> None:
         self._connection, self.path, self.read_only, self._copy = connection, path, read_only, copy
         self._inode = path.stat().st_ino
 
     @classmethod
     @contextmanager
     def of_another_program(cls, path: Path) -> Iterator[SqliteDatabase]:
-        """Open another program's database for reading; nothing is written. UsageProblem for what is none."""
+        """Open another program's database for reading; nothing is written. UsageProblem for what is
+        none.
+        """
         database = None
         try:
             database = cls(_connect(path, "immutable=1", BUSY_MS), path, read_only=True)
@@ -185,13 +226,15 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        # a deferred one that reads before it writes gets SQLITE_BUSY at once, without the wait that we asked for
+        # a deferred one that reads before it writes gets SQLITE_BUSY at once, without the wait that
+        # we asked for
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
             self.execute("COMMIT")
         except BaseException:
-            # after a full disk and the like SQLite has rolled back by itself (sqlite.org/lang_transaction.html)
+            # after a full disk and the like SQLite has rolled back by itself
+            # (sqlite.org/lang_transaction.html)
             if self._connection.in_transaction:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
@@ -210,7 +253,10 @@ class SqliteDatabase:
                 self.execute("COMMIT")
 
     def has_table(self, name: str) -> bool:
-        return self.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)) is not None
+        return (
+            self.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
+            is not None
+        )
 
     def close(self) -> None:
         self._connection.close()
@@ -220,7 +266,9 @@ class SqliteDatabase:
             shutil.rmtree(self._copy, ignore_errors=True)
 
     def _refuse_moved(self) -> None:
-        """A database that was moved or deleted while open takes every write into nothing: that is not a commit."""
+        """A database that was moved or deleted while open takes every write into nothing: that is
+        not a commit.
+        """
         # an unlinked file stays writable through its open descriptors, see unlink(2)
         try:
             same = self.path.stat().st_ino == self._inode
@@ -237,28 +285,39 @@ class SqliteDatabase:
         except sqlite3.Error as error:
             raise _translate(error, self.path) from error
         except UnicodeDecodeError as error:
-            # the message of an error that quotes damaged text, such as a table's name, is no text itself
+            # the message of an error that quotes damaged text, such as a table's name, is no text
+            # itself
             raise damaged_error(self.path, f"can't be read ({error})") from error
 
 
 def _translate(error: sqlite3.Error, path: Path) -> Exception:
-    """What an error of SQLite means here: a lost race is StoreBusy, never damage. Our own errors stay as they are."""
+    """What an error of SQLite means here: a lost race is StoreBusy, never damage. Our own errors
+    stay as they are.
+    """
     name = getattr(error, "sqlite_errorname", "") or ""
     reason = f"{one_line(str(error))}, {name}"
     if name.startswith((*_RACES, "SQLITE_CANTOPEN")):
-        return StoreBusy(f"another process is using it ({reason}).", place=str(path), hint="Try again, or: kl doctor")
+        return StoreBusy(
+            f"another process is using it ({reason}).",
+            place=str(path),
+            hint="Try again, or: kl doctor",
+        )
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in reason:
         return damaged_error(path, f"can't be read ({reason})")
     if name.startswith(_OUTSIDE):
-        return EnvironmentProblem(f"can't be used ({reason}).", place=str(path), hint="See: kl doctor")
+        return EnvironmentProblem(
+            f"can't be used ({reason}).", place=str(path), hint="See: kl doctor"
+        )
     return error
 
 
 def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDatabase:
-    """Open the database at `path`; for writing it is created if missing, and the caller holds its lock.
+    """Open the database at `path`; for writing it is created if missing, and the caller holds its
+    lock.
 
-    StoreDamaged for what is no database of ours, StoreNewer (when writing) for a newer format, StoreBusy for a lost
-    race (after `busy_ms` milliseconds), EnvironmentProblem where the disk or the rights are the trouble.
+    StoreDamaged for what is no database of ours, StoreNewer (when writing) for a newer format,
+    StoreBusy for a lost race (after `busy_ms` milliseconds), EnvironmentProblem where the disk or
+    the rights are the trouble.
     """
     _refuse_foreign(path)
     if write and not has_content(path):
@@ -267,7 +326,8 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
     # where nothing can be written next to it, SQLite could neither lock nor recover it
     frozen = not write and not os.access(path.parent, os.W_OK)
     copy = _copy(path) if frozen and has_open_journal(path) else None
-    # immutable: no locks, and no look at a journal (sqlite.org/uri.html); only where nothing can be written anyway
+    # immutable: no locks, and no look at a journal (sqlite.org/uri.html); only where nothing can be
+    # written anyway
     mode = "mode=rw" if write or copy else "immutable=1" if frozen else "mode=ro"
     database = None
     try:
@@ -306,7 +366,9 @@ def _create(path: Path) -> None:
 
 
 def _copy(path: Path) -> Path:
-    """A copy of an unfinished database that can't be finished where it is: recovered there, read, thrown away."""
+    """A copy of an unfinished database that can't be finished where it is: recovered there, read,
+    thrown away.
+    """
     import shutil
     import tempfile
 
@@ -320,22 +382,33 @@ def _copy(path: Path) -> Path:
 def _connect(path: Path, mode: str, busy_ms: int) -> sqlite3.Connection:
     # `%` first, since the others are replaced by texts that contain it (sqlite.org/uri.html)
     quoted = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return sqlite3.connect(f"file:{quoted}?{mode}", uri=True, timeout=busy_ms / 1000, isolation_level=None)
+    return sqlite3.connect(
+        f"file:{quoted}?{mode}", uri=True, timeout=busy_ms / 1000, isolation_level=None
+    )
 
 
 def _configure(database: SqliteDatabase) -> None:
-    # here and below: what sqlite.org/security.html advises for files that somebody else may have written
+    # here and below: what sqlite.org/security.html advises for files that somebody else may have
+    # written
     if sys.version_info >= (3, 12):  # Connection.setconfig is new there
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
-    # mmap_size: an I/O error in mapped memory is a signal that nobody catches (sqlite.org/mmap.html)
-    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "synchronous = FULL"):
+    # mmap_size: an I/O error in mapped memory is a signal that nobody catches
+    # (sqlite.org/mmap.html)
+    for pragma in (
+        "trusted_schema = OFF",
+        "cell_size_check = ON",
+        "mmap_size = 0",
+        "synchronous = FULL",
+    ):
         database.execute(f"PRAGMA {pragma}")
     made = database.row("PRAGMA user_version")
     if not database.read_only and made and made[0] > FORMAT:
         raise newer_error(database.path, f"format {made[0]}", f"format {FORMAT}")
-    foreign = database.rows("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
+    foreign = database.rows(
+        "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
+    )
     if foreign:
         shown = ", ".join(f"{kind} {one_line(name, 40)}" for kind, name in foreign[:3])
         raise damaged_error(database.path, f"holds what kl never makes: {shown}")
@@ -345,6 +418,7 @@ def _configure(database: SqliteDatabase) -> None:
     current = database.row("PRAGMA journal_mode")
     if current and str(current[0]).upper() != mode:
         database.execute(f"PRAGMA journal_mode = {mode}")
-    # EXTRA is FULL, and the folder is synced when the journal is deleted: else a commit could come undone
+    # EXTRA is FULL, and the folder is synced when the journal is deleted: else a commit could come
+    # undone
     if mode == "DELETE":
         database.execute("PRAGMA synchronous = EXTRA")

@@ -1,4 +1,6 @@
-"""The state directory: where it is, how it is created, and where a spool goes when it can't be written."""
+"""The state directory: where it is, how it is created, and where a spool goes when it can't be
+written.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class State(NamedTuple):
     high_water: Path
     lock: Path
     origin: str
-    """`git`, `user` (no git) or `override` (`KL_STATE`, `kl.state`); `cache`: a derived database alone, no spool."""
+    """`git`, `user` (no git) or `override` (`KL_STATE`, `kl.state`); `cache`: a derived database
+    alone, no spool.
+    """
 
     @property
     def is_emptied(self) -> bool:
@@ -51,21 +55,31 @@ class State(NamedTuple):
 
 
 def locate_state(
-    root: Path, common_dir: Path | None, git_dir: Path | None, override: str | None, environ: Mapping[str, str]
+    root: Path,
+    common_dir: Path | None,
+    git_dir: Path | None,
+    override: str | None,
+    environ: Mapping[str, str],
 ) -> State:
     """Where the state of the repository at `root` is. Pure: looks at no file but `~`.
 
-    `<common dir>/kl/` with git, else a folder of the user's, by path. EnvironmentProblem where there is neither git nor
-    a home.
+    `<common dir>/kl/` with git, else a folder of the user's, by path. EnvironmentProblem where
+    there is neither git nor a home.
     """
     key = _key(common_dir or root)
     if override:
-        directory, origin = root / os.path.expanduser(override), "override"  # noqa: PTH111 (which never raises)
+        # os.path: Path.expanduser raises where there is no home
+        directory = root / os.path.expanduser(override)  # noqa: PTH111
+        origin = "override"
     elif common_dir:
         directory, origin = common_dir / "kl", "git"
     else:
         directory, origin = _user(environ, "XDG_STATE_HOME", ".local/state") / key, "user"
-    worktree = "main" if not git_dir or git_dir == common_dir else f"{_harmless(git_dir.name)}-{_key(git_dir)[:8]}"
+    worktree = (
+        "main"
+        if not git_dir or git_dir == common_dir
+        else f"{_harmless(git_dir.name)}-{_key(git_dir)[:8]}"
+    )
     return State(
         directory=directory,
         spool=directory / "spool",
@@ -80,19 +94,28 @@ def locate_state(
 
 
 def state_of_server(state: State, server: str) -> State:
-    """The paths where evidence is in a team's database: what is derived from one, and its mark, are its own."""
+    """The paths where evidence is in a team's database: what is derived from one, and its mark, are
+    its own.
+    """
     key = hashlib.sha256(server.encode()).hexdigest()[:8]
     return state._replace(
-        graph=state.graph.with_name(f"{state.graph.stem}-{key}.db"), high_water=state.directory / f"high-water-{key}"
+        graph=state.graph.with_name(f"{state.graph.stem}-{key}.db"),
+        high_water=state.directory / f"high-water-{key}",
     )
 
 
 def clone_id(state: State) -> str:
-    """What this clone is called in a team's database: another one in each folder of each machine."""
-    return hashlib.sha256(f"{os.uname().nodename}\0{_key(state.directory)}".encode()).hexdigest()[:12]
+    """What this clone is called in a team's database: another one in each folder of each
+    machine.
+    """
+    return hashlib.sha256(f"{os.uname().nodename}\0{_key(state.directory)}".encode()).hexdigest()[
+        :12
+    ]
 
 
-def spool_directories(state: State, root: Path, environ: Mapping[str, str]) -> list[tuple[Path, str]]:
+def spool_directories(
+    state: State, root: Path, environ: Mapping[str, str]
+) -> list[tuple[Path, str]]:
     """Where a spool may be written, in order, each with the origin of what is written there."""
     places = [(state.spool, "local")]
     user = user_state_directory(environ) / _key(state.directory) / "spool"
@@ -108,9 +131,11 @@ def user_state_directory(environ: Mapping[str, str]) -> Path:
 
 
 def prepare_state(state: State) -> None:
-    """Make the state directory if it is not there: whole or not at all, 0700, with a page that explains it.
+    """Make the state directory if it is not there: whole or not at all, 0700, with a page that
+    explains it.
 
-    OSError where it can't be made; EnvironmentProblem where what is there is somebody else's, or no directory.
+    OSError where it can't be made; EnvironmentProblem where what is there is somebody else's, or no
+    directory.
     """
     directory = state.directory
     if state.origin == "cache":
@@ -123,7 +148,9 @@ def prepare_state(state: State) -> None:
     _check(state)
     for folder in (state.spool, state.graph.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
-    if not (directory / "README").exists() and _only_ours(directory):  # a spool was there before anybody prepared
+    if not (directory / "README").exists() and _only_ours(
+        directory
+    ):  # a spool was there before anybody prepared
         _explain(directory)
 
 
@@ -152,17 +179,25 @@ def _explain(directory: Path) -> None:
 
 
 def _only_ours(directory: Path) -> bool:
-    """No file of anybody else's in it: a folder that somebody named with `KL_STATE` may contain other files."""
+    """No file of anybody else's in it: a folder that somebody named with `KL_STATE` may contain
+    other files.
+    """
     names = {"kl.db", "spool", "graph", "crash", "backup", "high-water", "store.lock"}
     return all(name in names or name.startswith("kl.db-") for name in os.listdir(directory))  # noqa: PTH208
 
 
 def _check(state: State) -> None:
-    """EnvironmentProblem unless it is a folder of ours. Root may use folders of others, but follows no link there."""
+    """EnvironmentProblem unless it is a folder of ours. Root may use folders of others, but follows
+    no link there.
+    """
     directory, us = state.directory, os.geteuid()
     link = directory.is_symlink()
     if not directory.is_dir():
-        reason = "is a link that leads nowhere." if link and not directory.exists() else "is not a folder."
+        reason = (
+            "is a link that leads nowhere."
+            if link and not directory.exists()
+            else "is not a folder."
+        )
         named = "KL_STATE, or git config kl.state, names it: name a folder there."
         hint = named if state.origin == "override" else "Move it away, then try again."
         raise EnvironmentProblem(reason, place=str(directory), hint=hint)

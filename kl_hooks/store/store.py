@@ -1,8 +1,8 @@
 """The store: the databases of one repository, and the migrations of their tables.
 
-Reading creates nothing. Writing takes the lock and brings the tables up to date, one transaction a step, with a
-backup before the first. When a database is opened, its tables and its record of the steps taken (`schema_step`)
-are compared; to read it again, only if its tables changed since.
+Reading creates nothing. Writing takes the lock and brings the tables up to date, one transaction a
+step, with a backup before the first. When a database is opened, its tables and its record of the
+steps taken (`schema_step`) are compared; to read it again, only if its tables changed since.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 
 _WAIT: Final = 5.0
-"""Seconds to wait for the lock, and for a database that another process has locked (`KL_LOCK_WAIT`)."""
+"""Seconds to wait for the lock, and for a database that another process has locked
+(`KL_LOCK_WAIT`).
+"""
 
 _PATIENCE: Final = 30.0
 """Seconds after a lock was waited for in vain in which it is only tried."""
@@ -40,32 +42,42 @@ class Store:
     """The databases `kl` (evidence, records) and `graph` (derived) of a repository."""
 
     def __init__(
-        self, state: State, schemas: Callable[[], Sequence[Schema]], environ: Mapping[str, str],
+        self,
+        state: State,
+        schemas: Callable[[], Sequence[Schema]],
+        environ: Mapping[str, str],
         address: Address | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.state, self.schemas, self.address = state, schemas, address
         self.wait = _seconds(environ.get("KL_LOCK_WAIT", ""))
         self._waited: dict[str, tuple[float, StoreBusy]] = {}
         """Database → when (monotonic) its lock was waited for in vain, and how that failed."""
         self._locked: dict[Path, float] = {}
-        """Database → when (monotonic) it was waited for in vain, because another process has locked its file."""
+        """Database → when (monotonic) it was waited for in vain, because another process has locked
+        its file.
+        """
         self._steps_checked = False
         """Whether the tables of the server were compared with ours."""
         self._has_tables = False
         """Whether the server was seen to have tables, which do not go again."""
         self._sound: dict[Path, tuple[Any, ...]] = {}
-        """Database → its `_schema_version` when it was found complete and up to date: a command opens one 50 times."""
+        """Database → its `_schema_version` when it was found complete and up to date: a command
+        opens one 50 times.
+        """
         self._idle: dict[str, Database] = {}
         """Database → an open connection that nobody reads from at the moment, see `reusing`."""
         self._idle_in: int | None = None
-        """The thread whose connections these are; None: connections are closed after each reading."""
+        """The thread whose connections these are; None: connections are closed after each reading.
+        """
 
     @contextmanager
     def writing(self, database: str = "kl", what: str = "kl") -> Iterator[Database]:
-        """The database for writing: made if missing, its tables brought up to date. Inside, this process alone writes.
+        """The database for writing: made if missing, its tables brought up to date. Inside, this
+        process alone writes.
 
-        Raises StoreBusy after waiting, StoreNewer, StoreDamaged (`graph` is built anew instead), or EnvironmentProblem
-        where the disk or the rights are the trouble. In all of them nothing was written.
+        Raises StoreBusy after waiting, StoreNewer, StoreDamaged (`graph` is built anew instead), or
+        EnvironmentProblem where the disk or the rights are the trouble. In all of them nothing was
+        written.
         """
         if database == "kl" and self.address is not None:
             with self._server_writing(what) as db:
@@ -74,7 +86,8 @@ class Store:
         if self._idle_in == threading.get_ident() and (idle := self._idle.pop(database, None)):
             idle.close()  # what is written may make the file anew
         with ExitStack() as stack:
-            # around the opening alone: an OSError of the caller's block is not one of the state directory
+            # around the opening alone: an OSError of the caller's block is not one of the state
+            # directory
             with _os_errors_as_problems(self.state.directory):
                 prepare_state(self.state)
                 self._enter_lock(stack, database, what)
@@ -83,7 +96,9 @@ class Store:
             yield db
 
     def _enter_lock(self, stack: ExitStack, database: str, what: str) -> None:
-        """Wait for the lock once: a command that reads on after StoreBusy asks for it up to three times (14 s)."""
+        """Wait for the lock once: a command that reads on after StoreBusy asks for it up to three
+        times (14 s).
+        """
         from kl_hooks.store.files import store_lock
 
         when, before = self._waited.get(database, (0.0, None))
@@ -102,12 +117,13 @@ class Store:
     def reading(self, database: str = "kl") -> Iterator[Database | None]:
         """The database for reading; None where it does not exist (for `graph`: or is of no use).
 
-        An older one is brought up to date first; where that can't be done, and a newer one, is read as it is.
-        Raises StoreBusy, StoreDamaged, EnvironmentProblem as `writing` does.
+        An older one is brought up to date first; where that can't be done, and a newer one, is read
+        as it is. Raises StoreBusy, StoreDamaged, EnvironmentProblem as `writing` does.
         """
         if database == "kl" and self.address is not None:
             with closing(self.server.open(read_only=True)) as shared:
-                # asked until the answer is yes: a package opens it 50 times, and each question crosses the network
+                # asked until the answer is yes: a package opens it 50 times, and each question
+                # crosses the network
                 self._has_tables = self._has_tables or bool(steps_taken(shared))
                 yield shared if self._has_tables else None
             return
@@ -119,16 +135,23 @@ class Store:
         try:
             yield db
         finally:
-            if db and (idle is None or idle is not self._idle or idle.setdefault(database, db) is not db):
+            if db and (
+                idle is None or idle is not self._idle or idle.setdefault(database, db) is not db
+            ):
                 db.close()
 
     @contextmanager
     def reusing(self) -> Iterator[None]:
-        """Within the block this thread opens a database once to read it, not each time: a package asks 50 times."""
+        """Within the block this thread opens a database once to read it, not each time: a package
+        asks 50 times.
+        """
         if self._idle_in is not None:
             yield
             return
-        self._idle, self._idle_in = {}, threading.get_ident()  # SQLite's connections belong to a thread (sqlite3)
+        self._idle, self._idle_in = (
+            {},
+            threading.get_ident(),
+        )  # SQLite's connections belong to a thread (sqlite3)
         try:
             yield
         finally:
@@ -153,12 +176,16 @@ class Store:
                 _refuse_newer(db, self._of("kl"), self.server.place)
                 if not _has_all_steps(db, self._of("kl")):
                     hint = "An administrator of the server runs: kl store upgrade"
-                    raise EnvironmentProblem("has tables of an older kl.", place=self.server.place, hint=hint)
+                    raise EnvironmentProblem(
+                        "has tables of an older kl.", place=self.server.place, hint=hint
+                    )
                 self._steps_checked = True
             yield db
 
     def upgrade_server(self) -> int:
-        """Make the repository on the server, and the tables that it lacks; return how many steps were taken."""
+        """Make the repository on the server, and the tables that it lacks; return how many steps
+        were taken.
+        """
         with self.server.setting_up() as db:
             return migrate(db, self._of("kl"), self.server.place, None)
 
@@ -167,13 +194,16 @@ class Store:
         return sorted(name for one in self._of("kl") for name in _tables_after(one.steps))
 
     def exists(self) -> bool:
-        """Whether evidence may be stored: there is a file, or a server that nobody has asked yet."""
+        """Whether evidence may be stored: there is a file, or a server that nobody has asked
+        yet.
+        """
         return self.address is not None or self.state.database.exists()
 
     def problem(self) -> EnvironmentProblem | None:
         """What keeps us from writing evidence: newer, damaged, no rights. None: nothing.
 
-        Found without writing; but what somebody left unfinished is finished first, as by any reader.
+        Found without writing; but what somebody left unfinished is finished first, as by any
+        reader.
         """
         path = self._path("kl")
         try:
@@ -198,7 +228,9 @@ class Store:
         return self._newer("kl", db)
 
     def _open(self, database: str) -> Database:
-        """For writing, its tables up to date; what is derived is thrown away where it can't be used."""
+        """For writing, its tables up to date; what is derived is thrown away where it can't be
+        used.
+        """
         try:
             return _twice(lambda: self._up_to_date(database))
         except (StoreDamaged, StoreNewer):
@@ -220,7 +252,12 @@ class Store:
             if database == "kl":
                 _refuse_incomplete(db, self._of(database), path)
                 _refuse_unrecorded(db, self._of(database), path)
-            migrate(db, self._of(database), path, self.state.directory / "backup" if database == "kl" else None)
+            migrate(
+                db,
+                self._of(database),
+                path,
+                self.state.directory / "backup" if database == "kl" else None,
+            )
             if database == "kl":
                 _refuse_unexpected(db, self._of(database), path)
         except BaseException:
@@ -276,13 +313,16 @@ class Store:
                 self._locked[path] = time.monotonic()
             if not has_open_journal(path):
                 raise
-        # somebody was stopped in the middle of a write: whoever may write finishes it, then it can be read
+        # somebody was stopped in the middle of a write: whoever may write finishes it, then it can
+        # be read
         self._bring_up_to_date("kl" if path == self.state.database else "graph")
         return once()
 
     def _is_current(self, database: str, db: Database) -> bool:
         """No step is missing; for what is derived: nor is anything newer than we know."""
-        return _has_all_steps(db, self._of(database)) and (database == "kl" or not self._newer(database, db))
+        return _has_all_steps(db, self._of(database)) and (
+            database == "kl" or not self._newer(database, db)
+        )
 
     def _newer(self, database: str, db: Database) -> StoreNewer | None:
         """The exception for one that a newer kl made; None for all others."""
@@ -293,7 +333,9 @@ class Store:
         if made and made[0] > FORMAT:
             return newer_error(path, f"format {made[0]}", f"format {FORMAT}")
         try:
-            _refuse_newer(db, self._of(database), path if db.dialect == "sqlite" else self.server.place)
+            _refuse_newer(
+                db, self._of(database), path if db.dialect == "sqlite" else self.server.place
+            )
         except StoreNewer as problem:
             return problem
         return None
@@ -308,7 +350,9 @@ class Store:
                 raise
 
     def _busy(self, path: Path) -> int:
-        """Milliseconds to wait for a file: once, for a package asks ten sources one after the other."""
+        """Milliseconds to wait for a file: once, for a package asks ten sources one after the
+        other.
+        """
         waited = time.monotonic() - self._locked.get(path, -_PATIENCE) < _PATIENCE
         return 0 if waited else round(self.wait * 1000)
 
@@ -326,11 +370,15 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         return _WAIT
-    return min(max(seconds, 0.0), 600.0) if seconds == seconds else _WAIT  # `nan` is not even equal to itself
+    return (
+        min(max(seconds, 0.0), 600.0) if seconds == seconds else _WAIT
+    )  # `nan` is not even equal to itself
 
 
 def _twice(attempt: Callable[[], Database]) -> Database:
-    """Damage counts only when it is seen twice: a file read while another process changes it may look torn once."""
+    """Damage counts only when it is seen twice: a file read while another process changes it may
+    look torn once.
+    """
     try:
         return attempt()
     except StoreDamaged:
@@ -340,18 +388,23 @@ def _twice(attempt: Callable[[], Database]) -> Database:
 
 @contextmanager
 def _os_errors_as_problems(place: Path) -> Iterator[None]:
-    """An OSError from the state directory as what it is for a person: an environment that does not let us."""
+    """An OSError from the state directory as what it is for a person: an environment that does not
+    let us.
+    """
     try:
         yield
     except OSError as error:
         where = str(error.filename or place)
         hint = "Set KL_STATE to a folder that you can write, or see: kl doctor"
-        raise EnvironmentProblem(f"can't be used ({error.strerror or error}).", place=where, hint=hint) from error
+        raise EnvironmentProblem(
+            f"can't be used ({error.strerror or error}).", place=where, hint=hint
+        ) from error
 
 
 _BACKUPS: Final = 2
 _TABLE: Final = r"(?ia)(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)"
-# `room` is the owner of the tables: the name stays, since other versions of kl read the same database
+# `room` is the owner of the tables: the name stays, since other versions of kl read the same
+# database
 _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
     -- Which numbered step of which room's tables has been taken.
     room TEXT NOT NULL, step INTEGER NOT NULL, PRIMARY KEY (room, step))"""
@@ -364,7 +417,9 @@ def steps_taken(db: Database) -> dict[str, int]:
 
 
 def _schema_version(db: Database) -> tuple[Any, ...]:
-    """Another one whenever somebody, in any process, changes a table (sqlite.org/pragma.html), or the format."""
+    """Another one whenever somebody, in any process, changes a table (sqlite.org/pragma.html), or
+    the format.
+    """
     return db.row("PRAGMA schema_version"), db.row("PRAGMA user_version")
 
 
@@ -382,18 +437,25 @@ def _refuse_newer(db: Database, schemas: Sequence[Schema], path: Path | str) -> 
 
 
 def _refuse_older(db: Database, schemas: Sequence[Schema], path: Path | str) -> None:
-    """StoreDamaged where the database has steps that no step of this kl follows: it is derived, and built anew."""
+    """StoreDamaged where the database has steps that no step of this kl follows: it is derived, and
+    built anew.
+    """
     have = steps_taken(db)
     for schema in schemas:
         if 0 < have.get(schema.owner, 0) <= schema.before:
-            raise damaged_error(Path(path), f"was made by an older kl ({schema.owner} step {have[schema.owner]})")
+            raise damaged_error(
+                Path(path), f"was made by an older kl ({schema.owner} step {have[schema.owner]})"
+            )
 
 
-def migrate(db: Database, schemas: Sequence[Schema], path: Path | str, backup_dir: Path | None) -> int:
-    """Take the missing steps, in the order of their owners' names; return how many. The caller holds the store lock.
+def migrate(
+    db: Database, schemas: Sequence[Schema], path: Path | str, backup_dir: Path | None
+) -> int:
+    """Take the missing steps, in the order of their owners' names; return how many. The caller
+    holds the store lock.
 
-    With `backup_dir` (made if missing), what has tables already is copied there first. StoreNewer as `_refuse_newer`,
-    StoreDamaged as `_refuse_older`.
+    With `backup_dir` (made if missing), what has tables already is copied there first. StoreNewer
+    as `_refuse_newer`, StoreDamaged as `_refuse_older`.
     """
     _refuse_newer(db, schemas, path)
     _refuse_older(db, schemas, path)
@@ -421,7 +483,9 @@ def _take_step(db: Database, owner: str, number: int, sql: str) -> int:
 
 
 def _split_statements(sql: str) -> list[str]:
-    """The statements of a step: each ends with a `;` at the end of a line (the last one may go without)."""
+    """The statements of a step: each ends with a `;` at the end of a line (the last one may go
+    without).
+    """
     found, current = [], []
     for line in sql.splitlines():
         current.append(line)
@@ -433,20 +497,31 @@ def _split_statements(sql: str) -> list[str]:
 
 
 def _refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> None:
-    """StoreDamaged for a table that no step made. Not checked where tables belong to an unknown owner (a plugin that
-    is not installed any more).
+    """StoreDamaged for a table that no step made. Not checked where tables belong to an unknown
+    owner (a plugin that is not installed any more).
     """
     if not steps_taken(db).keys() <= {schema.owner for schema in schemas}:
         return
-    named = {name.lower() for schema in schemas for sql in schema.steps for name in re.findall(_TABLE, sql)}
+    named = {
+        name.lower()
+        for schema in schemas
+        for sql in schema.steps
+        for name in re.findall(_TABLE, sql)
+    }
     tables = [name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    odd = [n for n in tables if n.lower() not in named and n != "schema_step" and not n.startswith("sqlite_")]
+    odd = [
+        n
+        for n in tables
+        if n.lower() not in named and n != "schema_step" and not n.startswith("sqlite_")
+    ]
     if odd:
         raise damaged_error(path, f"holds a table that kl never made: {one_line(odd[0], 60)}")
 
 
 def _back_up(db: Database, directory: Path) -> None:
-    """A whole copy before the first step (`VACUUM INTO`, SQLite 3.27); the newest two are retained."""
+    """A whole copy before the first step (`VACUUM INTO`, SQLite 3.27); the newest two are
+    retained.
+    """
     directory.mkdir(mode=0o700, exist_ok=True)
     old = sorted(path for path in directory.glob("kl-*.db") if path.stem[3:].isdecimal())
     number = int(old[-1].stem[3:]) + 1 if old else 1
@@ -491,11 +566,16 @@ def _refuse_unrecorded(db: Database, schemas: Sequence[Schema], path: Path) -> N
         count = have.get(schema.owner, 0)
         there = (_tables_after(schema.steps) - _tables_after(schema.steps[:count])) & names
         if there:
-            raise damaged_error(path, f"has the table {min(there)}, but no record that kl made it (schema_step)")
+            raise damaged_error(
+                path, f"has the table {min(there)}, but no record that kl made it (schema_step)"
+            )
 
 
 def _table_names(db: Database) -> set[str]:
-    return {str(name).lower() for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return {
+        str(name).lower()
+        for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
 
 
 @cache

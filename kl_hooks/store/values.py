@@ -1,9 +1,10 @@
-"""Values with a lifetime that several processes change: text keys → bytes, in files of the cache, or on Redis.
+"""Values with a lifetime that several processes change: text keys → bytes, in files of the cache,
+or on Redis.
 
-A Redis server (extra `kl-hooks[redis]`) is for agents on several machines; it expires the values itself. Nothing is
-unpickled: a value is bytes behind a checksum, as on disk, and what does not match is a miss. Where the server can't be
-reached, refuses or is full, the values on disk are used, and `note` has the reason. `tests/store/test_values.py` is
-the contract of both.
+A Redis server (extra `kl-hooks[redis]`) is for agents on several machines; it expires the values
+itself. Nothing is unpickled: a value is bytes behind a checksum, as on disk, and what does not
+match is a miss. Where the server can't be reached, refuses or is full, the values on disk are used,
+and `note` has the reason. `tests/store/test_values.py` is the contract of both.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class DiskValues:
         return self._cache.get(key)
 
     def change(self, key: str, function: Callable[[bytes | None], bytes], ttl: float) -> bytes:
-        """Replace a value by what `function` makes of it, and return that. Nobody else's change is lost.
+        """Replace a value by what `function` makes of it, and return that. Nobody else's change is
+        lost.
 
         `function` may be called more than once. EnvironmentProblem where it can't be stored.
         """
@@ -48,10 +50,14 @@ class DiskValues:
                 value = function(self._cache.get(key))
                 stored = self._cache.set(key, value, ttl)
         except OSError as error:
-            raise EnvironmentProblem(f"can't be used ({error.strerror or error}).", place=str(folder)) from error
+            raise EnvironmentProblem(
+                f"can't be used ({error.strerror or error}).", place=str(folder)
+            ) from error
         if not stored:
             hint = "Is the disk full, or the folder somebody else's? See: kl doctor"
-            raise EnvironmentProblem("the value can't be stored.", place=str(self._cache.directory), hint=hint)
+            raise EnvironmentProblem(
+                "the value can't be stored.", place=str(self._cache.directory), hint=hint
+            )
         return value
 
     def delete(self, key: str) -> bool:
@@ -76,16 +82,23 @@ _SCHEMES: Final = ("redis", "rediss", "unix")
 
 
 class RedisValues:
-    """Values on a server, below `kl:<name>:`; each agent's keys have their own prefix below that."""
+    """Values on a server, below `kl:<name>:`; each agent's keys have their own prefix below
+    that.
+    """
 
     def __init__(self, url: str, name: str, environ: Mapping[str, str], local: DiskValues) -> None:
-        """UsageProblem for a URL with a password, or of another scheme; EnvironmentProblem without the library."""
+        """UsageProblem for a URL with a password, or of another scheme; EnvironmentProblem without
+        the library.
+        """
         self.note = ""
         self._prefix, self._local = f"kl:{name}:", local
         parts = urlsplit(url)
         if parts.scheme not in _SCHEMES or parts.password:
             reason = "has a password in it." if parts.password else "is no URL of a Redis server."
-            hint = "Set the password in KL_REDIS_PASSWORD (and a name in KL_REDIS_USER); the URL such as redis://host:6379/0"
+            hint = (
+                "Set the password in KL_REDIS_PASSWORD (and a name in KL_REDIS_USER); the URL such"
+                " as redis://host:6379/0"
+            )
             raise UsageProblem(reason, place="kl.redis", hint=hint)
         try:
             import redis
@@ -97,9 +110,13 @@ class RedisValues:
         self._errors = (redis.RedisError, OSError)
         self._watch_error = redis.WatchError
         self._client: Any = redis.Redis.from_url(
-            url, username=environ.get("KL_REDIS_USER") or None, password=environ.get("KL_REDIS_PASSWORD") or None,
-            socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT, decode_responses=False,
-        )  # fmt: skip
+            url,
+            username=environ.get("KL_REDIS_USER") or None,
+            password=environ.get("KL_REDIS_PASSWORD") or None,
+            socket_timeout=_TIMEOUT,
+            socket_connect_timeout=_TIMEOUT,
+            decode_responses=False,
+        )
 
     def get(self, key: str) -> bytes | None:
         def ask() -> bytes | None:
@@ -126,14 +143,18 @@ class RedisValues:
     def keys(self, prefix: str) -> list[str]:
         def ask() -> list[str]:
             # of a pattern these characters are special: https://redis.io/docs/latest/commands/keys/
-            quoted = "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in self._prefix + prefix)
+            quoted = "".join(
+                f"\\{sign}" if sign in "*?[]\\" else sign for sign in self._prefix + prefix
+            )
             found = self._client.scan_iter(match=quoted.encode() + b"*", count=1000)
             return [one.decode("utf-8", "replace").removeprefix(self._prefix) for one in found]
 
         on_server: list[str] = self._try(ask, [])
         return sorted({*on_server, *self._local.keys(prefix)})
 
-    def _change(self, name: str, key: str, function: Callable[[bytes | None], bytes], ttl: float) -> bytes:
+    def _change(
+        self, name: str, key: str, function: Callable[[bytes | None], bytes], ttl: float
+    ) -> bytes:
         """Write only if nothing was written since we read (WATCH), else begin again."""
         end = time.monotonic() + _PATIENCE
         with self._client.pipeline() as pipe:
@@ -147,7 +168,8 @@ class RedisValues:
                     pipe.execute()
                     return value
                 except self._watch_error:
-                    # WATCH is optimistic: of many writers one wins each round (redis.io, "Transactions")
+                    # WATCH is optimistic: of many writers one wins each round (redis.io,
+                    # "Transactions")
                     if time.monotonic() > end:
                         raise
                     import random
@@ -158,13 +180,19 @@ class RedisValues:
         return verified(key, stored) if type(stored) is bytes else None
 
     def _try(self, ask: Callable[[], T], otherwise: T) -> T:
-        """Ask the server, once it answered; what it refuses, or does not answer, is noted and done on disk."""
+        """Ask the server, once it answered; what it refuses, or does not answer, is noted and done
+        on disk.
+        """
         if self.note:
-            return otherwise  # asked once per command: each further question would cost the timeout again
+            # asked once per command: each further question would cost the timeout again
+            return otherwise
         try:
             return ask()
         except self._errors as error:
-            # of a pipeline redis-py quotes the whole command, and with it the value (client.py, annotate_exception)
+            # of a pipeline redis-py quotes the whole command, and with it the value (client.py,
+            # annotate_exception)
             why = one_line(str(error).rpartition(" caused error: ")[2], 120) or type(error).__name__
-            self.note = f"the Redis server can't be used ({why}): working memory is on this machine."
+            self.note = (
+                f"the Redis server can't be used ({why}): working memory is on this machine."
+            )
             return otherwise

@@ -1,7 +1,9 @@
-"""Persistent contexts: entries that outlive their session, in versions, with snapshots, grants and a log of accesses.
+"""Persistent contexts: entries that outlive their session, in versions, with snapshots, grants and
+a log of accesses.
 
-Every actor has a context of its own, named like the actor, which nobody else reads unless it is granted. A change of an
-entry makes a new version; the old one stays, superseded. Relevance and staleness are computed when they are shown.
+Every actor has a context of its own, named like the actor, which nobody else reads unless it is
+granted. A change of an entry makes a new version; the old one stays, superseded. Relevance and
+staleness are computed when they are shown.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def age_in_days(now: int, at: int) -> float:
-    """Return the days since a moment; 0 for one in the future, which a clock that was set back leaves behind."""
+    """Return the days since a moment; 0 for one in the future, which a clock that was set back
+    leaves behind.
+    """
     return max(now - at, 0) / _DAY
 
 
@@ -66,18 +70,35 @@ def words(text: str) -> Counter[str]:
 
 
 TIER: Final = "long"
-CONTEXT_TYPES: Final = ("agent_memory", "knowledge_base", "shared_context", "tool_cache", "project_context")
+CONTEXT_TYPES: Final = (
+    "agent_memory",
+    "knowledge_base",
+    "shared_context",
+    "tool_cache",
+    "project_context",
+)
 CONTEXT_SCOPES: Final = ("agent", "account", "team", "global", "workflow")
 ENTRY_TYPES: Final = (
-    "observation", "fact", "reflection", "decision", "plan", "tool_output", "conversation_summary",
-)  # fmt: skip
+    "observation",
+    "fact",
+    "reflection",
+    "decision",
+    "plan",
+    "tool_output",
+    "conversation_summary",
+)
 GRANTS: Final = ("read", "write", "admin")
 _SOURCES: Final = ("agent", "user", "system", "tool", "workflow")
 _MEMORIES: Final = ("factual", "experiential", "working")
 _TYPE_OF: Final = {
-    "tool_result": "tool_output", "intermediate_result": "tool_output", "tool_state": "tool_output",
-    "conversation": "conversation_summary", "reflection": "reflection", "plan": "plan", "task_context": "plan",
-}  # fmt: skip
+    "tool_result": "tool_output",
+    "intermediate_result": "tool_output",
+    "tool_state": "tool_output",
+    "conversation": "conversation_summary",
+    "reflection": "reflection",
+    "plan": "plan",
+    "task_context": "plan",
+}
 """Type of a short-term entry → type of the entry that it becomes; all others are observations."""
 ENTRY_DECAY: Final = 0.01
 """Of a context entry, per day: half is left after 69 days without access."""
@@ -92,19 +113,25 @@ _NEAR: Final = 0.9
 _COMPARED: Final = 1000
 """Entries that a promoted one is compared with: the newest of its context."""
 _COLUMNS: Final = (
-    "id, context, key, version, status, type, source, memory, value, importance, confidence, tags, previous, merged,"
-    " actor, at"
+    "id, context, key, version, status, type, source, memory, value, importance, confidence, tags,"
+    " previous, merged, actor, at"
 )
 
 
-def relevance(importance: float, confidence: float, accessed: int, now: int, rate: float = ENTRY_DECAY) -> float:
-    """Return importance × confidence, less with each day since the last access (0: never accessed, no decay)."""
+def relevance(
+    importance: float, confidence: float, accessed: int, now: int, rate: float = ENTRY_DECAY
+) -> float:
+    """Return importance × confidence, less with each day since the last access (0: never accessed,
+    no decay).
+    """
     fading = math.exp(-rate * age_in_days(now, accessed)) if accessed else 1.0
     return importance * confidence * fading
 
 
 def decayed(importance: float, at: int, now: int, rate: float = ENTRY_DECAY) -> float:
-    """Return what is left now of an importance at a moment; at least 0.05, and never more than it was."""
+    """Return what is left now of an importance at a moment; at least 0.05, and never more than it
+    was.
+    """
     return max(importance * math.pow(1 - rate, age_in_days(now, at)), min(_FLOOR, importance))
 
 
@@ -125,17 +152,23 @@ class Staleness(NamedTuple):
 
 
 def staleness(importance: float, made: int, accessed: int, now: int) -> Staleness:
-    """Return the staleness of an entry whose importance is `importance` now. `accessed`: 0 where it never was.
+    """Return the staleness of an entry whose importance is `importance` now. `accessed`: 0 where it
+    never was.
 
-    With an importance that does not decay no entry of medium importance would ever reach `_ARCHIVE`: 0.85 is the most.
+    With an importance that does not decay no entry of medium importance would ever reach
+    `_ARCHIVE`: 0.85 is the most.
     """
     # 0.8 for what was never read: the model's constant, between 48 and 60 days of idleness
     idle = min(age_in_days(now, accessed) / 60, 1.0) if accessed else 0.8
-    return Staleness(0.4 * (1 - 0.5 ** (age_in_days(now, made) / 30)), 0.3 * idle, 0.3 * (1 - importance))
+    return Staleness(
+        0.4 * (1 - 0.5 ** (age_in_days(now, made) / 30)), 0.3 * idle, 0.3 * (1 - importance)
+    )
 
 
 def similarity(one: Counter[str], other: Counter[str]) -> float:
-    """Return the cosine of two texts by their words: 1 for the same words, 0 for none in common (or no words)."""
+    """Return the cosine of two texts by their words: 1 for the same words, 0 for none in common (or
+    no words).
+    """
     if one == other:
         return 1.0 if one else 0.0
     if len(other) < len(one):
@@ -162,7 +195,9 @@ class Context:
     at: int
 
     def level(self, actor: str) -> str:
-        """Return what an actor may do: admin (its owner, or granted), write, read, or nothing (empty)."""
+        """Return what an actor may do: admin (its owner, or granted), write, read, or nothing
+        (empty).
+        """
         if actor == self.owner:
             return "admin"
         # agent scope is private; of the others everybody in this repository may read
@@ -170,7 +205,9 @@ class Context:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as `kl memory context show` has it."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"grants": dict(self.grants)}
+        return {name: getattr(self, name) for name in self.__slots__} | {
+            "grants": dict(self.grants)
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +246,11 @@ class ContextEntry:
     def to_dict(self, now: int) -> dict[str, Any]:
         """Return it with its scores of now."""
         stale = self.staleness(now)
-        scores = {"relevance": round(self.relevance(now), 4), "staleness": round(stale.score, 4),
-                  "staleness_factors": {name: round(part, 4) for name, part in stale._asdict().items()}}  # fmt: skip
+        scores = {
+            "relevance": round(self.relevance(now), 4),
+            "staleness": round(stale.score, 4),
+            "staleness_factors": {name: round(part, 4) for name, part in stale._asdict().items()},
+        }
         return {name: getattr(self, name) for name in self.__slots__} | scores
 
 
@@ -224,17 +264,28 @@ def create_context(
     max_entries: int = 0,
     max_age_days: int = 0,
 ) -> Context:
-    """Make a context of the caller's. UsageProblem for a name that is taken, also by one that the caller can't see."""
+    """Make a context of the caller's. UsageProblem for a name that is taken, also by one that the
+    caller can't see.
+    """
     made = checked_key(name, "name")
     with writing(ws, "contexts") as db:
         # an actor's name is that of the actor's own context
-        if _row(db, made) or (made != caller.actor and (made == "human" or made.startswith("agent:"))):
+        if _row(db, made) or (
+            made != caller.actor and (made == "human" or made.startswith("agent:"))
+        ):
             raise UsageProblem("this name is not available.", place=made, hint="Take another name.")
         context = Context(
-            made, checked_choice(type or CONTEXT_TYPES[0], CONTEXT_TYPES, "type"),
+            made,
+            checked_choice(type or CONTEXT_TYPES[0], CONTEXT_TYPES, "type"),
             checked_choice(scope or CONTEXT_SCOPES[0], CONTEXT_SCOPES, "scope"),
-            caller.actor, "active", 0, {}, max_entries, max_age_days, ws.clock.now(),
-        )  # fmt: skip
+            caller.actor,
+            "active",
+            0,
+            {},
+            max_entries,
+            max_age_days,
+            ws.clock.now(),
+        )
         _insert(db, context)
         insert_events(db, context.at, [TierEvent("created", TIER, made, caller)])
     return context
@@ -244,26 +295,39 @@ def list_contexts(db: Database | None, caller: Caller) -> list[Context]:
     """Return the active contexts that the caller may read: its own first, then by name."""
     if db is None:
         return []
-    sql = "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at FROM context"
+    sql = (
+        "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at"
+        " FROM context"
+    )
     found = [_context(row) for row in db.rows(f"{sql} WHERE status = 'active' ORDER BY name")]
     return sorted(
-        (one for one in found if one.level(caller.actor)), key=lambda one: (one.name != caller.actor, one.name)
+        (one for one in found if one.level(caller.actor)),
+        key=lambda one: (one.name != caller.actor, one.name),
     )
 
 
 def find_context(db: Database | None, caller: Caller, name: str, level: str = "read") -> Context:
-    """Return a context. UsageProblem, in the same words, for one that does not exist or is not the caller's to see."""
+    """Return a context. UsageProblem, in the same words, for one that does not exist or is not the
+    caller's to see.
+    """
     row = _row(db, name or caller.actor) if db is not None else None
     context = _context(row) if row else None
     if context is None or context.status != "active" or not context.level(caller.actor):
         hint = "See: kl memory context list"
         raise UsageProblem(
-            "there is no context of this name for you.", place=one_line(name, 60) or caller.actor, hint=hint
+            "there is no context of this name for you.",
+            place=one_line(name, 60) or caller.actor,
+            hint=hint,
         )
     if GRANTS.index(context.level(caller.actor)) < GRANTS.index(level):
-        hint = f"Its owner, {context.owner}, gives it: kl memory context grant {context.name} {caller.actor} --{level}"
+        hint = (
+            f"Its owner, {context.owner}, gives it: kl memory context grant {context.name}"
+            f" {caller.actor} --{level}"
+        )
         raise UsageProblem(
-            f"you may {context.level(caller.actor)} it; {level} is needed.", place=context.name, hint=hint
+            f"you may {context.level(caller.actor)} it; {level} is needed.",
+            place=context.name,
+            hint=hint,
         )
     return context
 
@@ -291,7 +355,8 @@ def write_entry(
     merge: bool = False,
     dotted: bool = True,
 ) -> ContextEntry:
-    """Write a value at a dotted path of a context (empty name: the caller's own, made if missing); a new version.
+    """Write a value at a dotted path of a context (empty name: the caller's own, made if missing);
+    a new version.
 
     `dotted`: False takes the path as one key, dots and all.
     """
@@ -306,36 +371,81 @@ def write_entry(
         if merge:
             made = merged(value_at(old, below)[1], made)
         return add_version(
-            db, caller, context.name, key, with_value_at(old, below, made), ws.clock.now(), options, before
+            db,
+            caller,
+            context.name,
+            key,
+            with_value_at(old, below, made),
+            ws.clock.now(),
+            options,
+            before,
         )
 
 
 def ensure_own(db: Database, caller: Caller, now: int) -> None:
     """Make the caller's own context if it is missing, in the caller's transaction."""
     if not _row(db, caller.actor):
-        own = Context(caller.actor, CONTEXT_TYPES[0], CONTEXT_SCOPES[0], caller.actor, "active", 0, {}, 0, 0, now)
+        own = Context(
+            caller.actor,
+            CONTEXT_TYPES[0],
+            CONTEXT_SCOPES[0],
+            caller.actor,
+            "active",
+            0,
+            {},
+            0,
+            0,
+            now,
+        )
         _insert(db, own)
 
 
 def add_version(
-    db: Database, caller: Caller, context: str, key: str, value: Any, now: int, options: EntryOptions | None = None,
-    before: ContextEntry | None = None, merged_ids: Sequence[str] = (), event: str = "written",
-) -> ContextEntry:  # fmt: skip
+    db: Database,
+    caller: Caller,
+    context: str,
+    key: str,
+    value: Any,
+    now: int,
+    options: EntryOptions | None = None,
+    before: ContextEntry | None = None,
+    merged_ids: Sequence[str] = (),
+    event: str = "written",
+) -> ContextEntry:
     """Store the next version of an entry, in the caller's transaction."""
     o = options or EntryOptions()
     entry = ContextEntry(
-        os.urandom(8).hex(), context, key, before.version + 1 if before else _versions(db, context, key) + 1, "active",
-        checked_choice(o.type or (before.type if before else ENTRY_TYPES[0]), ENTRY_TYPES, "type", _TYPE_OF),
-        checked_choice(o.source or ("agent" if caller.actor.startswith("agent:") else "user"), _SOURCES, "source"),
-        checked_choice(o.memory or (before.memory if before else _MEMORIES[0]), _MEMORIES, "memory"),
-        value, _percent(o.importance, before.importance if before else _IMPORTANCE, "importance"),
+        os.urandom(8).hex(),
+        context,
+        key,
+        before.version + 1 if before else _versions(db, context, key) + 1,
+        "active",
+        checked_choice(
+            o.type or (before.type if before else ENTRY_TYPES[0]), ENTRY_TYPES, "type", _TYPE_OF
+        ),
+        checked_choice(
+            o.source or ("agent" if caller.actor.startswith("agent:") else "user"),
+            _SOURCES,
+            "source",
+        ),
+        checked_choice(
+            o.memory or (before.memory if before else _MEMORIES[0]), _MEMORIES, "memory"
+        ),
+        value,
+        _percent(o.importance, before.importance if before else _IMPORTANCE, "importance"),
         _percent(o.confidence, before.confidence if before else 100, "confidence"),
-        tuple(redact(one) for one in (o.tags if o.tags is not None else before.tags if before else ())),
-        before.id if before else "", tuple(merged_ids) or (before.merged if before else ()), caller.actor, now,
-    )  # fmt: skip
+        tuple(
+            redact(one) for one in (o.tags if o.tags is not None else before.tags if before else ())
+        ),
+        before.id if before else "",
+        tuple(merged_ids) or (before.merged if before else ()),
+        caller.actor,
+        now,
+    )
     # first: at most one version of a key is active at any time
     db.execute(
-        "UPDATE context_entry SET status = 'superseded' WHERE context = ? AND key = ? AND status = 'active'",
+        "UPDATE context_entry SET status = 'superseded' WHERE context = ? AND key = ? AND status ="
+        " 'active'",
         (context, key),
     )
     _insert_entry(db, entry)
@@ -353,10 +463,14 @@ def _percent(given: int | None, otherwise: int, place: str) -> int:
     return given
 
 
-def read_entry(ws: Workspace, caller: Caller, name: str, path: str) -> tuple[ContextEntry, Any] | None:
-    """Return the active entry that a dotted path leads to and the value there; the access is counted.
+def read_entry(
+    ws: Workspace, caller: Caller, name: str, path: str
+) -> tuple[ContextEntry, Any] | None:
+    """Return the active entry that a dotted path leads to and the value there; the access is
+    counted.
 
-    Empty name: in every context that the caller may read, its own first. UsageProblem as `find_context`.
+    Empty name: in every context that the caller may read, its own first. UsageProblem as
+    `find_context`.
     """
     with reading(ws) as db:
         contexts = [find_context(db, caller, name)] if name else list_contexts(db, caller)
@@ -373,8 +487,12 @@ def read_entry(ws: Workspace, caller: Caller, name: str, path: str) -> tuple[Con
     return None
 
 
-def list_entries(db: Database | None, caller: Caller, name: str = "", *, versions: bool = False) -> list[ContextEntry]:
-    """Return the entries of a context (empty name: of all that the caller may read), with their accesses, by key."""
+def list_entries(
+    db: Database | None, caller: Caller, name: str = "", *, versions: bool = False
+) -> list[ContextEntry]:
+    """Return the entries of a context (empty name: of all that the caller may read), with their
+    accesses, by key.
+    """
     contexts = [find_context(db, caller, name)] if name else list_contexts(db, caller)
     if db is None:
         return []
@@ -393,13 +511,23 @@ def with_accesses(db: Database, entries: Sequence[ContextEntry]) -> list[Context
     return [replace(one, accesses=count, accessed=last) for one, (count, last) in pairs]
 
 
-def archive_entries(db: Database, caller: Caller, now: int, entries: Sequence[ContextEntry], why: str) -> None:
+def archive_entries(
+    db: Database, caller: Caller, now: int, entries: Sequence[ContextEntry], why: str
+) -> None:
     """Archive entries that are still active, in the caller's transaction: their versions stay."""
     for one in entries:
-        db.execute("UPDATE context_entry SET status = 'archived' WHERE id = ? AND status = 'active'", (one.id,))
+        db.execute(
+            "UPDATE context_entry SET status = 'archived' WHERE id = ? AND status = 'active'",
+            (one.id,),
+        )
         db.execute("UPDATE context SET version = version + 1 WHERE name = ?", (one.context,))
     insert_events(
-        db, now, [TierEvent("archived", TIER, one.context, caller, {"key": one.key, "why": why}) for one in entries]
+        db,
+        now,
+        [
+            TierEvent("archived", TIER, one.context, caller, {"key": one.key, "why": why})
+            for one in entries
+        ],
     )
 
 
@@ -423,9 +551,14 @@ Nearness = Callable[[str, Sequence[str]], Sequence[float]]
 
 
 def promote_entries(
-    db: Database, caller: Caller, now: int, promoted: Sequence[Entry], nearness: Nearness | None = None
+    db: Database,
+    caller: Caller,
+    now: int,
+    promoted: Sequence[Entry],
+    nearness: Nearness | None = None,
 ) -> list[ContextEntry]:
-    """Make entries of the caller's own context of short-term ones; what is alike becomes one (`SAME`).
+    """Make entries of the caller's own context of short-term ones; what is alike becomes one
+    (`SAME`).
 
     Alike by words, and by `nearness` where there is one.
     """
@@ -436,19 +569,33 @@ def promote_entries(
     made = list[ContextEntry]()
     for one in promoted:
         importance = min(10 * one.accesses, 80) + (0 if one.type == "general" else 10)
-        options = EntryOptions(_TYPE_OF.get(one.type, "observation"), importance, _PROMOTED_CONFIDENCE)
+        options = EntryOptions(
+            _TYPE_OF.get(one.type, "observation"), importance, _PROMOTED_CONFIDENCE
+        )
         made.append(_promote(db, caller, now, one, options, nearness))
     return made
 
 
 def _promote(
-    db: Database, caller: Caller, now: int, one: Entry, options: EntryOptions, nearness: Nearness | None
+    db: Database,
+    caller: Caller,
+    now: int,
+    one: Entry,
+    options: EntryOptions,
+    nearness: Nearness | None,
 ) -> ContextEntry:
     known = list_entries(db, caller, caller.actor)
     newest = sorted(known, key=lambda entry: (entry.at, entry.key))[-_COMPARED:]
     # as JSON: a key of an object is a word too
     text = words(encoded(one.value))
-    alike = next((e for e in newest if e.key == one.key or similarity(words(encoded(e.value)), text) >= SAME), None)
+    alike = next(
+        (
+            e
+            for e in newest
+            if e.key == one.key or similarity(words(encoded(e.value)), text) >= SAME
+        ),
+        None,
+    )
     if alike is None and nearness is not None:
         # two texts that differ in a number are near in meaning, and still not the same
         some = [e for e in newest if _numbers(e.value) == _numbers(one.value)]
@@ -460,8 +607,10 @@ def _promote(
     else:
         # the same again is a sign of importance; of what is merely alike the larger numbers count
         boost = _DUPLICATE_BOOST if encoded(alike.value) == encoded(one.value) else 0
-        numbers = [min(100, max(getattr(alike, n), getattr(options, n)) + boost * (n == "importance"))
-                   for n in ("importance", "confidence")]  # fmt: skip
+        numbers = [
+            min(100, max(getattr(alike, n), getattr(options, n)) + boost * (n == "importance"))
+            for n in ("importance", "confidence")
+        ]
         merged_ids = (*alike.merged, one.id)
         entry = add_version(
             db,
@@ -475,28 +624,51 @@ def _promote(
             merged_ids,
             "merged",
         )
-        # the sum of both is a fold over events: those of the short-term entry count for the merged one
+        # the sum of both is a fold over events: those of the short-term entry count for the merged
+        # one
     accesses = [
-        TierEvent("read", TIER, _accessed(caller.actor, entry.key), caller, at=one.at) for _ in range(one.accesses)
+        TierEvent("read", TIER, _accessed(caller.actor, entry.key), caller, at=one.at)
+        for _ in range(one.accesses)
     ]
-    insert_events(db, now, [*accesses, TierEvent("promoted", TIER, caller.actor, caller, {**body, "key": entry.key})])
+    insert_events(
+        db,
+        now,
+        [*accesses, TierEvent("promoted", TIER, caller.actor, caller, {**body, "key": entry.key})],
+    )
     return entry
 
 
 def take_snapshot(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
-    """Store the active entries of a context as they are; return the ID, version and digest of the snapshot."""
+    """Store the active entries of a context as they are; return the ID, version and digest of the
+    snapshot.
+    """
     with writing(ws, "contexts") as db:
         context = find_context(db, caller, name, "write")
         # without accesses: these are a fold over events, which no snapshot takes back
-        rows = [_insertable(replace(one, accesses=0, accessed=0)) for one in list_entries(db, caller, context.name)]
-        body = json.dumps({"name": context.name, "version": context.version, "entries": rows}, sort_keys=True)
-        made = {"id": os.urandom(6).hex(), "context": context.name, "version": context.version,
-                "at": ws.clock.now(), "sha256": hashlib.sha256(body.encode()).hexdigest()}  # fmt: skip
+        rows = [
+            _insertable(replace(one, accesses=0, accessed=0))
+            for one in list_entries(db, caller, context.name)
+        ]
+        body = json.dumps(
+            {"name": context.name, "version": context.version, "entries": rows}, sort_keys=True
+        )
+        made = {
+            "id": os.urandom(6).hex(),
+            "context": context.name,
+            "version": context.version,
+            "at": ws.clock.now(),
+            "sha256": hashlib.sha256(body.encode()).hexdigest(),
+        }
         sql = (
-            "INSERT INTO context_snapshot (id, context, version, at, sha256, actor, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            "INSERT INTO context_snapshot (id, context, version, at, sha256, actor, body) VALUES"
+            " (?, ?, ?, ?, ?, ?, ?)"
         )
         db.execute(sql, (*made.values(), caller.actor, body))
-        insert_events(db, ws.clock.now(), [TierEvent("snapshot", TIER, context.name, caller, {"id": made["id"]})])
+        insert_events(
+            db,
+            ws.clock.now(),
+            [TierEvent("snapshot", TIER, context.name, caller, {"id": made["id"]})],
+        )
         return made
 
 
@@ -511,20 +683,38 @@ def restore_snapshot(ws: Workspace, caller: Caller, name: str, snapshot: str) ->
         row = db.row(sql, (snapshot, context.name))
         if row is None:
             hint = f"See: kl memory context show {context.name}"
-            raise UsageProblem("there is no snapshot of this ID.", place=one_line(snapshot, 60), hint=hint)
+            raise UsageProblem(
+                "there is no snapshot of this ID.", place=one_line(snapshot, 60), hint=hint
+            )
         # before anything is read from it: the digest is all that speaks for these bytes
         if hashlib.sha256(row[1].encode()).hexdigest() != row[0]:
-            raise UsageProblem("was changed since it was taken (sha256 differs): not restored.", place=snapshot)
-        wanted = {one.key: one for one in (_entry(entry) for entry in json.loads(row[1])["entries"])}
+            raise UsageProblem(
+                "was changed since it was taken (sha256 differs): not restored.", place=snapshot
+            )
+        wanted = {
+            one.key: one for one in (_entry(entry) for entry in json.loads(row[1])["entries"])
+        }
         current = {one.key: one for one in list_entries(db, caller, context.name)}
         now = ws.clock.now()
         surplus = [one for key, one in current.items() if key not in wanted]
         archive_entries(db, caller, now, surplus, f"not in snapshot {snapshot}")
-        changed = [one for key, one in wanted.items() if key not in current or not _same(one, current[key])]
+        changed = [
+            one for key, one in wanted.items() if key not in current or not _same(one, current[key])
+        ]
         for one in changed:
-            options = EntryOptions(one.type, one.importance, one.confidence, one.tags, None, one.memory)
+            options = EntryOptions(
+                one.type, one.importance, one.confidence, one.tags, None, one.memory
+            )
             add_version(
-                db, caller, context.name, one.key, one.value, now, options, current.get(one.key), event="restored"
+                db,
+                caller,
+                context.name,
+                one.key,
+                one.value,
+                now,
+                options,
+                current.get(one.key),
+                event="restored",
             )
         return len(changed) + len(surplus)
 
@@ -542,8 +732,17 @@ def grant_context(ws: Workspace, caller: Caller, name: str, actor: str, level: s
         grants = {one: what for one, what in context.grants.items() if one != who}
         if level:
             grants[who] = checked_choice(level, GRANTS, "level")
-        db.execute("UPDATE context SET grants = ? WHERE name = ?", (json.dumps(grants, sort_keys=True), context.name))
-        event = TierEvent("granted" if level else "revoked", TIER, context.name, caller, {"to": who, "level": level})
+        db.execute(
+            "UPDATE context SET grants = ? WHERE name = ?",
+            (json.dumps(grants, sort_keys=True), context.name),
+        )
+        event = TierEvent(
+            "granted" if level else "revoked",
+            TIER,
+            context.name,
+            caller,
+            {"to": who, "level": level},
+        )
         insert_events(db, ws.clock.now(), [event])
         return replace(context, grants=grants)
 
@@ -563,18 +762,30 @@ def context_page(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
         context = find_context(db, caller, name)
         assert db is not None
         entries = list_entries(db, caller, context.name)
-        sql = "SELECT id, version, actor, at, sha256 FROM context_snapshot WHERE context = ? ORDER BY at, id"
+        sql = (
+            "SELECT id, version, actor, at, sha256 FROM context_snapshot WHERE context = ? ORDER BY"
+            " at, id"
+        )
         names = ("id", "version", "actor", "at", "sha256")
         snapshots = [dict(zip(names, row, strict=True)) for row in db.rows(sql, (context.name,))]
-        log = [{"name": one.name, "at": one.at, "by": one.caller.actor, **one.body} for one in
-               tier_events(db, TIER, context.name)]  # fmt: skip
-        log += [{"name": "read", "at": one.at, "by": one.caller.actor, "key": entry.key} for entry in entries
-                for one in tier_events(db, TIER, _accessed(context.name, entry.key))]  # fmt: skip
-    shown = [one.to_dict(now) for one in sorted(entries, key=lambda one: (-one.relevance(now), one.key))]
+        log = [
+            {"name": one.name, "at": one.at, "by": one.caller.actor, **one.body}
+            for one in tier_events(db, TIER, context.name)
+        ]
+        log += [
+            {"name": "read", "at": one.at, "by": one.caller.actor, "key": entry.key}
+            for entry in entries
+            for one in tier_events(db, TIER, _accessed(context.name, entry.key))
+        ]
+    shown = [
+        one.to_dict(now) for one in sorted(entries, key=lambda one: (-one.relevance(now), one.key))
+    ]
     return context.to_dict() | {
-        "retention": retention_status(context, entries, now), "entries": shown, "snapshots": snapshots,
+        "retention": retention_status(context, entries, now),
+        "entries": shown,
+        "snapshots": snapshots,
         "log": sorted(log, key=lambda one: one["at"])[-100:],
-    }  # fmt: skip
+    }
 
 
 def retention_status(context: Context, entries: Sequence[ContextEntry], now: int) -> str:
@@ -588,17 +799,26 @@ def retention_status(context: Context, entries: Sequence[ContextEntry], now: int
     return "healthy"
 
 
-def _beyond_retention(context: Context, entries: Sequence[ContextEntry], now: int) -> list[ContextEntry]:
-    """Return the entries that a context's limits do not allow: too old, then the least relevant. Pure."""
+def _beyond_retention(
+    context: Context, entries: Sequence[ContextEntry], now: int
+) -> list[ContextEntry]:
+    """Return the entries that a context's limits do not allow: too old, then the least relevant.
+    Pure.
+    """
     age = context.max_age_days * _DAY
     old = [one for one in entries if age and now - one.at > age]
     # ties by time and key: two runs over the same rows must choose the same
-    rest = sorted((one for one in entries if one not in old), key=lambda one: (one.relevance(now), one.at, one.key))
+    rest = sorted(
+        (one for one in entries if one not in old),
+        key=lambda one: (one.relevance(now), one.at, one.key),
+    )
     return old + (rest[: max(0, len(rest) - context.max_entries)] if context.max_entries else [])
 
 
 def _stale_entries(db: Database, now: int) -> list[ContextEntry]:
-    """Return the entries of all contexts that are to be archived: stale, or beyond the limits of their context."""
+    """Return the entries of all contexts that are to be archived: stale, or beyond the limits of
+    their context.
+    """
     found = dict[str, ContextEntry]()
     for context, entries in _all_entries(db):
         rotten = [one for one in entries if one.staleness(now).score >= _ARCHIVE]
@@ -607,20 +827,27 @@ def _stale_entries(db: Database, now: int) -> list[ContextEntry]:
 
 
 def stale_policy() -> Policy:
-    """Return the policy that archives entries that are stale, or beyond the limits of their context."""
+    """Return the policy that archives entries that are stale, or beyond the limits of their
+    context.
+    """
     return tier_policy(
-        "stale entries", "Entries of contexts that are stale, or beyond their limits, are archived.", "archive",
+        "stale entries",
+        "Entries of contexts that are stale, or beyond their limits, are archived.",
+        "archive",
         f"staleness of {_ARCHIVE} or more, or beyond the limits of the context",
         lambda ws, db, now, days: bool(_stale_entries(db, now)),
         lambda ws, db, now: archive_entries(db, UPKEEP, now, _stale_entries(db, now), "upkeep"),
-    )  # fmt: skip
+    )
 
 
 def _all_entries(db: Database | None) -> list[tuple[Context, list[ContextEntry]]]:
     """Return every active context with its entries, for upkeep, which shows nobody what it sees."""
     if db is None:
         return []
-    sql = "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at FROM context"
+    sql = (
+        "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at"
+        " FROM context"
+    )
     contexts = [_context(row) for row in db.rows(f"{sql} WHERE status = 'active' ORDER BY name")]
     return [(one, list_entries(db, Caller(one.owner, ""), one.name)) for one in contexts]
 
@@ -631,7 +858,9 @@ def _accessed(context: str, key: str) -> str:
 
 
 def _locate(db: Database | None, context: str, path: str) -> tuple[str, list[str]]:
-    """Return the key of an entry and the path in its value; a key that has dots itself is found as a whole."""
+    """Return the key of an entry and the path in its value; a key that has dots itself is found as
+    a whole.
+    """
     key = checked_key(path)
     if "." not in key or (db is not None and _active(db, context, key)):
         return key, []
@@ -643,18 +872,24 @@ def _active(db: Database | None, context: str, key: str) -> ContextEntry | None:
     if db is None:
         return None
     row = db.row(
-        f"SELECT {_COLUMNS} FROM context_entry WHERE context = ? AND key = ? AND status = 'active'", (context, key)
+        f"SELECT {_COLUMNS} FROM context_entry WHERE context = ? AND key = ? AND status = 'active'",
+        (context, key),
     )
     return _entry(row) if row else None
 
 
 def _versions(db: Database, context: str, key: str) -> int:
-    row = db.row("SELECT MAX(version) FROM context_entry WHERE context = ? AND key = ?", (context, key))
+    row = db.row(
+        "SELECT MAX(version) FROM context_entry WHERE context = ? AND key = ?", (context, key)
+    )
     return (row[0] if row else 0) or 0
 
 
 def _row(db: Database, name: str) -> Row | None:
-    sql = "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at FROM context"
+    sql = (
+        "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at"
+        " FROM context"
+    )
     return db.row(f"{sql} WHERE name = ?", (name,))
 
 
@@ -665,19 +900,43 @@ def _context(row: Row) -> Context:
 
 def _insert(db: Database, one: Context) -> None:
     sql = (
-        "INSERT INTO context (name, type, scope, owner, status, version, grants, max_entries, max_age_days, at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        "INSERT INTO context (name, type, scope, owner, status, version, grants, max_entries,"
+        " max_age_days, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
     grants = json.dumps(dict(one.grants), sort_keys=True)
-    row = (one.name, one.type, one.scope, one.owner, one.status, one.version, grants, one.max_entries, one.max_age_days)
+    row = (
+        one.name,
+        one.type,
+        one.scope,
+        one.owner,
+        one.status,
+        one.version,
+        grants,
+        one.max_entries,
+        one.max_age_days,
+    )
     db.execute(sql, (*row, one.at))
 
 
 def _insertable(one: ContextEntry) -> list[Any]:
     return [
-        one.id, one.context, one.key, one.version, one.status, one.type, one.source, one.memory, encoded(one.value),
-        one.importance, one.confidence, json.dumps(one.tags), one.previous, json.dumps(one.merged), one.actor, one.at,
-    ]  # fmt: skip
+        one.id,
+        one.context,
+        one.key,
+        one.version,
+        one.status,
+        one.type,
+        one.source,
+        one.memory,
+        encoded(one.value),
+        one.importance,
+        one.confidence,
+        json.dumps(one.tags),
+        one.previous,
+        json.dumps(one.merged),
+        one.actor,
+        one.at,
+    ]
 
 
 def _insert_entry(db: Database, one: ContextEntry) -> None:
@@ -687,5 +946,9 @@ def _insert_entry(db: Database, one: ContextEntry) -> None:
 
 def _entry(row: Sequence[Any]) -> ContextEntry:
     args = list(row)
-    args[8], args[11], args[13] = json.loads(row[8]), tuple(json.loads(row[11])), tuple(json.loads(row[13]))
+    args[8], args[11], args[13] = (
+        json.loads(row[8]),
+        tuple(json.loads(row[11])),
+        tuple(json.loads(row[13])),
+    )
     return ContextEntry(*args)

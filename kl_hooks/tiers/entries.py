@@ -1,8 +1,10 @@
-"""Entries: values under keys, who asks for them, what happened to them, and the rows of short-term memory.
+"""Entries: values under keys, who asks for them, what happened to them, and the rows of short-term
+memory.
 
-A recall is counted, but must not cost a transaction: it appends a line to `accesses.jsonl` of the state directory.
-Whoever writes next stores these lines as Events, each exactly once: the table `tier_cursor` has how far the file was
-read, in the same transaction. Every count is a fold over Events.
+A recall is counted, but must not cost a transaction: it appends a line to `accesses.jsonl` of the
+state directory. Whoever writes next stores these lines as Events, each exactly once: the table
+`tier_cursor` has how far the file was read, in the same transaction. Every count is a fold over
+Events.
 """
 
 from __future__ import annotations
@@ -39,10 +41,22 @@ SECOND: Final = 1_000_000
 _HUMAN: Final = "human"
 DEFAULT_SESSION: Final = "default"
 TYPES: Final = (
-    "general", "task_context", "conversation", "tool_result", "observation", "reflection", "plan", "state",
-    "task_state", "intermediate_result", "tool_state", "scratch_pad",
-)  # fmt: skip
-"""Of an entry, in any tier: the union of what the models list, and the uses of working memory (ADR-0036)."""
+    "general",
+    "task_context",
+    "conversation",
+    "tool_result",
+    "observation",
+    "reflection",
+    "plan",
+    "state",
+    "task_state",
+    "intermediate_result",
+    "tool_state",
+    "scratch_pad",
+)
+"""Of an entry, in any tier: the union of what the models list, and the uses of working memory
+(ADR-0036).
+"""
 ACCESSES: Final = "accesses.jsonl"
 _LARGEST_LOG: Final = 1_000_000
 """Bytes of the file of accesses, from which it begins anew once it has been read."""
@@ -68,7 +82,10 @@ def caller_of(ws: Workspace, actor: str = "", session_name: str = "") -> Caller:
     """
     name = agent(ws.environ)
     who = actor or (f"agent:{name}" if name else _HUMAN)
-    return Caller(redact(who), checked_key(session_name or session(ws.environ) or DEFAULT_SESSION, "--session"))
+    return Caller(
+        redact(who),
+        checked_key(session_name or session(ws.environ) or DEFAULT_SESSION, "--session"),
+    )
 
 
 def actor_name(text: str) -> str:
@@ -78,11 +95,18 @@ def actor_name(text: str) -> str:
 
 
 def checked_key(key: str, place: str = "key") -> str:
-    """Return the key as it is stored: any characters but secrets, and at most 500. UsageProblem for none."""
-    # a lone surrogate (an undecodable byte of an argument, PEP 383) has no UTF-8, and SQLite refuses it
+    """Return the key as it is stored: any characters but secrets, and at most 500. UsageProblem for
+    none.
+    """
+    # a lone surrogate (an undecodable byte of an argument, PEP 383) has no UTF-8, and SQLite
+    # refuses it
     made = redact(replace_surrogates(key))
     if not made.strip() or len(made) > _MOST_KEY:
-        reason = f"is {len(made)} characters long; at most {_MOST_KEY} are taken." if made.strip() else "is empty."
+        reason = (
+            f"is {len(made)} characters long; at most {_MOST_KEY} are taken."
+            if made.strip()
+            else "is empty."
+        )
         raise UsageProblem(reason, place=place, hint="Such as: plan, or step:3")
     return made
 
@@ -92,8 +116,12 @@ def checked_type(name: str) -> str:
     return checked_choice(name or TYPES[0], TYPES, "type")
 
 
-def checked_choice(name: str, known: Sequence[str], place: str, also: Mapping[str, str] | None = None) -> str:
-    """Return the canonical spelling of a word. `also`: other spellings → canonical. UsageProblem for an unknown one."""
+def checked_choice(
+    name: str, known: Sequence[str], place: str, also: Mapping[str, str] | None = None
+) -> str:
+    """Return the canonical spelling of a word. `also`: other spellings → canonical. UsageProblem
+    for an unknown one.
+    """
     word = name.strip().lower().replace("-", "_")
     word = (also or {}).get(word, word)
     if word not in known:
@@ -106,27 +134,39 @@ def checked_ttl(seconds: int | None, default: int, most: int) -> int:
     """Return a time to live in seconds. UsageProblem for 0, less, and more than `most`."""
     if seconds is None:
         return default
-    # Redis refuses PX 0, and diskcache takes a negative lifetime for expired: neither may decide for the others
+    # Redis refuses PX 0, and diskcache takes a negative lifetime for expired: neither may decide
+    # for the others
     if not 1 <= seconds <= most:
-        raise UsageProblem(f"{seconds} seconds: from 1 to {most} are possible.", place="ttl", hint="Or leave it out.")
+        raise UsageProblem(
+            f"{seconds} seconds: from 1 to {most} are possible.",
+            place="ttl",
+            hint="Or leave it out.",
+        )
     return seconds
 
 
 def encoded(value: Any, place: str = "value") -> str:
-    """Return a value as JSON, redacted. UsageProblem for what is no JSON, nested too deeply, or too large."""
+    """Return a value as JSON, redacted. UsageProblem for what is no JSON, nested too deeply, or too
+    large.
+    """
     try:
         _refuse_deep(value)
         made = json.dumps(
-            redact_value(replace_surrogates(value)), ensure_ascii=False, sort_keys=True, separators=(",", ":"),
+            redact_value(replace_surrogates(value)),
+            ensure_ascii=False,
+            sort_keys=True,
+            separators=(",", ":"),
             allow_nan=False,
-        )  # fmt: skip
+        )
     except (TypeError, ValueError, RecursionError) as problem:
         raise UsageProblem(f"is no JSON: {one_line(str(problem), 100)}.", place=place) from None
     # measured after redaction: that is what is stored
     size = len(made.encode())
     if size > MOST_BYTES:
         hint = "Store it in a file, and remember its path."
-        raise UsageProblem(f"is {size:,} bytes as JSON; at most {MOST_BYTES:,} are stored.", place=place, hint=hint)
+        raise UsageProblem(
+            f"is {size:,} bytes as JSON; at most {MOST_BYTES:,} are stored.", place=place, hint=hint
+        )
     return made
 
 
@@ -135,9 +175,11 @@ def _refuse_deep(value: Any) -> None:
     level = [value]
     for _ in range(_DEEPEST):
         level = [
-            item for one in level if isinstance(one, dict | list | tuple)
+            item
+            for one in level
+            if isinstance(one, dict | list | tuple)
             for item in (one.values() if isinstance(one, dict) else one)
-        ]  # fmt: skip
+        ]
         if not level:
             return
     raise ValueError(f"nested more than {_DEEPEST} levels deep")
@@ -165,10 +207,15 @@ def split_path(path: str) -> list[str]:
             parts, current = [*parts, current], ""
         else:
             # a backslash before any other character is that character and the backslash
-            current, escaped = current + (f"\\{sign}" if escaped and sign not in ".\\" else sign), False
+            current, escaped = (
+                current + (f"\\{sign}" if escaped and sign not in ".\\" else sign),
+                False,
+            )
     parts.append(current + ("\\" if escaped else ""))
     if len(parts) > _DEEPEST:
-        raise UsageProblem(f"has {len(parts)} parts; {_DEEPEST} are possible.", place=one_line(path, 60))
+        raise UsageProblem(
+            f"has {len(parts)} parts; {_DEEPEST} are possible.", place=one_line(path, 60)
+        )
     return [checked_key(part, path) for part in parts]
 
 
@@ -186,12 +233,16 @@ def value_at(value: Any, path: Sequence[str]) -> tuple[bool, Any]:
 
 
 def with_value_at(value: Any, path: Sequence[str], new: Any) -> Any:
-    """Return the value with another one at a path. UsageProblem where something else than an object is on the way."""
+    """Return the value with another one at a path. UsageProblem where something else than an object
+    is on the way.
+    """
     if not path:
         return new
     if value is not None and not isinstance(value, dict):
         hint = "Write the value above it as a whole."
-        raise UsageProblem("the value above it is no object.", place=one_line(".".join(path), 100), hint=hint)
+        raise UsageProblem(
+            "the value above it is no object.", place=one_line(".".join(path), 100), hint=hint
+        )
     # a copy: the caller compares with what was there
     below = dict(value or {})
     below[path[0]] = with_value_at(below.get(path[0]), path[1:], new)
@@ -199,7 +250,9 @@ def with_value_at(value: Any, path: Sequence[str], new: Any) -> Any:
 
 
 def merged(old: Any, new: Any) -> Any:
-    """Return two values as one: objects key by key, where null removes a key; of all others the new one (RFC 7396)."""
+    """Return two values as one: objects key by key, where null removes a key; of all others the new
+    one (RFC 7396).
+    """
     if not isinstance(new, dict):
         return new
     made = {**old} if isinstance(old, dict) else {}
@@ -239,7 +292,9 @@ class TierEvent(NamedTuple):
     """Something that happened to an entry, a context or a pool."""
 
     name: str
-    """read, written, merged, deleted, promoted, expired, evicted, granted, revoked, snapshot, restored, closed, …"""
+    """read, written, merged, deleted, promoted, expired, evicted, granted, revoked, snapshot,
+    restored, closed, …
+    """
     tier: str
     subject: str
     """Of a row in short-term memory its ID; of a context or a pool its name."""
@@ -251,10 +306,21 @@ class TierEvent(NamedTuple):
 def insert_events(db: Database, now: int, events: Iterable[TierEvent]) -> None:
     """Store events in the caller's transaction."""
     rows = [
-        (one.at or now, one.name, one.tier, one.subject, one.caller.actor, one.caller.session, _compact(one.body))
+        (
+            one.at or now,
+            one.name,
+            one.tier,
+            one.subject,
+            one.caller.actor,
+            one.caller.session,
+            _compact(one.body),
+        )
         for one in events
     ]
-    sql = "INSERT INTO tier_event (at, name, tier, subject, actor, session, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    sql = (
+        "INSERT INTO tier_event (at, name, tier, subject, actor, session, body) VALUES (?, ?, ?, ?,"
+        " ?, ?, ?)"
+    )
     db.many(sql, rows)
 
 
@@ -262,10 +328,15 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def tier_events(db: Database, tier: str, subject: str, names: Sequence[str] = ()) -> list[TierEvent]:
+def tier_events(
+    db: Database, tier: str, subject: str, names: Sequence[str] = ()
+) -> list[TierEvent]:
     """Return what happened to something, oldest first."""
     also = f" AND name IN ({placeholders(names)})" if names else ""
-    sql = f"SELECT name, actor, session, body, at FROM tier_event WHERE tier = ? AND subject = ?{also} ORDER BY seq"
+    sql = (
+        "SELECT name, actor, session, body, at FROM tier_event WHERE tier = ? AND subject ="
+        f" ?{also} ORDER BY seq"
+    )
     return [
         TierEvent(name, tier, subject, Caller(actor, of), json.loads(body), at)
         for name, actor, of, body, at in db.rows(sql, [tier, subject, *names])
@@ -286,18 +357,24 @@ def access_counts(db: Database, tier: str, subjects: Sequence[str]) -> dict[str,
 
 
 def record_access(ws: Workspace, tier: str, subject: str, caller: Caller) -> None:
-    """Record that something was read. Fails open: a count that is one too low costs nobody anything."""
+    """Record that something was read. Fails open: a count that is one too low costs nobody
+    anything.
+    """
     row = f"{_compact([tier, subject, caller.actor, caller.session, ws.clock.now()])}\n".encode()
     with suppress(OSError):
-        # reading creates nothing: without a state directory there is no row that could have been read
+        # reading creates nothing: without a state directory there is no row that could have been
+        # read
         if not ws.state.directory.is_dir():
             return
         path = ws.state.directory / ACCESSES
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(
+            path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
         try:
             # flock(2); shared: several may append at once, and nobody while the file is emptied
             fcntl.flock(handle, fcntl.LOCK_SH)
-            # a name in the first line: after the file was emptied it is another one, and is read from its start
+            # a name in the first line: after the file was emptied it is another one, and is read
+            # from its start
             name = b"" if os.fstat(handle).st_size else f"{os.urandom(16).hex()}\n".encode()
             os.write(handle, name + row)
         finally:
@@ -306,7 +383,9 @@ def record_access(ws: Workspace, tier: str, subject: str, caller: Caller) -> Non
 
 @contextmanager
 def writing(ws: Workspace, what: str) -> Iterator[Database]:
-    """The database within one transaction, with the accesses up to now stored. Raises as `Store.writing`."""
+    """The database within one transaction, with the accesses up to now stored. Raises as
+    `Store.writing`.
+    """
     with ws.store.writing(what=what) as db:
         with db.transaction():
             read = _ingest_accesses(ws, db)
@@ -318,7 +397,8 @@ def writing(ws: Workspace, what: str) -> Iterator[Database]:
 
 @contextmanager
 def reading(ws: Workspace, *, counted: bool = False) -> Iterator[Database | None]:
-    """The database; None where it does not exist, or lacks our tables and can't be brought up to date.
+    """The database; None where it does not exist, or lacks our tables and can't be brought up to
+    date.
 
     `counted`: with the accesses up to now stored, as far as that can be done.
     """
@@ -326,13 +406,16 @@ def reading(ws: Workspace, *, counted: bool = False) -> Iterator[Database | None
         with suppress(EnvironmentProblem), writing(ws, "counting accesses"):
             pass
     with ws.store.reading() as db:
-        # a store of an older kl on a read-only disk has no such table, and is no error for whoever reads
+        # a store of an older kl on a read-only disk has no such table, and is no error for whoever
+        # reads
         known = db is not None and db.has_table("tier_event")
         yield db if known else None
 
 
 def _ingest_accesses(ws: Workspace, db: Database) -> int:
-    """Store the accesses that are in the file and not in the database; return up to which byte they are."""
+    """Store the accesses that are in the file and not in the database; return up to which byte they
+    are.
+    """
     try:
         stream = (ws.state.directory / ACCESSES).open("rb")
     except OSError:
@@ -382,33 +465,48 @@ _ORPHANED: Final = (
     "at < ? AND ((tier = 'short' AND subject NOT IN (SELECT id FROM short_entry))"
     " OR (tier = 'shared' AND name = 'read'))"
 )
-"""Events that no count needs any more. Those of a pool's changes stay: its version is their number."""
+"""Events that no count needs any more. Those of a pool's changes stay: its version is their number.
+"""
 _Look = Callable[["Workspace", "Database", int, int], bool]
 """(workspace, database, now, days of the log of packages) → whether there is something to do."""
 
 
 def tier_policy(
-    name: str, description: str, verb: str, reason: str, look: _Look,
+    name: str,
+    description: str,
+    verb: str,
+    reason: str,
+    look: _Look,
     act: Callable[[Workspace, Database, int], None],
-) -> Policy:  # fmt: skip
-    """Return a maintenance policy of a tier. It is idempotent, and decides by the stored times and now.
+) -> Policy:
+    """Return a maintenance policy of a tier. It is idempotent, and decides by the stored times and
+    now.
 
-    Its change names no actor, key or number: what upkeep shows is shown to everybody, and entries are their owner's.
+    Its change names no actor, key or number: what upkeep shows is shown to everybody, and entries
+    are their owner's.
     """
-    from kl_hooks.hookspecs import Policy  # with pluggy; who reads and writes memory has no need of it
+    from kl_hooks.hookspecs import (
+        Policy,
+    )  # with pluggy; who reads and writes memory has no need of it
     from kl_hooks.model.lifecycle import Change
 
     find = partial(_find, change=Change(verb, "tiers", name, reason), look=look)
     return Policy(name, description, find, partial(_apply, act=act))
 
 
-def _find(ws: Workspace, numbers: Lifecycle, now: int, *, change: Change, look: _Look) -> Sequence[Change]:
+def _find(
+    ws: Workspace, numbers: Lifecycle, now: int, *, change: Change, look: _Look
+) -> Sequence[Change]:
     with reading(ws, counted=True) as db:
         return [change] if db is not None and look(ws, db, now, numbers.package_log_days) else []
 
 
 def _apply(
-    ws: Workspace, changes: Sequence[Change], now: int, *, act: Callable[[Workspace, Database, int], None]
+    ws: Workspace,
+    changes: Sequence[Change],
+    now: int,
+    *,
+    act: Callable[[Workspace, Database, int], None],
 ) -> None:
     # one transaction: killed anywhere, the next run begins from what was there
     with writing(ws, "upkeep") as db:
@@ -418,13 +516,19 @@ def _apply(
 def events_policy() -> Policy:
     """Return the policy that deletes events that are not counted any more."""
     return tier_policy(
-        "tier events", "Accesses of what is no longer there are deleted.", "purge",
-        "older than package_log_days, of what is no longer there", _has_old_events, _purge_events,
-    )  # fmt: skip
+        "tier events",
+        "Accesses of what is no longer there are deleted.",
+        "purge",
+        "older than package_log_days, of what is no longer there",
+        _has_old_events,
+        _purge_events,
+    )
 
 
 def _has_old_events(ws: Workspace, db: Database, now: int, days: int) -> bool:
-    return bool(days and db.row(f"SELECT 1 FROM tier_event WHERE {_ORPHANED} LIMIT 1", (now - days * _DAY,)))
+    return bool(
+        days and db.row(f"SELECT 1 FROM tier_event WHERE {_ORPHANED} LIMIT 1", (now - days * _DAY,))
+    )
 
 
 def _purge_events(ws: Workspace, db: Database, now: int) -> None:

@@ -116,7 +116,8 @@ CREATE TABLE tier_cursor (
 """
 
 
-# `human` on one machine is not `human` on another: what an actor keeps for itself stays with its clone
+# `human` on one machine is not `human` on another: what an actor keeps for itself stays with its
+# clone
 _PRIVATE: Final = ("short_entry", "context", "context_entry", "context_snapshot", "tier_cursor")
 kl_schema = schema_hook(Schema("tiers", "kl", (_TIERS,), private=_PRIVATE))
 

@@ -1,11 +1,13 @@
-"""The router, one way to write, read, forget, list and search what is in all tiers; working and short-term memory.
+"""The router, one way to write, read, forget, list and search what is in all tiers; working and
+short-term memory.
 
-Working memory is what an agent keeps for minutes or hours, private to it and its session. It is in the cache
-directory, so losing it costs work and no knowledge; with `kl.redis` it is on a server, for an agent that works on
-several machines.
+Working memory is what an agent keeps for minutes or hours, private to it and its session. It is in
+the cache directory, so losing it costs work and no knowledge; with `kl.redis` it is on a server,
+for an agent that works on several machines.
 
-A read goes through working, short-term, long-term and shared memory; the first hit wins and names its tier. Closing a
-session promotes what was read three times or more, also where it has expired meanwhile: no clock outruns it.
+A read goes through working, short-term, long-term and shared memory; the first hit wins and names
+its tier. Closing a session promotes what was read three times or more, also where it has expired
+meanwhile: no clock outruns it.
 """
 
 from __future__ import annotations
@@ -58,7 +60,14 @@ from kl_hooks.tiers.entries import (
     tier_policy,
     writing,
 )
-from kl_hooks.tiers.pools import DEFAULT_POOL, close_pools_of_session, list_pools, pool_values, read_pool, write_pool
+from kl_hooks.tiers.pools import (
+    DEFAULT_POOL,
+    close_pools_of_session,
+    list_pools,
+    pool_values,
+    read_pool,
+    write_pool,
+)
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Policy
@@ -88,9 +97,17 @@ class WorkingMemory:
         return self._note or (self._values.note if self._values is not None else "")
 
     def write(
-        self, key: str, value: Any, *, ttl: int | None = None, type: str = "", append: bool = False, to: str = ""
+        self,
+        key: str,
+        value: Any,
+        *,
+        ttl: int | None = None,
+        type: str = "",
+        append: bool = False,
+        to: str = "",
     ) -> Entry:
-        """Store a value. `append`: at the end of the list there. `to`: an actor who alone can read it, from us.
+        """Store a value. `append`: at the end of the list there. `to`: an actor who alone can read
+        it, from us.
 
         EnvironmentProblem where it can't be stored.
         """
@@ -152,10 +169,15 @@ class WorkingMemory:
                 from kl_hooks.store.values import RedisValues
 
                 try:
-                    # the cache folder is named by a hash of the repository's path, which is in no one's way on a server
+                    # the cache folder is named by a hash of the repository's path, which is in no
+                    # one's way on a server
                     self._values = RedisValues(url, place.name, self._ws.environ, local)
-                except EnvironmentProblem as problem:  # no library: as where the server can't be reached
-                    self._note = f"{problem.reason} Working memory is on this machine. {problem.hint}"
+                except (
+                    EnvironmentProblem
+                ) as problem:  # no library: as where the server can't be reached
+                    self._note = (
+                        f"{problem.reason} Working memory is on this machine. {problem.hint}"
+                    )
         return self._values
 
     def _key(self, key: str) -> str:
@@ -173,9 +195,16 @@ class WorkingMemory:
             plain = json.loads(stored or b"null")
             source = f"working memory, session {self._caller.session}"
             made = Entry(
-                key, plain["value"], TIER, source, str(plain["by"]), self._caller.session, str(plain["type"]),
-                int(plain["at"]), int(plain["expires"]),
-            )  # fmt: skip
+                key,
+                plain["value"],
+                TIER,
+                source,
+                str(plain["by"]),
+                self._caller.session,
+                str(plain["type"]),
+                int(plain["at"]),
+                int(plain["expires"]),
+            )
         except (ValueError, TypeError, KeyError):
             return None
         return made if made.is_live(self._ws.clock.now()) else None
@@ -186,15 +215,21 @@ def _as_list(entry: Entry | None, key: str) -> list[Any]:
         return []
     if not isinstance(entry.value, list):
         hint = "Forget it first, or take another key."
-        raise UsageProblem("its value is no list, so nothing can be appended.", place=one_line(key, 100), hint=hint)
+        raise UsageProblem(
+            "its value is no list, so nothing can be appended.", place=one_line(key, 100), hint=hint
+        )
     return entry.value
 
 
 TIERS: Final = ("working", "short", "long", "shared")
 TIER_ALIASES: Final = {
-    "working_memory": "working", "short_term": "short", "stm": "short", "long_term": "long", "ltm": "long",
+    "working_memory": "working",
+    "short_term": "short",
+    "stm": "short",
+    "long_term": "long",
+    "ltm": "long",
     "pool": "shared",
-}  # fmt: skip
+}
 PROMOTED_FROM: Final = 3
 """Accesses."""
 _ENOUGH: Final = 0.7
@@ -227,41 +262,61 @@ class Memory:
         self.working = WorkingMemory(ws, caller)
 
     def write(
-        self, key: str, value: Any, tier: str = "short", *, ttl: int | None = None, type: str = "",
+        self,
+        key: str,
+        value: Any,
+        tier: str = "short",
+        *,
+        ttl: int | None = None,
+        type: str = "",
         options: EntryOptions | None = None,
-    ) -> Entry:  # fmt: skip
+    ) -> Entry:
         """Store a value under a key in one tier; `shared` is the pool `default`."""
         chosen = checked_tier(tier)
         if ttl is not None and chosen in ("long", "shared"):
-            raise UsageProblem(f"{chosen} memory has no ttl.", place="ttl", hint="See: kl pool create --value-ttl")
+            raise UsageProblem(
+                f"{chosen} memory has no ttl.", place="ttl", hint="See: kl pool create --value-ttl"
+            )
         if chosen == "working":
             return self.working.write(key, value, ttl=ttl, type=type)
         if chosen == "short":
             return _write_short_term(self._ws, self.caller, key, value, ttl=ttl, type=type)
         if chosen == "long":
-            return _of_context(write_entry(self._ws, self.caller, "", key, value, options, dotted=False))
+            return _of_context(
+                write_entry(self._ws, self.caller, "", key, value, options, dotted=False)
+            )
         pool = write_pool(self._ws, self.caller, DEFAULT_POOL, key, value)
         source = f"pool {pool.name}, version {pool.version}"
         return Entry(key, value, "shared", source, self.caller.actor, at=self._ws.clock.now())
 
     def read(self, key: str, tier: str = "", sender: str = "") -> Entry | None:
-        """Return the first hit, or None. `tier`: only there; `sender`: what that actor shared with the caller."""
+        """Return the first hit, or None. `tier`: only there; `sender`: what that actor shared with
+        the caller.
+        """
         chosen = checked_tier(tier) if tier else ""
         if sender:
             return self.working.read(key, sender)
         # in the order of what costs least: most reads of a session end in its working memory
-        for name, find in (("working", self.working.read), ("short", self._short), ("long", self._long),
-                           ("shared", self._shared)):  # fmt: skip
+        for name, find in (
+            ("working", self.working.read),
+            ("short", self._short),
+            ("long", self._long),
+            ("shared", self._shared),
+        ):
             if chosen in ("", name) and (found := find(key)) is not None:
                 return found
         return None
 
     def forget(self, key: str, tier: str = "") -> list[str]:
-        """Remove a key of the caller's own; return from which tiers. UsageProblem for shared memory."""
+        """Remove a key of the caller's own; return from which tiers. UsageProblem for shared
+        memory.
+        """
         chosen = checked_tier(tier) if tier else ""
         if chosen == "shared":
             hint = f"Its writers remove it with: {self.removal_command(key)}"
-            raise UsageProblem("what is shared is not forgotten by one of many.", place=key, hint=hint)
+            raise UsageProblem(
+                "what is shared is not forgotten by one of many.", place=key, hint=hint
+            )
         removed = ["working"] if chosen in ("", "working") and self.working.delete(key) else []
         if chosen in ("", "short"):
             with writing(self._ws, "short-term memory") as db:
@@ -299,14 +354,18 @@ class Memory:
             yield from pool_values(self._ws, db, self.caller)
 
     def search(self, text: str, limit: int = 10, tier: str = "") -> list[tuple[Entry, float]]:
-        """Return the entries that have most of the words of a text, best first, each with the share that it has."""
+        """Return the entries that have most of the words of a text, best first, each with the share
+        that it has.
+        """
         wanted = words(text)
         scored = [
-            (one, _share_of_words(wanted, words(f"{one.key} {encoded(one.value)}"))) for one in self.entries(tier)
+            (one, _share_of_words(wanted, words(f"{one.key} {encoded(one.value)}")))
+            for one in self.entries(tier)
         ]
         # key last, so that equal scores have one order
         best = sorted(
-            (pair for pair in scored if pair[1] >= _ENOUGH), key=lambda pair: (-pair[1], pair[0].tier, pair[0].key)
+            (pair for pair in scored if pair[1] >= _ENOUGH),
+            key=lambda pair: (-pair[1], pair[0].tier, pair[0].key),
         )
         return best[:limit]
 
@@ -318,19 +377,30 @@ class Memory:
         per_tier = {tier: [one for one in found if one.tier == tier] for tier in TIERS}
         counts = {
             tier: {
-                "entries": len(some), "bytes": sum(len(encoded(one.value).encode()) for one in some),
+                "entries": len(some),
+                "bytes": sum(len(encoded(one.value).encode()) for one in some),
                 "accesses": sum(one.accesses for one in some),
-                "due_for_promotion": sum(one.accesses >= PROMOTED_FROM for one in some) if tier == "short" else 0,
+                "due_for_promotion": (
+                    sum(one.accesses >= PROMOTED_FROM for one in some) if tier == "short" else 0
+                ),
             }
             for tier, some in per_tier.items()
-        }  # fmt: skip
-        return {"tiers": counts, "contexts": len(contexts), "pools": len(list_pools(self._ws, self.caller))}
+        }
+        return {
+            "tiers": counts,
+            "contexts": len(contexts),
+            "pools": len(list_pools(self._ws, self.caller)),
+        }
 
     def save(self) -> int:
-        """Copy working memory of this session into short-term memory, for a day; return how many entries."""
+        """Copy working memory of this session into short-term memory, for a day; return how many
+        entries.
+        """
         found = self.working.entries()
         for one in found:
-            _write_short_term(self._ws, self.caller, one.key, one.value, ttl=_SAVED_TTL, type=one.type)
+            _write_short_term(
+                self._ws, self.caller, one.key, one.value, ttl=_SAVED_TTL, type=one.type
+            )
         return len(found)
 
     def load(self) -> int:
@@ -342,7 +412,9 @@ class Memory:
         return len(found)
 
     def close(self) -> Closed:
-        """Close the session: promote what was read often, remove what has expired, and close its pools."""
+        """Close the session: promote what was read often, remove what has expired, and close its
+        pools.
+        """
         with writing(self._ws, "closing a session") as db:
             made = consolidate(self._ws, db, self.caller)
             # in the transaction that promotes: a session is closed wholly or not at all
@@ -363,15 +435,25 @@ class Memory:
         # another process may have approved it since
         sync(self._ws, ("memory",))
         found = [
-            one for one in get_records(self._ws, [key]) if one.kind == "memory" and not not_live_reason(self._ws, one)
+            one
+            for one in get_records(self._ws, [key])
+            if one.kind == "memory" and not not_live_reason(self._ws, one)
         ]
         if not found:
             return None
         one = found[0]
-        return Entry(key, one.text("pattern"), "long", f"memory {one.id}", one.authority, more={"record": one.id})
+        return Entry(
+            key,
+            one.text("pattern"),
+            "long",
+            f"memory {one.id}",
+            one.authority,
+            more={"record": one.id},
+        )
 
     def _shared(self, key: str) -> Entry | None:
-        # `default` first, then by name: two pools may have one key, and the answer must not depend on chance
+        # `default` first, then by name: two pools may have one key, and the answer must not depend
+        # on chance
         for pool in list_pools(self._ws, self.caller):
             try:
                 return read_pool(self._ws, self.caller, pool.name, key)[1]
@@ -380,8 +462,11 @@ class Memory:
         return None
 
 
-def consolidate(ws: Workspace, db: Database, caller: Caller, *, only_expired: bool = False) -> Closed:
-    """Promote the short-term entries of a session that were read often, and remove those that have expired.
+def consolidate(
+    ws: Workspace, db: Database, caller: Caller, *, only_expired: bool = False
+) -> Closed:
+    """Promote the short-term entries of a session that were read often, and remove those that have
+    expired.
 
     `only_expired`: of the former only what has expired too; the session goes on.
     """
@@ -423,11 +508,15 @@ def checked_tier(name: str) -> str:
 
 
 def suspicion(entry: Entry, caller: Caller) -> str:
-    """Return why a value that somebody else wrote should not be followed; empty: it reads like data."""
+    """Return why a value that somebody else wrote should not be followed; empty: it reads like
+    data.
+    """
     # one's own words are no surprise; a warning at each of them would be read by nobody
     if entry.by == caller.actor:
         return ""
-    return "; ".join(injection_reasons(entry.value if isinstance(entry.value, str) else encoded(entry.value)))
+    return "; ".join(
+        injection_reasons(entry.value if isinstance(entry.value, str) else encoded(entry.value))
+    )
 
 
 def _removals(entries: Sequence[Entry], name: str, caller: Caller) -> list[TierEvent]:
@@ -437,25 +526,39 @@ def _removals(entries: Sequence[Entry], name: str, caller: Caller) -> list[TierE
 def _of_context(one: ContextEntry, key: str = "", value: Any = None) -> Entry:
     source = f"context {one.context}, version {one.version}"
     return Entry(
-        key or one.key, value if key else one.value, "long", source, one.actor, type=one.type, at=one.at,
-        accesses=one.accesses, id=one.id, more={"context": one.context, "importance": one.importance},
-    )  # fmt: skip
+        key or one.key,
+        value if key else one.value,
+        "long",
+        source,
+        one.actor,
+        type=one.type,
+        at=one.at,
+        accesses=one.accesses,
+        id=one.id,
+        more={"context": one.context, "importance": one.importance},
+    )
 
 
 def _write_short_term(
     ws: Workspace, caller: Caller, key: str, value: Any, *, ttl: int | None = None, type: str = ""
 ) -> Entry:
-    """Store a value, in the place of the caller's earlier one in this session; its count of accesses goes on."""
+    """Store a value, in the place of the caller's earlier one in this session; its count of
+    accesses goes on.
+    """
     key, name, made = checked_key(key), checked_type(type), encoded(value)
     now = ws.clock.now()
     expires = now + checked_ttl(ttl, _TTL, _MOST_TTL) * SECOND
-    # the ID stays where the row is replaced, so its accesses go on; both dialects have this clause (SQLite 3.24)
+    # the ID stays where the row is replaced, so its accesses go on; both dialects have this clause
+    # (SQLite 3.24)
     sql = (
-        f"INSERT INTO short_entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (actor, session, key)"
-        " DO UPDATE SET type = excluded.type, value = excluded.value, at = excluded.at, expires = excluded.expires"
+        f"INSERT INTO short_entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (actor,"
+        " session, key) DO UPDATE SET type = excluded.type, value = excluded.value, at ="
+        " excluded.at, expires = excluded.expires"
     )
     with writing(ws, "short-term memory") as db:
-        db.execute(sql, (os.urandom(8).hex(), caller.actor, caller.session, key, name, made, now, expires))
+        db.execute(
+            sql, (os.urandom(8).hex(), caller.actor, caller.session, key, name, made, now, expires)
+        )
         return _short_term_entries(ws, db, caller, key)[0]
 
 
@@ -471,7 +574,13 @@ def _read_short_term(ws: Workspace, caller: Caller, key: str) -> Entry | None:
 
 
 def _short_term_entries(
-    ws: Workspace, db: Database, caller: Caller, key: str = "", *, all_sessions: bool = False, expired: bool = False
+    ws: Workspace,
+    db: Database,
+    caller: Caller,
+    key: str = "",
+    *,
+    all_sessions: bool = False,
+    expired: bool = False,
 ) -> list[Entry]:
     """Return the caller's entries with their counts of accesses, by key. `expired`: those too."""
     # the actor is in every condition: there is no way to ask for everybody's
@@ -483,7 +592,9 @@ def _short_term_entries(
     found = [_entry(row) for row in db.rows(sql, [value for _, value in given])]
     counts = access_counts(db, "short", [one.id for one in found])
     now = ws.clock.now()
-    return [replace(one, accesses=counts[one.id][0]) for one in found if expired or one.is_live(now)]
+    return [
+        replace(one, accesses=counts[one.id][0]) for one in found if expired or one.is_live(now)
+    ]
 
 
 def _delete_short_term(db: Database, ids: Sequence[str]) -> None:
@@ -494,16 +605,22 @@ def _delete_short_term(db: Database, ids: Sequence[str]) -> None:
 
 def _expired_owners(db: Database, now: int) -> list[Caller]:
     """Return whose entries, in which sessions, have expired."""
-    sql = "SELECT DISTINCT actor, session FROM short_entry WHERE expires <= ? ORDER BY actor, session"
+    sql = (
+        "SELECT DISTINCT actor, session FROM short_entry WHERE expires <= ? ORDER BY actor, session"
+    )
     return [Caller(actor, of) for actor, of in db.rows(sql, (now,))]
 
 
 def sessions_policy() -> Policy:
     """Return the policy that closes sessions whose entries have expired."""
     return tier_policy(
-        "open sessions", "What sessions left behind is promoted or removed, as if they were closed.", "consolidate",
-        "short-term entries have expired", lambda ws, db, now, days: bool(_expired_owners(db, now)), _close_sessions,
-    )  # fmt: skip
+        "open sessions",
+        "What sessions left behind is promoted or removed, as if they were closed.",
+        "consolidate",
+        "short-term entries have expired",
+        lambda ws, db, now, days: bool(_expired_owners(db, now)),
+        _close_sessions,
+    )
 
 
 def _close_sessions(ws: Workspace, db: Database, now: int) -> None:
@@ -515,7 +632,16 @@ def _close_sessions(ws: Workspace, db: Database, now: int) -> None:
 def _entry(row: Row) -> Entry:
     identifier, actor, of, key, type, value, at, expires = row
     return Entry(
-        key, json.loads(value), "short", f"short-term memory, session {of}", actor, of, type, at, expires, id=identifier
+        key,
+        json.loads(value),
+        "short",
+        f"short-term memory, session {of}",
+        actor,
+        of,
+        type,
+        at,
+        expires,
+        id=identifier,
     )
 
 

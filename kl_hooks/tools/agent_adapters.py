@@ -1,8 +1,9 @@
-"""Coding agents as data: names of their events, files and keys; an event read from a payload, an answer in their form.
+"""Coding agents as data: names of their events, files and keys; an event read from a payload, an
+answer in their form.
 
-Sources, read in November 2026: `types.py` of claude-agent-sdk-python; codex-rs/hooks/schema/generated of openai/codex;
-docs/hooks/reference.md of google-gemini/gemini-cli; cursor.com/docs/hooks. The payloads were not tried on real
-installations.
+Sources, read in November 2026: `types.py` of claude-agent-sdk-python;
+codex-rs/hooks/schema/generated of openai/codex; docs/hooks/reference.md of
+google-gemini/gemini-cli; cursor.com/docs/hooks. The payloads were not tried on real installations.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Reply(StrEnum):
 SETTING: Final = "kl.agents"
 """In git's configuration of the clone: the agents whose hooks do something, separated by spaces."""
 ASKING: Final = f"{SETTING}-asking"
-"""The same for those that have a source of context of their own, and ask it: prompts bring them no package."""
+"""The same for those that have a source of context of their own, and ask it: prompts bring them no
+package.
+"""
 MAX_PAYLOAD: Final = 4 * 1024 * 1024
 """Bytes of a payload; a larger one is ignored."""
 _TEXT, _EVENT = "{text}", "{event}"
@@ -83,9 +86,11 @@ class Agent:
     """True where a prompt and a failed tool take no text, but the next tool does."""
 
     def read_event(self, name: str, content: bytes) -> Event | None:
-        """Return the event in a payload; None for a name that is not known, and for what is no JSON object.
+        """Return the event in a payload; None for a name that is not known, and for what is no JSON
+        object.
 
-        `name`: the agent's own, as it was registered. Anything in the payload may be missing or of another type.
+        `name`: the agent's own, as it was registered. Anything in the payload may be missing or of
+        another type.
         """
         ours = next((own for own, native in self.events.items() if native == name), None)
         if ours is None or not content or len(content) > MAX_PAYLOAD:
@@ -100,77 +105,126 @@ class Agent:
         folder = _text(found, "cwd") or (roots[0] if isinstance(roots, list) and roots else "")
         loops = found.get("loop_count")
         return Event(
-            ours, self, _text(found, "session_id", "conversation_id")[:200], folder if isinstance(folder, str) else "",
-            _text(found, "prompt"), _text(found, "source"), _text(found, "tool_name")[:100],
-            _mapping(found.get("tool_input")), _result(found), _text(found, "error", "error_message"),
+            ours,
+            self,
+            _text(found, "session_id", "conversation_id")[:200],
+            folder if isinstance(folder, str) else "",
+            _text(found, "prompt"),
+            _text(found, "source"),
+            _text(found, "tool_name")[:100],
+            _mapping(found.get("tool_input")),
+            _result(found),
+            _text(found, "error", "error_message"),
             _text(found, "transcript_path"),
-            found.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0)
+            found.get("stop_hook_active") is True
+            or (isinstance(loops, int) and loops > 0)
             or found.get("status") in ("aborted", "error"),
             found.get("failure_type") == "permission_denied" or found.get("is_interrupt") is True,
-            _text(found, "last_assistant_message", "prompt_response"), "cursor_version" in found,
-        )  # fmt: skip
+            _text(found, "last_assistant_message", "prompt_response"),
+            "cursor_version" in found,
+        )
 
 
 _CLAUDE_ANSWERS: Final[Mapping[Reply, Any]] = {
     Reply.CONTEXT: _SPECIFIC,
     Reply.DENY: {
         "hookSpecificOutput": {
-            "hookEventName": _EVENT, "permissionDecision": "deny", "permissionDecisionReason": _TEXT,
+            "hookEventName": _EVENT,
+            "permissionDecision": "deny",
+            "permissionDecisionReason": _TEXT,
         }
     },
     Reply.AGAIN: {"decision": "block", "reason": _TEXT},
     Reply.NOTE: {"systemMessage": _TEXT},
-}  # fmt: skip
+}
 _CLAUDE_EVENTS: Final = {
-    Moment.START: "SessionStart", Moment.PROMPT: "UserPromptSubmit",
-    Moment.EDIT: "PreToolUse", Moment.USED: "PostToolUse",
-    Moment.FAILED: "PostToolUseFailure", Moment.COMPACT: "PreCompact", Moment.STOP: "Stop",
-}  # fmt: skip
+    Moment.START: "SessionStart",
+    Moment.PROMPT: "UserPromptSubmit",
+    Moment.EDIT: "PreToolUse",
+    Moment.USED: "PostToolUse",
+    Moment.FAILED: "PostToolUseFailure",
+    Moment.COMPACT: "PreCompact",
+    Moment.STOP: "Stop",
+}
 _EDITS, _SHELL = "Edit|MultiEdit|Write", "Bash"
 AGENTS: Final = {
     one.name: one
     for one in (
         Agent(
-            "claude", "claude-code", _CLAUDE_EVENTS, _CLAUDE_ANSWERS,
+            "claude",
+            "claude-code",
+            _CLAUDE_EVENTS,
+            _CLAUDE_ANSWERS,
             {Moment.EDIT: _EDITS, Moment.USED: f"{_EDITS}|{_SHELL}", Moment.FAILED: _SHELL},
-            ".claude/settings.local.json", ".mcp.json", "CLAUDE.md", ".claude/settings.json", success_is_zero=True,
+            ".claude/settings.local.json",
+            ".mcp.json",
+            "CLAUDE.md",
+            ".claude/settings.json",
+            success_is_zero=True,
         ),
         Agent(
-            "codex", "codex", {name: event for name, event in _CLAUDE_EVENTS.items() if name != Moment.FAILED},
-            _CLAUDE_ANSWERS, {Moment.EDIT: "apply_patch", Moment.USED: "apply_patch|Bash"},
-            ".codex/hooks.json", ".codex/config.toml", "AGENTS.md",
+            "codex",
+            "codex",
+            {name: event for name, event in _CLAUDE_EVENTS.items() if name != Moment.FAILED},
+            _CLAUDE_ANSWERS,
+            {Moment.EDIT: "apply_patch", Moment.USED: "apply_patch|Bash"},
+            ".codex/hooks.json",
+            ".codex/config.toml",
+            "AGENTS.md",
         ),
         Agent(
-            "gemini", "gemini-cli",
+            "gemini",
+            "gemini-cli",
             {
-                Moment.START: "SessionStart", Moment.PROMPT: "BeforeAgent",
-                Moment.EDIT: "BeforeTool", Moment.USED: "AfterTool",
-                Moment.COMPACT: "PreCompress", Moment.STOP: "AfterAgent",
+                Moment.START: "SessionStart",
+                Moment.PROMPT: "BeforeAgent",
+                Moment.EDIT: "BeforeTool",
+                Moment.USED: "AfterTool",
+                Moment.COMPACT: "PreCompress",
+                Moment.STOP: "AfterAgent",
             },
             {
-                Reply.CONTEXT: _SPECIFIC, Reply.DENY: {"decision": "deny", "reason": _TEXT},
-                Reply.AGAIN: {"decision": "deny", "reason": _TEXT}, Reply.NOTE: {"systemMessage": _TEXT},
+                Reply.CONTEXT: _SPECIFIC,
+                Reply.DENY: {"decision": "deny", "reason": _TEXT},
+                Reply.AGAIN: {"decision": "deny", "reason": _TEXT},
+                Reply.NOTE: {"systemMessage": _TEXT},
             },
-            {Moment.EDIT: "write_file|replace", Moment.USED: "write_file|replace|run_shell_command"},
-            ".gemini/settings.json", ".gemini/settings.json", "GEMINI.md", timeout=30_000,  # milliseconds
+            {
+                Moment.EDIT: "write_file|replace",
+                Moment.USED: "write_file|replace|run_shell_command",
+            },
+            ".gemini/settings.json",
+            ".gemini/settings.json",
+            "GEMINI.md",
+            timeout=30_000,  # milliseconds
         ),
         Agent(
-            "cursor", "cursor",
+            "cursor",
+            "cursor",
             {
-                Moment.START: "sessionStart", Moment.PROMPT: "beforeSubmitPrompt",
-                Moment.EDIT: "preToolUse", Moment.USED: "postToolUse",
-                Moment.FAILED: "postToolUseFailure", Moment.COMPACT: "preCompact", Moment.STOP: "stop",
+                Moment.START: "sessionStart",
+                Moment.PROMPT: "beforeSubmitPrompt",
+                Moment.EDIT: "preToolUse",
+                Moment.USED: "postToolUse",
+                Moment.FAILED: "postToolUseFailure",
+                Moment.COMPACT: "preCompact",
+                Moment.STOP: "stop",
             },
             {
                 Reply.CONTEXT: {"additional_context": _TEXT},
                 Reply.DENY: {"permission": "deny", "user_message": _TEXT, "agent_message": _TEXT},
-                Reply.AGAIN: {"followup_message": _TEXT}, Reply.NOTE: {"user_message": _TEXT},
+                Reply.AGAIN: {"followup_message": _TEXT},
+                Reply.NOTE: {"user_message": _TEXT},
             },
             {Moment.EDIT: "Write", Moment.USED: "Write|Shell", Moment.FAILED: "Shell"},
-            ".cursor/hooks.json", ".cursor/mcp.json", "AGENTS.md", is_flat=True, takes_late=True,
+            ".cursor/hooks.json",
+            ".cursor/mcp.json",
+            "AGENTS.md",
+            is_flat=True,
+            takes_late=True,
         ),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +249,13 @@ class Event:
     transcript: str = ""
     """The file with the conversation; empty: unknown."""
     is_repeated: bool = False
-    """True where the agent must not be sent back to work: a hook did that already, or its user stopped it."""
+    """True where the agent must not be sent back to work: a hook did that already, or its user
+    stopped it.
+    """
     was_refused: bool = False
-    """True for a tool that failed because it was not allowed to run, or because its user stopped it."""
+    """True for a tool that failed because it was not allowed to run, or because its user stopped
+    it.
+    """
     message: str = ""
     """The agent's last message, at the end of its work."""
     is_in_cursor: bool = False
@@ -225,7 +283,10 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _parsed(value: Any) -> Any:
-    """The value of a text that is a JSON object: Cursor gives what tools take and answer as texts."""
+    """The value of a text that is a JSON object:
+
+    Cursor gives what tools take and answer as texts.
+    """
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             return json.loads(value)
@@ -235,8 +296,13 @@ def _parsed(value: Any) -> Any:
 
 
 def _result(found: Mapping[str, Any]) -> Any:
-    answer = _parsed(found.get("tool_response", found.get("tool_output", found.get("tool_result", ""))))
+    answer = _parsed(
+        found.get("tool_response", found.get("tool_output", found.get("tool_result", "")))
+    )
     if isinstance(answer, dict) and "llmContent" in answer:
         # Gemini's parts; what is displayed is the same for people
-        return {"content": answer["llmContent"], **({"is_error": True} if answer.get("error") else {})}
+        return {
+            "content": answer["llmContent"],
+            **({"is_error": True} if answer.get("error") else {}),
+        }
     return answer

@@ -1,4 +1,6 @@
-"""The session of an agent: what it was given and what it changed, in a file of the state directory."""
+"""The session of an agent: what it was given and what it changed, in a file of the state
+directory.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +51,17 @@ class Drift:
 
     def add_prompt(self, text: str) -> None:
         """Count a prompt."""
-        now = sorted({hashlib.sha256(word.encode()).hexdigest()[:8] for word in text.casefold().split()})[:_MOST_WORDS]
+        now = sorted(
+            {hashlib.sha256(word.encode()).hexdigest()[:8] for word in text.casefold().split()}
+        )[:_MOST_WORDS]
         both, either = len(set(now) & set(self.prompt)), len(set(now) | set(self.prompt))
         # a short prompt ("go on", "yes") is like every other one
         self.similar = both / either if min(len(now), len(self.prompt)) >= _FEWEST_WORDS else 0.0
-        self.messages, self.characters, self.prompt = self.messages + 1, self.characters + len(text), now
+        self.messages, self.characters, self.prompt = (
+            self.messages + 1,
+            self.characters + len(text),
+            now,
+        )
 
     def add_call(self, characters: int, *, failed: bool) -> None:
         """Count a call of a tool."""
@@ -61,12 +69,18 @@ class Drift:
         self.errors = self.errors + 1 if failed else 0
 
     def warning(self) -> str:
-        """Return what to warn of now; empty: nothing, or it was warned of less than 20 messages ago."""
+        """Return what to warn of now; empty: nothing, or it was warned of less than 20 messages
+        ago.
+        """
         if self.warned and self.messages - self.warned < _COOLDOWN:
             return ""
         tokens = self.characters // CHARACTERS_OF_A_TOKEN
         reasons = [
-            *([f"{self.errors} calls failed one after the other"] if self.errors >= _MOST_ERRORS else []),
+            *(
+                [f"{self.errors} calls failed one after the other"]
+                if self.errors >= _MOST_ERRORS
+                else []
+            ),
             *(["the last two prompts are nearly the same"] if self.similar > _SIMILAR else []),
             *([f"{self.messages} messages"] if self.messages > _MOST_MESSAGES else []),
             *([f"about {tokens:,} tokens"] if tokens > _MOST_TOKENS else []),
@@ -76,8 +90,8 @@ class Drift:
         # in messages, not minutes: an agent that waits for a person does not drift meanwhile
         self.warned = self.messages
         return (
-            f"kl: this session may drift: {', '.join(reasons)}.\n"
-            "hint: list what was learned and what failed, then try another way, or begin a new session."
+            f"kl: this session may drift: {', '.join(reasons)}.\nhint: list what was learned and"
+            " what failed, then try another way, or begin a new session."
         )
 
 
@@ -106,9 +120,13 @@ class Session:
 
 @contextmanager
 def open_session(ws: Workspace, event: Event) -> Iterator[Session]:
-    """The session of an event; saved at the end where something in it changed. Raises OSError, KlError."""
+    """The session of an event; saved at the end where something in it changed. Raises OSError,
+    KlError.
+    """
     folder = ws.state.directory / FOLDER
-    key = hashlib.sha256(f"{event.agent.name}\0{event.session}".encode("utf-8", "replace")).hexdigest()[:24]
+    key = hashlib.sha256(
+        f"{event.agent.name}\0{event.session}".encode("utf-8", "replace")
+    ).hexdigest()[:24]
     path = folder / f"{key}.json"
     session = _load(path)
     before = asdict(session)
@@ -129,14 +147,23 @@ def _load(path: Path) -> Session:
         given, changed = found.get("given", []), found.get("changed", [])
         files = found.get("turn_files", [])  # the file of a session that an older kl began has none
         # an entry that is odd in any way is as good as none
-        if not all(type(some) is list and all(type(one) is str for one in some) for some in (given, changed, files)):
+        if not all(
+            type(some) is list and all(type(one) is str for one in some)
+            for some in (given, changed, files)
+        ):
             return Session()
         turns, drift = found.get("turns"), found.get("drift")
         return Session(
-            given, changed, str(found.get("pending", "")), found.get("is_reminded") is True,
-            turns if type(turns) is int else 0, _load_drift(drift),
-            str(found.get("feature", "")), str(found.get("task", "")), files,
-        )  # fmt: skip
+            given,
+            changed,
+            str(found.get("pending", "")),
+            found.get("is_reminded") is True,
+            turns if type(turns) is int else 0,
+            _load_drift(drift),
+            str(found.get("feature", "")),
+            str(found.get("task", "")),
+            files,
+        )
     except (ValueError, AttributeError):
         return Session()
 

@@ -1,8 +1,9 @@
-"""Register our hooks and the MCP server in the JSON files of a coding agent, in this clone; remove exactly that again.
+"""Register our hooks and the MCP server in the JSON files of a coding agent, in this clone; remove
+exactly that again.
 
-What others wrote in these files stays, byte for byte: members are added and removed as text. Objects, lists and files
-that were made for our entries are noted in the state directory (`agents/installed.json`), so that removing leaves none
-of them and takes nothing else.
+What others wrote in these files stays, byte for byte: members are added and removed as text.
+Objects, lists and files that were made for our entries are noted in the state directory
+(`agents/installed.json`), so that removing leaves none of them and takes nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,7 +54,9 @@ class Node:
         return next((node for name, _, node in reversed(self.children) if name == key), None)
 
     def items(self, path: tuple[str, ...]) -> Iterator[tuple[str, Node]]:
-        """Yield (key or place, value) of what is in the object or list at a path; nothing where there is none."""
+        """Yield (key or place, value) of what is in the object or list at a path; nothing where
+        there is none.
+        """
         for name in path:
             below = self.get(name)
             if below is None:
@@ -66,10 +70,17 @@ def parse(text: str, place: str) -> Node:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as problem:
-        hint = "Nothing was changed. Comments and trailing commas are not JSON; correct it, or move it away."
-        raise UsageProblem(f"is no JSON: {problem.msg}.", place=f"{place}:{problem.lineno}", hint=hint) from None
+        hint = (
+            "Nothing was changed. Comments and trailing commas are not JSON; correct it, or move it"
+            " away."
+        )
+        raise UsageProblem(
+            f"is no JSON: {problem.msg}.", place=f"{place}:{problem.lineno}", hint=hint
+        ) from None
     except RecursionError:
-        raise UsageProblem("is nested too deeply.", place=f"{place}:1", hint="Nothing was changed.") from None
+        raise UsageProblem(
+            "is nested too deeply.", place=f"{place}:1", hint="Nothing was changed."
+        ) from None
     if not isinstance(found, dict):
         raise UsageProblem("is no JSON object.", place=f"{place}:1", hint="Nothing was changed.")
     return _node(text, _skip(text, 0))
@@ -106,11 +117,14 @@ def _node(text: str, at: int) -> Node:
     return node
 
 
-def insert(text: str, path: tuple[str, ...], key: str | None, value: Any, place: str) -> tuple[str, list[str]]:
-    """Return the text with a value added, and the paths (`a.b`) of objects and lists that were made for it.
+def insert(
+    text: str, path: tuple[str, ...], key: str | None, value: Any, place: str
+) -> tuple[str, list[str]]:
+    """Return the text with a value added, and the paths (`a.b`) of objects and lists that were made
+    for it.
 
-    `path`: the keys of the object (with `key`) or list (without) that it belongs to; what is missing of it is made.
-    UsageProblem where something else is in the way.
+    `path`: the keys of the object (with `key`) or list (without) that it belongs to; what is
+    missing of it is made. UsageProblem where something else is in the way.
     """
     root = node = parse(text, place)
     for depth, name in enumerate(path):
@@ -122,7 +136,13 @@ def insert(text: str, path: tuple[str, ...], key: str | None, value: Any, place:
             made = [".".join(path[: end + 1]) for end in range(depth, len(path))]
             return _added(text, root, node, depth, name, wrapped), made
         node = below
-        _require(text, node, "[" if depth == len(path) - 1 and key is None else "{", ".".join(path[: depth + 1]), place)
+        _require(
+            text,
+            node,
+            "[" if depth == len(path) - 1 and key is None else "{",
+            ".".join(path[: depth + 1]),
+            place,
+        )
     return _added(text, root, node, len(path), key, value), []
 
 
@@ -130,11 +150,15 @@ def _require(text: str, node: Node, opening: str, path: str, place: str) -> None
     if node.opening != opening:
         line = text.count("\n", 0, node.start) + 1
         what = "object" if opening == "{" else "list"
-        raise UsageProblem(f"{path} is no {what}.", place=f"{place}:{line}", hint="Nothing was changed.")
+        raise UsageProblem(
+            f"{path} is no {what}.", place=f"{place}:{line}", hint="Nothing was changed."
+        )
 
 
 def _added(text: str, root: Node, node: Node, depth: int, key: str | None, value: Any) -> str:
-    """The text with a member at the end of an object, or an item at the end of a list, in the style of the file."""
+    """The text with a member at the end of an object, or an item at the end of a list, in the style
+    of the file.
+    """
     end = "\r\n" if "\r\n" in text else "\n"
     unit = _unit(text, root)
     inside = text[node.start : node.end]
@@ -144,7 +168,11 @@ def _added(text: str, root: Node, node: Node, depth: int, key: str | None, value
         first = node.children[0][1]
         line = text.rfind("\n", 0, first) + 1
         indent = text[line:first] if not text[line:first].strip() else unit * (depth + 1)
-        return _spliced(text, node.children[-1][2].end, f",{end}{_indented(_dumped(key, value, unit), indent, end)}")
+        return _spliced(
+            text,
+            node.children[-1][2].end,
+            f",{end}{_indented(_dumped(key, value, unit), indent, end)}",
+        )
     outer = _indent_of(text, node)
     new = _indented(_dumped(key, value, unit), outer + unit, end)
     return _spliced(text, node.start + 1, f"{end}{new}{end}{outer}")
@@ -177,7 +205,8 @@ def _indented(text: str, indent: str, end: str) -> str:
 
 
 def remove(text: str, path: tuple[str, ...], place: str) -> str:
-    """Return the text without the member or item at a path (a list's item by its place, as text); else unchanged.
+    """Return the text without the member or item at a path (a list's item by its place, as text);
+    else unchanged.
 
     The inverse of `insert`: what that has put around a value goes with it.
     """
@@ -199,19 +228,32 @@ def remove(text: str, path: tuple[str, ...], place: str) -> str:
 
 
 def _emptied(text: str, root: Node, node: Node, start: int, removed: Node) -> str:
-    """The text without the only member of an object or list, and without the line ends that `insert` put around it."""
+    """The text without the only member of an object or list, and without the line ends that
+    `insert` put around it.
+    """
     before, after = text[node.start + 1 : start], text[removed.end : node.end - 1]
-    outer, unit = _indent_of(text, node), _unit(text, root) if node is not root else before.lstrip("\r\n")
+    outer, unit = (
+        _indent_of(text, node),
+        _unit(text, root) if node is not root else before.lstrip("\r\n"),
+    )
     for end in ("\r\n", "\n"):
         if before == f"{end}{outer}{unit}" and after.startswith(f"{end}{outer}"):
-            return text[: node.start + 1] + after.removeprefix(f"{end}{outer}") + text[node.end - 1 :]
-    return text[: node.start + 1] + (before + after if (before + after).strip() else "") + text[node.end - 1 :]
+            return (
+                text[: node.start + 1] + after.removeprefix(f"{end}{outer}") + text[node.end - 1 :]
+            )
+    return (
+        text[: node.start + 1]
+        + (before + after if (before + after).strip() else "")
+        + text[node.end - 1 :]
+    )
 
 
 _SERVER: Final = {"command": "kl", "args": ["mcp"]}
 _TOML: Final = '# kl:begin\n[mcp_servers.kl]\ncommand = "kl"\nargs = ["mcp"]\n# kl:end\n'
 _TOML_BLOCK: Final = re.compile(r"\n?# kl:begin\n.*?# kl:end\n", re.DOTALL)
-_BLOCK: Final = re.compile(r"\n?<!-- kl:begin ([0-9a-f]{12}) -->\n(.*?)<!-- kl:end -->\n?", re.DOTALL)
+_BLOCK: Final = re.compile(
+    r"\n?<!-- kl:begin ([0-9a-f]{12}) -->\n(.*?)<!-- kl:end -->\n?", re.DOTALL
+)
 _MADE: Final = "installed.json"
 _FILE_MADE: Final = ""
 """Among what was made for our entries: the file itself."""
@@ -246,7 +288,11 @@ class AgentState:
 
 def enabled_agents(repo: Repository, setting: str = SETTING) -> list[str]:
     """Return the agents whose hooks do something in this clone."""
-    found = git_in(repo, "config", "--local", "--get", setting, ok=(0, 1)).decode("utf-8", "replace").split()
+    found = (
+        git_in(repo, "config", "--local", "--get", setting, ok=(0, 1))
+        .decode("utf-8", "replace")
+        .split()
+    )
     return sorted({name for name in found if name in AGENTS})
 
 
@@ -254,16 +300,26 @@ def _enable(repo: Repository, names: Sequence[str], setting: str = SETTING) -> N
     if names:
         git_in(repo, "config", "--local", setting, " ".join(sorted(set(names))))
     else:
-        git_in(repo, "config", "--local", "--unset-all", setting, ok=(0, 5))  # git-config(1): 5 where it is not set
+        git_in(
+            repo, "config", "--local", "--unset-all", setting, ok=(0, 5)
+        )  # git-config(1): 5 where it is not set
 
 
 def install_agent(
-    ws: Workspace, repo: Repository, agent: Agent, *, shared: bool, block: bool, dry: bool, asks: bool = False
+    ws: Workspace,
+    repo: Repository,
+    agent: Agent,
+    *,
+    shared: bool,
+    block: bool,
+    dry: bool,
+    asks: bool = False,
 ) -> list[Change]:
-    """Register hooks and server, write the managed block, and enable the agent in this clone. `dry`: change nothing.
+    """Register hooks and server, write the managed block, and enable the agent in this clone.
+    `dry`: change nothing.
 
-    `block`: make the page of instructions where there is none. `asks`: prompts bring no package. UsageProblem where a
-    file can't be read or edited; then none is changed.
+    `block`: make the page of instructions where there is none. `asks`: prompts bring no package.
+    UsageProblem where a file can't be read or edited; then none is changed.
     """
     hooks_file = agent.shared_file if shared and agent.shared_file else agent.hooks_file
     is_local = hooks_file == agent.hooks_file and bool(agent.shared_file)
@@ -288,9 +344,12 @@ def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool)
     mine: dict[str, list[str]] = made.get(agent.name, {})
     others = {path for name, some in made.items() if name != agent.name for path in some}
     for path in dict.fromkeys((agent.hooks_file, *filter(None, [agent.shared_file]))):
-        files.edit(path, lambda text, path=path: _without_hooks(text, path, agent), mine.get(path, ()))  # type: ignore[misc]
+        remove_hooks = partial(_without_hooks, path=path, agent=agent)
+        files.edit(path, remove_hooks, mine.get(path, ()))
     files.edit(
-        agent.servers_file, lambda text: _without_server(text, agent.servers_file), mine.get(agent.servers_file, ())
+        agent.servers_file,
+        lambda text: _without_server(text, agent.servers_file),
+        mine.get(agent.servers_file, ()),
     )
     page = _page_of(repo.top, agent)
     if page not in others:  # Codex and Cursor read the same page
@@ -300,7 +359,11 @@ def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool)
         made.pop(agent.name, None)
         _write_made(ws, made)
         for setting in (SETTING, ASKING):
-            _enable(repo, [name for name in enabled_agents(repo, setting) if name != agent.name], setting)
+            _enable(
+                repo,
+                [name for name in enabled_agents(repo, setting) if name != agent.name],
+                setting,
+            )
     return files.changes
 
 
@@ -317,11 +380,15 @@ def agent_states(repo: Repository) -> list[AgentState]:
                 shown[path] = f"{number} of {len(agent.events)} hooks"
         text = files.text(agent.servers_file) or ""
         if text and _has_server(text, agent.servers_file):
-            shown[agent.servers_file] = ", ".join(filter(None, [shown.get(agent.servers_file), "MCP server"]))
+            shown[agent.servers_file] = ", ".join(
+                filter(None, [shown.get(agent.servers_file), "MCP server"])
+            )
         page = _page_of(repo.top, agent)
         block = _BLOCK.search(files.text(page) or "")
         if block:
-            shown[page] = "managed block" if _digest(block[2]) == block[1] else "managed block, edited"
+            shown[page] = (
+                "managed block" if _digest(block[2]) == block[1] else "managed block, edited"
+            )
         found.append(AgentState(agent.name, agent.name in enabled, agent.name in asking, shown))
     return found
 
@@ -335,20 +402,28 @@ class _Files:
         self._about: dict[str, tuple[list[str], list[str]]] = {}
 
     def text(self, path: str) -> str | None:
-        """The text as it will be; None where there is no such file. UsageProblem where it can't be read."""
+        """The text as it will be; None where there is no such file. UsageProblem where it can't be
+        read.
+        """
         if path not in self._texts:
             found = read_small(self._root / path, within=self._root)
             try:
                 text = None if found is None else found.decode("utf-8")
             except UnicodeDecodeError:
-                raise UsageProblem("is not UTF-8.", place=path, hint="Nothing was changed.") from None
+                raise UsageProblem(
+                    "is not UTF-8.", place=path, hint="Nothing was changed."
+                ) from None
             self._texts[path] = text, text
         return self._texts[path][1]
 
     def edit(
-        self, path: str, change: Callable[[str], tuple[str, list[str], str]], made: Sequence[str] | None = None
+        self,
+        path: str,
+        change: Callable[[str], tuple[str, list[str], str]],
+        made: Sequence[str] | None = None,
     ) -> None:
-        """Change a text; `change` returns the new one, what it made, and a remark. `made`: what goes where it is empty.
+        """Change a text; `change` returns the new one, what it made, and a remark. `made`: what
+        goes where it is empty.
 
         With `made` a file that is not there is left alone.
         """
@@ -372,7 +447,9 @@ class _Files:
         ]
 
     def write(self) -> None:
-        """Write what changed. A link within the repository is followed: `CLAUDE.md` often is one to `AGENTS.md`."""
+        """Write what changed. A link within the repository is followed: `CLAUDE.md` often is one to
+        `AGENTS.md`.
+        """
         for path, (before, after) in self._texts.items():
             full = (self._root / path).resolve()
             if after == before:
@@ -388,7 +465,9 @@ class _Files:
 
 
 def _pruned(text: str, path: str, made: Sequence[str]) -> str:
-    """The text without the objects and lists that were made for our entries and are empty now, the innermost first."""
+    """The text without the objects and lists that were made for our entries and are empty now, the
+    innermost first.
+    """
     for name in sorted(filter(None, made), key=lambda one: -one.count(".")):
         keys = tuple(name.split("."))
         if not text.strip() or next(parse(text, path).items(keys), None) is not None:
@@ -403,14 +482,16 @@ def _pruned(text: str, path: str, made: Sequence[str]) -> str:
     return text
 
 
-def _with_hooks(text: str, path: str, agent: Agent, *, is_local: bool) -> tuple[str, list[str], str]:
+def _with_hooks(
+    text: str, path: str, agent: Agent, *, is_local: bool
+) -> tuple[str, list[str], str]:
     text = text if text.strip() else "{}\n"
-    wanted = {native: _hook(agent, own, native, is_local=is_local) for own, native in agent.events.items()}
+    wanted = {
+        native: _hook(agent, own, native, is_local=is_local) for own, native in agent.events.items()
+    }
     here = _our_hooks(parse(text, path), agent)
     parsed = json.loads(text)
-    present = {
-        event: parsed["hooks"][event][int(at)] for event, at, *_ in here
-    }  # fmt: skip
+    present = {event: parsed["hooks"][event][int(at)] for event, at, *_ in here}
     if present == wanted and len(here) == len(wanted):
         return text, [], ""
     text = _without_hooks(text, path, agent)[0]
@@ -427,7 +508,11 @@ def _with_hooks(text: str, path: str, agent: Agent, *, is_local: bool) -> tuple[
 def _hook(agent: Agent, own: Moment, native: str, *, is_local: bool) -> dict[str, Any]:
     call = f"agents hook {native} --agent {agent.name}"
     # a file that others get with the repository must not fail where kl is not installed
-    command = f"{_program()} {call}" if is_local else f"command -v kl >/dev/null 2>&1 && kl {call} || true"
+    command = (
+        f"{_program()} {call}"
+        if is_local
+        else f"command -v kl >/dev/null 2>&1 && kl {call} || true"
+    )
     matcher = {"matcher": agent.matchers[own]} if own in agent.matchers else {}
     if agent.is_flat:
         return {"command": command, **matcher}
@@ -439,13 +524,19 @@ def _program() -> str:
 
 
 def _our_hooks(root: Node, agent: Agent) -> list[tuple[str, ...]]:
-    """The paths below `hooks` of what is ours: (event, place), or (event, place, `hooks`, place) beside others."""
+    """The paths below `hooks` of what is ours: (event, place), or (event, place, `hooks`, place)
+    beside others.
+    """
     ours = re.compile(rf"\bkl(?:_hooks)?['\"]? agents hook \w+ --agent {agent.name}\b")
     found: list[tuple[str, ...]] = []
 
     def is_ours(node: Node) -> bool:
         command = node.get("command")
-        return command is not None and isinstance(command.value, str) and bool(ours.search(command.value))
+        return (
+            command is not None
+            and isinstance(command.value, str)
+            and bool(ours.search(command.value))
+        )
 
     for event, groups in root.items(("hooks",)):
         for at, (_, _, group) in enumerate(groups.children if groups.opening == "[" else ()):
@@ -453,9 +544,15 @@ def _our_hooks(root: Node, agent: Agent) -> list[tuple[str, ...]]:
             if is_ours(group):
                 found.append((event, str(at)))
             elif inner is not None and inner.opening == "[":
-                mine = [str(place) for place, (_, _, one) in enumerate(inner.children) if is_ours(one)]
+                mine = [
+                    str(place) for place, (_, _, one) in enumerate(inner.children) if is_ours(one)
+                ]
                 whole = len(mine) == len(inner.children)
-                found += [(event, str(at))] if mine and whole else [(event, str(at), "hooks", one) for one in mine]
+                found += (
+                    [(event, str(at))]
+                    if mine and whole
+                    else [(event, str(at), "hooks", one) for one in mine]
+                )
     return found
 
 
@@ -503,11 +600,15 @@ def _toml(text: str, path: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as problem:
         found = re.search(r"line (\d+)", str(problem))
         hint = "Nothing was changed. Correct it, or move it away."
-        raise UsageProblem(f"is no TOML: {problem}.", place=f"{path}:{found[1] if found else 1}", hint=hint) from None
+        raise UsageProblem(
+            f"is no TOML: {problem}.", place=f"{path}:{found[1] if found else 1}", hint=hint
+        ) from None
 
 
 def _page_of(root: Path, agent: Agent) -> str:
-    """The page of instructions for the block: the agent's own, or AGENTS.md where that imports it."""
+    """The page of instructions for the block: the agent's own, or AGENTS.md where that imports
+    it.
+    """
     if agent.page != "AGENTS.md" and (root / "AGENTS.md").is_file():
         own = read_small(root / agent.page, within=root)
         if own is not None and re.search(rb"^@(?:\./)?AGENTS\.md\s*$", own, re.MULTILINE):

@@ -1,4 +1,5 @@
-"""Calling a tool: arguments in, an envelope out. An error is a part of the answer, with the exit code it has.
+"""Calling a tool: arguments in, an envelope out. An error is a part of the answer, with the exit
+code it has.
 
 Answers fit a budget: long texts are cut, long lists end early, and what was omitted is stated.
 """
@@ -36,7 +37,9 @@ LONGEST_TEXT: Final = 6_000
 
 
 def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
-    """Return the same value, at most `most` characters as JSON. What was cut from lists is counted in `omitted`."""
+    """Return the same value, at most `most` characters as JSON. What was cut from lists is counted
+    in `omitted`.
+    """
     result = _cut(result, LONGEST_TEXT)
     if _size(result) <= most:
         return result
@@ -95,7 +98,9 @@ def _first_entries(items: dict[str, Any], most: int) -> dict[str, Any]:
 
 
 def _fitting(text: str, most: int) -> str:
-    """Return the beginning of a text, and how much is omitted. A character takes up to twelve as JSON."""
+    """Return the beginning of a text, and how much is omitted. A character takes up to twelve as
+    JSON.
+    """
     space = most - _size(_rest(len(text)))
     for number, sign in enumerate(text):
         # without the two quotes, which every size has
@@ -120,12 +125,15 @@ def _cut(value: Any, longest: int) -> Any:
 
 
 def _size(value: Any) -> int:
-    # as JSON with its escapes: counted in characters, a text of many-byte signs was never short enough
+    # as JSON with its escapes: counted in characters, a text of many-byte signs was never short
+    # enough
     return len(json.dumps(value, sort_keys=True))
 
 
 def catalogue(ws: Workspace) -> dict[str, Tool]:
-    """Name → tool, by name. One with a name of its own takes the place of one that follows from a kind."""
+    """Name → tool, by name. One with a name of its own takes the place of one that follows from a
+    kind.
+    """
     derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
     kinds = tuple(ws.kinds)
     every = (
@@ -144,7 +152,9 @@ _LONGEST_REASON = 2_000
 """Characters of a reason or a hint."""
 
 
-def call(ws: Workspace, name: str, given: bytes, *, allow_write: bool) -> tuple[dict[str, Any], int]:
+def call(
+    ws: Workspace, name: str, given: bytes, *, allow_write: bool
+) -> tuple[dict[str, Any], int]:
     """The answer of a tool (`kl.tool/2`) and the exit code. Raises nothing that is expected."""
     try:
         tool = tool_of(ws, name)
@@ -154,7 +164,8 @@ def call(ws: Workspace, name: str, given: bytes, *, allow_write: bool) -> tuple[
             raise UsageProblem("it writes, and writing was not allowed.", place=name, hint=hint)
         with access(ws, f"tool {name}", author(ws)) as seen:
             result = seen.answer(tool.call(ws, arguments), wrote=tool.writes)
-        # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section 8.2)
+        # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section
+        # 8.2)
         result = bounded(replace_surrogates(result))
     except KlError as problem:
         trace = trace_id(ws.environ)
@@ -193,13 +204,16 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
         name = given_name if given_name in tool.takes else tool.also.get(given_name, given_name)
         if name not in tool.takes:
             wrong.append(
-                f'"{one_line(given_name, 60)}" is no argument. {suggest_spelling(given_name, tool.takes)}'.strip()
+                f'"{one_line(given_name, 60)}" is no argument.'
+                f" {suggest_spelling(given_name, tool.takes)}".strip()
             )
         elif value is not None:
             values[name], problem = _value(tool.takes[name], value)
             wrong += [f'"{name}" {problem}'] if problem else []
     wrong += [
-        f'"{name}" is missing.' for name in tool.needs if name not in values and not _was_given(tool, given, name)
+        f'"{name}" is missing.'
+        for name in tool.needs
+        if name not in values and not _was_given(tool, given, name)
     ]
     if wrong:
         names = ", ".join(tool.takes) or "none"
@@ -210,7 +224,8 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
 def _was_given(tool: Tool, given: Mapping[str, Any], name: str) -> bool:
     """True where it was given under some name: then what is wrong with it was reported."""
     return any(
-        given.get(given_name) is not None for given_name in (name, *(k for k, v in tool.also.items() if v == name))
+        given.get(given_name) is not None
+        for given_name in (name, *(k for k, v in tool.also.items() if v == name))
     )
 
 
@@ -249,7 +264,9 @@ def _boolean(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 def _array(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
     items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list) or not all(isinstance(one, str) and len(one) <= _LONGEST_TEXT for one in items):
+    if not isinstance(items, list) or not all(
+        isinstance(one, str) and len(one) <= _LONGEST_TEXT for one in items
+    ):
         yield "must be a list of texts."
     elif len(items) > _MOST_ITEMS:
         yield f"has {len(items)} items; at most {_MOST_ITEMS} are read."
@@ -267,17 +284,25 @@ def _object(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
 def read_arguments(text: bytes) -> dict[str, Any]:
     """The JSON object in `text`; nothing at all is an empty one. UsageProblem for anything else."""
     if len(text) > LARGEST_INPUT:
-        raise UsageProblem(f"is {len(text)} bytes long; at most {LARGEST_INPUT} are read.", place="arguments")
+        raise UsageProblem(
+            f"is {len(text)} bytes long; at most {LARGEST_INPUT} are read.", place="arguments"
+        )
     if not text.strip():
         return {}
     try:
         # json.loads() reads NaN and Infinity, which JSON does not have (RFC 8259, section 6)
         plain = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as problem:
-        why = one_line(str(problem), 100) if isinstance(problem, ValueError) else "nested too deeply"
-        raise UsageProblem(f"is no JSON: {why}.", place="arguments", hint='Such as: {"id": "ADR-0001"}') from None
+        why = (
+            one_line(str(problem), 100) if isinstance(problem, ValueError) else "nested too deeply"
+        )
+        raise UsageProblem(
+            f"is no JSON: {why}.", place="arguments", hint='Such as: {"id": "ADR-0001"}'
+        ) from None
     if not isinstance(plain, dict):
-        raise UsageProblem("must be an object.", place="arguments", hint='Such as: {"id": "ADR-0001"}')
+        raise UsageProblem(
+            "must be an object.", place="arguments", hint='Such as: {"id": "ADR-0001"}'
+        )
     return plain
 
 
@@ -285,4 +310,10 @@ def _refuse(word: str) -> Any:
     raise ValueError(f"{word} is no number of JSON")
 
 
-_PROBLEMS: Final = {"string": _string, "integer": _integer, "boolean": _boolean, "array": _array, "object": _object}
+_PROBLEMS: Final = {
+    "string": _string,
+    "integer": _integer,
+    "boolean": _boolean,
+    "array": _array,
+    "object": _object,
+}

@@ -1,8 +1,10 @@
-"""The agents' tools over HTTP: JSON only, on 127.0.0.1, for whoever has the token that is printed at the start.
+"""The agents' tools over HTTP: JSON only, on 127.0.0.1, for whoever has the token that is printed
+at the start.
 
-A page in a browser can send requests to this address too. So each request must have the token, which no page knows;
-its `Host` must be this server's, or a page could reach it under a name of its own that it points here (DNS rebinding);
-and one that a browser sends on behalf of another origin is refused. Each request opens the repository anew.
+A page in a browser can send requests to this address too. So each request must have the token,
+which no page knows; its `Host` must be this server's, or a page could reach it under a name of its
+own that it points here (DNS rebinding); and one that a browser sends on behalf of another origin is
+refused. Each request opens the repository anew.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class Route(NamedTuple):
         """Return the arguments in a path; None where it is another path."""
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
         found = re.fullmatch(pattern, path)
-        return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
+        return (
+            {name: unquote(value) for name, value in found.groupdict().items()} if found else None
+        )
 
 
 _PACKAGE: Final = "package"
@@ -65,13 +69,17 @@ class KnowledgeServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, opened: Callable[[], Workspace], token: str, *, port: int, allow_write: bool) -> None:
+    def __init__(
+        self, opened: Callable[[], Workspace], token: str, *, port: int, allow_write: bool
+    ) -> None:
         self.opened, self.token, self.allow_write = opened, token, allow_write
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as problem:
             hint = "Give another one: --port 0 takes one that is free."
-            raise EnvironmentProblem(f"port {port} can't be used ({problem}).", place="kl serve", hint=hint) from None
+            raise EnvironmentProblem(
+                f"port {port} can't be used ({problem}).", place="kl serve", hint=hint
+            ) from None
         self.hosts = frozenset(f"{name}:{self.server_port}" for name in (HOST, "localhost"))
 
 
@@ -114,10 +122,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             problem = KlError(str(refused), place=self.path.partition("?")[0])
             status, value = refused.status, failed("", problem)
-        except Exception as problem:  # a bug of ours is stated in the answer, and the next request is answered
+        except (
+            Exception
+        ) as problem:  # a bug of ours is stated in the answer, and the next request is answered
             self.close_connection = True
             reason = f"internal error: {type(problem).__name__}: {problem}"
-            status, value = HTTPStatus.INTERNAL_SERVER_ERROR, failed("", KlError(reason, place=self.path))
+            status, value = (
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                failed("", KlError(reason, place=self.path)),
+            )
         self._send(status, value)
 
     def _send(self, status: int, value: Mapping[str, Any]) -> None:
@@ -136,7 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _check_sender(self) -> None:
         hosts, origins = self.headers.get_all("Host", []), self.headers.get_all("Origin", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
-            raise _Refused(HTTPStatus.FORBIDDEN, f"the Host is not {HOST}:{self.server.server_port}.")
+            raise _Refused(
+                HTTPStatus.FORBIDDEN, f"the Host is not {HOST}:{self.server.server_port}."
+            )
         if any(one.lower().removeprefix("http://") not in self.server.hosts for one in origins):
             raise _Refused(HTTPStatus.FORBIDDEN, "sent on behalf of another origin.")
         if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
@@ -144,9 +159,14 @@ class _Handler(BaseHTTPRequestHandler):
         # the name of a scheme has no case (RFC 9110, section 11.1)
         scheme, _, given = self.headers.get("Authorization", "").partition(" ")
         # in constant time: how long a comparison takes shows how much of a guess is right
-        right = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self.server.token.encode())
+        right = hmac.compare_digest(
+            given.strip().encode("utf-8", "replace"), self.server.token.encode()
+        )
         if scheme.lower() != "bearer" or not right:
-            raise _Refused(HTTPStatus.UNAUTHORIZED, "give the token that kl serve printed: Authorization: Bearer …")
+            raise _Refused(
+                HTTPStatus.UNAUTHORIZED,
+                "give the token that kl serve printed: Authorization: Bearer …",
+            )
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding"):
@@ -156,23 +176,33 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.BAD_REQUEST, "Content-Length is no number.")
         # compared as text first: a number of a million digits takes its time to be read
         if len(length) > 12 or int(length) > LARGEST_INPUT:
-            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {LARGEST_INPUT} bytes are read.")
-        # a form of another site is sent without asking first only as text or as a form (fetch.spec.whatwg.org, CORS)
+            raise _Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {LARGEST_INPUT} bytes are read."
+            )
+        # a form of another site is sent without asking first only as text or as a form
+        # (fetch.spec.whatwg.org, CORS)
         if int(length) and self.headers.get_content_type() != "application/json":
             raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json.")
         try:
             data = self.rfile.read(int(length))
         except TimeoutError:
-            raise _Refused(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive in {_SECONDS} seconds.") from None
+            raise _Refused(
+                HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive in {_SECONDS} seconds."
+            ) from None
         if len(data) < int(length):
             raise _Refused(HTTPStatus.BAD_REQUEST, "the body is shorter than its Content-Length.")
         return data
 
     def _result(self, body: bytes) -> tuple[HTTPStatus, Mapping[str, Any]]:
         parts = urlsplit(self.path)
-        found = [(route, given) for route in ROUTES if (given := route.match(parts.path)) is not None]
+        found = [
+            (route, given) for route in ROUTES if (given := route.match(parts.path)) is not None
+        ]
         if not found:
-            raise _Refused(HTTPStatus.NOT_FOUND, f"nothing is here. Paths: {', '.join(one.path for one in ROUTES)}.")
+            raise _Refused(
+                HTTPStatus.NOT_FOUND,
+                f"nothing is here. Paths: {', '.join(one.path for one in ROUTES)}.",
+            )
         fitting = [(route, given) for route, given in found if route.method == self.command]
         if not fitting:
             raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"use {found[0][0].method}.")
@@ -192,11 +222,15 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.BAD_REQUEST, str(problem)) from None
         if code == CLEAN:
             return HTTPStatus.OK, value
-        return (HTTPStatus.BAD_REQUEST if code == USAGE_ERROR else HTTPStatus.SERVICE_UNAVAILABLE), value
+        return (
+            HTTPStatus.BAD_REQUEST if code == USAGE_ERROR else HTTPStatus.SERVICE_UNAVAILABLE
+        ), value
 
 
 def _typed(ws: Workspace, tool: str, query: Mapping[str, list[str]]) -> dict[str, Any]:
-    """The values of a query as the tool's schema has them; what is wrong with them the tool reports."""
+    """The values of a query as the tool's schema has them; what is wrong with them the tool
+    reports.
+    """
     known = catalogue(ws)
     takes = known[tool].takes if tool in known else {}
     also = known[tool].also if tool in known else {}
@@ -216,7 +250,9 @@ def _typed(ws: Workspace, tool: str, query: Mapping[str, list[str]]) -> dict[str
 
 
 def _merged(body: bytes, given: Mapping[str, Any]) -> bytes:
-    """The arguments of a path or a query with those of the body. UsageProblem for a body that is no object."""
+    """The arguments of a path or a query with those of the body. UsageProblem for a body that is no
+    object.
+    """
     return json.dumps({**read_arguments(body), **given}).encode()
 
 
@@ -226,5 +262,8 @@ def _package(ws: Workspace, identifier: str) -> dict[str, Any]:
 
     found = find_package(ws, identifier, author(ws))
     with access(ws, "GET /knowledge/context", author(ws)) as seen:
-        result = seen.answer({"text": found.text, "package": dict(found.document), "remark": found.remark}, wrote=False)
+        result = seen.answer(
+            {"text": found.text, "package": dict(found.document), "remark": found.remark},
+            wrote=False,
+        )
     return {"schema": SCHEMA, "ok": True, "tool": "context", "result": bounded(result)}

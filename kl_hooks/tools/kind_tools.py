@@ -1,6 +1,8 @@
-"""Tools that follow from a kind: search, read, list, create, update, its changes of status; and those of tasks.
+"""Tools that follow from a kind: search, read, list, create, update, its changes of status; and
+those of tasks.
 
-What is created here is an agent's, in the first status of its kind: nobody accepts or approves here.
+What is created here is an agent's, in the first status of its kind: nobody accepts or approves
+here.
 """
 
 from __future__ import annotations
@@ -16,9 +18,21 @@ from kl_hooks.kinds.gate import DO_NOT_ADJUST, fitting_gates
 from kl_hooks.kinds.task import Work, Works, complete_task, record_fulfilled, valid_tokens
 from kl_hooks.model.kind import AUTHORITIES, COUNT_FIELDS, SEEDED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.records.liveness import stale_reasons, with_stale_status
-from kl_hooks.records.query import RecordFilter, get_record, list_and_count, record_to_dict, supersession_chain
+from kl_hooks.records.query import (
+    RecordFilter,
+    get_record,
+    list_and_count,
+    record_to_dict,
+    supersession_chain,
+)
 from kl_hooks.records.retrieval import search_live
-from kl_hooks.records.write import apply_verb, change_record, create_record, delete_record, superseded_ids
+from kl_hooks.records.write import (
+    apply_verb,
+    change_record,
+    create_record,
+    delete_record,
+    superseded_ids,
+)
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
 from kl_hooks.workspace import require_initialized
 
@@ -34,60 +48,97 @@ def author(ws: Workspace) -> str:
 _NOT_SETTABLE: Final = ("status", "updated", "date", "authority", "supersedes", "superseded_by")
 """Fields that are not an agent's to set."""
 _SORTS: Final[Mapping[str, dict[str, Any]]] = {
-    "number": {"type": "integer"}, "flag": {"type": "boolean"},
+    "number": {"type": "integer"},
+    "flag": {"type": "boolean"},
     "map": {"type": "object", "additionalProperties": {"type": "string"}},
     **{name: {"type": "array", "items": {"type": "string"}} for name in ("lines", "words", "ids")},
-}  # fmt: skip
+}
 
 
 def tools_of(kind: Kind) -> Iterator[Tool]:
     """The tools of one kind."""
     name, id_ = kind.name, {"id": line(f"Its id, such as {kind.prefix}-0001.")}
     narrowed = {
-        "status": line("Only in this status.", enum=list(kind.statuses)), "tag": line("Only with this tag."),
+        "status": line("Only in this status.", enum=list(kind.statuses)),
+        "tag": line("Only with this tag."),
         "about": line("Only those about this file, folder, symbol or record."),
-    }  # fmt: skip
+    }
     yield Tool(
-        f"{name}_search", f"Find {kind.plural} that match any of some words, best first; only those in force.",
+        f"{name}_search",
+        f"Find {kind.plural} that match any of some words, best first; only those in force.",
         {
-            "query": line("Words; any text will do."), **narrowed,
-            "all": flag("Also what is proposed, rejected, superseded, disproven, expired or archived."),
+            "query": line("Words; any text will do."),
+            **narrowed,
+            "all": flag(
+                "Also what is proposed, rejected, superseded, disproven, expired or archived."
+            ),
             "limit": number("Most that are given.", 10, 1, 100),
         },
-        lambda ws, given: _search(ws, kind, given), ("query",),
-    )  # fmt: skip
+        lambda ws, given: _search(ws, kind, given),
+        ("query",),
+    )
     yield Tool(
-        f"{name}_list", f"The {kind.plural}: {kind.purpose}",
+        f"{name}_list",
+        f"The {kind.plural}: {kind.purpose}",
         {
-            **narrowed, "authority": line("Only of this authority.", enum=list(AUTHORITIES)),
-            "all": flag("Archived and expired ones too."), "limit": number("Most that are given.", 20, 1, 500),
+            **narrowed,
+            "authority": line("Only of this authority.", enum=list(AUTHORITIES)),
+            "all": flag("Archived and expired ones too."),
+            "limit": number("Most that are given.", 20, 1, 500),
         },
         lambda ws, given: _list(ws, kind, given),
-    )  # fmt: skip
+    )
     yield Tool(
-        f"{name}_read", f"One {name}, whole: its text, its status, what took its place.", id_,
-        lambda ws, given: _read(ws, kind, given), ("id",),
-    )  # fmt: skip
-    fields = {f.name: _schema(f) for f in kind.all_fields if f.name not in _NOT_SETTABLE and not f.internal}
-    also = {alias: field.name for field in kind.all_fields for alias in field.aliases if field.name in fields}
-    needs = tuple(field.name for field in kind.all_fields if field.required and field.name in fields)
+        f"{name}_read",
+        f"One {name}, whole: its text, its status, what took its place.",
+        id_,
+        lambda ws, given: _read(ws, kind, given),
+        ("id",),
+    )
+    fields = {
+        f.name: _schema(f)
+        for f in kind.all_fields
+        if f.name not in _NOT_SETTABLE and not f.internal
+    }
+    also = {
+        alias: field.name
+        for field in kind.all_fields
+        for alias in field.aliases
+        if field.name in fields
+    }
+    needs = tuple(
+        field.name for field in kind.all_fields if field.required and field.name in fields
+    )
     older = f"The {kind.plural} whose place it takes, once a person accepts it."
     begun = fields | ({"supersedes": several(older)} if SUPERSEDED in kind.statuses else {})
     yield Tool(
-        f"{name}_create", f"Make a {name}. {_waits(kind)}", begun,
-        lambda ws, given: _create(ws, kind, given), needs, True, also,
-    )  # fmt: skip
+        f"{name}_create",
+        f"Make a {name}. {_waits(kind)}",
+        begun,
+        lambda ws, given: _create(ws, kind, given),
+        needs,
+        True,
+        also,
+    )
     yield Tool(
         f"{name}_update",
-        f"Change fields of a {name}; its status has tools of its own. What a person decided changes when one accepts.",
+        f"Change fields of a {name}; its status has tools of its own. What a person decided changes"
+        " when one accepts.",
         {**id_, **fields, "clear": several("Fields to take out.")},
-        lambda ws, given: _update(ws, kind, given), ("id",), True, also,
-    )  # fmt: skip
+        lambda ws, given: _update(ws, kind, given),
+        ("id",),
+        True,
+        also,
+    )
     if kind.storage == "state":
         yield Tool(
-            f"{name}_delete", f"Take a {name} away that has no person's authority.", id_,
-            lambda ws, given: _delete(ws, kind, given), ("id",), True,
-        )  # fmt: skip
+            f"{name}_delete",
+            f"Take a {name} away that has no person's authority.",
+            id_,
+            lambda ws, given: _delete(ws, kind, given),
+            ("id",),
+            True,
+        )
     for verb in kind.verbs:
         # agents propose and people accept (ADR-0018): the verbs of people are no tools
         if not verb.person:
@@ -111,12 +162,20 @@ def _verb(kind: Kind, verb: Verb, id_: Mapping[str, Any]) -> Tool:
         return to_dict(ws, apply_verb(ws, record.id, verb.name, raw, by=author(ws)))
 
     return Tool(
-        f"{kind.name}_{verb.name}", f"{verb.description} It becomes {verb.to}.", takes, call, ("id", *verb.needs), True
+        f"{kind.name}_{verb.name}",
+        f"{verb.description} It becomes {verb.to}.",
+        takes,
+        call,
+        ("id", *verb.needs),
+        True,
     )
 
 
 def _schema(field: Field) -> dict[str, Any]:
-    made: dict[str, Any] = {**_SORTS.get(field.type, {"type": "string"}), "description": field.description}
+    made: dict[str, Any] = {
+        **_SORTS.get(field.type, {"type": "string"}),
+        "description": field.description,
+    }
     if field.type == "choice":
         made["enum"] = [*field.choices, *(word for word in field.also if word not in field.choices)]
     if field.type == "number":
@@ -125,15 +184,23 @@ def _schema(field: Field) -> dict[str, Any]:
 
 
 def to_dict(ws: Workspace, record: Any) -> dict[str, Any]:
-    """A record as it is given to an agent, with what took its place and why it may not hold any more."""
+    """A record as it is given to an agent, with what took its place and why it may not hold any
+    more.
+    """
     (seen,) = with_stale_status(ws, [record])
     line_ = [one.id for one in supersession_chain(ws, record)]
-    return record_to_dict(ws, seen) | {"chain": line_, "stale": stale_reasons(ws, [record]).get(record.id, "")}
+    return record_to_dict(ws, seen) | {
+        "chain": line_,
+        "stale": stale_reasons(ws, [record]).get(record.id, ""),
+    }
 
 
 def _to_list(ws: Workspace, found: Any, total: int) -> dict[str, Any]:
     """Records as a list is given."""
-    return {"records": [record_to_dict(ws, one, whole=False) for one in with_stale_status(ws, found)], "total": total}
+    return {
+        "records": [record_to_dict(ws, one, whole=False) for one in with_stale_status(ws, found)],
+        "total": total,
+    }
 
 
 def _statuses(given: Arguments) -> tuple[str, ...]:
@@ -142,7 +209,9 @@ def _statuses(given: Arguments) -> tuple[str, ...]:
 
 def _search(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     tag, about = given.get("tag", ""), given.get("about", "")
-    wanted = RecordFilter((kind.name,), _statuses(given), tag, about, archived=True, expired=given["all"])
+    wanted = RecordFilter(
+        (kind.name,), _statuses(given), tag, about, archived=True, expired=given["all"]
+    )
     found = search_live(ws, given["query"].split(), wanted, given["limit"])
     return _to_list(ws, found.records, found.total) | {"not_in_force": found.omitted}
 
@@ -160,15 +229,25 @@ def _read(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 
 def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     require_initialized(ws)
-    older = {"supersedes": superseded_ids(ws, kind, given["supersedes"])} if given.get("supersedes") else {}
-    return to_dict(ws, create_record(ws, kind, {**given, **older, "authority": "agent"}, by=author(ws)))
+    older = (
+        {"supersedes": superseded_ids(ws, kind, given["supersedes"])}
+        if given.get("supersedes")
+        else {}
+    )
+    return to_dict(
+        ws, create_record(ws, kind, {**given, **older, "authority": "agent"}, by=author(ws))
+    )
 
 
 def changed_fields(given: Arguments) -> dict[str, Any]:
     """What an update is to change: field → value, None for those that are to be taken out."""
     raw = {name: value for name, value in given.items() if name not in ("id", "clear")}
     own = {field.name for field in (*SEEDED, *COUNT_FIELDS)}
-    return raw | {name: None for name in given.get("clear", ()) if name not in _NOT_SETTABLE and name not in own}
+    return raw | {
+        name: None
+        for name in given.get("clear", ())
+        if name not in _NOT_SETTABLE and name not in own
+    }
 
 
 def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:
@@ -186,47 +265,76 @@ def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 
 
 def work_tools() -> Iterator[Tool]:
-    """What agents ask and record of work: the order of tasks, gates, the features of a text, failed approaches."""
+    """What agents ask and record of work: the order of tasks, gates, the features of a text, failed
+    approaches.
+    """
     yield Tool(
-        "task_plan", "Which tasks can be done side by side, in which order; cycles, and what no task produces.", {},
+        "task_plan",
+        "Which tasks can be done side by side, in which order; cycles, and what no task produces.",
+        {},
         lambda ws, given: Works.load(ws, None).plan(ws).to_dict(),
-    )  # fmt: skip
+    )
     yield Tool(
-        "task_eligible", "The tasks that can be begun now, and what the others wait for.",
-        {"with": several("Tokens that count as there, such as artifact:design.")}, _eligible,
-    )  # fmt: skip
+        "task_eligible",
+        "The tasks that can be begun now, and what the others wait for.",
+        {"with": several("Tokens that count as there, such as artifact:design.")},
+        _eligible,
+    )
     yield Tool(
         "task_fulfil",
-        "A task is done, and what it produces is there; its outcome is recorded. Or a token is there.",
+        "A task is done, and what it produces is there; its outcome is recorded. Or a token is"
+        " there.",
         {
             "id": line("The task, such as TSK-0001, or a token, such as artifact:design."),
             "force": flag("Also where something that it requires is not there."),
         },
-        _fulfil, ("id",), True, {"token": "id", "task": "id"},
-    )  # fmt: skip
+        _fulfil,
+        ("id",),
+        True,
+        {"token": "id", "task": "id"},
+    )
     yield Tool(
-        "gate_for", "What a piece of work must pass: the gates of its type and complexity, the narrowest first.",
-        {"type": line("The type of work: feature, docs …"), "complexity": number("From 1 to 10.", 5, 1, 10)},
+        "gate_for",
+        "What a piece of work must pass: the gates of its type and complexity, the narrowest"
+        " first.",
+        {
+            "type": line("The type of work: feature, docs …"),
+            "complexity": number("From 1 to 10.", 5, 1, 10),
+        },
         lambda ws, given: {
-            "gates": [to_dict(ws, one) for one in fitting_gates(ws, given["type"], given["complexity"])],
+            "gates": [
+                to_dict(ws, one) for one in fitting_gates(ws, given["type"], given["complexity"])
+            ],
             "note": DO_NOT_ADJUST,
         },
-        ("type",), False, {"task_type": "type"},
-    )  # fmt: skip
+        ("type",),
+        False,
+        {"task_type": "type"},
+    )
     yield Tool(
-        "feature_detect", "The features that a text names (FEAT-AUTH-12), with their specifications and relatives.",
-        {"text": line("Any text.")}, lambda ws, given: {"features": detect_features(ws, given["text"])}, ("text",),
-    )  # fmt: skip
+        "feature_detect",
+        "The features that a text names (FEAT-AUTH-12), with their specifications and relatives.",
+        {"text": line("Any text.")},
+        lambda ws, given: {"features": detect_features(ws, given["text"])},
+        ("text",),
+    )
     yield Tool(
-        "failure_record", "An approach failed. The same approach again is counted, and packages warn of it.",
+        "failure_record",
+        "An approach failed. The same approach again is counted, and packages warn of it.",
         {
-            "approach": line("What was tried, in one sentence."), "symptom": line("What was seen."),
-            "root_cause": line("Why it failed."), "prevention": line("What to do instead."),
-            "fix_applied": line("How it was put right."), "about": several("Files where it happened."),
+            "approach": line("What was tried, in one sentence."),
+            "symptom": line("What was seen."),
+            "root_cause": line("Why it failed."),
+            "prevention": line("What to do instead."),
+            "fix_applied": line("How it was put right."),
+            "about": several("Files where it happened."),
             "task_id": line("The task it happened in."),
         },
-        _record_failure, ("approach",), True, {"cause": "root_cause", "fix": "fix_applied", "file_path": "about"},
-    )  # fmt: skip
+        _record_failure,
+        ("approach",),
+        True,
+        {"cause": "root_cause", "fix": "fix_applied", "file_path": "about"},
+    )
 
 
 def _eligible(ws: Workspace, given: Arguments) -> Any:
@@ -234,7 +342,9 @@ def _eligible(ws: Workspace, given: Arguments) -> Any:
     if wrong:
         raise UsageProblem(f"{wrong[0]}.", place="with")
     there = works.fulfilled(ws, more)
-    waiting = [{"name": name, "waits_for": list(tokens)} for name, tokens in works.waiting(there).items()]
+    waiting = [
+        {"name": name, "waits_for": list(tokens)} for name, tokens in works.waiting(there).items()
+    ]
     return {"eligible": list(works.eligible(there)), "waiting": waiting}
 
 
@@ -242,9 +352,17 @@ def _fulfil(ws: Workspace, given: Arguments) -> Any:
     require_initialized(ws)
     if ":" not in given["id"]:
         works = Works.load(ws, None)
-        done = complete_task(ws, given["id"], works, force=given["force"], by=author(ws), authority="agent")
-        plain = {"id": done.task.id, "produces": list(Work.of(done.task).produces), "outcome": done.outcome or None}
-        return plain | ({"note": f"{done.aside} The outcome waits for the next one."} if done.aside else {})
+        done = complete_task(
+            ws, given["id"], works, force=given["force"], by=author(ws), authority="agent"
+        )
+        plain = {
+            "id": done.task.id,
+            "produces": list(Work.of(done.task).produces),
+            "outcome": done.outcome or None,
+        }
+        return plain | (
+            {"note": f"{done.aside} The outcome waits for the next one."} if done.aside else {}
+        )
     try:
         return {"token": record_fulfilled(ws, given["id"], author(ws))}
     except ValueError as error:

@@ -1,4 +1,6 @@
-"""Tools that are more than one record of one kind: supersede a decision, link a task, memory, context, verify."""
+"""Tools that are more than one record of one kind: supersede a decision, link a task, memory,
+context, verify.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,38 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-_PAGE: Final = "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
+_PAGE: Final = (
+    "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
+)
 _CONTEXT_OPTIONS: Final[Mapping[str, str]] = {
-    "at": "at", "have": "have", "iterate": "rounds", "phase": "phase", "complexity": "complexity", "type": "type",
-    "actor": "actor", "attempt": "attempt", "turn": "turn", "pin": "pins", "scope": "scope", "threshold": "threshold",
-    "weight": "weight", "profile": "profile", "filter": "filters", "max-sources": "max_sources",
-}  # fmt: skip
+    "at": "at",
+    "have": "have",
+    "iterate": "rounds",
+    "phase": "phase",
+    "complexity": "complexity",
+    "type": "type",
+    "actor": "actor",
+    "attempt": "attempt",
+    "turn": "turn",
+    "pin": "pins",
+    "scope": "scope",
+    "threshold": "threshold",
+    "weight": "weight",
+    "profile": "profile",
+    "filter": "filters",
+    "max-sources": "max_sources",
+}
 """Option of `kl context` → field of a request."""
 _LISTS: Final = ("have", "pin", "scope", "filter")
 _NAMED_OPTIONS: Final = 11
 """Of these in the listing, which has a limit; the others in the page about tools."""
 _LIMIT: Final = "Most that are given; `total` counts all."
-_TOP: Final = {"type": "integer", "minimum": 1, "maximum": 100,
-               "description": "Most memories; else as configured, and 20 where there are no hints."}  # fmt: skip
+_TOP: Final = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 100,
+    "description": "Most memories; else as configured, and 20 where there are no hints.",
+}
 
 
 def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
@@ -39,71 +60,124 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
     yield from _knowledge(kinds)
     yield Tool(
         "decision_supersede",
-        "Let one decision take the place of another; both name each other. The new one must be accepted.",
-        {"id": line("The one that is superseded."), "new_id": line("The one that takes its place.")}, _supersede,
-        ("id", "new_id"), True,
-    )  # fmt: skip
-    yield Tool(
-        "objective_link_task", "Put a task on an objective's list of what remains, or mark it done.",
+        "Let one decision take the place of another; both name each other. The new one must be"
+        " accepted.",
         {
-            "id": line("The objective, such as OBJ-0001."), "task": line("The task, in its words."),
-            "done": flag("It is done."), "session": line("The session that worked on it."),
+            "id": line("The one that is superseded."),
+            "new_id": line("The one that takes its place."),
         },
-        _link_task, ("id", "task"), True, {"completed": "done", "session_id": "session"},
-    )  # fmt: skip
+        _supersede,
+        ("id", "new_id"),
+        True,
+    )
     yield Tool(
-        "memory_create", "Record what was learned. It waits for a person to approve it; added again it is confirmed.",
+        "objective_link_task",
+        "Put a task on an objective's list of what remains, or mark it done.",
         {
-            "content": line("What was learned, in a sentence or a few."), "source": line("Where it comes from."),
-            "tags": several("Short words to find it by."), "ttl_days": {
-                "type": "integer", "description": "Days until it ends.", "minimum": 0, "maximum": 36_500},
+            "id": line("The objective, such as OBJ-0001."),
+            "task": line("The task, in its words."),
+            "done": flag("It is done."),
+            "session": line("The session that worked on it."),
         },
-        _add_memory, ("content",), True, {"pattern": "content", "text": "content", "ttlDays": "ttl_days"},
-    )  # fmt: skip
-    yield from (replace(tool, call=_update_memory) for tool in tools_of(MEMORY) if tool.name == "memory_update")
+        _link_task,
+        ("id", "task"),
+        True,
+        {"completed": "done", "session_id": "session"},
+    )
     yield Tool(
-        "memory_inject", "The section `Project Knowledge`: what is approved, holds, and fits; each time is counted.",
-        {"hints": several("Words of the task."), "top_k": _TOP}, _inject,
+        "memory_create",
+        "Record what was learned. It waits for a person to approve it; added again it is"
+        " confirmed.",
+        {
+            "content": line("What was learned, in a sentence or a few."),
+            "source": line("Where it comes from."),
+            "tags": several("Short words to find it by."),
+            "ttl_days": {
+                "type": "integer",
+                "description": "Days until it ends.",
+                "minimum": 0,
+                "maximum": 36_500,
+            },
+        },
+        _add_memory,
+        ("content",),
+        True,
+        {"pattern": "content", "text": "content", "ttlDays": "ttl_days"},
+    )
+    yield from (
+        replace(tool, call=_update_memory)
+        for tool in tools_of(MEMORY)
+        if tool.name == "memory_update"
+    )
+    yield Tool(
+        "memory_inject",
+        "The section `Project Knowledge`: what is approved, holds, and fits; each time is counted.",
+        {"hints": several("Words of the task."), "top_k": _TOP},
+        _inject,
         also={"contextHints": "hints", "topK": "top_k"},
-    )  # fmt: skip
+    )
     yield _context_tool()
     yield Tool(
-        "record_claim", "State something, with what it rests on. Its tier follows from that: nobody grades a claim.",
+        "record_claim",
+        "State something, with what it rests on. Its tier follows from that: nobody grades a"
+        " claim.",
         {
             "claim": line("What is claimed, in one sentence."),
-            "support": several("What it rests on: decisions (ADR-0007), memories (MEM-3f9a1c2b), commits."),
-            "about": line("The Id that it is about, such as file:src/a.py; else the first item it rests on."),
+            "support": several(
+                "What it rests on: decisions (ADR-0007), memories (MEM-3f9a1c2b), commits."
+            ),
+            "about": line(
+                "The Id that it is about, such as file:src/a.py; else the first item it rests on."
+            ),
             "expires_at": line("When it ends: a date, or 30d."),
         },
-        _claim, ("claim",), True, {"artifact_id": "about", "text": "claim", "expires": "expires_at"},
-    )  # fmt: skip
+        _claim,
+        ("claim",),
+        True,
+        {"artifact_id": "about", "text": "claim", "expires": "expires_at"},
+    )
     yield Tool(
-        "claim_search", "Find claims that match any of some words and have not expired, each with its tier.",
-        {"query": line("Words; any text will do."), "limit": number("Most that are given.", 10, 1, 100)},
-        _find_claims, ("query",),
-    )  # fmt: skip
+        "claim_search",
+        "Find claims that match any of some words and have not expired, each with its tier.",
+        {
+            "query": line("Words; any text will do."),
+            "limit": number("Most that are given.", 10, 1, 100),
+        },
+        _find_claims,
+        ("query",),
+    )
     yield Tool(
-        "claim_read", "One claim, with every reason for its tier.", {"id": line("Its id, or the beginning of it.")},
-        _read_claim, ("id",),
-    )  # fmt: skip
+        "claim_read",
+        "One claim, with every reason for its tier.",
+        {"id": line("Its id, or the beginning of it.")},
+        _read_claim,
+        ("id",),
+    )
     yield from _proof_tools()
 
 
 def _proof_tools() -> Iterator[Tool]:
-    yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
     yield Tool(
-        "impacted", "Which tests to run now, and why each: all others have a valid result for the files as they are.",
+        "verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify
+    )
+    yield Tool(
+        "impacted",
+        "Which tests to run now, and why each: all others have a valid result for the files as they"
+        " are.",
         {
-            "changed": line("A range of commits such as main...HEAD: the tests that this change reaches."),
+            "changed": line(
+                "A range of commits such as main...HEAD: the tests that this change reaches."
+            ),
             "limit": number("Most tests that are given.", 100, 1, 1000),
         },
         _impacted,
-    )  # fmt: skip
+    )
 
 
 def _context_tool() -> Tool:
     return Tool(
-        "context", "A small, ranked, cited context package for a task.",
+        "context",
+        "A small, ranked, cited context package for a task.",
         {
             "task": line("In plain words."),
             "budget": line("6000, or 1500tok"),
@@ -115,38 +189,53 @@ def _context_tool() -> Tool:
             },
         },
         _context,
-    )  # fmt: skip
+    )
 
 
 def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
     page = {"page": line(_PAGE)}
     also = {"id": "page", "path": "page"}
     yield Tool(
-        "knowledge_search", "Search records of every kind and the sections of docs pages, best first.",
+        "knowledge_search",
+        "Search records of every kind and the sections of docs pages, best first.",
         {
-            "query": line("Words; any text will do."), "kind": line("Only of this kind.", enum=[*kinds, "page"]),
+            "query": line("Words; any text will do."),
+            "kind": line("Only of this kind.", enum=[*kinds, "page"]),
             "limit": number("Most that are given.", 20, 1, 100),
         },
-        _search, ("query",),
-    )  # fmt: skip
+        _search,
+        ("query",),
+    )
     yield Tool(
-        "knowledge_backlinks", "The places that link to a page, with line and text.",
-        {**page, "limit": number(_LIMIT, 50, 1, 200)}, lambda ws, given: _places(ws, given, "backlinks"), ("page",),
+        "knowledge_backlinks",
+        "The places that link to a page, with line and text.",
+        {**page, "limit": number(_LIMIT, 50, 1, 200)},
+        lambda ws, given: _places(ws, given, "backlinks"),
+        ("page",),
         also=also,
-    )  # fmt: skip
+    )
     yield Tool(
-        "knowledge_mentions", "Pages that name a page's title or ID and do not link to it, the latest first.",
-        {**page, "limit": number(_LIMIT, 20, 1, 200)}, lambda ws, given: _places(ws, given, "mentions"), ("page",),
+        "knowledge_mentions",
+        "Pages that name a page's title or ID and do not link to it, the latest first.",
+        {**page, "limit": number(_LIMIT, 20, 1, 200)},
+        lambda ws, given: _places(ws, given, "mentions"),
+        ("page",),
         also=also,
-    )  # fmt: skip
+    )
     yield Tool(
-        "knowledge_related", "Pages similar to a page, with the similarity from 0 to 1.",
+        "knowledge_related",
+        "Pages similar to a page, with the similarity from 0 to 1.",
         {
-            **page, "limit": number(_LIMIT, 10, 1, 50),
-            "least": number("Relevance threshold in percent: less similar pages are omitted.", 25, 1, 100),
+            **page,
+            "limit": number(_LIMIT, 10, 1, 50),
+            "least": number(
+                "Relevance threshold in percent: less similar pages are omitted.", 25, 1, 100
+            ),
         },
-        lambda ws, given: _places(ws, given, "related"), ("page",), also=also,
-    )  # fmt: skip
+        lambda ws, given: _places(ws, given, "related"),
+        ("page",),
+        also=also,
+    )
 
 
 def _search(ws: Workspace, given: Arguments) -> Any:
@@ -157,7 +246,9 @@ def _search(ws: Workspace, given: Arguments) -> Any:
 
     words = given["query"].split()
     kinds = (given["kind"],) if given.get("kind") else ()
-    found, total, omitted = search_all(ws, words, RecordFilter(kinds, archived=True), given["limit"])
+    found, total, omitted = search_all(
+        ws, words, RecordFilter(kinds, archived=True), given["limit"]
+    )
     records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
     pages = [section_to_dict(one, words) for one in found if not isinstance(one, Record)]
     order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
@@ -185,11 +276,14 @@ def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
         elif verb == "backlinks":
             found = add_linking_documents(ws, page, page_search.backlinks(ws, page), may)
         else:
-            found = add_naming_documents(ws, page, page_search.unlinked_mentions(ws, page, NO_LIMIT), may)
+            found = add_naming_documents(
+                ws, page, page_search.unlinked_mentions(ws, page, NO_LIMIT), may
+            )
     return {
-        "page": page_search.page_to_dict(page), verb: [page_search.page_line_to_dict(one) for one in found[:limit]],
+        "page": page_search.page_to_dict(page),
+        verb: [page_search.page_line_to_dict(one) for one in found[:limit]],
         "total": len(found),
-    }  # fmt: skip
+    }
 
 
 def _supersede(ws: Workspace, given: Arguments) -> Any:
@@ -203,7 +297,9 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
     if old.status == "accepted" and new.status != "accepted":
         hint = f"A person accepts it with: kl decision accept {new.id}"
         raise UsageProblem(
-            f"is {new.status}: it can't take the place of one that is in force.", place=new.id, hint=hint
+            f"is {new.status}: it can't take the place of one that is in force.",
+            place=new.id,
+            hint=hint,
         )
     first, second = supersede(ws, old.id, new.id, by=author(ws))
     return {"old": to_dict(ws, first), "new": to_dict(ws, second)}
@@ -215,9 +311,15 @@ def _link_task(ws: Workspace, given: Arguments) -> Any:
 
     require_initialized(ws)
     session = (given.get("session") or "").strip()
-    record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=author(ws))
+    record = link_task(
+        ws, given["id"], given["task"], done=given["done"], session=session, by=author(ws)
+    )
     seen = reported_progress(ws, [record])[record.id]
-    lists = {"percent": seen.percent, "remaining": list(seen.remaining), "completed": list(seen.completed)}
+    lists = {
+        "percent": seen.percent,
+        "remaining": list(seen.remaining),
+        "completed": list(seen.completed),
+    }
     return to_dict(ws, record) | lists
 
 
@@ -247,25 +349,38 @@ def _inject(ws: Workspace, given: Arguments) -> Any:
 
     hints = given.get("hints", ())
     with access(ws, "tool memory_inject", author(ws)) as seen:
-        found = inject(ws, hints, given.get("top_k") or injection_limit(ws, hints), shows=seen.shows)
+        found = inject(
+            ws, hints, given.get("top_k") or injection_limit(ws, hints), shows=seen.shows
+        )
     return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
 
 
 def _context_options(given: Arguments) -> dict[str, Any]:
-    """Return the fields of a request that `options` holds. UsageProblem for what `kl context` would refuse."""
+    """Return the fields of a request that `options` holds. UsageProblem for what `kl context` would
+    refuse.
+    """
     found: dict[str, Any] = {}
     for name, text in given.get("options", {}).items():
         if name not in _CONTEXT_OPTIONS:
-            raise UsageProblem(f'"{one_line(name, 60)}" is no option.', place="options",
-                               hint=suggest_spelling(name, _CONTEXT_OPTIONS) or "See: kl context --help")  # fmt: skip
+            raise UsageProblem(
+                f'"{one_line(name, 60)}" is no option.',
+                place="options",
+                hint=suggest_spelling(name, _CONTEXT_OPTIONS) or "See: kl context --help",
+            )
         field, value = _CONTEXT_OPTIONS[name], text.strip()
         allowed = TAKES.get(field, ())
         if isinstance(allowed, range) and not (value.isdecimal() and int(value[:9]) in allowed):
-            raise UsageProblem(f"takes {allowed[0]} to {allowed[-1]}, not {value[:40]!r}.", place=name)
+            raise UsageProblem(
+                f"takes {allowed[0]} to {allowed[-1]}, not {value[:40]!r}.", place=name
+            )
         if allowed and value not in allowed and not isinstance(allowed, range):
             raise UsageProblem(f"takes {', '.join(allowed)}, not {value[:40]!r}.", place=name)
         found[field] = (
-            value.replace(",", " ").split() if name in _LISTS else int(value) if isinstance(allowed, range) else value
+            value.replace(",", " ").split()
+            if name in _LISTS
+            else int(value)
+            if isinstance(allowed, range)
+            else value
         )
     return found
 
@@ -273,7 +388,9 @@ def _context_options(given: Arguments) -> dict[str, Any]:
 def _context(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.context.deliver import deliver, make_request
 
-    options = {name: given.get(name) for name in ("budget", "queries", "changed")} | _context_options(given)
+    options = {
+        name: given.get(name) for name in ("budget", "queries", "changed")
+    } | _context_options(given)
     request = make_request(given.get("task", ""), "text", trace_id(ws.environ), options)
     made = deliver(ws, request, actor=author(ws))
     shown = made.document
@@ -306,7 +423,9 @@ def _read_claim(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.proof.claims import claims_now
 
     name = given["id"].strip().lower().removeprefix("claim:")
-    found = [one for one in claims_now(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)]
+    found = [
+        one for one in claims_now(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)
+    ]
     if len(found) != 1:
         reason = f"{len(found)} claims begin with this ID." if found else "no claim has this ID."
         raise UsageProblem(reason, place=given["id"] or "''", hint="Find it with: claim_search")

@@ -1,4 +1,6 @@
-"""Tools that search: the graph (search, refs, callers, dependents, path, neighbors, symbols) and documents."""
+"""Tools that search: the graph (search, refs, callers, dependents, path, neighbors, symbols) and
+documents.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from kl_hooks.context.package_log import record_search
 from kl_hooks.documents.adding import KIND, NewDocument, add_documents, process_documents
 from kl_hooks.documents.collections import collections, store_collection
 from kl_hooks.documents.rounds import MOST_ROUNDS, answer_to_dict, search_in_rounds
-from kl_hooks.documents.search import KINDS, MODES, MOST, communities_to_dict, result_to_dict, search
+from kl_hooks.documents.search import (
+    KINDS,
+    MODES,
+    MOST,
+    communities_to_dict,
+    result_to_dict,
+    search,
+)
 from kl_hooks.errors import UsageProblem
 from kl_hooks.records.query import get_record
 from kl_hooks.tools.kind_tools import author, to_dict
@@ -28,57 +37,109 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 10
 
 
-_NAME: Final = "An Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file, or a place in one (a.py:12)."
+_NAME: Final = (
+    "An Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file, or a place in one"
+    " (a.py:12)."
+)
 
 
 def graph_tools(records: Sequence[str] = ()) -> Iterator[Tool]:
     """All of them. `records`: the kinds of records that there are."""
-    kinds = ["namespace", "type", "interface", "function", "method", "property", "field", "test", "file", "violation",
-             "page", *records]  # fmt: skip
+    kinds = [
+        "namespace",
+        "type",
+        "interface",
+        "function",
+        "method",
+        "property",
+        "field",
+        "test",
+        "file",
+        "violation",
+        "page",
+        *records,
+    ]
     id_ = {"id": line(_NAME)}
-    depth = {"type": "integer", "description": "Most links in between, 1 to 10; clamped.", "default": 3}
+    depth = {
+        "type": "integer",
+        "description": "Most links in between, 1 to 10; clamped.",
+        "default": 3,
+    }
     limit = {"limit": number("Most that are given.", 50, 1, 500)}
     yield Tool(
-        "graph_search", "Find symbols, files, records, pages and violations by name or words.",
+        "graph_search",
+        "Find symbols, files, records, pages and violations by name or words.",
         {
-            "query": line("A name, its beginning, or words."), "kind": line("A kind.", enum=kinds),
-            "file": line("Only in this file, folder, or pattern (src/*.py)."), **limit,
+            "query": line("A name, its beginning, or words."),
+            "kind": line("A kind.", enum=kinds),
+            "file": line("Only in this file, folder, or pattern (src/*.py)."),
+            **limit,
         },
-        _search_graph, ("query",), also={"name": "query", "type": "kind"},
-    )  # fmt: skip
+        _search_graph,
+        ("query",),
+        also={"name": "query", "type": "kind"},
+    )
     yield Tool(
-        "graph_refs", "References: calls, references, base classes and imports, by file and line.",
-        {**id_, **limit}, lambda ws, given: _inbound(ws, given, "refs"), ("id",), also={"name": "id"},
-    )  # fmt: skip
-    yield Tool(
-        "graph_callers", "Callers, by file and line.", {**id_, **limit},
-        lambda ws, given: _inbound(ws, given, "callers"), ("id",), also={"name": "id"},
-    )  # fmt: skip
-    yield Tool(
-        "graph_dependents", "What depends on it, through others too: each once, with its level and relation.",
-        {**id_, "depth": depth, **limit}, _dependents, ("id",),
+        "graph_refs",
+        "References: calls, references, base classes and imports, by file and line.",
+        {**id_, **limit},
+        lambda ws, given: _inbound(ws, given, "refs"),
+        ("id",),
         also={"name": "id"},
-    )  # fmt: skip
+    )
     yield Tool(
-        "graph_path", "The shortest chain of links from one to another: page, record, file, symbol.",
-        {"from": line(_NAME), "to": line(_NAME)}, _path, ("from", "to"), also={"start": "from", "end": "to"},
-    )  # fmt: skip
+        "graph_callers",
+        "Callers, by file and line.",
+        {**id_, **limit},
+        lambda ws, given: _inbound(ws, given, "callers"),
+        ("id",),
+        also={"name": "id"},
+    )
     yield Tool(
-        "graph_neighbors", "What is linked with it in either direction: code, records, passages of documents.",
+        "graph_dependents",
+        "What depends on it, through others too: each once, with its level and relation.",
+        {**id_, "depth": depth, **limit},
+        _dependents,
+        ("id",),
+        also={"name": "id"},
+    )
+    yield Tool(
+        "graph_path",
+        "The shortest chain of links from one to another: page, record, file, symbol.",
+        {"from": line(_NAME), "to": line(_NAME)},
+        _path,
+        ("from", "to"),
+        also={"start": "from", "end": "to"},
+    )
+    yield Tool(
+        "graph_neighbors",
+        "What is linked with it in either direction: code, records, passages of documents.",
         {
-            **id_, "depth": number("Most links in between.", 1, 1, 5),
-            "relation": line("Only this relation, such as calls or mentions."), **limit,
+            **id_,
+            "depth": number("Most links in between.", 1, 1, 5),
+            "relation": line("Only this relation, such as calls or mentions."),
+            **limit,
         },
-        _neighbors, ("id",), also={"name": "id"},
-    )  # fmt: skip
+        _neighbors,
+        ("id",),
+        also={"name": "id"},
+    )
     yield Tool(
-        "graph_show", "One symbol, record or page: what it uses, what uses it, and what was written about it.", id_,
-        _show, ("id",), also={"name": "id"},
-    )  # fmt: skip
+        "graph_show",
+        "One symbol, record or page: what it uses, what uses it, and what was written about it.",
+        id_,
+        _show,
+        ("id",),
+        also={"name": "id"},
+    )
     yield Tool(
-        "symbols", "What a file defines, as a tree: kind, line, signature.",
-        {"path": line("A file, or a module.")}, _symbols, ("path",), also={"file": "path"},
-    )  # fmt: skip
+        "symbols",
+        "What a file defines, as a tree: kind, line, signature.",
+        {"path": line("A file, or a module.")},
+        _symbols,
+        ("path",),
+        also={"file": "path"},
+    )
 
 
 @contextmanager
@@ -98,7 +159,9 @@ def _search_graph(ws: Workspace, given: Arguments) -> Any:
 
     kinds = (given["kind"],) if given.get("kind") else ()
     with _opened(ws) as graph:
-        hits, more = find_all(graph, given["query"].split(), kinds, given.get("file", ""), given["limit"])
+        hits, more = find_all(
+            graph, given["query"].split(), kinds, given.get("file", ""), given["limit"]
+        )
     return {"hits": [found_to_dict(hit) for hit in hits], "more": more}
 
 
@@ -108,7 +171,9 @@ def _path(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.documents.neighborhood import mentioned
 
     with access(ws, "graph path", author(ws)) as may, _opened(ws) as graph:
-        return path_to_dict(dependency_path(graph, given["from"], given["to"], mentioned(ws, graph.db, may)))
+        return path_to_dict(
+            dependency_path(graph, given["from"], given["to"], mentioned(ws, graph.db, may))
+        )
 
 
 def _neighbors(ws: Workspace, given: Arguments) -> Any:
@@ -118,7 +183,10 @@ def _neighbors(ws: Workspace, given: Arguments) -> Any:
     relations = (given["relation"],) if given.get("relation") else ()
     with access(ws, "neighbors", author(ws)) as may, _opened(ws) as graph:
         start, found, cut = neighbors(ws, graph, given["id"], given["depth"], relations, may)
-    rows = [{"level": level, "id": node, **link_to_dict(link)} for level, node, link in found[: given["limit"]]]
+    rows = [
+        {"level": level, "id": node, **link_to_dict(link)}
+        for level, node, link in found[: given["limit"]]
+    ]
     return {"id": start, "neighbors": rows, "total": len(found), "cut": cut}
 
 
@@ -154,9 +222,17 @@ def _dependents(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.code.query.serialize import answer_to_dict, symbol_to_dict
 
     with _opened(ws) as graph:
-        found = dependents(graph, given["id"], min(max(given["depth"], 1), _DEEPEST), given["limit"])
+        found = dependents(
+            graph, given["id"], min(max(given["depth"], 1), _DEEPEST), given["limit"]
+        )
     rows = [
-        {"id": d.link.source, "level": d.level, "relation": d.link.relation, "path": d.link.path, "line": d.link.line}
+        {
+            "id": d.link.source,
+            "level": d.level,
+            "relation": d.link.relation,
+            "path": d.link.path,
+            "line": d.link.line,
+        }
         for d in found.found
     ]
     return {
@@ -181,73 +257,114 @@ _QUERY: Final = "Words, or a question."
 
 
 def document_tools() -> Iterator[Tool]:
-    """All of them. `document_create`, which follows from the kind, would make a document without a text."""
+    """All of them. `document_create`, which follows from the kind, would make a document without a
+    text.
+    """
     some = {"query": line(_QUERY), "collections": several("Only documents of these collections.")}
     yield Tool(
-        "search_documents", "Find passages of documents, best first, each with its file, line and headings.",
+        "search_documents",
+        "Find passages of documents, best first, each with its file, line and headings.",
         {**some, "limit": number("Most that are given.", 10, 1, MOST)},
-        lambda ws, given: _search_documents(ws, given, KINDS[:1], given["limit"]), ("query",),
+        lambda ws, given: _search_documents(ws, given, KINDS[:1], given["limit"]),
+        ("query",),
         also={"knowledge_base_ids": "collections", "top_k": "limit"},
-    )  # fmt: skip
+    )
     more = {
-        "mode": line("How to search.", enum=list(MODES)), "top_k": number("Most that are given.", 10, 1, MOST),
-        "rounds": number("Search again for words not found, and quote the best passages.", 0, 0, MOST_ROUNDS),
-    }  # fmt: skip
+        "mode": line("How to search.", enum=list(MODES)),
+        "top_k": number("Most that are given.", 10, 1, MOST),
+        "rounds": number(
+            "Search again for words not found, and quote the best passages.", 0, 0, MOST_ROUNDS
+        ),
+    }
     yield Tool(
-        "query_knowledge_base", "One ranked list over documents, records in force and code.", {**some, **more},
-        lambda ws, given: _search_documents(ws, given, (), given["top_k"]), ("query",),
+        "query_knowledge_base",
+        "One ranked list over documents, records in force and code.",
+        {**some, **more},
+        lambda ws, given: _search_documents(ws, given, (), given["top_k"]),
+        ("query",),
         also={"knowledge_base_ids": "collections"},
-    )  # fmt: skip
+    )
     yield Tool(
-        "create_knowledge_base", "Make a collection of documents, with the way they are cut.",
+        "create_knowledge_base",
+        "Make a collection of documents, with the way they are cut.",
         {
             "name": line("Its name, such as runbooks."),
             "strategy": line("How documents are cut.", enum=list(STRATEGIES)),
             "chunk_size": number("Characters of a passage.", CHUNK_SIZES[2], *CHUNK_SIZES[:2]),
             "chunk_overlap": number("Characters that passages repeat.", 0, 0, CHUNK_SIZES[1] // 2),
         },
-        _create, ("name",), True, {"chunking_strategy": "strategy"},
-    )  # fmt: skip
+        _create,
+        ("name",),
+        True,
+        {"chunking_strategy": "strategy"},
+    )
     new = {
-        "text": line("Its text: Markdown."), "title": line("What it is called."),
-        "collection": line("The set that it belongs to."), "source": line("Where it is from."),
-    }  # fmt: skip
+        "text": line("Its text: Markdown."),
+        "title": line("What it is called."),
+        "collection": line("The set that it belongs to."),
+        "source": line("Where it is from."),
+    }
     for name in ("add_document", "document_create"):
         yield Tool(
-            name, "Add a document and index it, in your name: what agents add is shown as theirs.", new, _add,
-            ("text",), True, {"content": "text", "knowledge_base_id": "collection"},
-        )  # fmt: skip
+            name,
+            "Add a document and index it, in your name: what agents add is shown as theirs.",
+            new,
+            _add,
+            ("text",),
+            True,
+            {"content": "text", "knowledge_base_id": "collection"},
+        )
     yield Tool(
-        "process_document", "Index an added document again.", {"id": line("Its id, such as DOC-0001.")}, _process,
-        ("id",), True,
-    )  # fmt: skip
+        "process_document",
+        "Index an added document again.",
+        {"id": line("Its id, such as DOC-0001.")},
+        _process,
+        ("id",),
+        True,
+    )
 
 
 def _search_documents(ws: Workspace, given: Arguments, kinds: tuple[str, ...], most: int) -> Any:
     # what is denied must not be counted either, so the search omits it, not the answer
-    began, asked = time.perf_counter(), (given["query"], given.get("mode") or MODES[0], given.get("collections") or ())
+    began, asked = (
+        time.perf_counter(),
+        (given["query"], given.get("mode") or MODES[0], given.get("collections") or ()),
+    )
     more: dict[str, Any] = {}
     with access(ws, "search of documents", author(ws)) as may:
         if given.get("rounds"):
-            answer = search_in_rounds(ws, *asked, most, rounds=given["rounds"], kinds=kinds, may=may)
+            answer = search_in_rounds(
+                ws, *asked, most, rounds=given["rounds"], kinds=kinds, may=may
+            )
             found, more = answer.found, answer_to_dict(answer)
         else:
             found = search(ws, *asked, most, kinds=kinds, may=may)
     record_search(ws, found, 1000 * (time.perf_counter() - began))
     more |= {"communities": communities_to_dict(found)} if found.communities else {}
     return {
-        "results": [result_to_dict(one) for one in found.results], "total": found.total, "counts": dict(found.counts),
-        "notes": list(found.notes), **more,
-    }  # fmt: skip
+        "results": [result_to_dict(one) for one in found.results],
+        "total": found.total,
+        "counts": dict(found.counts),
+        "notes": list(found.notes),
+        **more,
+    }
 
 
 def _create(ws: Workspace, given: Arguments) -> Any:
     require_initialized(ws)
     name = given["name"]
     if name in collections(ws):
-        raise UsageProblem("is a collection already.", place=name, hint="A person changes it: kl document collections")
+        raise UsageProblem(
+            "is a collection already.",
+            place=name,
+            hint="A person changes it: kl document collections",
+        )
     made = store_collection(
-        ws, name, strategy=given.get("strategy") or "", size=given["chunk_size"], overlap=given["chunk_overlap"]
+        ws,
+        name,
+        strategy=given.get("strategy") or "",
+        size=given["chunk_size"],
+        overlap=given["chunk_overlap"],
     )
     return {"name": made.name, **made.chunking._asdict(), "status": made.status}
 

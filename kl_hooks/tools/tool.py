@@ -1,6 +1,8 @@
-"""Tool: one question or action of an agent, with the JSON schema of its arguments and the check against it.
+"""Tool: one question or action of an agent, with the JSON schema of its arguments and the check
+against it.
 
-Of JSON schema it knows what our tools use: string, integer, boolean, arrays and maps of strings, enums and bounds.
+Of JSON schema it knows what our tools use: string, integer, boolean, arrays and maps of strings,
+enums and bounds.
 """
 
 from __future__ import annotations
@@ -39,13 +41,20 @@ class Tool:
     def schema(self) -> dict[str, Any]:
         """The JSON schema of what it takes."""
         return {
-            "type": "object", "properties": {name: dict(one) for name, one in self.takes.items()},
-            "required": list(self.needs), "additionalProperties": False,
-        }  # fmt: skip
+            "type": "object",
+            "properties": {name: dict(one) for name, one in self.takes.items()},
+            "required": list(self.needs),
+            "additionalProperties": False,
+        }
 
     def plain(self) -> dict[str, Any]:
         """As it is listed."""
-        return {"name": self.name, "description": self.text, "writes": self.writes, "input_schema": self.schema}
+        return {
+            "name": self.name,
+            "description": self.text,
+            "writes": self.writes,
+            "input_schema": self.schema,
+        }
 
 
 LARGEST_INPUT: Final = 1_000_000
@@ -59,7 +68,13 @@ def line(text: str, **more: Any) -> dict[str, Any]:
 
 def number(text: str, default: int, least: int, most: int) -> dict[str, Any]:
     """A whole number with a default."""
-    return {"type": "integer", "description": text, "minimum": least, "maximum": most, "default": default}
+    return {
+        "type": "integer",
+        "description": text,
+        "minimum": least,
+        "maximum": most,
+        "default": default,
+    }
 
 
 def flag(text: str) -> dict[str, Any]:

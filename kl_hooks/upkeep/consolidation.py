@@ -1,4 +1,6 @@
-"""Closing a session: its memory is consolidated, and what matters to everybody is proposed for review."""
+"""Closing a session: its memory is consolidated, and what matters to everybody is proposed for
+review.
+"""
 
 from __future__ import annotations
 
@@ -30,26 +32,45 @@ class ClosedSession(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as `kl.session.closed/1`."""
-        rows = [{"key": one.key, "id": one.id, "version": one.version, "importance": one.importance,
-                 "merged": list(one.merged)} for one in self.closed.promoted]  # fmt: skip
+        rows = [
+            {
+                "key": one.key,
+                "id": one.id,
+                "version": one.version,
+                "importance": one.importance,
+                "merged": list(one.merged),
+            }
+            for one in self.closed.promoted
+        ]
         return {
-            "schema": "kl.session.closed/1", **self.closed._asdict(), "promoted": rows,
-            "pools": list(self.closed.pools), "proposed": list(self.proposed),
-        }  # fmt: skip
+            "schema": "kl.session.closed/1",
+            **self.closed._asdict(),
+            "promoted": rows,
+            "pools": list(self.closed.pools),
+            "proposed": list(self.proposed),
+        }
 
 
 def close_session(ws: Workspace, caller: Caller, *, propose: bool = False) -> ClosedSession:
-    """Close the caller's session. `propose`: what is important becomes a candidate, which a person reviews.
+    """Close the caller's session. `propose`: what is important becomes a candidate, which a person
+    reviews.
 
-    Only where the caller asks for it: what an agent stored is private, and candidates can be listed by everybody.
+    Only where the caller asks for it: what an agent stored is private, and candidates can be listed
+    by everybody.
     """
     closed = Memory(ws, caller).close()
     return ClosedSession(closed, _propose(ws, closed.promoted) if propose else ())
 
 
 def _propose(ws: Workspace, promoted: tuple[ContextEntry, ...]) -> tuple[str, ...]:
-    """Propose the texts among promoted entries that matter much as memories; return the IDs of new candidates."""
-    texts = [one.value for one in promoted if one.importance >= _SHARED_FROM and isinstance(one.value, str)]
+    """Propose the texts among promoted entries that matter much as memories; return the IDs of new
+    candidates.
+    """
+    texts = [
+        one.value
+        for one in promoted
+        if one.importance >= _SHARED_FROM and isinstance(one.value, str)
+    ]
     made = list[str]()
     for text in [one for one in texts if len(one) >= _SHORTEST][:_MOST]:
         try:

@@ -1,7 +1,8 @@
-"""Health: which records are broken, stale, contradicted, unanchored, over-long or unused; counts that can fail CI.
+"""Health: which records are broken, stale, contradicted, unanchored, over-long or unused; counts
+that can fail CI.
 
-Contradictions are found by subject alone, never by how similar two texts are. A memory contradicts the manifest
-only by a whole import statement, and only for the files that it is about.
+Contradictions are found by subject alone, never by how similar two texts are. A memory contradicts
+the manifest only by a whole import statement, and only for the files that it is about.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ _UNUSED_DAYS: Final = 90
 _USES: Final = ("injected", "opened", "reinforced", "outcome")
 """Events that show that somebody used a record."""
 # `import name` needs a dot in it: without one it may be prose, such as "import data"
-_IMPORT: Final = re.compile(r"(?:^|[`\s])(?:from\s+([A-Za-z_][\w.]*)\s+import\b|import\s+([A-Za-z_][\w.]*\.[\w.]+))")
+_IMPORT: Final = re.compile(
+    r"(?:^|[`\s])(?:from\s+([A-Za-z_][\w.]*)\s+import\b|import\s+([A-Za-z_][\w.]*\.[\w.]+))"
+)
 
 Named = Mapping[str, Sequence[str]]
 """Record ID → the IDs of files, symbols and records in its fields."""
@@ -89,11 +92,15 @@ class Health:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as `kl.knowledge.health/1`."""
         return {
-            "schema": "kl.knowledge.health/1", "records": self.records, "healthy": self.healthy, "score": self.score,
-            "counts": self.counts, "not_assessed": list(self.not_assessed),
+            "schema": "kl.knowledge.health/1",
+            "records": self.records,
+            "healthy": self.healthy,
+            "score": self.score,
+            "counts": self.counts,
+            "not_assessed": list(self.not_assessed),
             "found": [one._asdict() for one in self.found],
             "problems": [str(problem) for problem in self.problems],
-        }  # fmt: skip
+        }
 
 
 def check_health(ws: Workspace) -> Health:
@@ -102,7 +109,8 @@ def check_health(ws: Workspace) -> Health:
     records = [
         one
         for one in list_records(ws, RecordFilter(expired=True))
-        # Not `is_live`, which excludes what is reported here: unreadable, expired and superseded records.
+        # Not `is_live`, which excludes what is reported here: unreadable, expired and superseded
+        # records.
         if not one.archived and (one.broken or one.status in ws.kinds[one.kind].live)
     ]
     named = {one.id: _named_ids(ws, one) for one in records}
@@ -111,27 +119,43 @@ def check_health(ws: Workspace) -> Health:
     seeds, no_seeds = _outdated_seeds(ws)
     events = list_events(ws)
     # of several uses the last one counts; ISO 8601 in UTC sorts as text
-    used = {one.record: micros(one.at) for one in sorted(events, key=lambda one: one.at) if one.name in _USES}
+    used = {
+        one.record: micros(one.at)
+        for one in sorted(events, key=lambda one: one.at)
+        if one.name in _USES
+    }
     since = min((micros(one.at) for one in events), default=0)
     no_events = "" if used else "unused: no Event shows yet that a record was used"
     unreadable = list(_unreadable_files(ws))
     decisions = [one for one in records if one.kind == "decision"]
     found = [
-        *(_issue(one, "broken", f"{one.path}: {one.broken}") for one in records if one.broken), *unreadable,
-        *stale_records(records, stale_reasons(ws, records) | seeds, [one.id for one in records if is_expired(ws, one)]),
+        *(_issue(one, "broken", f"{one.path}: {one.broken}") for one in records if one.broken),
+        *unreadable,
+        *stale_records(
+            records,
+            stale_reasons(ws, records) | seeds,
+            [one.id for one in records if is_expired(ws, one)],
+        ),
         *contradicting_decisions(
-            decisions, {one.id: [i for i in map(_node, one.many("governs")) if i] for one in decisions}
+            decisions,
+            {one.id: [i for i in map(_node, one.many("governs")) if i] for one in decisions},
         ),
         *forbidden_imports([one for one in records if one.kind == "memory"], named, manifest),
-        *long_records(records, {one.id: len(record_text(ws.kinds[one.kind], one)) for one in records}),
-    ]  # fmt: skip
+        *long_records(
+            records, {one.id: len(record_text(ws.kinds[one.kind], one)) for one in records}
+        ),
+    ]
     if not no_symbols:
         found += unanchored_records(records, named, existing)
     if used:
-        offered = [one for one in records if ws.kinds[one.kind].budget_category not in NAMED_CATEGORIES]
+        offered = [
+            one for one in records if ws.kinds[one.kind].budget_category not in NAMED_CATEGORIES
+        ]
         found += unused_records(offered, used, ws.clock.now(), since)
     found.sort(key=lambda one: (SORTS.index(one.sort), one.id))
-    gaps = tuple(line for line in (no_symbols, no_manifest, synced.trouble, no_seeds, no_events) if line)
+    gaps = tuple(
+        line for line in (no_symbols, no_manifest, synced.trouble, no_seeds, no_events) if line
+    )
     return Health(len(records) + len(unreadable), tuple(found), synced.problems, gaps)
 
 
@@ -139,7 +163,9 @@ def _issue(record: Record, sort: str, reason: str) -> Issue:
     return Issue(record.id, record.kind, sort, reason)
 
 
-def stale_records(records: Iterable[Record], reasons: Mapping[str, str], expired: Iterable[str]) -> Iterator[Issue]:
+def stale_records(
+    records: Iterable[Record], reasons: Mapping[str, str], expired: Iterable[str]
+) -> Iterator[Issue]:
     """Yield records whose subject has changed since (`reasons`), and those that expired."""
     over = set(expired)
     for one in records:
@@ -150,13 +176,17 @@ def stale_records(records: Iterable[Record], reasons: Mapping[str, str], expired
 
 
 def long_records(records: Iterable[Record], sizes: Mapping[str, int]) -> Iterator[Issue]:
-    """Yield records so long that others do not fit into a context package. `sizes`: ID → characters."""
+    """Yield records so long that others do not fit into a context package. `sizes`: ID →
+    characters.
+    """
     for one in records:
         if sizes.get(one.id, 0) > _LONGEST:
             yield _issue(one, "over-long", f"{sizes[one.id]} characters (limit: {_LONGEST})")
 
 
-def unanchored_records(records: Iterable[Record], named: Named, existing: Iterable[str]) -> Iterator[Issue]:
+def unanchored_records(
+    records: Iterable[Record], named: Named, existing: Iterable[str]
+) -> Iterator[Issue]:
     """Yield records that name files, symbols or records of which none exists."""
     known = set(existing)
     for one in records:
@@ -165,8 +195,11 @@ def unanchored_records(records: Iterable[Record], named: Named, existing: Iterab
             yield _issue(one, "unanchored", f"nothing that it names exists: {', '.join(names[:3])}")
 
 
-def unused_records(records: Iterable[Record], used: Mapping[str, int], now: int, since: int = 0) -> Iterator[Issue]:
-    """Yield records not used for `_UNUSED_DAYS` days. `used`: ID → when it was used last, microseconds.
+def unused_records(
+    records: Iterable[Record], used: Mapping[str, int], now: int, since: int = 0
+) -> Iterator[Issue]:
+    """Yield records not used for `_UNUSED_DAYS` days. `used`: ID → when it was used last,
+    microseconds.
 
     `since`: the time of the first Event; nothing is known of the time before.
     """
@@ -174,18 +207,26 @@ def unused_records(records: Iterable[Record], used: Mapping[str, int], now: int,
         changed = one.text("updated") or one.text("date")
         last = max(used.get(one.id, 0), micros(changed) if changed else 0, since)
         if last and Lifecycle.old(now, last, _UNUSED_DAYS):
-            yield _issue(one, "unused", f"not used for {counted((now - last) // 86_400_000_000, 'day')}")
+            yield _issue(
+                one, "unused", f"not used for {counted((now - last) // 86_400_000_000, 'day')}"
+            )
 
 
 def contradicting_decisions(decisions: Iterable[Record], subjects: Named) -> Iterator[Issue]:
-    """Yield accepted decisions that govern the same file or symbol and do not name each other in any field."""
+    """Yield accepted decisions that govern the same file or symbol and do not name each other in
+    any field.
+    """
     governing: dict[str, list[Record]] = {}
     for one in decisions:
         for subject in dict.fromkeys(subjects.get(one.id, ())):
             governing.setdefault(subject, []).append(one)
     for subject, some in sorted(governing.items()):
         for one in some:
-            others = [other.id for other in some if not (other is one or _names(one, other) or _names(other, one))]
+            others = [
+                other.id
+                for other in some
+                if not (other is one or _names(one, other) or _names(other, one))
+            ]
             if others:
                 yield _issue(one, "contradicted", f"{', '.join(others)} governs {subject} too")
 
@@ -194,21 +235,37 @@ def _names(one: Record, other: Record) -> bool:
     return any(other.id in value for value in one.values.values() if isinstance(value, tuple))
 
 
-def forbidden_imports(memories: Iterable[Record], named: Named, manifest: Manifest | None) -> Iterator[Issue]:
+def forbidden_imports(
+    memories: Iterable[Record], named: Named, manifest: Manifest | None
+) -> Iterator[Issue]:
     """Yield memories that ask for an import which the manifest forbids in a file that they name."""
     if manifest is None:
         return
     for one in memories:
         modules = imported_modules("\n".join((one.title, one.text("pattern"), one.body)))
-        for path in (split_id(name)[1] for name in named.get(one.id, ()) if name.startswith("file:")):
+        for path in (
+            split_id(name)[1] for name in named.get(one.id, ()) if name.startswith("file:")
+        ):
             # the longest match wins
-            matches = [(len(p), layer) for layer in manifest.layers for p in layer.paths if path.startswith(p)]
+            matches = [
+                (len(p), layer)
+                for layer in manifest.layers
+                for p in layer.paths
+                if path.startswith(p)
+            ]
             source = max(matches, key=lambda one: one[0])[1] if matches else None
             for module in modules if source else ():
                 target = _layer_of_module(manifest, module)
-                if source and target and source != target and target.name not in source.may_depend_on:
+                if (
+                    source
+                    and target
+                    and source != target
+                    and target.name not in source.may_depend_on
+                ):
                     where = f"{manifest.path}:{source.line}: {path} ({source.name})"
-                    yield _issue(one, "contradicted", f"{where} may not import {module} ({target.name})")
+                    yield _issue(
+                        one, "contradicted", f"{where} may not import {module} ({target.name})"
+                    )
 
 
 def imported_modules(text: str) -> list[str]:
@@ -223,7 +280,9 @@ def _layer_of_module(manifest: Manifest, module: str) -> Layer | None:
     for size in range(len(parts), 0, -1):
         tail = "/".join(parts[:size])
         for layer in manifest.layers:
-            if any(f"/{p.rstrip('/').removesuffix('.py')}".endswith(f"/{tail}") for p in layer.paths):
+            if any(
+                f"/{p.rstrip('/').removesuffix('.py')}".endswith(f"/{tail}") for p in layer.paths
+            ):
                 return layer
     return None
 
@@ -231,7 +290,11 @@ def _layer_of_module(manifest: Manifest, module: str) -> Layer | None:
 def _unreadable_files(ws: Workspace) -> Iterator[Issue]:
     """Yield authored files that were never readable, so that there is no record of them."""
     with ws.store.reading("graph") as db:
-        rows = db.rows("SELECT path, kind, error FROM authored WHERE id = '' ORDER BY path") if db is not None else []
+        rows = (
+            db.rows("SELECT path, kind, error FROM authored WHERE id = '' ORDER BY path")
+            if db is not None
+            else []
+        )
     for path, kind, error in rows:
         problems = json.loads(error)
         reason = problems[0][3] if problems else "it can't be read"
@@ -239,7 +302,9 @@ def _unreadable_files(ws: Workspace) -> Iterator[Issue]:
 
 
 def _outdated_seeds(ws: Workspace) -> tuple[dict[str, str], str]:
-    """Return the ID of a seeded record whose document has changed → why; and why that could not be assessed."""
+    """Return the ID of a seeded record whose document has changed → why; and why that could not be
+    assessed.
+    """
     from kl_hooks.kinds.seeds import document_paths, project_seeds
     from kl_hooks.records.seeding import plan_seeding
 
@@ -250,7 +315,10 @@ def _outdated_seeds(ws: Workspace) -> tuple[dict[str, str], str]:
     return {
         step.record.id: f"{step.reason} ({step.seed.path}): kl seed"
         for step in steps
-        if step.record and (step.what in ("updated", "outdated") or (step.what == "kept" and "since" in step.reason))
+        if step.record
+        and (
+            step.what in ("updated", "outdated") or (step.what == "kept" and "since" in step.reason)
+        )
     }, ""
 
 
@@ -261,7 +329,9 @@ def _named_ids(ws: Workspace, record: Record) -> list[str]:
     fields = [field.name for field in ws.kinds[record.kind].all_fields if field.type == "ids"]
     nodes = dict.fromkeys(_node(one) for name in fields for one in record.many(name))
     kinds = ("file", "adr", *SYMBOL_KINDS)
-    return [node for node in nodes if node and (split_id(node)[0] in kinds or RECORD_ID.fullmatch(node))]
+    return [
+        node for node in nodes if node and (split_id(node)[0] in kinds or RECORD_ID.fullmatch(node))
+    ]
 
 
 def _node(text: str) -> str:
@@ -274,8 +344,15 @@ def _node(text: str) -> str:
 def _existing(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
     """Return those of these IDs that exist, and why symbols could not be looked up."""
     bare = {name: name.removeprefix("adr:") for name in names}
-    found = {name for name in names if name.startswith("file:") and (ws.root / split_id(name)[1]).exists()}
-    records = {one.id for one in get_records(ws, sorted({i for i in bare.values() if RECORD_ID.fullmatch(i)}))}
+    found = {
+        name
+        for name in names
+        if name.startswith("file:") and (ws.root / split_id(name)[1]).exists()
+    }
+    records = {
+        one.id
+        for one in get_records(ws, sorted({i for i in bare.values() if RECORD_ID.fullmatch(i)}))
+    }
     found |= {name for name in names if bare[name] in records}
     symbols = {name for name in names - found if split_id(name)[0] not in ("", "file", "adr")}
     if not symbols:
@@ -297,6 +374,8 @@ def _manifest(ws: Workspace) -> tuple[Manifest | None, str]:
 
     try:
         text = read_small(ws.root / MANIFEST, within=ws.root)
-        return (load_manifest(ws.state.cache, MANIFEST, text), "") if text is not None else (None, "")
+        return (
+            (load_manifest(ws.state.cache, MANIFEST, text), "") if text is not None else (None, "")
+        )
     except KlError as problem:
         return None, f"contradicted (memories against the layers): {problem}"

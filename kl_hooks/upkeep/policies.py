@@ -1,4 +1,6 @@
-"""Upkeep policies that look at more than one package: each proposes changes, and makes them when asked to."""
+"""Upkeep policies that look at more than one package: each proposes changes, and makes them when
+asked to.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,12 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _DECISIONS, _RUNS, _GRAPHS, _FILES, _CACHE = (
-    "superseded decisions", "old runs", "orphaned graphs", "ephemeral files", "cache",
-)  # fmt: skip
+    "superseded decisions",
+    "old runs",
+    "orphaned graphs",
+    "ephemeral files",
+    "cache",
+)
 _AGED, _IDLE = "aged memory", "idle candidates"
 _WAITING, _GOALS, _HABITS = "waiting proposals", "idle objectives", "review habits"
 _ESCALATED_AFTER: Final = 7
@@ -56,10 +62,24 @@ _DAY: Final = 86_400_000_000
 _DATABASE_FILES: Final = ("", "-journal", "-wal", "-shm")
 """SQLite's own files beside a database (sqlite.org/tempfiles.html)."""
 _PROTECTED: Final = (
-    "kl.db*", "high-water*", "migration.*", "store.lock", "spool/*", "backup/*", "*archive*", "README", ".gitignore",
-    "init*", "maintain*", "events*", "accesses*", "seeded.json", "*.lock",
-)  # fmt: skip
-"""Paths in the state directory that hold evidence, records, captures, copies, archives or events."""
+    "kl.db*",
+    "high-water*",
+    "migration.*",
+    "store.lock",
+    "spool/*",
+    "backup/*",
+    "*archive*",
+    "README",
+    ".gitignore",
+    "init*",
+    "maintain*",
+    "events*",
+    "accesses*",
+    "seeded.json",
+    "*.lock",
+)
+"""Paths in the state directory that hold evidence, records, captures, copies, archives or events.
+"""
 
 
 def superseded_decisions(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
@@ -68,16 +88,22 @@ def superseded_decisions(ws: Workspace, numbers: Lifecycle, now: int) -> list[Ch
         return []
     records = list_records(ws, RecordFilter(("decision",), ("superseded",), expired=True))
     names = {name for one in records for name in one.many("superseded_by")}
-    return archivable(records, numbers, now, {one.id: one for one in get_records(ws, sorted(names))})
+    return archivable(
+        records, numbers, now, {one.id: one for one in get_records(ws, sorted(names))}
+    )
 
 
 def archivable(
-    records: Iterable[Record], numbers: Lifecycle, now: int, successors: Mapping[str, Record] | None = None
+    records: Iterable[Record],
+    numbers: Lifecycle,
+    now: int,
+    successors: Mapping[str, Record] | None = None,
 ) -> list[Change]:
     """Return the superseded decisions whose time is over. Pure.
 
-    `successors`: ID → record. Retention counts from the day the newest successor was decided, because an imported
-    decision has only the day of its import; without one from its own last change.
+    `successors`: ID → record. Retention counts from the day the newest successor was decided,
+    because an imported decision has only the day of its import; without one from its own last
+    change.
     """
     found, days, later = [], numbers.adr_retention_days, successors or {}
     for one in records:
@@ -91,12 +117,23 @@ def archivable(
         path, by = PurePosixPath(one.path), ", ".join(one.many("superseded_by"))
         reason = f"superseded{f' by {by}' if by else ''}{f' since {since[:10]}' if since else ''}"
         reason += f"; adr_retention_days: {days}"
-        found.append(Change("archive", one.id, _DECISIONS, reason, one.path, str(path.parent / _ARCHIVE / path.name)))
+        found.append(
+            Change(
+                "archive",
+                one.id,
+                _DECISIONS,
+                reason,
+                one.path,
+                str(path.parent / _ARCHIVE / path.name),
+            )
+        )
     return found
 
 
 def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> None:
-    """Move each file that is still there. EnvironmentProblem where the archive has a file of its name, or is a link."""
+    """Move each file that is still there. EnvironmentProblem where the archive has a file of its
+    name, or is a link.
+    """
     for one in changes:
         source, target = ws.root / one.old, ws.root / one.new
         if not source.is_file() or source.is_symlink():  # moved by another run, or not ours to move
@@ -104,10 +141,14 @@ def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> Non
         folder = target.parent
         folder.mkdir(exist_ok=True)
         if not folder.resolve().is_relative_to(ws.root.resolve()) or folder.is_symlink():
-            raise EnvironmentProblem("is a link.", place=str(folder), hint="Put the folder itself here.")
+            raise EnvironmentProblem(
+                "is a link.", place=str(folder), hint="Put the folder itself here."
+            )
         # rename(2) replaces a file without a word; lexists() sees a link that leads nowhere too
         if os.path.lexists(target):
-            raise EnvironmentProblem("is there already.", place=one.new, hint=f"Give {one.old} another name.")
+            raise EnvironmentProblem(
+                "is there already.", place=one.new, hint=f"Give {one.old} another name."
+            )
         source.rename(target)
 
 
@@ -126,8 +167,8 @@ def demotions(
 ) -> list[Change]:
     """Return the mined, approved memories that nothing confirmed within the window. Pure.
 
-    A session that shows it confirms a memory, and so does approving or editing it; injecting it does not. What a person
-    added stays: no receipt could ever confirm it.
+    A session that shows it confirms a memory, and so does approving or editing it; injecting it
+    does not. What a person added stays: no receipt could ever confirm it.
     """
     days = numbers.memory_reinforce_window_days
     why = f"nothing confirmed it for {{}} (window: {days})"
@@ -144,19 +185,32 @@ def prunings(
     """Return the candidates that nobody opened and nothing confirmed for so long. Pure."""
     days = numbers.memory_candidate_pruning_days
     return [
-        Change("prune", one.id, _IDLE, f"idle for {counted(age, 'day')} (limit: {days})", one.status)
+        Change(
+            "prune", one.id, _IDLE, f"idle for {counted(age, 'day')} (limit: {days})", one.status
+        )
         for one, age in _too_old(records, events, _CANDIDATE, now, days)
     ]
 
 
 def _too_old(
-    records: Iterable[Record], events: Mapping[str, Sequence[Event]], status: str, now: int, days: int
+    records: Iterable[Record],
+    events: Mapping[str, Sequence[Event]],
+    status: str,
+    now: int,
+    days: int,
 ) -> Iterator[tuple[Record, int]]:
-    """Yield each record of a status that nothing confirmed for more than `days` (0: none), and for how many days."""
+    """Yield each record of a status that nothing confirmed for more than `days` (0: none), and for
+    how many days.
+    """
     for one in records if days else ():
         if one.status == status and not one.archived and not one.broken:
             tally = tally_of(events.get(one.id, ()))
-            moments = [one.text("date"), one.text("updated"), tally.reinforced_at, tally.reviewed_at]
+            moments = [
+                one.text("date"),
+                one.text("updated"),
+                tally.reinforced_at,
+                tally.reviewed_at,
+            ]
             moments += [tally.opened_at] if status == _CANDIDATE else []
             last = max((micros(moment) for moment in moments if moment), default=0)
             if Lifecycle.old(now, last, days):
@@ -178,13 +232,21 @@ def demote_memories(ws: Workspace, changes: Sequence[Change], now: int) -> None:
 
 
 def prune_candidates(ws: Workspace, changes: Sequence[Change], now: int) -> None:
-    """Remove them from the state, all or none, without those that were approved or rejected meanwhile."""
-    still = {record.id for record in get_records(ws, [one.id for one in changes]) if record.status == _CANDIDATE}
+    """Remove them from the state, all or none, without those that were approved or rejected
+    meanwhile.
+    """
+    still = {
+        record.id
+        for record in get_records(ws, [one.id for one in changes])
+        if record.status == _CANDIDATE
+    }
     purge_records(ws, [one for one in changes if one.id in still], now)
 
 
 def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return the test runs whose rows nothing needs; none where git can't list the content trees that have a name."""
+    """Return the test runs whose rows nothing needs; none where git can't list the content trees
+    that have a name.
+    """
     days = numbers.run_rows_days
     if not days:
         return []
@@ -196,7 +258,12 @@ def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     why = f"run_rows_days: {days}; newer runs have a result of each of its tests"
     # archived and expired records too: what they cite must stay readable
     records = list_records(ws, RecordFilter(archived=True, expired=True))
-    cited = {word for record in records for value in record.values.values() for word in _HASH.findall(str(value))}
+    cited = {
+        word
+        for record in records
+        for value in record.values.values()
+        for word in _HASH.findall(str(value))
+    }
     with ws.store.reading() as db:
         runs = compactable_runs(db, now, days, named, cited) if db else []
     return [
@@ -219,7 +286,8 @@ def compact_runs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
 
 
 def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return graph databases that belong to no worktree and were not written within the days of grace.
+    """Return graph databases that belong to no worktree and were not written within the days of
+    grace.
 
     They are deleted as a whole. Inside a graph nothing is left over: it is derived from files.
     """
@@ -229,9 +297,11 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
     reason = f"its worktree was removed; orphaned_node_grace_period_days: {days}"
     return [
         Change("prune", f"graph/{path.name}", _GRAPHS, reason, "kept")
-        # a lock without a database too: a writer that was stopped before it made one leaves it behind
+        # a lock without a database too: a writer that was stopped before it made one leaves it
+        # behind
         for path in sorted([*folder.glob("*.db"), *locks])
-        if path.with_suffix(".db").name not in known and numbers.old(now, path.lstat().st_mtime_ns // 1000, days)
+        if path.with_suffix(".db").name not in known
+        and numbers.old(now, path.lstat().st_mtime_ns // 1000, days)
     ]
 
 
@@ -242,7 +312,9 @@ def _graphs_of_worktrees(ws: Workspace) -> set[str]:
     # gitrepository-layout(5): a folder here for each linked worktree, and none for the main one
     common, inside = ws.repo.common_dir, ws.repo.common_dir / "worktrees"
     folders = [common, *(inside.iterdir() if inside.is_dir() else ())]
-    states = [locate_state(ws.root, common, one, str(ws.state.directory), ws.environ) for one in folders]
+    states = [
+        locate_state(ws.root, common, one, str(ws.state.directory), ws.environ) for one in folders
+    ]
     if address := ws.store.address:  # with a team's database, graphs have its key in their names
         states += [state_of_server(one, address.key) for one in states]
     return {one.graph.name for one in states}
@@ -260,9 +332,11 @@ def delete_graphs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
 
 
 def ephemeral_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return the files of the state directory that `.kl/.klignore` names, without the protected ones.
+    """Return the files of the state directory that `.kl/.klignore` names, without the protected
+    ones.
 
-    git itself reads the patterns, from the state directory: the last one that matches counts, and `!` re-includes.
+    git itself reads the patterns, from the state directory: the last one that matches counts, and
+    `!` re-includes.
     """
     patterns = read_small(ws.root / _IGNORE_FILE, within=ws.root)
     if not patterns or not ws.state.directory.is_dir():
@@ -270,7 +344,9 @@ def ephemeral_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
     with tempfile.TemporaryDirectory(prefix="kl-ignored-") as folder:
         found = files_matching(ws.state.directory, patterns, Path(folder))
     return [
-        Change("remove", path, _FILES, f"named in {_IGNORE_FILE}", "kept") for path in found if not _is_protected(path)
+        Change("remove", path, _FILES, f"named in {_IGNORE_FILE}", "kept")
+        for path in found
+        if not _is_protected(path)
     ]
 
 
@@ -283,7 +359,8 @@ def delete_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     root = ws.state.directory
     for one in changes:
         path = root / one.id
-        # A link in the state directory may lead out of it: the parent is resolved, the file itself never followed.
+        # A link in the state directory may lead out of it: the parent is resolved, the file itself
+        # never followed.
         if not _is_protected(one.id) and path.parent.resolve().is_relative_to(root.resolve()):
             path.unlink(missing_ok=True)
 
@@ -300,7 +377,9 @@ def drop_expired_values(ws: Workspace, changes: Sequence[Change], now: int) -> N
 
 
 def waiting_proposals(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return the proposals of agents that nobody has settled for a week: only reported, for a person decides."""
+    """Return the proposals of agents that nobody has settled for a week: only reported, for a
+    person decides.
+    """
     why = "waits for a person for {} (limit: {}). See: kl knowledge proposals"
     return [
         Change(
@@ -315,43 +394,77 @@ def waiting_proposals(ws: Workspace, numbers: Lifecycle, now: int) -> list[Chang
 
 
 def idle_objectives(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return the active objectives that nobody changed for long: only reported, since giving one up is a person's."""
+    """Return the active objectives that nobody changed for long: only reported, since giving one up
+    is a person's.
+    """
     found = []
     for one in list_records(ws, RecordFilter(("objective",), ("active",))):
         since = one.text("updated") or one.text("date")
         if not one.broken and since and Lifecycle.old(now, micros(since), _IDLE_GOAL):
-            reason = f"unchanged since {since[:10]} (limit: {_IDLE_GOAL} days): kl objective abandon, or edit it"
+            reason = (
+                f"unchanged since {since[:10]} (limit: {_IDLE_GOAL} days): kl objective abandon, or"
+                " edit it"
+            )
             found.append(Change("abandon", one.id, _GOALS, reason, one.status))
     return found
 
 
 def review_habits(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return sorts of memories that reviews nearly always answer alike: only reported, for a setting may help."""
+    """Return sorts of memories that reviews nearly always answer alike: only reported, for a
+    setting may help.
+    """
     # the last answer alone: what was approved, demoted and rejected was rejected
     answers: dict[str, list[str]] = {}
     records, events = _memories_and_events(ws)
     for one in records:
-        done = [str(event.body.get("do")) for event in events.get(one.id, ()) if event.name == "reviewed"]
+        done = [
+            str(event.body.get("do"))
+            for event in events.get(one.id, ())
+            if event.name == "reviewed"
+        ]
         sort = f"{one.text('category') or 'pattern'} from {one.text('source') or 'people'}"
         answers.setdefault(sort, []).extend(do for do in done[-1:] if do in ("approve", "reject"))
     found = []
     for sort, some in sorted(answers.items()):
-        for do, hint in (("approve", "git config kl.reviewers"), ("reject", "kl memory configure --auto-extract no")):
+        for do, hint in (
+            ("approve", "git config kl.reviewers"),
+            ("reject", "kl memory configure --auto-extract no"),
+        ):
             if len(some) >= _FEWEST_REVIEWS and some.count(do) >= _HABIT * len(some):
-                reason = f"{some.count(do)} of {len(some)} reviews: {do}. A setting may save them: {hint}"
+                reason = (
+                    f"{some.count(do)} of {len(some)} reviews: {do}. A setting may save them:"
+                    f" {hint}"
+                )
                 found.append(Change("suggest", sort, _HABITS, reason))
     return found
 
 
 POLICIES: Final = (
-    Policy(_DECISIONS, "Superseded decisions go to the archive.", superseded_decisions, archive_decisions),
-    Policy(_AGED, "Memories that nothing confirmed are candidates again.", aged_memories, demote_memories),
+    Policy(
+        _DECISIONS,
+        "Superseded decisions go to the archive.",
+        superseded_decisions,
+        archive_decisions,
+    ),
+    Policy(
+        _AGED,
+        "Memories that nothing confirmed are candidates again.",
+        aged_memories,
+        demote_memories,
+    ),
     Policy(_IDLE, "Candidates that nobody opened are pruned.", idle_candidates, prune_candidates),
     Policy(_RUNS, "Test rows of old runs are compacted.", old_runs, compact_runs),
     Policy(_GRAPHS, "Graphs of removed worktrees are deleted.", orphaned_graphs, delete_graphs),
-    Policy(_FILES, f"Files of the state that {_IGNORE_FILE} names are deleted.", ephemeral_files, delete_files),
+    Policy(
+        _FILES,
+        f"Files of the state that {_IGNORE_FILE} names are deleted.",
+        ephemeral_files,
+        delete_files,
+    ),
     Policy(_CACHE, "Expired values of the cache are dropped.", expired_values, drop_expired_values),
-    Policy(_WAITING, "Proposals that wait for a person for a week are reported.", waiting_proposals),
+    Policy(
+        _WAITING, "Proposals that wait for a person for a week are reported.", waiting_proposals
+    ),
     Policy(_GOALS, "Active objectives that nobody changed for long are reported.", idle_objectives),
     Policy(_HABITS, "Reviews that nearly always end alike are reported.", review_habits),
 )

@@ -1,10 +1,11 @@
 """Run the policies: now, or what is due, by when it was done last.
 
-Every policy is asked what it would change, and applying is the only difference. A policy that fails is reported and
-does not stop the others. Each change is recorded as an Event before it is made, so a run that was killed has at worst
-recorded one that the next run makes.
+Every policy is asked what it would change, and applying is the only difference. A policy that fails
+is reported and does not stop the others. Each change is recorded as an Event before it is made, so
+a run that was killed has at worst recorded one that the next run makes.
 
-Changes of files that people review (the archive of decisions, demoted memories) are left to `kl knowledge gc --apply`.
+Changes of files that people review (the archive of decisions, demoted memories) are left to `kl
+knowledge gc --apply`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class Report:
     @property
     def changes(self) -> tuple[Change, ...]:
         """The changes of all policies that make some."""
-        return tuple(change for one in self.results if not one.reported_only for change in one.changes)
+        return tuple(
+            change for one in self.results if not one.reported_only for change in one.changes
+        )
 
     @property
     def failures(self) -> list[str]:
@@ -73,23 +76,30 @@ class Report:
         """Return the report as `kl.knowledge.gc/2`."""
         rows = [
             {
-                "policy": one.policy.name, "description": one.policy.description, "reported_only": one.reported_only,
-                "applied": one.applied, "trouble": one.trouble, "changes": [change.to_dict() for change in one.changes],
+                "policy": one.policy.name,
+                "description": one.policy.description,
+                "reported_only": one.reported_only,
+                "applied": one.applied,
+                "trouble": one.trouble,
+                "changes": [change.to_dict() for change in one.changes],
             }
             for one in self.results
-        ]  # fmt: skip
+        ]
         return {"schema": "kl.knowledge.gc/2", "policies": rows, "total": len(self.changes)}
 
 
 def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
-    """Return the policies of every package and plugin, by name; those of `only` where it names some.
+    """Return the policies of every package and plugin, by name; those of `only` where it names
+    some.
 
     UsageProblem for a name that none has.
     """
     found = {one.name: one for answer in ws.plugins.hook.kl_policies() for one in answer}
     if unknown := [one for one in only if one not in found]:
         hint = f"There are: {', '.join(sorted(found))}."
-        raise UsageProblem("there is no policy of this name.", place=one_line(unknown[0], 60), hint=hint)
+        raise UsageProblem(
+            "there is no policy of this name.", place=one_line(unknown[0], 60), hint=hint
+        )
     return [found[name] for name in sorted(found) if not only or name in only]
 
 
@@ -107,7 +117,9 @@ def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
 
 
 def apply_policies(ws: Workspace, only: Sequence[str] = ()) -> Report:
-    """Make the changes and return them. Problems, with nothing changed, where lifecycle.yaml is wrong."""
+    """Make the changes and return them. Problems, with nothing changed, where lifecycle.yaml is
+    wrong.
+    """
     report = preview(ws, only)
     # the defaults would apply for what is wrong, and could delete what the file was meant to retain
     if report.problems:
@@ -135,9 +147,20 @@ STAMP: Final = "maintain.json"
 LOCK: Final = "maintain.lock"
 DAY: Final = 86_400_000_000
 UNATTENDED: Final = (
-    "cache", "ephemeral files", "expired claims", "expired pools", "expired records", "idle candidates", "old runs",
-    "open sessions", "orphaned graphs", "package log", "skill conflicts", "stale entries", "tier events",
-)  # fmt: skip
+    "cache",
+    "ephemeral files",
+    "expired claims",
+    "expired pools",
+    "expired records",
+    "idle candidates",
+    "old runs",
+    "open sessions",
+    "orphaned graphs",
+    "package log",
+    "skill conflicts",
+    "stale entries",
+    "tier events",
+)
 """Policies that touch nothing in the working tree."""
 
 
@@ -174,7 +197,10 @@ def _mine(ws: Workspace) -> str:
     from kl_hooks.kinds.memory.add import mine_receipts
 
     result = mine_receipts(ws)
-    return f"{counted(len(result.new), 'new candidate')}, {counted(len(result.reinforced), 'memory')} confirmed"
+    return (
+        f"{counted(len(result.new), 'new candidate')}, {counted(len(result.reinforced), 'memory')}"
+        " confirmed"
+    )
 
 
 def _tidy(ws: Workspace) -> str:
@@ -213,12 +239,18 @@ def last_runs(ws: Workspace) -> dict[str, str]:
 
 
 def due_actions(actions: Sequence[Action], done: Mapping[str, str], now: int) -> list[Action]:
-    """Return the actions whose time has come. A moment that can't be read, or is in the future, is none. Pure."""
+    """Return the actions whose time has come. A moment that can't be read, or is in the future, is
+    none. Pure.
+    """
     moments: dict[str, int] = {}
     for name, text in done.items():
         with suppress(ValueError, OverflowError):
             moments[name] = micros(text)
-    return [one for one in actions if one.name not in moments or not 0 <= now - moments[one.name] < one.days * DAY]
+    return [
+        one
+        for one in actions
+        if one.name not in moments or not 0 <= now - moments[one.name] < one.days * DAY
+    ]
 
 
 def run_maintenance(ws: Workspace, *, only_due: bool = False) -> list[ActionResult]:

@@ -1,4 +1,6 @@
-"""A check from end to end on real repositories: what is looked at, what blocks, what is only a remark."""
+"""A check from end to end on real repositories: what is looked at, what blocks, what is only a
+remark.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def verdict(folder: Path, source: str = WORKTREE) -> Verdict:
 
 
 def lines(found: Verdict) -> list[str]:
-    return [f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}: {v.statement}" for v in found.violations]
+    return [
+        f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}: {v.statement}"
+        for v in found.violations
+    ]
 
 
 BROKEN = [f"{ORDER}:2 core -> web: from shop.web import page"]
@@ -60,7 +65,10 @@ def test_each_source_is_judged_by_its_own_content(tmp_path: Path) -> None:
 
 def test_the_manifest_is_that_of_the_same_content(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
-    write(folder, {ORDER: DRIFT, MANIFEST: LAYERS.replace("may_depend_on: []", "may_depend_on: [web]")})
+    write(
+        folder,
+        {ORDER: DRIFT, MANIFEST: LAYERS.replace("may_depend_on: []", "may_depend_on: [web]")},
+    )
     assert verdict(folder).clean
     sh(folder, "add", ORDER)
     assert lines(verdict(folder, STAGED)) == BROKEN
@@ -70,11 +78,22 @@ def test_the_manifest_is_that_of_the_same_content(tmp_path: Path) -> None:
 
 def test_a_suggested_fix_is_found_in_the_source(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
-    write(folder, {ORDER: "from shop.web.page import Page\n\n\ndef total(page: Page) -> int:\n    return 1\n"})
+    write(
+        folder,
+        {
+            ORDER: (
+                "from shop.web.page import Page\n\n\ndef total(page: Page) -> int:\n    return 1\n"
+            )
+        },
+    )
     sh(folder, "add", "-A")
     write(folder, {ORDER: "from shop.web.page import Page\n\nx = Page()\n"})
     assert verdict(folder).violations[0].suggested_fix.startswith("pass it in")
-    assert verdict(folder, STAGED).violations[0].suggested_fix.startswith("only annotations use it here")
+    assert (
+        verdict(folder, STAGED)
+        .violations[0]
+        .suggested_fix.startswith("only annotations use it here")
+    )
 
 
 def test_untracked_files_are_seen_in_the_working_tree_only(tmp_path: Path) -> None:
@@ -86,7 +105,10 @@ def test_untracked_files_are_seen_in_the_working_tree_only(tmp_path: Path) -> No
 
 def test_a_file_that_does_not_parse_blocks_and_the_others_are_checked(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
-    write(folder, {"src/shop/web/page.py": "def f(:\n", ORDER: DRIFT, "tests/test_order.py": "def g(:\n"})
+    write(
+        folder,
+        {"src/shop/web/page.py": "def f(:\n", ORDER: DRIFT, "tests/test_order.py": "def g(:\n"},
+    )
     found = verdict(folder)
     assert [(p.path, p.line, p.column) for p in found.problems] == [("src/shop/web/page.py", 1, 7)]
     assert "can't be parsed: invalid syntax" in found.problems[0].message
@@ -97,7 +119,10 @@ def test_a_file_that_does_not_parse_blocks_and_the_others_are_checked(tmp_path: 
 def test_files_outside_any_layer_block_only_where_all_must_belong(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
     write(folder, {MANIFEST: LAYERS + "exhaustive: true\n"})
-    assert [p.path for p in verdict(folder).problems] == ["src/shop/__init__.py", "tests/test_order.py"]
+    assert [p.path for p in verdict(folder).problems] == [
+        "src/shop/__init__.py",
+        "tests/test_order.py",
+    ]
 
 
 def test_no_manifest_is_no_verdict(tmp_path: Path) -> None:
@@ -128,7 +153,9 @@ def test_expired_exceptions_by_the_workspace_s_clock(tmp_path: Path) -> None:
     rule = "exceptions: [{from: shop.core.order, to: shop.web.page, until: 2027-01-31}]\n"
     folder = shop(tmp_path / "shop", {ORDER: DRIFT, MANIFEST: LAYERS + rule})
     for moment, clean in (("2027-01-31T23:59:59", True), ("2027-02-01", False)):
-        ws = open_workspace(folder, clock=FixedClock(micros(moment)), environ={"HOME": str(tmp_path)})
+        ws = open_workspace(
+            folder, clock=FixedClock(micros(moment)), environ={"HOME": str(tmp_path)}
+        )
         found, _ = run_check(ws)
         assert found is not None and found.clean is clean
 
@@ -158,7 +185,11 @@ def test_each_check_leaves_validator_evidence_for_its_tree(tmp_path: Path) -> No
     (path,) = pending_spools(ws.state.spool)
     opening, fact, end = read_spool(path).records
     assert opening["tree"] == sh(folder, "write-tree")
-    assert (fact["class"], fact["subject"], fact["outcome"]) == ("Validator", "check:arch", "failed")
+    assert (fact["class"], fact["subject"], fact["outcome"]) == (
+        "Validator",
+        "check:arch",
+        "failed",
+    )
     assert fact["found"] == [f"{ORDER}:2 core -> web"]
     assert end["result"]["exit"] == 1
 
@@ -171,7 +202,9 @@ def test_the_verdict_needs_no_store(tmp_path: Path) -> None:
     ws.state.graph.write_bytes(b"version https://git-lfs" * 100)
     found, _ = run_check(opened(folder))
     assert found is not None and lines(found) == BROKEN
-    assert ws.state.graph.read_bytes().startswith(b"SQLite format 3"), "what is derived was built again"
+    assert ws.state.graph.read_bytes().startswith(b"SQLite format 3"), (
+        "what is derived was built again"
+    )
 
 
 def test_a_graph_that_can_not_be_opened_is_a_remark(tmp_path: Path) -> None:
@@ -216,11 +249,21 @@ def test_a_check_changes_nothing_but_the_state_directory(tmp_path: Path) -> None
 
 def test_nothing_of_the_repository_is_run(tmp_path: Path) -> None:
     canary = "import pathlib\npathlib.Path('canary').write_text('ran')\n"
-    planted = dict.fromkeys(("click.py", "yaml.py", "src/shop/core/__init__.py", "conftest.py", "setup.py"), canary)
+    planted = dict.fromkeys(
+        ("click.py", "yaml.py", "src/shop/core/__init__.py", "conftest.py", "setup.py"), canary
+    )
     folder = shop(tmp_path / "shop", planted)
-    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environ = {
+        "HOME": str(tmp_path),
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     done = subprocess.run(
-        [sys.executable, "-m", "kl_hooks", "arch", "check"], cwd=folder, env=environ, capture_output=True, check=False
+        [sys.executable, "-m", "kl_hooks", "arch", "check"],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert not list(tmp_path.rglob("canary"))
@@ -229,25 +272,45 @@ def test_nothing_of_the_repository_is_run(tmp_path: Path) -> None:
 def test_at_commit_time_no_heavy_library_is_imported(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", {".kl/config.yaml": "version: 1\n"})
     code = (
-        "import sys, json; from kl_hooks.cli.main import run; code = run(['arch', 'check', '--staged']);"
-        "print(json.dumps([code, sorted({name.partition('.')[0] for name in sys.modules})]))"
+        "import sys, json; from kl_hooks.cli.main import run; code = run(['arch', 'check',"
+        " '--staged']);print(json.dumps([code, sorted({name.partition('.')[0] for name in"
+        " sys.modules})]))"
     )
-    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environ = {
+        "HOME": str(tmp_path),
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, env=environ, capture_output=True, text=True, check=False
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     exit_code, modules = json.loads(done.stdout.splitlines()[-1])
     assert exit_code == 0
-    assert {"yaml", "libcst", "grimp", "rich", "pytest", "mcp", "diskcache", "importlinter"} & set(modules) == set()
+    assert {"yaml", "libcst", "grimp", "rich", "pytest", "mcp", "diskcache", "importlinter"} & set(
+        modules
+    ) == set()
 
 
 def test_what_is_pushed() -> None:
     a, b, removed = "a" * 40, "b" * 40, "0" * 40
-    assert pushed_commits({"PRE_COMMIT_TO_REF": a}, [f"refs/heads/x {b} refs/heads/x {removed}"]) == {a: ""}
+    assert pushed_commits(
+        {"PRE_COMMIT_TO_REF": a}, [f"refs/heads/x {b} refs/heads/x {removed}"]
+    ) == {a: ""}
     assert pushed_commits({"PRE_COMMIT_TO_REF": a, "PRE_COMMIT_FROM_REF": b}, []) == {a: b}
     assert pushed_commits(
-        {}, [f"refs/heads/x {b} r {removed}", f"y {a} r {b}", f"z {a} r {b}", f"(delete) {removed} r {a}"]
+        {},
+        [
+            f"refs/heads/x {b} r {removed}",
+            f"y {a} r {b}",
+            f"z {a} r {b}",
+            f"(delete) {removed} r {a}",
+        ],
     ) == {
         b: "",
         a: b,
@@ -285,7 +348,9 @@ def test_a_file_too_large_to_read_is_a_problem_and_costs_nothing(tmp_path: Path)
     with (folder / "src/shop/core/large.py").open("wb") as file:
         file.truncate(1 << 40)
     found = verdict(folder)
-    assert [(p.path, "could not be read" in p.message) for p in found.problems] == [("src/shop/core/large.py", True)]
+    assert [(p.path, "could not be read" in p.message) for p in found.problems] == [
+        ("src/shop/core/large.py", True)
+    ]
     (folder / "src/shop/core/large.py").unlink()
     with (folder / MANIFEST).open("ab") as file:
         file.truncate(1 << 40)
@@ -294,8 +359,12 @@ def test_a_file_too_large_to_read_is_a_problem_and_costs_nothing(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("source", "most"), [(STAGED, 6), (WORKTREE, 6)])
-def test_few_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, most: int) -> None:
-    """Beside the two that open the repository: what there is, its content, and where the evidence belongs."""
+def test_few_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, most: int
+) -> None:
+    """Beside the two that open the repository: what there is, its content, and where the evidence
+    belongs.
+    """
     folder = shop(tmp_path / "shop")
     verdict(folder, source)
     write(folder, {ORDER: "x = 1\n"})

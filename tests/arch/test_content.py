@@ -20,7 +20,9 @@ BAD = "import shop.web.page\n"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """`main` with old drift, one commit further than where `topic`, which adds drift of its own, parted from it."""
+    """`main` with old drift, one commit further than where `topic`, which adds drift of its own,
+    parted from it.
+    """
     made = shop(tmp_path / "shop", {ORDER: DRIFT})
     sh(made, "checkout", "-q", "-b", "topic")
     write(made, {PRICE: BAD})
@@ -63,8 +65,10 @@ def test_both_names_of_a_rename_and_what_was_removed(folder: Path) -> None:
     sh(folder, "rm", "-q", "src/shop/web/page.py")
     commit(folder, "moved")
     assert changed_range(opened(folder), "HEAD~1..HEAD").paths == {
-        PRICE, "src/shop/core/prices.py", "src/shop/web/page.py",
-    }  # fmt: skip
+        PRICE,
+        "src/shop/core/prices.py",
+        "src/shop/web/page.py",
+    }
 
 
 def test_changed_rules_are_reported_everywhere(folder: Path) -> None:
@@ -88,7 +92,8 @@ def test_problems_and_accepted_ones_are_narrowed_too(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["nowhere", "nowhere...HEAD", "HEAD...nowhere", "--all...HEAD", "a..b..c", "HEAD....HEAD"]
+    "text",
+    ["nowhere", "nowhere...HEAD", "HEAD...nowhere", "--all...HEAD", "a..b..c", "HEAD....HEAD"],
 )
 def test_bad_revisions_are_usage_errors(folder: Path, text: str) -> None:
     with pytest.raises(UsageProblem, match="is not a commit"):

@@ -1,6 +1,8 @@
-"""Contracts of import-linter on real repositories: its verdict, what is judged, and that nothing of it is run.
+"""Contracts of import-linter on real repositories: its verdict, what is judged, and that nothing of
+it is run.
 
-Copies of the judged content: whole, private, linked where nothing changed, a few of them, nothing outside.
+Copies of the judged content: whole, private, linked where nothing changed, a few of them, nothing
+outside.
 """
 
 from __future__ import annotations
@@ -49,7 +51,10 @@ def judged(folder: Path, source: str = WORKTREE) -> Verdict:
 
 
 def chains(found: Verdict) -> list[list[str]]:
-    return [[f"{s.path}:{s.lines[0]} {s.importer} -> {s.imported}" for s in one.chain] for one in found.contracts]
+    return [
+        [f"{s.path}:{s.lines[0]} {s.importer} -> {s.imported}" for s in one.chain]
+        for one in found.contracts
+    ]
 
 
 def test_machines_see_it_and_a_range_keeps_what_it_touches(tmp_path: Path) -> None:
@@ -57,8 +62,10 @@ def test_machines_see_it_and_a_range_keeps_what_it_touches(tmp_path: Path) -> No
     found = judged(folder)
     (one,) = findings(found)
     assert (one.rule.id, one.path, one.line) == ("contract/Web over core", ORDER, 2)
-    assert one.message == (
-        "contract broken: Web over core: shop.core.order -> shop.util -> shop.web.page (.kl/architecture.yaml:2)"
+    assert (
+        one.message
+        == "contract broken: Web over core: shop.core.order -> shop.util -> shop.web.page"
+        " (.kl/architecture.yaml:2)"
     )
     for touched, left in (("src/shop/util.py", 0), (ORDER, 0), ("src/shop/web/page.py", 1)):
         stored, others = found.in_files({touched})
@@ -96,35 +103,76 @@ def test_a_chain_through_others_breaks_it_and_every_step_has_its_place(tmp_path:
 def test_each_source_is_judged_by_its_own_content(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", {MANIFEST: LAYERED})
     write(folder, {ORDER: DRIFT})
-    assert (judged(folder).clean, judged(folder, STAGED).clean, judged(folder, "HEAD").clean) == (False, True, True)
+    assert (judged(folder).clean, judged(folder, STAGED).clean, judged(folder, "HEAD").clean) == (
+        False,
+        True,
+        True,
+    )
     sh(folder, "add", "-A")
     write(folder, {ORDER: "x = 1\n"})
-    assert (judged(folder).clean, judged(folder, STAGED).clean, judged(folder, "HEAD").clean) == (True, False, True)
+    assert (judged(folder).clean, judged(folder, STAGED).clean, judged(folder, "HEAD").clean) == (
+        True,
+        False,
+        True,
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (contract("forbidden", source_modules="shop.core", forbidden_modules=["shop.web"]),
-         [[f"{ORDER}:2 shop.core.order -> shop.web.page"]]),
-        (contract("forbidden", source_modules=["shop.web"], forbidden_modules=["shop.core"], ignore_imports=[
-            "shop.web.page -> shop.core.order"]), []),
-        (contract("independence", modules=["shop.core", "shop.web"]),
-         [[f"{ORDER}:2 shop.core.order -> shop.web.page"],
-          ["src/shop/web/page.py:1 shop.web.page -> shop.core.order"]]),
-        (contract("protected", protected_modules=["shop.web"], allowed_importers=["shop.web"]),
-         [[f"{ORDER}:2 shop.core.order -> shop.web.page"]]),
-        (contract("protected", protected_modules=["json"], allowed_importers=["shop.core"],
-                  include_external_packages=True),
-         [["src/shop/web/late.py:3 shop.web.late -> json"]]),
+        (
+            contract("forbidden", source_modules="shop.core", forbidden_modules=["shop.web"]),
+            [[f"{ORDER}:2 shop.core.order -> shop.web.page"]],
+        ),
+        (
+            contract(
+                "forbidden",
+                source_modules=["shop.web"],
+                forbidden_modules=["shop.core"],
+                ignore_imports=["shop.web.page -> shop.core.order"],
+            ),
+            [],
+        ),
+        (
+            contract("independence", modules=["shop.core", "shop.web"]),
+            [
+                [f"{ORDER}:2 shop.core.order -> shop.web.page"],
+                ["src/shop/web/page.py:1 shop.web.page -> shop.core.order"],
+            ],
+        ),
+        (
+            contract("protected", protected_modules=["shop.web"], allowed_importers=["shop.web"]),
+            [[f"{ORDER}:2 shop.core.order -> shop.web.page"]],
+        ),
+        (
+            contract(
+                "protected",
+                protected_modules=["json"],
+                allowed_importers=["shop.core"],
+                include_external_packages=True,
+            ),
+            [["src/shop/web/late.py:3 shop.web.late -> json"]],
+        ),
         (contract("acyclic_siblings", ancestors=["shop"], depth=0), None),
-        (contract("layers", layers=["web", "(gone)", "core"], containers=["shop"], exclude_type_checking_imports=True),
-         [[f"{ORDER}:2 shop.core.order -> shop.web.page"]]),
+        (
+            contract(
+                "layers",
+                layers=["web", "(gone)", "core"],
+                containers=["shop"],
+                exclude_type_checking_imports=True,
+            ),
+            [[f"{ORDER}:2 shop.core.order -> shop.web.page"]],
+        ),
     ],
-)  # fmt: skip
-def test_every_built_in_type(tmp_path: Path, written: str, expected: list[list[str]] | None) -> None:
-    late = {"src/shop/web/late.py": "# late\n\nimport json\n", "src/shop/core/j.py": "import json\n"}
+)
+def test_every_built_in_type(
+    tmp_path: Path, written: str, expected: list[list[str]] | None
+) -> None:
+    late = {
+        "src/shop/web/late.py": "# late\n\nimport json\n",
+        "src/shop/core/j.py": "import json\n",
+    }
     found = judged(shop(tmp_path / "shop", {MANIFEST: written, ORDER: DRIFT, **late}))
     if expected is None:
         assert len(found.contracts) == 1 and len(chains(found)[0]) == 1
@@ -133,7 +181,9 @@ def test_every_built_in_type(tmp_path: Path, written: str, expected: list[list[s
 
 
 def test_an_exhaustive_contract_names_what_it_does_not_list(tmp_path: Path) -> None:
-    folder = shop(tmp_path / "shop", {MANIFEST: LAYERED + "    exhaustive: true\n", "src/shop/new.py": ""})
+    folder = shop(
+        tmp_path / "shop", {MANIFEST: LAYERED + "    exhaustive: true\n", "src/shop/new.py": ""}
+    )
     (one,) = judged(folder).contracts
     assert one.message == "shop.new is not listed as a layer, and the contract is exhaustive"
 
@@ -159,26 +209,40 @@ contracts:
         judged(folder)
     hint = "Take it out, or set unmatched_ignore_imports_alerting."
     assert [str(one) for one in caught.value.problems] == [
-        f'{MANIFEST}:4:1: contract "one": "layers": '
-        "Layer cannot have a mixture of independent and non-independent elements.",
+        (
+            f'{MANIFEST}:4:1: contract "one": "layers": '
+            "Layer cannot have a mixture of independent and non-independent elements."
+        ),
         f"{MANIFEST}:6:1: contract \"two\": Module 'shop.nowhere' does not exist.",
-        f'{MANIFEST}:9:1: contract "three": No matches for ignored import shop.core -> shop.web. {hint}',
-        f'{MANIFEST}:9:1: contract "three": No matches for ignored import shop.web -> shop.core. {hint}',
+        (
+            f'{MANIFEST}:9:1: contract "three": No matches for ignored import shop.core ->'
+            f" shop.web. {hint}"
+        ),
+        (
+            f'{MANIFEST}:9:1: contract "three": No matches for ignored import shop.web ->'
+            f" shop.core. {hint}"
+        ),
     ]
 
 
 def test_a_package_that_is_not_there(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", {MANIFEST: LAYERED + "    root_packages: [shopp]\n"})
-    with pytest.raises(ManifestProblems, match=r'"shopp" is no package of this repository\. Packages: shop\.'):
+    with pytest.raises(
+        ManifestProblems, match=r'"shopp" is no package of this repository\. Packages: shop\.'
+    ):
         judged(folder)
 
 
 def test_unmatched_ignores_can_be_warnings(tmp_path: Path) -> None:
-    more = '    ignore_imports: ["shop.core -> shop.web"]\n    unmatched_ignore_imports_alerting: warn\n'
+    more = (
+        '    ignore_imports: ["shop.core -> shop.web"]\n    unmatched_ignore_imports_alerting:'
+        " warn\n"
+    )
     found = judged(shop(tmp_path / "shop", {MANIFEST: LAYERED + more}))
     assert found.clean
     assert [str(one) for one in found.warnings] == [
-        f'{MANIFEST}:2:1: contract "Web over core": No matches for ignored import shop.core -> shop.web.'
+        f'{MANIFEST}:2:1: contract "Web over core": No matches for ignored import shop.core ->'
+        " shop.web."
     ]
 
 
@@ -198,10 +262,15 @@ BREAKING = b"import shop.web.page\n"
 
 def test_odd_files_that_are_judged_like_others(tmp_path: Path) -> None:
     files = {
-        b"\xff.py": BREAKING, b"a\nb.py": b"\n" + BREAKING, b"a.b.py": BREAKING, b"Order.py": b"\n\n" + BREAKING,
-        b"l.py": b"# coding: latin-1\nx = '\xe9'\n\n" + BREAKING, b"bom.py": b"\xef\xbb\xbf\n\n\n\n" + BREAKING,
-        b"long.py": b"x = '" + b"a" * 300_000 + b"'\n", b"empty.py": b"",
-    }  # fmt: skip
+        b"\xff.py": BREAKING,
+        b"a\nb.py": b"\n" + BREAKING,
+        b"a.b.py": BREAKING,
+        b"Order.py": b"\n\n" + BREAKING,
+        b"l.py": b"# coding: latin-1\nx = '\xe9'\n\n" + BREAKING,
+        b"bom.py": b"\xef\xbb\xbf\n\n\n\n" + BREAKING,
+        b"long.py": b"x = '" + b"a" * 300_000 + b"'\n",
+        b"empty.py": b"",
+    }
     folder = shop(tmp_path / "shop", {MANIFEST: LAYERED})
     for name, content in files.items():
         (folder / "src/shop/core" / os.fsdecode(name)).write_bytes(content)
@@ -215,7 +284,9 @@ def test_odd_files_that_are_judged_like_others(tmp_path: Path) -> None:
     ("content", "place"),
     [(b"x = '\xe9'\n", ":1:"), (b"x = 1\0\n", ""), (b"x = " + b"(" * 5000 + b")" * 5000, ":1:")],
 )
-def test_a_file_that_import_linter_cannot_read_is_named(tmp_path: Path, content: bytes, place: str) -> None:
+def test_a_file_that_import_linter_cannot_read_is_named(
+    tmp_path: Path, content: bytes, place: str
+) -> None:
     folder = shop(tmp_path / "shop", {MANIFEST: LAYERED})
     (folder / "src/shop/core/odd.py").write_bytes(content)
     (problem,) = judged(folder).problems
@@ -223,8 +294,14 @@ def test_a_file_that_import_linter_cannot_read_is_named(tmp_path: Path, content:
 
 
 def test_a_file_that_ends_the_child_is_no_verdict(tmp_path: Path) -> None:
-    folder = shop(tmp_path / "shop", {MANIFEST: LAYERED, "src/shop/core/deep.py": "x = a" + ".a" * 50_000 + "\n"})
-    with pytest.raises(EnvironmentProblem, match=r"contracts: import-linter ended with -\d+: no message\. A generated"):
+    folder = shop(
+        tmp_path / "shop",
+        {MANIFEST: LAYERED, "src/shop/core/deep.py": "x = a" + ".a" * 50_000 + "\n"},
+    )
+    with pytest.raises(
+        EnvironmentProblem,
+        match=r"contracts: import-linter ended with -\d+: no message\. A generated",
+    ):
         judged(folder)
 
 
@@ -237,12 +314,28 @@ def test_the_child_limits_itself() -> None:
 TRAP = "import pathlib\npathlib.Path({marker!r}).write_text(__name__)\n"
 
 
-def test_nothing_of_the_checkout_is_run_or_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_checkout_is_run_or_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     marker = tmp_path / "ran"
     trap = TRAP.format(marker=str(marker))
-    names = ["sitecustomize", "usercustomize", "importlinter", "grimp", "click", "rich", "json", "kl_hooks", "resource"]
+    names = [
+        "sitecustomize",
+        "usercustomize",
+        "importlinter",
+        "grimp",
+        "click",
+        "rich",
+        "json",
+        "kl_hooks",
+        "resource",
+    ]
     traps = {f"{folder}{name}.py": trap for name in names for folder in ("", "src/")}
-    traps |= {"grimp/__init__.py": trap, "src/importlinter/__init__.py": trap, "src/x.pth": f"import pathlib;{trap}"}
+    traps |= {
+        "grimp/__init__.py": trap,
+        "src/importlinter/__init__.py": trap,
+        "src/x.pth": f"import pathlib;{trap}",
+    }
     traps |= {path: trap for path in FILES if path.endswith("__init__.py")}
     folder = shop(tmp_path / "shop", {MANIFEST: LAYERED, ORDER: DRIFT, **traps})
     monkeypatch.chdir(folder)
@@ -258,19 +351,31 @@ def test_nothing_of_the_checkout_is_run_or_written(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("package", ["importlinter", "grimp", "kl_hooks"])
-def test_a_package_named_like_a_library_is_the_one_of_the_checkout(tmp_path: Path, package: str) -> None:
-    written = contract("forbidden", source_modules=[f"{package}.a"], forbidden_modules=[f"{package}.b"])
-    files = {f"{package}/__init__.py": "", f"{package}/a.py": f"import {package}.b\n", f"{package}/b.py": ""}
+def test_a_package_named_like_a_library_is_the_one_of_the_checkout(
+    tmp_path: Path, package: str
+) -> None:
+    written = contract(
+        "forbidden", source_modules=[f"{package}.a"], forbidden_modules=[f"{package}.b"]
+    )
+    files = {
+        f"{package}/__init__.py": "",
+        f"{package}/a.py": f"import {package}.b\n",
+        f"{package}/b.py": "",
+    }
     found = judged(shop(tmp_path / "shop", {MANIFEST: written, **files}))
     assert chains(found) == [[f"{package}/a.py:1 {package}.a -> {package}.b"]]
 
 
 def test_a_namespace_package_in_two_places(tmp_path: Path) -> None:
-    written = contract("forbidden", source_modules=["ns.one"], forbidden_modules=["ns.two"], root_packages=["ns"])
+    written = contract(
+        "forbidden", source_modules=["ns.one"], forbidden_modules=["ns.two"], root_packages=["ns"]
+    )
     files = {
-        "a/src/ns/one/__init__.py": "", "a/src/ns/one/m.py": "from ns.two import n\n",
-        "b/src/ns/two/__init__.py": "", "b/src/ns/two/n.py": "",
-    }  # fmt: skip
+        "a/src/ns/one/__init__.py": "",
+        "a/src/ns/one/m.py": "from ns.two import n\n",
+        "b/src/ns/two/__init__.py": "",
+        "b/src/ns/two/n.py": "",
+    }
     found = judged(shop(tmp_path / "shop", {MANIFEST: written, **files}))
     assert chains(found) == [["a/src/ns/one/m.py:1 ns.one.m -> ns.two.n"]]
 
@@ -280,7 +385,9 @@ def test_the_child_starts_only_for_contracts_and_once_for_the_same_content(
 ) -> None:
     started: list[int] = []
     real = contract_run._child
-    monkeypatch.setattr(contract_run, "_child", lambda tree, request: (started.append(1), real(tree, request))[1])
+    monkeypatch.setattr(
+        contract_run, "_child", lambda tree, request: (started.append(1), real(tree, request))[1]
+    )
     folder = shop(tmp_path / "shop")
     judged(folder)
     assert started == []
@@ -295,7 +402,9 @@ def test_the_child_starts_only_for_contracts_and_once_for_the_same_content(
     assert started == [1, 1]
 
 
-def test_a_child_that_takes_too_long_or_dies_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_takes_too_long_or_dies_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = shop(tmp_path / "shop", {MANIFEST: LAYERED})
     monkeypatch.setattr(contract_run, "TIMEOUT", 0.001)
     with pytest.raises(EnvironmentProblem, match="did not finish within"):
@@ -314,7 +423,9 @@ def test_what_did_not_change_is_linked_and_old_ones_go(tmp_path: Path) -> None:
         seen = load_content(opened(folder))
         tree, lost = export_files(tmp_path / "cache", seen, seen.entries)
         assert lost == [] and (tree / ORDER).read_text() == f"x = {number}\n"
-        assert {p.relative_to(tree).as_posix() for p in tree.rglob("*.py")} == {one.path for one in seen.entries}
+        assert {p.relative_to(tree).as_posix() for p in tree.rglob("*.py")} == {
+            one.path for one in seen.entries
+        }
         assert tree.parent.stat().st_mode & 0o077 == 0
         trees.append(tree)
     assert [tree.exists() for tree in trees] == [False, False] + [True] * MAX_EXPORTS
@@ -326,12 +437,16 @@ def test_the_same_content_is_one_export_from_wherever_it_comes(tmp_path: Path) -
     folder = shop(tmp_path / "shop")
     places = {
         export_files(tmp_path / "cache", seen, seen.entries)[0]
-        for seen in (load_content(opened(folder), source) for source in ("worktree", STAGED, "HEAD"))
+        for seen in (
+            load_content(opened(folder), source) for source in ("worktree", STAGED, "HEAD")
+        )
     }
     assert len(places) == 1
 
 
-def test_what_git_does_not_have_is_named_and_paths_that_lead_out_are_not_written(tmp_path: Path) -> None:
+def test_what_git_does_not_have_is_named_and_paths_that_lead_out_are_not_written(
+    tmp_path: Path,
+) -> None:
     seen = load_content(opened(shop(tmp_path / "shop")), STAGED)
     blob = seen.entries[0].blob
     entries = [

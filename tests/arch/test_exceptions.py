@@ -1,4 +1,5 @@
-"""An exception inserted into a manifest: reads as before and one more, and every other byte is as it was.
+"""An exception inserted into a manifest: reads as before and one more, and every other byte is as
+it was.
 
 What may be in an exception; what may not is refused with the nearest right item.
 """
@@ -12,7 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.arch.exceptions import decision_id, insert_exception, last_day, refuse_again, refuse_unknown
+from kl_hooks.arch.exceptions import (
+    decision_id,
+    insert_exception,
+    last_day,
+    refuse_again,
+    refuse_unknown,
+)
 from kl_hooks.arch.layers import ManifestProblems
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.clock import FixedClock, micros
@@ -43,9 +50,13 @@ def inserted(data: bytes, one: Allowance = ONE) -> str:
     read = read_manifest("m", after)
     assert unplaced(read) == unplaced(replace(before, exceptions=(*before.exceptions, one)))
     assert [x.line for x in read.exceptions if replace(x, line=0) == one] == [line]
-    start = next((n for n, (a, b) in enumerate(zip(data, after, strict=False)) if a != b), len(data))
+    start = next(
+        (n for n, (a, b) in enumerate(zip(data, after, strict=False)) if a != b), len(data)
+    )
     more = len(after) - len(data)
-    places = [n for n in range(max(0, start - more), start + 1) if after[:n] + after[n + more :] == data]
+    places = [
+        n for n in range(max(0, start - more), start + 1) if after[:n] + after[n + more :] == data
+    ]
     assert places, "taking out what was inserted gives the old bytes"
     return after[places[-1] : places[-1] + more].decode()
 
@@ -63,7 +74,15 @@ ITEMS = st.lists(
     max_size=3,
 )
 TAILS = st.sampled_from(
-    ["", "\n", "\n# end", "\n\n# end\n\n", "\nexhaustive: true\n", "\ntype_checking_imports: ignore", "\n...\n"]
+    [
+        "",
+        "\n",
+        "\n# end",
+        "\n\n# end\n\n",
+        "\nexhaustive: true\n",
+        "\ntype_checking_imports: ignore",
+        "\n...\n",
+    ]
 )
 COMMENTS = st.sampled_from(["", "  # none yet", " "])
 
@@ -81,22 +100,40 @@ def manifests(draw: st.DrawFn) -> bytes:
         text = f"{TEXT}{key}:{draw(COMMENTS)}\n{rows}"
     else:
         plain = [item for item in items if item.startswith("{")]
-        inside = ", ".join(plain) if style == "flow" else "".join(f"\n  {item}," for item in plain) + "\n  "
+        inside = (
+            ", ".join(plain)
+            if style == "flow"
+            else "".join(f"\n  {item}," for item in plain) + "\n  "
+        )
         first = draw(COMMENTS) if style == "lines" else ""
         text = f"{TEXT}{key}: [{first}{inside}]{draw(COMMENTS)}"
     text = draw(HEADS) + text + draw(TAILS)
     indent = (
-        draw(st.sampled_from(["", "  "])) if "---" not in text and "..." not in text and "\ufeff" not in text else ""
+        draw(st.sampled_from(["", "  "]))
+        if "---" not in text and "..." not in text and "\ufeff" not in text
+        else ""
     )
-    text = "".join(indent + line if line.strip() else line for line in text.splitlines(keepends=True))
+    text = "".join(
+        indent + line if line.strip() else line for line in text.splitlines(keepends=True)
+    )
     return text.replace("\n", draw(st.sampled_from(["\n", "\r\n", "\r"]))).encode()
 
 
-NAMES = st.sampled_from(["core", "web", "shop.core.order", "a b", "ä", "yes", '"', "x: y", "# z", "\U0001f600"])
+NAMES = st.sampled_from(
+    ["core", "web", "shop.core.order", "a b", "ä", "yes", '"', "x: y", "# z", "\U0001f600"]
+)
 
 
-@given(manifests(), NAMES, NAMES, st.sampled_from(["", "2030-01-31"]), st.sampled_from(["", "ADR-0007"]))
-def test_one_more_and_nothing_else(data: bytes, source: str, target: str, until: str, decision: str) -> None:
+@given(
+    manifests(),
+    NAMES,
+    NAMES,
+    st.sampled_from(["", "2030-01-31"]),
+    st.sampled_from(["", "ADR-0007"]),
+)
+def test_one_more_and_nothing_else(
+    data: bytes, source: str, target: str, until: str, decision: str
+) -> None:
     try:
         read_manifest("m", data)
     except ManifestProblems:
@@ -116,7 +153,10 @@ def test_most_of_these_manifests_are_valid_or_the_test_above_is_empty(data: byte
         read_manifest("m", data)
     except ManifestProblems as wrong:
         printed = str(wrong)
-        assert "\n...\n" in data.decode().replace("\r\n", "\n").replace("\r", "\n") or "given twice" in printed, (
+        assert (
+            "\n...\n" in data.decode().replace("\r\n", "\n").replace("\r", "\n")
+            or "given twice" in printed
+        ), (
             data,
             printed,
         )
@@ -138,7 +178,7 @@ ENTRY = "{from: core, to: web, until: 2030-01-31, decision: ADR-0007}"
         ("---\n" + TEXT + "...\n", f"\nexceptions:\n  - {ENTRY}\n"),
     ],
     ids=range(8),
-)  # fmt: skip
+)
 def test_where_it_is_put(text: str, more: str) -> None:
     assert inserted(text.encode()) == more
 
@@ -153,10 +193,15 @@ MODULES = {"shop.core.order", "shop.web.page"}
 
 
 def test_a_last_day_is_so_many_days_from_today_or_a_date(tmp_path: Path) -> None:
-    ws = open_workspace(tmp_path, clock=FixedClock(micros("2027-01-31T23:59:59")), environ={"HOME": str(tmp_path)})
+    ws = open_workspace(
+        tmp_path, clock=FixedClock(micros("2027-01-31T23:59:59")), environ={"HOME": str(tmp_path)}
+    )
     assert [last_day(text, ws) for text in ("1d", "30d", "2027-01-31", "2028-02-29")] == [
-        "2027-02-01", "2027-03-02", "2027-01-31", "2028-02-29",
-    ]  # fmt: skip
+        "2027-02-01",
+        "2027-03-02",
+        "2027-01-31",
+        "2028-02-29",
+    ]
     for wrong in (
         "",
         "0d",
@@ -182,9 +227,12 @@ def test_names_must_exist() -> None:
     for source, target in (("core", "web"), ("shop.core.order", "web"), ("core", "shop.web.page")):
         refuse_unknown(manifest, [], MODULES, source, target)
     for source, target, hint in (
-        ("coer", "web", 'Did you mean "core"?'), ("core", "shop.web.pages", 'Did you mean "shop.web.page"?'),
-        ("zzz", "web", "Layers: core, web."), ("", "web", "Layers: core, web."), ("web", "web", "may import itself"),
-    ):  # fmt: skip
+        ("coer", "web", 'Did you mean "core"?'),
+        ("core", "shop.web.pages", 'Did you mean "shop.web.page"?'),
+        ("zzz", "web", "Layers: core, web."),
+        ("", "web", "Layers: core, web."),
+        ("web", "web", "may import itself"),
+    ):
         with pytest.raises(UsageProblem) as refused:
             refuse_unknown(manifest, [], MODULES, source, target)
         assert hint in refused.value.hint

@@ -1,4 +1,6 @@
-"""Explaining: a file, a module, a layer, each from a real repository; and names that nothing has."""
+"""Explaining: a file, a module, a layer, each from a real repository; and names that nothing
+has.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +47,20 @@ def test_a_file(folder: Path) -> None:
         "src",
         "package",
     )
-    assert (found["layer"], found["owned_by"], found["decision"]) == ("core", "src/shop/core/", "ADR-0004")
+    assert (found["layer"], found["owned_by"], found["decision"]) == (
+        "core",
+        "src/shop/core/",
+        "ADR-0004",
+    )
     assert found["also_covered_by"] == [{"layer": "web", "path": "./"}]
     assert [(row["line"], row["imported"], row["decided"]) for row in found["imports"]] == [
-        (1, "shop.web.page", "forbidden"), (3, "shop.web.form", "ignored: for type checkers only"),
-    ]  # fmt: skip
+        (1, "shop.web.page", "forbidden"),
+        (3, "shop.web.form", "ignored: for type checkers only"),
+    ]
     assert [(row["path"], row["line"], row["decided"]) for row in found["imported_by"]] == [
-        ("src/shop/web/page.py", 1, "allowed"), ("tests/test_order.py", 1, "allowed"),
-    ]  # fmt: skip
+        ("src/shop/web/page.py", 1, "allowed"),
+        ("tests/test_order.py", 1, "allowed"),
+    ]
 
 
 def test_a_module_is_its_file_and_a_package_its_init(folder: Path) -> None:
@@ -67,7 +75,10 @@ def test_an_excepted_import_states_until_when(folder: Path) -> None:
 
 def test_files_of_one_name(folder: Path) -> None:
     found = reported(folder, "tests/a/conftest.py")
-    assert (found["module"], found["same_name"]) == ("conftest@tests/a/conftest.py", ["tests/b/conftest.py"])
+    assert (found["module"], found["same_name"]) == (
+        "conftest@tests/a/conftest.py",
+        ["tests/b/conftest.py"],
+    )
     assert reported(folder, "conftest")["others"] == ["tests/b/conftest.py"]
 
 
@@ -101,7 +112,10 @@ def test_the_text_of_a_file(folder: Path) -> None:
     assert explanation_lines(reported(folder, ORDER)) == [
         ORDER,
         "  module   shop.core.order",
-        "           it is in a package: the name starts with the outermost folder that has an __init__.py",
+        (
+            "           it is in a package: the name starts with the outermost folder that has an"
+            " __init__.py"
+        ),
         "           source root: src",
         "  layer    core, by its path src/shop/core/",
         "           the shorter path ./ of web covers it too, and gives way",
@@ -122,6 +136,9 @@ def test_the_text_of_a_layer(folder: Path) -> None:
         "  may depend on: (nothing)",
         "  used by: web 2",
         "  imports that the rule forbids",
-        "    src/shop/core/cart.py:1   web  shop.web.page  excepted until 2100-01-31 (.kl/architecture.yaml:10)",
+        (
+            "    src/shop/core/cart.py:1   web  shop.web.page  excepted until 2100-01-31"
+            " (.kl/architecture.yaml:10)"
+        ),
         "    src/shop/core/order.py:1  web  shop.web.page  forbidden",
     ]

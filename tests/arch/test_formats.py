@@ -6,7 +6,8 @@ GitLab's Code Quality report: the keys that GitLab reads, one fingerprint for ea
 
 SARIF as code scanning takes it: compared with the published schema, as far as kl writes it.
 
-The flowchart: counted arrows, violations dashed and red, and no text that Mermaid could take for its own.
+The flowchart: counted arrows, violations dashed and red, and no text that Mermaid could take for
+its own.
 """
 
 from __future__ import annotations
@@ -23,7 +24,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator, ValidationError
 
-from kl_hooks.arch.formats import MAX_ANNOTATIONS, _merged_findings, findings, github, gitlab, label, mermaid, sarif
+from kl_hooks.arch.formats import (
+    MAX_ANNOTATIONS,
+    _merged_findings,
+    findings,
+    github,
+    gitlab,
+    label,
+    mermaid,
+    sarif,
+)
 from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
 from kl_hooks.model.manifest import Layer, Manifest
 from tests.arch.verdicts import TEXTS, UNREAD, VERDICTS, broken, verdict
@@ -32,9 +42,15 @@ from tests.arch.verdicts import TEXTS, UNREAD, VERDICTS, broken, verdict
 def test_what_blocks_comes_first_and_what_is_accepted_reports_it() -> None:
     found = findings(verdict(broken(), accepted=(broken("c/price.py"),), problems=(UNREAD,)))
     assert [(one.path, one.line, one.column, one.accepted) for one in found] == [
-        ("c/bad.py", 14, 9, False), ("c/order.py", 3, 0, False), ("c/price.py", 3, 0, True),
-    ]  # fmt: skip
-    assert [one.rule.id for one in found] == ["arch/not-judged", "layers/core/web", "layers/core/web"]
+        ("c/bad.py", 14, 9, False),
+        ("c/order.py", 3, 0, False),
+        ("c/price.py", 3, 0, True),
+    ]
+    assert [one.rule.id for one in found] == [
+        "arch/not-judged",
+        "layers/core/web",
+        "layers/core/web",
+    ]
     assert found[1].fingerprint == broken(line=99).fingerprint
 
 
@@ -48,8 +64,10 @@ def test_a_rule_states_where_it_is_what_is_allowed_and_why() -> None:
         "kl arch allow",
     ):
         assert part in one.rule.help
-    assert one.message == (
-        "from w import page: core must not import web (layer rule, .kl/architecture.yaml:9, ADR-0004). hint: pass it in"
+    assert (
+        one.message
+        == "from w import page: core must not import web (layer rule, .kl/architecture.yaml:9,"
+        " ADR-0004). hint: pass it in"
     )
 
 
@@ -58,7 +76,9 @@ def test_a_rule_offers_no_exception_for_chains_alone() -> None:
     (one,) = findings(verdict(chain))
     assert "kl arch allow" not in one.rule.help and "Fix one import of the chain" in one.rule.help
     assert all("kl arch allow" in one.rule.help for one in findings(verdict(chain, broken())))
-    assert all("kl arch allow" in one.rule.help for one in findings(verdict(chain, accepted=(broken(),))))
+    assert all(
+        "kl arch allow" in one.rule.help for one in findings(verdict(chain, accepted=(broken(),)))
+    )
 
 
 def test_the_same_import_twice_is_numbered_by_line() -> None:
@@ -69,7 +89,14 @@ def test_the_same_import_twice_is_numbered_by_line() -> None:
 
 def test_several_contents_are_one_list() -> None:
     one = verdict(broken())
-    assert len(_merged_findings([("a", one), ("b", one), ("c", None), ("d", verdict(broken("c/price.py")))])) == 2
+    assert (
+        len(
+            _merged_findings(
+                [("a", one), ("b", one), ("c", None), ("d", verdict(broken("c/price.py")))]
+            )
+        )
+        == 2
+    )
 
 
 COMMAND = re.compile(r"::error ([^:]*)::(.*)")
@@ -90,12 +117,19 @@ def read(line: str) -> tuple[dict[str, str], str]:
 
 
 def test_one_line_for_each_finding() -> None:
-    lines = github([("worktree", verdict(broken(), accepted=(broken("c/price.py"),), problems=(UNREAD,)))])
+    lines = github(
+        [("worktree", verdict(broken(), accepted=(broken("c/price.py"),), problems=(UNREAD,)))]
+    )
     assert lines == [
-        "::error file=c/bad.py,line=14,col=9,title=A governed file could not be judged::"
-        "can't be parsed: invalid syntax.",
-        "::error file=c/order.py,line=3,title=core must not import web::from w import page: core must not import"
-        " web (layer rule, .kl/architecture.yaml:9, ADR-0004). hint: pass it in",
+        (
+            "::error file=c/bad.py,line=14,col=9,title=A governed file could not be judged::"
+            "can't be parsed: invalid syntax."
+        ),
+        (
+            "::error file=c/order.py,line=3,title=core must not import web::from w import page:"
+            " core must not import web (layer rule, .kl/architecture.yaml:9, ADR-0004). hint: pass"
+            " it in"
+        ),
     ]
     assert github([("worktree", None)]) == [] == github([("worktree", verdict())])
 
@@ -125,18 +159,27 @@ def test_the_worst_nine_and_how_many_there_are() -> None:
     lines = github([("x", verdict(*many, last, problems=(UNREAD,)))])
     assert len(lines) == MAX_ANNOTATIONS + 1 == 10
     files = [read(line)[0].get("file") for line in lines]
-    assert files[:3] == ["c/bad.py", "c/f00.py", "c/z.py"], "what is not judged, then every rule once"
+    assert files[:3] == [
+        "c/bad.py",
+        "c/f00.py",
+        "c/z.py",
+    ], "what is not judged, then every rule once"
     assert read(lines[-1]) == (
-        {"title": "kl arch check"}, "16 findings in 16 files; 9 are shown here. All of them: kl arch check",
-    )  # fmt: skip
+        {"title": "kl arch check"},
+        "16 findings in 16 files; 9 are shown here. All of them: kl arch check",
+    )
     assert len(github([("x", verdict(*many[:9]))])) == 9
 
 
 def test_the_keys_gitlab_reads() -> None:
-    rows = gitlab([("worktree", verdict(broken(), accepted=(broken("c/price.py"),), problems=(UNREAD,)))])
+    rows = gitlab(
+        [("worktree", verdict(broken(), accepted=(broken("c/price.py"),), problems=(UNREAD,)))]
+    )
     assert rows[1] == {
-        "description": "from w import page: core must not import web"
-        " (layer rule, .kl/architecture.yaml:9, ADR-0004). hint: pass it in",
+        "description": (
+            "from w import page: core must not import web"
+            " (layer rule, .kl/architecture.yaml:9, ADR-0004). hint: pass it in"
+        ),
         "check_name": "layers/core/web",
         "fingerprint": broken().fingerprint,
         "severity": "major",
@@ -148,7 +191,10 @@ def test_the_keys_gitlab_reads() -> None:
 
 def test_the_same_import_twice_has_two_fingerprints_that_do_not_move() -> None:
     def marks(*lines: int) -> list[str]:
-        return [row["fingerprint"] for row in gitlab([("x", verdict(*(broken(line=line) for line in lines)))])]
+        return [
+            row["fingerprint"]
+            for row in gitlab([("x", verdict(*(broken(line=line) for line in lines)))])
+        ]
 
     assert marks(3, 9) == marks(30, 90) and len(set(marks(3, 9))) == 2
 
@@ -165,11 +211,15 @@ def test_anything_found_is_a_valid_report(found: Verdict) -> None:
         row["description"].encode("utf-8")
 
 
-SCHEMA = Draft4Validator(json.loads(Path(__file__).with_name("sarif-2.1.0-subset.json").read_text()))
+SCHEMA = Draft4Validator(
+    json.loads(Path(__file__).with_name("sarif-2.1.0-subset.json").read_text())
+)
 
 
 def log(*found: Verdict | None) -> dict[str, Any]:
-    value = json.loads(json.dumps(sarif([(f"rev{n}", one) for n, one in enumerate(found)], "1.2.3")))
+    value = json.loads(
+        json.dumps(sarif([(f"rev{n}", one) for n, one in enumerate(found)], "1.2.3"))
+    )
     SCHEMA.validate(value)
     assert isinstance(value, dict)
     return value
@@ -177,7 +227,9 @@ def log(*found: Verdict | None) -> dict[str, Any]:
 
 @given(VERDICTS)
 def test_anything_found_is_a_valid_log(found: Verdict) -> None:
-    """The schema holds (see `log`), nothing found is lost, and what was not assessed adds nothing."""
+    """The schema holds (see `log`), nothing found is lost, and what was not assessed adds
+    nothing.
+    """
     one, both = log(found), log(found, None, found)
     assert sum(len(run["results"]) for run in both["runs"]) == 2 * len(one["runs"][0]["results"])
     assert len(one["runs"][0]["results"]) == len(findings(found))
@@ -186,10 +238,14 @@ def test_anything_found_is_a_valid_log(found: Verdict) -> None:
 def test_the_schema_would_refuse_what_is_wrong() -> None:
     value = log(verdict(broken()))
     for change in (
-        lambda run: run.pop("tool"), lambda run: run["results"][0].pop("message"),
-        lambda run: run["results"][0].update(level="worst"), lambda run: run["results"][0].update(baseline="new"),
-        lambda run: run["results"][0]["locations"][0]["physicalLocation"]["region"].update(startLine=0),
-    ):  # fmt: skip
+        lambda run: run.pop("tool"),
+        lambda run: run["results"][0].pop("message"),
+        lambda run: run["results"][0].update(level="worst"),
+        lambda run: run["results"][0].update(baseline="new"),
+        lambda run: run["results"][0]["locations"][0]["physicalLocation"]["region"].update(
+            startLine=0
+        ),
+    ):
         copy = json.loads(json.dumps(value))
         change(copy["runs"][0])
         with pytest.raises(ValidationError):
@@ -206,13 +262,19 @@ def test_a_result_has_its_place_rule_and_state() -> None:
     }
     assert list(run["originalUriBaseIds"]) == ["%SRCROOT%"]
     assert [(r["baselineState"], r["level"], "suppressions" in r) for r in (bad, new, old)] == [
-        ("new", "error", False), ("new", "error", False), ("unchanged", "note", True),
-    ]  # fmt: skip
+        ("new", "error", False),
+        ("new", "error", False),
+        ("unchanged", "note", True),
+    ]
     rules = run["tool"]["driver"]["rules"]
-    assert [rules[r["ruleIndex"]]["id"] for r in (bad, new, old)] == [r["ruleId"] for r in (bad, new, old)]
+    assert [rules[r["ruleIndex"]]["id"] for r in (bad, new, old)] == [
+        r["ruleId"] for r in (bad, new, old)
+    ]
     assert [rule["id"] for rule in rules] == ["arch/not-judged", "layers/core/web"]
     assert "Domain stays pure" in rules[1]["help"]["text"]
-    assert run["tool"]["driver"]["version"] == "1.2.3" and run["automationDetails"] == {"id": "kl/arch/"}
+    assert run["tool"]["driver"]["version"] == "1.2.3" and run["automationDetails"] == {
+        "id": "kl/arch/"
+    }
 
 
 def test_fingerprints_do_not_move_with_lines_and_differ_for_each_result() -> None:
@@ -246,7 +308,9 @@ STYLE = re.compile(r"    linkStyle (\d+(?:,\d+)*) stroke:(#[0-9a-f]{6}),color:\2
 
 
 def test_the_picture_of_a_drifting_shop() -> None:
-    found = verdict(broken(line=3), broken("c/price.py", 4), accepted=(broken("c/stock.py", target="infra"),))
+    found = verdict(
+        broken(line=3), broken("c/price.py", 4), accepted=(broken("c/stock.py", target="infra"),)
+    )
     flows = {("infra", "core"): 5, ("core", "web"): 2, ("core", "infra"): 1, ("web", "core"): 3}
     assert mermaid([("worktree", found)], flows) == [
         "flowchart TD",

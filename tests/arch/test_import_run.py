@@ -1,4 +1,6 @@
-"""Set-ups of import-linter that chance wrote: imported, they have the verdict that lint-imports itself gives."""
+"""Set-ups of import-linter that chance wrote: imported, they have the verdict that lint-imports
+itself gives.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,11 @@ def project(chance: random.Random) -> dict[str, str]:
         lines = []
         for target in chance.sample(LEAVES, chance.choice((0, 0, 1, 1, 2))):
             above, _, last = target.rpartition(".")
-            ways = [f"import {target}", f"def f():\n    import {target}",
-                    f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import {target}"]  # fmt: skip
+            ways = [
+                f"import {target}",
+                f"def f():\n    import {target}",
+                f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import {target}",
+            ]
             lines.append(chance.choice([*ways, f"from {above} import {last}"] if above else ways))
         files[path] = "\n".join([*lines, "import json", ""])
     return files
@@ -42,37 +47,64 @@ def contract(chance: random.Random) -> dict[str, Any]:
     """A contract of a type and over modules that chance took."""
     some = chance.sample(PARTS, 4)
     kinds: list[dict[str, Any]] = [
-        {"type": "layers", "layers": [some[0], chance.choice((" | ", " : ")).join(some[1:3]), f"({some[3]})"]},
-        {"type": "layers", "layers": ["a", "b", "(nowhere)", "c"], "containers": ["red", "blue"],
-         "exhaustive": chance.random() < 0.3, "exhaustive_ignores": ["d"]},
+        {
+            "type": "layers",
+            "layers": [some[0], chance.choice((" | ", " : ")).join(some[1:3]), f"({some[3]})"],
+        },
+        {
+            "type": "layers",
+            "layers": ["a", "b", "(nowhere)", "c"],
+            "containers": ["red", "blue"],
+            "exhaustive": chance.random() < 0.3,
+            "exhaustive_ignores": ["d"],
+        },
         {"type": "layers", "layers": chance.sample(["red", "blue"], 2)},
-        {"type": "forbidden", "source_modules": some[:1], "forbidden_modules": some[1:2],
-         "allow_indirect_imports": chance.random() < 0.5, "as_packages": chance.random() < 0.5},
+        {
+            "type": "forbidden",
+            "source_modules": some[:1],
+            "forbidden_modules": some[1:2],
+            "allow_indirect_imports": chance.random() < 0.5,
+            "as_packages": chance.random() < 0.5,
+        },
         {"type": "forbidden", "source_modules": some[:2], "forbidden_modules": ["json"]},
         {"type": "independence", "modules": some[:2]},
         {"type": "protected", "protected_modules": some[:1], "allowed_importers": some[1:]},
         {"type": "acyclic_siblings", "ancestors": ["red"], "depth": chance.choice((0, 1))},
-    ]  # fmt: skip
+    ]
     made = chance.choice(kinds)
     if chance.random() < 0.3:
-        made |= {"ignore_imports": [f"{some[0]}.** -> {some[1]}.**"], "unmatched_ignore_imports_alerting": "none"}
+        made |= {
+            "ignore_imports": [f"{some[0]}.** -> {some[1]}.**"],
+            "unmatched_ignore_imports_alerting": "none",
+        }
     return made
 
 
 def toml(contracts: list[dict[str, Any]], **session: Any) -> str:
     tables = [("[tool.importlinter]", session)]
-    tables += [("[[tool.importlinter.contracts]]", {"name": f"C{n}", **one}) for n, one in enumerate(contracts)]
+    tables += [
+        ("[[tool.importlinter.contracts]]", {"name": f"C{n}", **one})
+        for n, one in enumerate(contracts)
+    ]
     return "\n".join(
-        "\n".join([head, *(f"{key} = {json.dumps(value)}" for key, value in table.items())]) for head, table in tables
+        "\n".join([head, *(f"{key} = {json.dumps(value)}" for key, value in table.items())])
+        for head, table in tables
     )
 
 
 def lint_imports(folder: Path) -> set[str]:
     """The contracts that import-linter itself finds broken."""
-    call = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    call = (
+        "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    )
     environ = {**os.environ, "PYTHONPATH": str(folder / "src"), "COLUMNS": "200"}
     done = subprocess.run(
-        [sys.executable, "-c", call], cwd=folder, env=environ, capture_output=True, text=True, check=False
+        [sys.executable, "-c", call],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert re.search(r"Contracts: \d+ kept", done.stdout), done.stdout + done.stderr
     return set(re.findall(r"^(C\d+) BROKEN", done.stdout, re.MULTILINE))
@@ -83,8 +115,11 @@ def lint_imports(folder: Path) -> set[str]:
 def test_the_verdict_is_that_of_lint_imports(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     contracts = [contract(chance) for _ in range(25)]
-    session = {"root_packages": ["red", "blue"], "include_external_packages": True,
-               "exclude_type_checking_imports": seed % 2 == 1}  # fmt: skip
+    session = {
+        "root_packages": ["red", "blue"],
+        "include_external_packages": True,
+        "exclude_type_checking_imports": seed % 2 == 1,
+    }
     folder = tmp_path / "shop"
     make(folder, {**project(chance), "pyproject.toml": toml(contracts, **session)})
     found = import_config(opened(folder))
@@ -113,7 +148,14 @@ def test_a_root_package_that_is_elsewhere_is_omitted_and_reported(tmp_path: Path
 
 def test_the_order_in_which_set_ups_are_found(tmp_path: Path) -> None:
     folder = tmp_path / "shop"
-    make(folder, {"tach.toml": "", "pyproject.toml": "[tool.ruff]\n", "setup.cfg": "[x]\nimportlinter = 1\n"})
+    make(
+        folder,
+        {
+            "tach.toml": "",
+            "pyproject.toml": "[tool.ruff]\n",
+            "setup.cfg": "[x]\nimportlinter = 1\n",
+        },
+    )
     assert find_config(opened(folder)) == "tach.toml"
     write(folder, {"pyproject.toml": "[tool.importlinter]\nroot_package = 'a'\n"})
     assert find_config(opened(folder)) == "pyproject.toml"

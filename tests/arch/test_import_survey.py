@@ -32,7 +32,10 @@ from tests.code.test_refresh import CONTENTS, PATHS, step
 from tests.git.repos import write
 
 PAGES = [f"shop.web.p{number}" for number in range(7)]
-ONE_LINE, MANY_LINES = f"import {', '.join(PAGES)}\n", "".join(f"import {page} as x\n" for page in PAGES)
+ONE_LINE, MANY_LINES = (
+    f"import {', '.join(PAGES)}\n",
+    "".join(f"import {page} as x\n" for page in PAGES),
+)
 
 
 class Counted(list[Any]):
@@ -58,13 +61,18 @@ def test_the_statements_of_a_file_are_found_in_one_walk(
     counted, asked = replace(found, facts={ORDER: {"imports": rows}}, _memory={}), list[int]()
     true = modules.file_links
     monkeypatch.setattr(
-        import_survey, "file_links", lambda path, some, known: asked.append(len(some)) or true(path, some, known)
+        import_survey,
+        "file_links",
+        lambda path, some, known: asked.append(len(some)) or true(path, some, known),
     )
     monkeypatch.setattr(Counted, "times", 0)
     printed = [counted.statement(link) for link in links]
     targets = [link.target.partition(":")[2] for link in links]
     assert sorted(targets) == sorted(PAGES)
-    assert all(target in one.replace(",", " ").split() for target, one in zip(targets, printed, strict=True))
+    assert all(
+        target in one.replace(",", " ").split()
+        for target, one in zip(targets, printed, strict=True)
+    )
     assert Counted.times == 1
     assert sum(asked) <= len(PAGES)
 
@@ -77,7 +85,9 @@ def seen(ws: Workspace) -> tuple[object, ...]:
 def anew(ws: Workspace) -> import_survey.ImportIndex:
     here = load_content(ws)
     python = [entry for entry in here.entries if entry.path.endswith(".py")]
-    return import_survey.build_index(here.entries, facts_of(None, python, here.read, scanners_of(ws), symbols=False))
+    return import_survey.build_index(
+        here.entries, facts_of(None, python, here.read, scanners_of(ws), symbols=False)
+    )
 
 
 @pytest.fixture
@@ -89,10 +99,15 @@ def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 
 def test_who_imports_some_modules(ws: Workspace, tmp_path: Path) -> None:
-    write(tmp_path / "repo", {"both.py": "import a\nimport p.m\nfrom p import q\n", "one.py": "import a\n"})
+    write(
+        tmp_path / "repo",
+        {"both.py": "import a\nimport p.m\nfrom p import q\n", "one.py": "import a\n"},
+    )
     found = import_survey.survey_imports(ws, load_content(ws))
     imported = {plain_name(split_id(link.target)[1]) for link in found.links}
-    assert {plain_name(split_id(link.target)[1]) for link in found.links if link.path == "both.py"} == {
+    assert {
+        plain_name(split_id(link.target)[1]) for link in found.links if link.path == "both.py"
+    } == {
         "a",
         "p.m",
         "p.q",
@@ -124,24 +139,32 @@ def test_cached_or_not_it_is_the_same(
         plain = {path: flat for path, flat in found.index.links.items() if flat}
         assert plain == {path: flat for path, flat in expected.links.items() if flat}, story
         assert found.index.errors == expected.errors
-        assert {n for n, c in found.index.asked.items() if c} == {n for n, c in expected.asked.items() if c}
+        assert {n for n, c in found.index.asked.items() if c} == {
+            n for n, c in expected.asked.items() if c
+        }
     assert used > 5, "nothing was ever kept"
 
 
-def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_changed_is_read(
+    ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen(ws)
     monkeypatch.setattr(import_survey, "MAX_REREAD", 8)
     read: list[str] = []
     real = import_survey.read_imports
     monkeypatch.setattr(
-        import_survey, "read_imports", lambda some, *a: read.extend(x.path for x in some) or real(some, *a)
+        import_survey,
+        "read_imports",
+        lambda some, *a: read.extend(x.path for x in some) or real(some, *a),
     )
     monkeypatch.setattr("kl_hooks.code.file_facts.facts_of", None)
     seen(ws)
     assert read == []
     write(tmp_path / "repo", {"a.py": "import p.m\n"})
     assert [
-        link.target for link in import_survey.survey_imports(ws, load_content(ws)).links if link.path == "a.py"
+        link.target
+        for link in import_survey.survey_imports(ws, load_content(ws)).links
+        if link.path == "a.py"
     ] != []
     assert read == ["a.py"]
     seen(ws)
@@ -180,7 +203,9 @@ def test_what_is_not_whole_is_made_anew(ws: Workspace, number: int) -> None:
 
 
 @pytest.mark.parametrize("odd", [[], [1, 2, 3], {"a": 1}, "text", [{}, {}, {}, {}, {}, 1]])
-def test_what_is_odd_is_as_good_as_nothing(ws: Workspace, odd: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_odd_is_as_good_as_nothing(
+    ws: Workspace, odd: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
 
     before = seen(ws)
     key = import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws)])
@@ -195,7 +220,9 @@ KEY = "a" * 64
 
 
 class Reader:
-    """Gives the same facts for every file, and remembers what it was asked for; `gone` can't be had."""
+    """Gives the same facts for every file, and remembers what it was asked for; `gone` can't be
+    had.
+    """
 
     def __init__(self, *removed: str) -> None:
         self.asked: list[list[str]] = []
@@ -238,12 +265,18 @@ def test_nothing_new_writes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        [], "text", {"a.py": None}, {"a.py": []}, {"a.py": ["1" * 40, "", [ROW], 1]}, {"a.py": ["1" * 40, 0, [ROW]]},
-        {"a.py": ["1" * 40, "", {}]}, {"a.py": ["1" * 40, "", [ROW[:5]]]},
+        [],
+        "text",
+        {"a.py": None},
+        {"a.py": []},
+        {"a.py": ["1" * 40, "", [ROW], 1]},
+        {"a.py": ["1" * 40, 0, [ROW]]},
+        {"a.py": ["1" * 40, "", {}]},
+        {"a.py": ["1" * 40, "", [ROW[:5]]]},
         {"a.py": ["1" * 40, "", [[*ROW[:3], "1", *ROW[4:]]]]},
         {"a.py": ["1" * 40, "", [None]]},
     ],
-)  # fmt: skip
+)
 def test_what_is_odd_is_read_again(tmp_path: Path, odd: object) -> None:
     read = Reader()
     write_entry(tmp_path, "imports-1", KEY, odd)

@@ -1,6 +1,7 @@
 """Judging imports: which are violations, which exceptions hold, and what has no effect.
 
-Chains of allowed imports to a forbidden layer: the shortest is found, named in full, and the same every time.
+Chains of allowed imports to a forbidden layer: the shortest is found, named in full, and the same
+every time.
 """
 
 from __future__ import annotations
@@ -60,8 +61,12 @@ def link(source: str, target: str, line: int = 1, method: str = "import") -> Lin
 
 
 SOURCES = {
-    "src/shop/domain/order.py": b"\n\nfrom shop.api.http import current_user\n\n\ndef place():\n    current_user()\n",
-    "src/shop/domain/price.py": b"def a(user): ...\n\n\nclass B:\n    def b(self, *, user=None): ...\n",
+    "src/shop/domain/order.py": (
+        b"\n\nfrom shop.api.http import current_user\n\n\ndef place():\n    current_user()\n"
+    ),
+    "src/shop/domain/price.py": (
+        b"def a(user): ...\n\n\nclass B:\n    def b(self, *, user=None): ...\n"
+    ),
 }
 
 
@@ -87,8 +92,11 @@ BREAKING = link("shop.domain.order", "shop.api.http", 3)
 def test_a_violation_names_everything() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
     assert (found.path, found.line, found.importer, found.imported) == (
-        "src/shop/domain/order.py", 3, "shop.domain.order", "shop.api.http",
-    )  # fmt: skip
+        "src/shop/domain/order.py",
+        3,
+        "shop.domain.order",
+        "shop.api.http",
+    )
     assert (found.source_layer, found.target_layer) == ("domain", "api")
     assert found.statement == "from shop.api.http import current_user"
     assert (found.rule, found.decision, found.allowed) == (f"{MANIFEST}:4", "ADR-0004", ("ports",))
@@ -113,9 +121,13 @@ def test_a_name_without_a_file_belongs_to_its_package() -> None:
 
 def test_lazy_and_dynamic_imports_count_and_are_named() -> None:
     links = [
-        link("shop.domain.order", "shop.api.http", n, how) for n, how in ((4, "lazy import"), (9, "dynamic import"))
+        link("shop.domain.order", "shop.api.http", n, how)
+        for n, how in ((4, "lazy import"), (9, "dynamic import"))
     ]
-    assert [v.method for v in violations(manifest(), links, MODULES)] == ["lazy import", "dynamic import"]
+    assert [v.method for v in violations(manifest(), links, MODULES)] == [
+        "lazy import",
+        "dynamic import",
+    ]
 
 
 def test_type_checking_imports_are_a_choice() -> None:
@@ -130,40 +142,62 @@ def test_one_statement_of_two_names_is_one_violation() -> None:
 
 
 def test_violations_of_one_fingerprint_are_numbered() -> None:
-    found = violations(manifest(), [link("shop.domain.order", "shop.api.http", n) for n in (3, 5, 9)], MODULES)
+    found = violations(
+        manifest(), [link("shop.domain.order", "shop.api.http", n) for n in (3, 5, 9)], MODULES
+    )
     assert [(one.line, one.number) for one in found] == [(3, 1), (5, 2), (9, 3)]
 
 
 def test_violations_come_in_the_order_of_file_and_line() -> None:
-    links = [link("shop.domain.price", "shop.api", 2), link("shop.domain.order", "shop.api", 9), BREAKING]
+    links = [
+        link("shop.domain.price", "shop.api", 2),
+        link("shop.domain.order", "shop.api", 9),
+        BREAKING,
+    ]
     assert [(v.path[-8:], v.line) for v in violations(manifest(), links, MODULES)] == [
-        ("order.py", 3), ("order.py", 9), ("price.py", 2),
-    ]  # fmt: skip
+        ("order.py", 3),
+        ("order.py", 9),
+        ("price.py", 2),
+    ]
 
 
 def test_an_exception_applies_through_its_last_day() -> None:
-    rules = manifest("exceptions: [{from: shop.domain.order, to: shop.api.http, until: 2027-01-31}]\n")
+    rules = manifest(
+        "exceptions: [{from: shop.domain.order, to: shop.api.http, until: 2027-01-31}]\n"
+    )
     assert violations(rules, [BREAKING], MODULES, today="2027-01-31") == []
     (found,) = violations(rules, [BREAKING], MODULES, today="2027-02-01")
     assert "the exception at .kl/architecture.yaml:12 ended on 2027-01-31" in found.suggested_fix
 
 
 def test_an_exception_names_modules_exactly_or_whole_layers() -> None:
-    assert violations(manifest("exceptions: [{from: domain, to: api}]\n"), [BREAKING], MODULES) == []
+    assert (
+        violations(manifest("exceptions: [{from: domain, to: api}]\n"), [BREAKING], MODULES) == []
+    )
     wide = manifest("exceptions: [{from: shop.domain, to: shop.api}]\n")
     assert len(violations(wide, [BREAKING], MODULES)) == 1
     assert "matches no import" in str(manifest_warnings(wide, [BREAKING], MODULES)[0])
 
 
 def test_an_exception_needs_both_ends_and_an_expired_one_both_days() -> None:
-    for one in ("{from: domain, to: ports}", "{from: ports, to: api}", "{from: shop.domain.price, to: shop.api.http}"):
+    for one in (
+        "{from: domain, to: ports}",
+        "{from: ports, to: api}",
+        "{from: shop.domain.price, to: shop.api.http}",
+    ):
         rules = manifest(f"exceptions: [{one}]\n")
         assert len(violations(rules, [BREAKING], MODULES)) == 1, one
-        (warning,) = [found for found in manifest_warnings(rules, [BREAKING], MODULES) if "exception" in found.message]
+        (warning,) = [
+            found
+            for found in manifest_warnings(rules, [BREAKING], MODULES)
+            if "exception" in found.message
+        ]
         assert (warning.path, warning.line, warning.column) == (MANIFEST, 12, 1)
     both = manifest("exceptions: [{from: domain, to: api}]\n")
     other = link("shop.ports", "shop.domain.order")
-    assert manifest_warnings(both, [BREAKING, other], MODULES) == [], "one import that needs it is enough"
+    assert manifest_warnings(both, [BREAKING, other], MODULES) == [], (
+        "one import that needs it is enough"
+    )
     assert violations(both, [BREAKING], MODULES, today="2027-01-31") == [], "it has no last day"
     dated = manifest("exceptions: [{from: domain, to: api, until: 2027-01-31}]\n")
     assert violations(dated, [BREAKING], MODULES) == [], "nobody said which day it is"
@@ -188,7 +222,9 @@ def test_chains_are_violations_where_they_are_forbidden_and_only_there() -> None
 def test_a_suggested_fix_through_a_module_that_may() -> None:
     legal = link("shop.ports", "shop.api.http", 1)
     (found,) = violations(manifest(), [BREAKING, legal], MODULES)
-    assert found.suggested_fix == "get it through shop.ports (ports), which may import shop.api.http"
+    assert (
+        found.suggested_fix == "get it through shop.ports (ports), which may import shop.api.http"
+    )
     used = link("shop.domain.price", "shop.ports", 18)
     (found,) = violations(manifest(), [BREAKING, legal, used], MODULES)
     assert found.suggested_fix.endswith("and which src/shop/domain/price.py:18 uses already")
@@ -218,11 +254,15 @@ LEGAL = link("shop.ports", "shop.api.http", 1)
 def test_no_suggested_fix_leads_through_a_module_that_has_it_not_or_imports_the_importer(
     links: list[Link], more: str
 ) -> None:
-    found = [one for one in violations(manifest(more), [BREAKING, *links], MODULES) if one.line == 3]
+    found = [
+        one for one in violations(manifest(more), [BREAKING, *links], MODULES) if one.line == 3
+    ]
     assert [one.suggested_fix.partition(",")[0] for one in found] == ["pass it in as an argument"]
 
 
-def test_a_suggested_fix_through_a_module_that_is_imported_with_others_or_for_type_checkers() -> None:
+def test_a_suggested_fix_through_a_module_that_is_imported_with_others_or_for_type_checkers() -> (
+    None
+):
     others = [
         link("shop", "shop.domain.order"),  # runs before the importer, whatever that imports
         link("shop.domain.price", "shop.domain.order"),
@@ -236,7 +276,12 @@ def test_a_program_of_a_package_is_no_suggested_fix() -> None:
     modules = {**MODULES, "src/shop/ports/__main__.py": "shop.ports.__main__"}
     rules = read_manifest(MANIFEST, LAYERS.replace("src/shop/ports.py", "src/shop/ports/").encode())
     legal = Link(
-        "namespace:shop.ports.__main__", "imports", "namespace:shop.api.http", "src/shop/ports/__main__.py", 1, "import"
+        "namespace:shop.ports.__main__",
+        "imports",
+        "namespace:shop.api.http",
+        "src/shop/ports/__main__.py",
+        1,
+        "import",
     )
     (found,) = violations(rules, [BREAKING, legal], modules)
     assert found.suggested_fix.startswith("pass it in")
@@ -247,7 +292,9 @@ def test_where_chains_are_forbidden_no_suggested_fix_makes_one() -> None:
     assert found.suggested_fix.startswith("pass it in")
 
 
-def test_where_too_many_modules_would_be_followed_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_too_many_modules_would_be_followed_none_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(suggestions, "_MAX_WALKS", 0)
     (found,) = violations(manifest(), [BREAKING, LEGAL], MODULES)
     assert found.suggested_fix.startswith("pass it in")
@@ -256,25 +303,36 @@ def test_where_too_many_modules_would_be_followed_none_is_named(monkeypatch: pyt
 def test_a_suggested_fix_for_annotations_only_where_such_imports_are_ignored() -> None:
     noted = link("shop.domain.order", "shop.api.http", 9)
     (found,) = violations(manifest(), [noted], MODULES, Seen())
-    assert found.suggested_fix.startswith("only annotations use it here: move it under `if TYPE_CHECKING:`")
+    assert found.suggested_fix.startswith(
+        "only annotations use it here: move it under `if TYPE_CHECKING:`"
+    )
     (found,) = violations(manifest("type_checking_imports: enforce\n"), [noted], MODULES, Seen())
     assert found.suggested_fix.startswith("pass it in")
 
 
 def test_a_suggested_fix_for_what_nothing_uses() -> None:
-    (found,) = violations(manifest(), [link("shop.domain.order", "shop.api.http", 8)], MODULES, Seen())
-    assert found.suggested_fix == "nothing uses it here: drop it, as kl arch fix does where that is safe"
+    (found,) = violations(
+        manifest(), [link("shop.domain.order", "shop.api.http", 8)], MODULES, Seen()
+    )
+    assert (
+        found.suggested_fix
+        == "nothing uses it here: drop it, as kl arch fix does where that is safe"
+    )
 
 
 def test_a_suggested_fix_through_an_argument_names_who_takes_one_already() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
     expected = "; 2 other domain functions already take one (price.py:1, price.py:5)"
-    assert found.suggested_fix == "pass the user in as an argument of place() (order.py:6)" + expected
+    assert (
+        found.suggested_fix == "pass the user in as an argument of place() (order.py:6)" + expected
+    )
 
 
 def test_a_suggested_fix_without_such_a_module() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES)
-    expected = "pass it in as an argument, or move what is needed of shop.api.http into domain or ports"
+    expected = (
+        "pass it in as an argument, or move what is needed of shop.api.http into domain or ports"
+    )
     assert found.suggested_fix == expected
 
 
@@ -287,22 +345,41 @@ def test_layers_without_files_are_warned_of_with_the_closest_folder() -> None:
 
 
 def test_unowned_files_are_named() -> None:
-    found = [(problem.path, problem.line, problem.column) for problem in unassigned_problems(manifest(), MODULES)]
+    found = [
+        (problem.path, problem.line, problem.column)
+        for problem in unassigned_problems(manifest(), MODULES)
+    ]
     assert found == [("src/shop/__init__.py", 1, 1), ("tests/test_order.py", 1, 1)]
 
 
 def test_the_longest_path_wins() -> None:
-    of = layer_lookup([Layer("a", ("src/",), (), 1), Layer("b", ("src/x",), (), 1), Layer("c", ("src/x/y.py",), (), 1)])
-    owners = {path: layer.name for path in ("src/z.py", "src/x/z.py", "src/x/y.py", "src/xx.py") if (layer := of(path))}
+    of = layer_lookup(
+        [
+            Layer("a", ("src/",), (), 1),
+            Layer("b", ("src/x",), (), 1),
+            Layer("c", ("src/x/y.py",), (), 1),
+        ]
+    )
+    owners = {
+        path: layer.name
+        for path in ("src/z.py", "src/x/z.py", "src/x/y.py", "src/xx.py")
+        if (layer := of(path))
+    }
     assert owners == {"src/z.py": "a", "src/x/z.py": "b", "src/x/y.py": "c", "src/xx.py": "a"}
     assert of("other.py") is None
     whole = layer_lookup([Layer("all", ("./",), (), 1)])("any/where.py")
     assert whole is not None and whole.name == "all"
 
 
-@given(st.permutations([BREAKING, link("shop.ports", "shop.api"), link("shop.domain.price", "shop.api.http", 7)]))
+@given(
+    st.permutations(
+        [BREAKING, link("shop.ports", "shop.api"), link("shop.domain.price", "shop.api.http", 7)]
+    )
+)
 def test_the_order_of_links_does_not_matter(links: list[Link]) -> None:
-    assert violations(manifest(), links, MODULES) == violations(manifest(), sorted(links, key=repr), MODULES)
+    assert violations(manifest(), links, MODULES) == violations(
+        manifest(), sorted(links, key=repr), MODULES
+    )
 
 
 def test_a_language_other_than_python_is_a_warning() -> None:
@@ -323,10 +400,16 @@ def test_two_layers_that_may_depend_on_each_other_are_a_warning() -> None:
 def test_layers_that_may_depend_on_each_other_are_a_warning() -> None:
     layers = [
         Layer(n, (n,), a, line)
-        for n, a, line in (("a", ("b",), 3), ("b", ("c",), 5), ("c", ("a", "d"), 7), ("d", ("d",), 9))
+        for n, a, line in (
+            ("a", ("b",), 3),
+            ("b", ("c",), 5),
+            ("c", ("a", "d"), 7),
+            ("d", ("d",), 9),
+        )
     ]
     assert [str(one) for one in cycle_warnings(Manifest("m.yaml", tuple(layers)))] == [
-        "m.yaml:3:1: layers a, b and c may depend on each other. Take one direction out, or make them one layer."
+        "m.yaml:3:1: layers a, b and c may depend on each other. Take one direction out, or make"
+        " them one layer."
     ]
 
 
@@ -336,7 +419,13 @@ layers:
   - {name: mid, paths: [mid/], may_depend_on: [low]}
   - {name: top, paths: [top/], may_depend_on: [mid], decision: ADR-0007}
 """
-CHAIN_MODULES = {"low/a.py": "low.a", "mid/b.py": "mid.b", "mid/e.py": "mid.e", "top/c.py": "top.c", "free.py": "free"}
+CHAIN_MODULES = {
+    "low/a.py": "low.a",
+    "mid/b.py": "mid.b",
+    "mid/e.py": "mid.e",
+    "top/c.py": "top.c",
+    "free.py": "free",
+}
 
 
 def chain_link(source: str, target: str, line: int = 1, how: str = "import") -> Link:
@@ -353,9 +442,20 @@ CHAIN = [chain_link("top.c", "mid.b", 3), chain_link("mid.b", "low.a", 7)]
 
 def test_a_chain_is_one_violation_with_every_place() -> None:
     (found,) = violations(chain_manifest(), CHAIN, CHAIN_MODULES)
-    assert (found.path, found.line, found.source_layer, found.target_layer) == ("top/c.py", 3, "top", "low")
-    assert (found.method, found.statement, found.decision) == (INDIRECT_METHOD, "top.c -> mid.b -> low.a", "ADR-0007")
-    assert found.suggested_fix.endswith("this chain: top.c (top/c.py:3) -> mid.b (mid/b.py:7) -> low.a")
+    assert (found.path, found.line, found.source_layer, found.target_layer) == (
+        "top/c.py",
+        3,
+        "top",
+        "low",
+    )
+    assert (found.method, found.statement, found.decision) == (
+        INDIRECT_METHOD,
+        "top.c -> mid.b -> low.a",
+        "ADR-0007",
+    )
+    assert found.suggested_fix.endswith(
+        "this chain: top.c (top/c.py:3) -> mid.b (mid/b.py:7) -> low.a"
+    )
 
 
 def test_it_has_to_be_asked_for() -> None:
@@ -368,8 +468,13 @@ def test_it_has_to_be_asked_for() -> None:
 
 def test_a_forbidden_import_is_no_part_of_a_chain_excepted_or_not() -> None:
     links = [chain_link("mid.b", "top.c", 2), chain_link("top.c", "low.a", 5)]
-    assert [one.method for one in violations(chain_manifest(), links, CHAIN_MODULES)] == ["import", "import"]
-    excepted = chain_manifest("indirect: forbid\nexceptions: [{from: top, to: low}, {from: mid.b, to: top.c}]\n")
+    assert [one.method for one in violations(chain_manifest(), links, CHAIN_MODULES)] == [
+        "import",
+        "import",
+    ]
+    excepted = chain_manifest(
+        "indirect: forbid\nexceptions: [{from: top, to: low}, {from: mid.b, to: top.c}]\n"
+    )
     assert violations(excepted, [*links, chain_link("mid.e", "mid.b")], CHAIN_MODULES) == []
 
 
@@ -389,7 +494,10 @@ def test_modules_of_no_layer_are_in_chains_and_type_checking_does_not() -> None:
 
 
 NODES = [f"{layer}/{n}.py" for layer in ("p", "q", "r", "s") for n in range(3)] + ["x.py"]
-EDGES = st.sets(st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)).filter(lambda e: e[0] != e[1]), max_size=30)
+EDGES = st.sets(
+    st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)).filter(lambda e: e[0] != e[1]),
+    max_size=30,
+)
 ALLOWED = st.fixed_dictionaries({name: st.sets(st.sampled_from("pqrs")) for name in "pqrs"})
 
 
@@ -401,15 +509,20 @@ def test_it_is_as_short_as_networkx_states(
     rules = Manifest("m.yaml", layers, indirect="forbid")
     modules = {path: path.removesuffix(".py").replace("/", ".") for path in NODES}
     links = [
-        Link(f"namespace:{modules[a]}", "imports", f"namespace:{modules[b]}", a, 1, "import") for a, b in sorted(edges)
+        Link(f"namespace:{modules[a]}", "imports", f"namespace:{modules[b]}", a, 1, "import")
+        for a, b in sorted(edges)
     ]
     found = forbidden_chains(rules, links, modules)
-    good = [(a, b) for a, b in edges if "x" in (a[0], b[0]) or a[0] == b[0] or b[0] in allowed[a[0]]]
+    good = [
+        (a, b) for a, b in edges if "x" in (a[0], b[0]) or a[0] == b[0] or b[0] in allowed[a[0]]
+    ]
     graph = networkx.DiGraph(good)
     graph.add_nodes_from(NODES)
     shortest = {}
     for source in "pqrs":
-        distance = networkx.multi_source_dijkstra_path_length(graph, {n for n in NODES if n[0] == source})
+        distance = networkx.multi_source_dijkstra_path_length(
+            graph, {n for n in NODES if n[0] == source}
+        )
         for target in set("pqrs") - {source} - allowed[source]:
             lengths = [distance[node] for node in NODES if node[0] == target and node in distance]
             if lengths:

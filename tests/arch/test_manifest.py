@@ -62,11 +62,19 @@ def test_the_example_of_the_design() -> None:
 def test_pascal_case_keys_state_the_same() -> None:
     text = GOOD
     for small, pascal in (
-        ("version", "Version"), ("layers", "Layers"), ("name", "Name"), ("paths", "Paths"), ("decision", "Decision"),
-        ("may_depend_on", "MayDependOn"), ("type_checking_imports", "TypeCheckingImports"),
-        ("exhaustive", "Exhaustive"), ("exceptions", "Exceptions"), ("from", "From"), ("until", "Until"),
+        ("version", "Version"),
+        ("layers", "Layers"),
+        ("name", "Name"),
+        ("paths", "Paths"),
+        ("decision", "Decision"),
+        ("may_depend_on", "MayDependOn"),
+        ("type_checking_imports", "TypeCheckingImports"),
+        ("exhaustive", "Exhaustive"),
+        ("exceptions", "Exceptions"),
+        ("from", "From"),
+        ("until", "Until"),
         ("contracts", "Contracts"),
-    ):  # fmt: skip
+    ):
         text = text.replace(f"{small}:", f"{pascal}:")
     assert read_manifest(MANIFEST, text.encode()) == read_manifest(MANIFEST, GOOD.encode())
 
@@ -91,74 +99,235 @@ layers:
         'architecture.yaml:7:5: unknown key "may_depends_on" in layer "domain". Did you mean "may_depend_on"?',
         'architecture.yaml:10:11: layer "api" is defined twice (first at line 2).',
     ]
-    assert printed("layers:\n  - name: a\n\tpaths: [x]\n") == ["architecture.yaml:3:1: found a tab; YAML needs spaces."]
+    assert printed("layers:\n  - name: a\n\tpaths: [x]\n") == [
+        "architecture.yaml:3:1: found a tab; YAML needs spaces."
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("", "architecture.yaml: is empty. Delete this file and propose layers with: kl init"),
-        ("# only this\n", "architecture.yaml: is empty. Delete this file and propose layers with: kl init"),
-        ("version: 1\n", 'architecture.yaml:1:1: the key "layers" is missing. Add it, or delete this file and propose layers with: kl init'),
-        ("layers: []\n", 'architecture.yaml:1:9: "layers" is empty. List some, or delete this file and propose layers with: kl init'),
-        ("layrs: [{name: a, paths: [x]}]", 'architecture.yaml:1:1: unknown key "layrs". Did you mean "layers"?'),
-        ("version: 2\nlayers: [{name: a, paths: [x]}]", 'architecture.yaml:1:10: "version" must be one of: 1.'),
+        (
+            "# only this\n",
+            "architecture.yaml: is empty. Delete this file and propose layers with: kl init",
+        ),
+        (
+            "version: 1\n",
+            'architecture.yaml:1:1: the key "layers" is missing. Add it, or delete this file and propose layers with: kl init',
+        ),
+        (
+            "layers: []\n",
+            'architecture.yaml:1:9: "layers" is empty. List some, or delete this file and propose layers with: kl init',
+        ),
+        (
+            "layrs: [{name: a, paths: [x]}]",
+            'architecture.yaml:1:1: unknown key "layrs". Did you mean "layers"?',
+        ),
+        (
+            "version: 2\nlayers: [{name: a, paths: [x]}]",
+            'architecture.yaml:1:10: "version" must be one of: 1.',
+        ),
         ("layers: [{paths: [x]}]", 'architecture.yaml:1:10: a layer without "name".'),
-        ("layers: [{name: a}]", 'architecture.yaml:1:17: layer "a" has no "paths". Give the folders it owns.'),
+        (
+            "layers: [{name: a}]",
+            'architecture.yaml:1:17: layer "a" has no "paths". Give the folders it owns.',
+        ),
         ("layers: [a]", "architecture.yaml:1:10: expected keys and values in a layer, found text."),
-        ("layers: [{name: a, paths: []}]", 'architecture.yaml:1:27: "paths" of layer "a" names no folder. Give the folders it owns.'),
-        ("layers: [{name: a, paths: [../x]}]", 'architecture.yaml:1:28: path "../x" of layer "a" leads out of the repository (..).'),
-        ("layers: [{name: a, paths: [/x]}]", 'architecture.yaml:1:28: path "/x" of layer "a" is absolute; write it from the top of the repository.'),
-        ("layers: [{name: a, paths: ['s/*']}]", 'architecture.yaml:1:28: path "s/*" of layer "a" is a pattern; name the folder itself.'),
-        ("layers: [{name: a, paths: ['s\\x']}]", 'architecture.yaml:1:28: path "s\\x" of layer "a" has a backslash; write it with /.'),
-        ("layers: [{name: a b, paths: [x]}]", 'architecture.yaml:1:17: "a b" can\'t be the name of a layer (no spaces, no commas, not "below").'),
-        ("layers: [{name: a, paths: [x]}, {name: b, paths: [x/]}]", 'architecture.yaml:1:51: layers "a" and "b" both own x/. Give it to one of them; a longer path wins over a shorter one.'),
-        ("layers: [{name: a, paths: [x], may_depend_on: belo}]", 'architecture.yaml:1:47: "may_depend_on" of layer "a" must be a list of layers, or below. Did you mean "below"?'),
-        ("layers: [{name: a, paths: [x], may_depend_on: a}]", 'architecture.yaml:1:47: "may_depend_on" of layer "a" must be a list of layers, or below. Write [a].'),
-        ("layers: [{name: a, paths: [x]}]\nexceptions: [{from: a, to: b, until: 2027-02-30}]", 'architecture.yaml:2:38: "until" is "2027-02-30", not a day. Write it as YYYY-MM-DD.'),
-        ("layers: [{name: a, paths: [x]}]\nexceptions: [{from: a}]", 'architecture.yaml:2:14: an exception without "to". It needs from and to: modules or layers.'),
-        ("layers: [{name: a, paths: [x, x/]}]", 'architecture.yaml:1:31: layer "a" names x/ twice. Take one out.'),
-        ('layers: [{name: a, paths: ["x\\0"]}]', 'architecture.yaml:1:28: path "x\0" of layer "a" has a sign that can\'t be printed.'),
-        ('layers: [{name: "a\\e[1m", paths: [x]}]', 'architecture.yaml:1:17: "a\x1b[1m" can\'t be the name of a layer (no spaces, no commas, not "below").'),
-        ("layers: [{name: below, paths: [x]}]", 'architecture.yaml:1:17: "below" can\'t be the name of a layer (no spaces, no commas, not "below").'),
-        ("layers: [{name: a, paths: ['']}]", 'architecture.yaml:1:28: each of "paths" of layer "a" must be text, not empty.'),
-        ("layers: [{name: a, paths: x}]", 'architecture.yaml:1:27: "paths" of layer "a" must be a list, not text. Write [] for none.'),
-        ("layers: [{name: a, paths: [~/x]}]", 'architecture.yaml:1:28: path "~/x" of layer "a" is absolute; write it from the top of the repository.'),
-        ("layers: {a: b}", 'architecture.yaml:1:9: "layers" must be a list, not a map. Write [] for none.'),
-        ("layers:", 'architecture.yaml:1:8: "layers" must be a list, but is empty. Write [] for none.'),
-        ("layers: [{name: a, paths: [x], may_depend_on: }]", 'architecture.yaml:1:46: "may_depend_on" of layer "a" must be a list, but is empty. Write [] for none.'),
+        (
+            "layers: [{name: a, paths: []}]",
+            'architecture.yaml:1:27: "paths" of layer "a" names no folder. Give the folders it owns.',
+        ),
+        (
+            "layers: [{name: a, paths: [../x]}]",
+            'architecture.yaml:1:28: path "../x" of layer "a" leads out of the repository (..).',
+        ),
+        (
+            "layers: [{name: a, paths: [/x]}]",
+            'architecture.yaml:1:28: path "/x" of layer "a" is absolute; write it from the top of the repository.',
+        ),
+        (
+            "layers: [{name: a, paths: ['s/*']}]",
+            'architecture.yaml:1:28: path "s/*" of layer "a" is a pattern; name the folder itself.',
+        ),
+        (
+            "layers: [{name: a, paths: ['s\\x']}]",
+            'architecture.yaml:1:28: path "s\\x" of layer "a" has a backslash; write it with /.',
+        ),
+        (
+            "layers: [{name: a b, paths: [x]}]",
+            'architecture.yaml:1:17: "a b" can\'t be the name of a layer (no spaces, no commas, not "below").',
+        ),
+        (
+            "layers: [{name: a, paths: [x]}, {name: b, paths: [x/]}]",
+            'architecture.yaml:1:51: layers "a" and "b" both own x/. Give it to one of them; a longer path wins over a shorter one.',
+        ),
+        (
+            "layers: [{name: a, paths: [x], may_depend_on: belo}]",
+            'architecture.yaml:1:47: "may_depend_on" of layer "a" must be a list of layers, or below. Did you mean "below"?',
+        ),
+        (
+            "layers: [{name: a, paths: [x], may_depend_on: a}]",
+            'architecture.yaml:1:47: "may_depend_on" of layer "a" must be a list of layers, or below. Write [a].',
+        ),
+        (
+            "layers: [{name: a, paths: [x]}]\nexceptions: [{from: a, to: b, until: 2027-02-30}]",
+            'architecture.yaml:2:38: "until" is "2027-02-30", not a day. Write it as YYYY-MM-DD.',
+        ),
+        (
+            "layers: [{name: a, paths: [x]}]\nexceptions: [{from: a}]",
+            'architecture.yaml:2:14: an exception without "to". It needs from and to: modules or layers.',
+        ),
+        (
+            "layers: [{name: a, paths: [x, x/]}]",
+            'architecture.yaml:1:31: layer "a" names x/ twice. Take one out.',
+        ),
+        (
+            'layers: [{name: a, paths: ["x\\0"]}]',
+            'architecture.yaml:1:28: path "x\0" of layer "a" has a sign that can\'t be printed.',
+        ),
+        (
+            'layers: [{name: "a\\e[1m", paths: [x]}]',
+            'architecture.yaml:1:17: "a\x1b[1m" can\'t be the name of a layer (no spaces, no commas, not "below").',
+        ),
+        (
+            "layers: [{name: below, paths: [x]}]",
+            'architecture.yaml:1:17: "below" can\'t be the name of a layer (no spaces, no commas, not "below").',
+        ),
+        (
+            "layers: [{name: a, paths: ['']}]",
+            'architecture.yaml:1:28: each of "paths" of layer "a" must be text, not empty.',
+        ),
+        (
+            "layers: [{name: a, paths: x}]",
+            'architecture.yaml:1:27: "paths" of layer "a" must be a list, not text. Write [] for none.',
+        ),
+        (
+            "layers: [{name: a, paths: [~/x]}]",
+            'architecture.yaml:1:28: path "~/x" of layer "a" is absolute; write it from the top of the repository.',
+        ),
+        (
+            "layers: {a: b}",
+            'architecture.yaml:1:9: "layers" must be a list, not a map. Write [] for none.',
+        ),
+        (
+            "layers:",
+            'architecture.yaml:1:8: "layers" must be a list, but is empty. Write [] for none.',
+        ),
+        (
+            "layers: [{name: a, paths: [x], may_depend_on: }]",
+            'architecture.yaml:1:46: "may_depend_on" of layer "a" must be a list, but is empty. Write [] for none.',
+        ),
         ("[]", "architecture.yaml:1:1: expected keys and values, found a list."),
         ("text", "architecture.yaml:1:1: expected keys and values, found text."),
-        ("layers: [{name: a, paths: [x]}]\n---\nb: 1\n", "architecture.yaml:2:1: a second document starts here; a file holds one. Take the `---` out."),
-        ("layers: [{name: a, name: b, paths: [x]}]", 'architecture.yaml:1:20: "name" is given twice (first at line 1).'),
-        ("layers:\n- {name: a, paths: [x], Paths: [y]}", 'architecture.yaml:2:25: "Paths" is given twice in layer "a" (first at line 2, as "paths").'),
-        ("layers: [{name: a, paths: [x]}]\nLayers: []", 'architecture.yaml:2:1: "Layers" is given twice (first at line 1, as "layers").'),
-        ("layers: [{name: a, paths: &p [x]}]\nexceptions: *p\n", "architecture.yaml:1:27: the anchor `&p` is not allowed here. Write the value out.\narchitecture.yaml:2:13: the alias `*p` is not allowed here. Write the value out."),
-        ("layers: !!python/name:os.system [{name: a, paths: [x]}]", "architecture.yaml:1:9: the tag `tag:yaml.org,2002:python/name:os.system` is not allowed here. Write the value out."),
-        ("<<: {a: b}\nlayers: [{name: a, paths: [x]}]", "architecture.yaml:1:1: the merge key `<<` is not allowed here. Write the values out."),
+        (
+            "layers: [{name: a, paths: [x]}]\n---\nb: 1\n",
+            "architecture.yaml:2:1: a second document starts here; a file holds one. Take the `---` out.",
+        ),
+        (
+            "layers: [{name: a, name: b, paths: [x]}]",
+            'architecture.yaml:1:20: "name" is given twice (first at line 1).',
+        ),
+        (
+            "layers:\n- {name: a, paths: [x], Paths: [y]}",
+            'architecture.yaml:2:25: "Paths" is given twice in layer "a" (first at line 2, as "paths").',
+        ),
+        (
+            "layers: [{name: a, paths: [x]}]\nLayers: []",
+            'architecture.yaml:2:1: "Layers" is given twice (first at line 1, as "layers").',
+        ),
+        (
+            "layers: [{name: a, paths: &p [x]}]\nexceptions: *p\n",
+            "architecture.yaml:1:27: the anchor `&p` is not allowed here. Write the value out.\narchitecture.yaml:2:13: the alias `*p` is not allowed here. Write the value out.",
+        ),
+        (
+            "layers: !!python/name:os.system [{name: a, paths: [x]}]",
+            "architecture.yaml:1:9: the tag `tag:yaml.org,2002:python/name:os.system` is not allowed here. Write the value out.",
+        ),
+        (
+            "<<: {a: b}\nlayers: [{name: a, paths: [x]}]",
+            "architecture.yaml:1:1: the merge key `<<` is not allowed here. Write the values out.",
+        ),
         ("a: " + "[" * 60 + "]" * 60, "architecture.yaml:1:53: nested deeper than 50 levels."),
-        ("layers: [" + "a," * 10_001 + "]", "architecture.yaml:1:20004: more than 10000 values; this file is too large."),
+        (
+            "layers: [" + "a," * 10_001 + "]",
+            "architecture.yaml:1:20004: more than 10000 values; this file is too large.",
+        ),
         ("a\0b", "architecture.yaml:1:2: the character U+0000 is not allowed in YAML."),
-        ("layers: [{name: a, paths: [x]}]\nexhaustive: maybe", 'architecture.yaml:2:13: "exhaustive" must be true or false.'),
-        ("layers: [{name: a, paths: [x]}]\ntype_checking_imports: no", 'architecture.yaml:2:24: "type_checking_imports" must be one of: ignore, enforce.'),
-        ("layers: [{name: a, paths: [x]}]\nexceptions: {a: b}", 'architecture.yaml:2:13: "exceptions" must be a list, not a map. Write [] for none.'),
-        ("layers: [{name: a, paths: [x]}]\nContractTypes: [m.C]", 'architecture.yaml:2:1: "contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here. Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.'),
-        ("contracts: [{name: c, type: forbiden}]", 'architecture.yaml:1:29: "forbiden" is not a built-in type of import-linter in contract "c". Did you mean "forbidden"?'),
-        ("contracts: [{name: c, type: mine}]", 'architecture.yaml:1:29: "mine" is not a built-in type of import-linter in contract "c". Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.'),
-        ("contracts: [{name: c, modules: [a]}]", 'architecture.yaml:1:13: "type" is missing in contract "c". One of: forbidden, layers, independence, protected, acyclic_siblings.'),
-        ("contracts: [{name: c, type: independence}]", 'architecture.yaml:1:20: contract "c" has no "modules".'),
-        ("contracts: [{type: independence, modules: [a]}]", 'architecture.yaml:1:13: a contract without "name".'),
-        ("contracts: [{name: c, type: independence, modules: []}]", 'architecture.yaml:1:52: "modules" in contract "c" is empty.'),
-        ("contracts: [{name: c, type: independence, modules: [a], depth: 1}]", 'architecture.yaml:1:57: unknown key "depth" in contract "c". Known: name, type, id, decision, modules, ignore_imports, unmatched_ignore_imports_alerting, broken_contract_guidance, root_packages, include_external_packages, exclude_type_checking_imports.'),
-        ("contracts: [{name: c, type: independence, modules: [a], ContractTypes: [x]}]", 'architecture.yaml:1:57: "contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here. Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.'),
-        ("contracts:\n- {name: c, type: independence, modules: [a]}\n- {name: c, type: independence, modules: [b]}", 'architecture.yaml:3:10: contract "c" is defined twice (first at line 2).'),
-        ("contracts: [c]", "architecture.yaml:1:13: expected keys and values in a contract, found text."),
-        ("contracts: x\nlayers: [{name: a, paths: [x]}]", 'architecture.yaml:1:12: "contracts" must be a list, not text. Write [] for none.'),
-        ("contracts: [{name: c, type: protected, protected_modules: a, allowed_importers: b, as_packages: perhaps}]", 'architecture.yaml:1:97: "as_packages" in contract "c" must be true or false.'),
-        ("contracts: [{name: c, type: independence, modules: a, unmatched_ignore_imports_alerting: warning}]", 'architecture.yaml:1:90: "unmatched_ignore_imports_alerting" in contract "c" must be one of: error, warn, none. Did you mean "warn"?'),
-        ("contracts: [{name: c, type: acyclic_siblings, ancestors: a, depth: -1}]", 'architecture.yaml:1:68: "depth" in contract "c" must be a whole number from 0 to 1000.'),
+        (
+            "layers: [{name: a, paths: [x]}]\nexhaustive: maybe",
+            'architecture.yaml:2:13: "exhaustive" must be true or false.',
+        ),
+        (
+            "layers: [{name: a, paths: [x]}]\ntype_checking_imports: no",
+            'architecture.yaml:2:24: "type_checking_imports" must be one of: ignore, enforce.',
+        ),
+        (
+            "layers: [{name: a, paths: [x]}]\nexceptions: {a: b}",
+            'architecture.yaml:2:13: "exceptions" must be a list, not a map. Write [] for none.',
+        ),
+        (
+            "layers: [{name: a, paths: [x]}]\nContractTypes: [m.C]",
+            'architecture.yaml:2:1: "contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here. Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.',
+        ),
+        (
+            "contracts: [{name: c, type: forbiden}]",
+            'architecture.yaml:1:29: "forbiden" is not a built-in type of import-linter in contract "c". Did you mean "forbidden"?',
+        ),
+        (
+            "contracts: [{name: c, type: mine}]",
+            'architecture.yaml:1:29: "mine" is not a built-in type of import-linter in contract "c". Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.',
+        ),
+        (
+            "contracts: [{name: c, modules: [a]}]",
+            'architecture.yaml:1:13: "type" is missing in contract "c". One of: forbidden, layers, independence, protected, acyclic_siblings.',
+        ),
+        (
+            "contracts: [{name: c, type: independence}]",
+            'architecture.yaml:1:20: contract "c" has no "modules".',
+        ),
+        (
+            "contracts: [{type: independence, modules: [a]}]",
+            'architecture.yaml:1:13: a contract without "name".',
+        ),
+        (
+            "contracts: [{name: c, type: independence, modules: []}]",
+            'architecture.yaml:1:52: "modules" in contract "c" is empty.',
+        ),
+        (
+            "contracts: [{name: c, type: independence, modules: [a], depth: 1}]",
+            'architecture.yaml:1:57: unknown key "depth" in contract "c". Known: name, type, id, decision, modules, ignore_imports, unmatched_ignore_imports_alerting, broken_contract_guidance, root_packages, include_external_packages, exclude_type_checking_imports.',
+        ),
+        (
+            "contracts: [{name: c, type: independence, modules: [a], ContractTypes: [x]}]",
+            'architecture.yaml:1:57: "contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here. Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.',
+        ),
+        (
+            "contracts:\n- {name: c, type: independence, modules: [a]}\n- {name: c, type: independence, modules: [b]}",
+            'architecture.yaml:3:10: contract "c" is defined twice (first at line 2).',
+        ),
+        (
+            "contracts: [c]",
+            "architecture.yaml:1:13: expected keys and values in a contract, found text.",
+        ),
+        (
+            "contracts: x\nlayers: [{name: a, paths: [x]}]",
+            'architecture.yaml:1:12: "contracts" must be a list, not text. Write [] for none.',
+        ),
+        (
+            "contracts: [{name: c, type: protected, protected_modules: a, allowed_importers: b, as_packages: perhaps}]",
+            'architecture.yaml:1:97: "as_packages" in contract "c" must be true or false.',
+        ),
+        (
+            "contracts: [{name: c, type: independence, modules: a, unmatched_ignore_imports_alerting: warning}]",
+            'architecture.yaml:1:90: "unmatched_ignore_imports_alerting" in contract "c" must be one of: error, warn, none. Did you mean "warn"?',
+        ),
+        (
+            "contracts: [{name: c, type: acyclic_siblings, ancestors: a, depth: -1}]",
+            'architecture.yaml:1:68: "depth" in contract "c" must be a whole number from 0 to 1000.',
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_mistake_has_its_message(text: str, expected: str) -> None:
     assert printed(text) == expected.split("\n")
 
@@ -169,7 +338,8 @@ def test_what_may_depend_on_is_omitted_nothing_is_allowed() -> None:
 
 
 @given(
-    st.binary(max_size=200) | st.text(st.sampled_from("layersnmpthod_:-[]{}, \nab'\"1./"), max_size=120).map(str.encode)
+    st.binary(max_size=200)
+    | st.text(st.sampled_from("layersnmpthod_:-[]{}, \nab'\"1./"), max_size=120).map(str.encode)
 )
 def test_any_bytes_are_a_manifest_or_our_problem(text: bytes) -> None:
     try:
@@ -177,7 +347,10 @@ def test_any_bytes_are_a_manifest_or_our_problem(text: bytes) -> None:
     except ManifestProblems as wrong:
         assert wrong.problems and str(wrong)
     else:
-        assert manifest_from_dict(MANIFEST, json.loads(json.dumps(manifest_to_dict(manifest)))) == manifest
+        assert (
+            manifest_from_dict(MANIFEST, json.loads(json.dumps(manifest_to_dict(manifest))))
+            == manifest
+        )
 
 
 def test_the_compiled_form_comes_back_whole(tmp_path: Path) -> None:
@@ -189,7 +362,9 @@ def test_the_compiled_form_comes_back_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change", [{"layers": 1}, {"layers": [[1]]}, {"exhaustive": 1}, {"type_checking_imports": "no"}]
 )
-def test_a_compiled_form_that_is_not_ours_is_not_used(tmp_path: Path, change: dict[str, object]) -> None:
+def test_a_compiled_form_that_is_not_ours_is_not_used(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
     manifest = load_manifest(tmp_path / "cache", MANIFEST, GOOD.encode())
     (entry,) = (tmp_path / "cache" / "compiled").iterdir()
     locked = json.loads(entry.read_text())
@@ -199,7 +374,9 @@ def test_a_compiled_form_that_is_not_ours_is_not_used(tmp_path: Path, change: di
 
 
 def test_everything_wrong_in_a_layer_without_a_name_is_reported_too() -> None:
-    assert printed("layers: [{name: [a], paths: [/x, ..], may_depend_on: [[b]], decision: {a: b}}]")[:3] == [
+    assert printed(
+        "layers: [{name: [a], paths: [/x, ..], may_depend_on: [[b]], decision: {a: b}}]"
+    )[:3] == [
         'architecture.yaml:1:17: "name" must be text, not a list.',
         'architecture.yaml:1:30: path "/x" of layer "" is absolute; write it from the top of the repository.',
         'architecture.yaml:1:34: path ".." of layer "" leads out of the repository (..).',
@@ -209,8 +386,10 @@ def test_everything_wrong_in_a_layer_without_a_name_is_reported_too() -> None:
 def test_a_layer_that_is_there_twice_is_looked_at_all_the_same() -> None:
     text = "layers:\n- {name: a, paths: [x]}\n- {name: a, paths: [/y], may_depend_on: belwo}\n"
     assert [line.partition(": ")[0] for line in printed(text)] == [
-        "architecture.yaml:3:10", "architecture.yaml:3:21", "architecture.yaml:3:41",
-    ]  # fmt: skip
+        "architecture.yaml:3:10",
+        "architecture.yaml:3:21",
+        "architecture.yaml:3:41",
+    ]
 
 
 def test_what_a_manifest_states_begins_no_line_of_a_message() -> None:
@@ -226,10 +405,13 @@ def test_what_a_manifest_states_begins_no_line_of_a_message() -> None:
 
 def test_bytes_that_are_no_text() -> None:
     with pytest.raises(
-        ManifestProblems, match=r"architecture.yaml:1:9: this byte is not UTF-8\. Save the file as UTF-8\."
+        ManifestProblems,
+        match=r"architecture.yaml:1:9: this byte is not UTF-8\. Save the file as UTF-8\.",
     ):
         read_manifest("architecture.yaml", b"layers: \xff")
-    with pytest.raises(ManifestProblems, match="300000 bytes are too many; at most 262144 are read"):
+    with pytest.raises(
+        ManifestProblems, match="300000 bytes are too many; at most 262144 are read"
+    ):
         read_manifest("architecture.yaml", b" " * 300_000)
 
 
@@ -237,8 +419,9 @@ def test_a_bom_is_no_mistake_and_numbers_and_days_stay_text() -> None:
     text = b"\xef\xbb\xbflayers: [{name: 1.10, paths: [2027-01-31]}, {name: on, paths: [0x1f], may_depend_on: [1.10]}]"
     layers = read_manifest(MANIFEST, text).layers
     assert [(one.name, one.paths, one.may_depend_on) for one in layers] == [
-        ("1.10", ("2027-01-31",), ()), ("on", ("0x1f",), ("1.10",)),
-    ]  # fmt: skip
+        ("1.10", ("2027-01-31",), ()),
+        ("on", ("0x1f",), ("1.10",)),
+    ]
 
 
 def test_contracts_need_no_layers_and_both_key_styles_state_the_same() -> None:
@@ -255,18 +438,35 @@ contracts:
 """
     (one,) = read_manifest(MANIFEST, small.encode()).contracts
     assert [(x.key, x.value, x.line) for x in one.options] == [
-        ("protected_modules", ("click", "rich"), 4), ("allowed_importers", ("a.cli",), 5), ("as_packages", "False", 6),
-    ]  # fmt: skip
+        ("protected_modules", ("click", "rich"), 4),
+        ("allowed_importers", ("a.cli",), 5),
+        ("as_packages", "False", 6),
+    ]
     assert (one.name, one.type, one.line, one.decision) == ("c", "protected", 2, "ADR-0001")
-    assert (one.root_packages, one.include_external_packages, one.exclude_type_checking_imports) == (
+    assert (
+        one.root_packages,
+        one.include_external_packages,
+        one.exclude_type_checking_imports,
+    ) == (
         ("a",),
         True,
         False,
     )
     pascal = small
-    for key in ("contracts", "name", "type", "protected_modules", "allowed_importers", "as_packages", "decision",
-                "root_packages", "include_external_packages"):  # fmt: skip
-        pascal = re.sub(rf"\b{key}:", "".join(word.title() for word in key.split("_")) + ":", pascal)
+    for key in (
+        "contracts",
+        "name",
+        "type",
+        "protected_modules",
+        "allowed_importers",
+        "as_packages",
+        "decision",
+        "root_packages",
+        "include_external_packages",
+    ):
+        pascal = re.sub(
+            rf"\b{key}:", "".join(word.title() for word in key.split("_")) + ":", pascal
+        )
     assert read_manifest(MANIFEST, pascal.encode()) == read_manifest(MANIFEST, small.encode())
     assert manifest_from_dict(
         MANIFEST, json.loads(json.dumps(manifest_to_dict(read_manifest(MANIFEST, small.encode()))))

@@ -11,7 +11,12 @@ from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
 from kl_hooks.model.symbol import Link
 
 API, INFRA, DOMAIN = "api/http.py", "infra/db.py", "domain/order.py"
-MODULES = {API: "api.http", INFRA: "infra.db", DOMAIN: "domain.order", "domain/price.py": "domain.price"}
+MODULES = {
+    API: "api.http",
+    INFRA: "infra.db",
+    DOMAIN: "domain.order",
+    "domain/price.py": "domain.price",
+}
 LAYERS = (
     Layer("domain", ("domain/",), (), 3),
     Layer("infra", ("infra/",), ("domain",), 6),
@@ -25,18 +30,29 @@ def link(path: str, to: str, line: int = 1) -> Link:
 
 
 def broken(path: str, line: int, to: str, layer: str) -> Violation:
-    return Violation(path, line, MODULES[path], to, "domain", layer, f"import {to}", "import", "m.yaml:3")
+    return Violation(
+        path, line, MODULES[path], to, "domain", layer, f"import {to}", "import", "m.yaml:3"
+    )
 
 
-LINKS = [link(API, "domain.order"), link(API, "domain.price", 2), link(API, "infra.db", 3),
-         link(DOMAIN, "infra.db", 12), link("domain/price.py", "infra.db", 4),
-         link(DOMAIN, "api.http", 3), link(INFRA, "api.http", 8)]  # fmt: skip
+LINKS = [
+    link(API, "domain.order"),
+    link(API, "domain.price", 2),
+    link(API, "infra.db", 3),
+    link(DOMAIN, "infra.db", 12),
+    link("domain/price.py", "infra.db", 4),
+    link(DOMAIN, "api.http", 3),
+    link(INFRA, "api.http", 8),
+]
 
 
 def drawn(box: bool = False) -> list[str]:
     manifest = Manifest("m.yaml", LAYERS, exceptions=(Allowance("infra", "api"),))
     new = (broken(DOMAIN, 3, "api.http", "api"),)
-    old = (broken(DOMAIN, 12, "infra.db", "infra"), broken("domain/price.py", 4, "infra.db", "infra"))
+    old = (
+        broken(DOMAIN, 12, "infra.db", "infra"),
+        broken("domain/price.py", 4, "infra.db", "infra"),
+    )
     verdict = Verdict(manifest, new, (), (), 4, "worktree", accepted=old)
     return build_overview(manifest, LINKS, MODULES, verdict).picture(box)
 
@@ -55,7 +71,10 @@ def test_the_picture_in_ascii() -> None:
         "  | domain | -x> api 1 NEW  order.py:3",
         "  |        | -x> infra 2 baseline  order.py:12  price.py:4",
         "  +--------+",
-        "  legend  --> allowed, with the number of imports   ..> allowed, unused   -x> violation   -e> excepted",
+        (
+            "  legend  --> allowed, with the number of imports   ..> allowed, unused   -x>"
+            " violation   -e> excepted"
+        ),
         "",
         "  from    to      imports  allowed",
         "  api     infra         1  yes",
@@ -70,8 +89,21 @@ def test_the_picture_in_ascii() -> None:
 
 
 def test_with_boxes_it_states_the_same() -> None:
-    signs = {"┌": "+", "┐": "+", "└": "+", "┘": "+", "├": "+", "┤": "+", "─x▶": "-x>", "─e▶": "-e>", "──▶": "-->",
-             "··▷": "..>", "─": "-", "│": "|", "…": "..."}  # fmt: skip
+    signs = {
+        "┌": "+",
+        "┐": "+",
+        "└": "+",
+        "┘": "+",
+        "├": "+",
+        "┤": "+",
+        "─x▶": "-x>",
+        "─e▶": "-e>",
+        "──▶": "-->",
+        "··▷": "..>",
+        "─": "-",
+        "│": "|",
+        "…": "...",
+    }
     lines = "\n".join(drawn(box=True))
     assert not lines.isascii()
     for box, ascii_ in signs.items():
@@ -79,23 +111,38 @@ def test_with_boxes_it_states_the_same() -> None:
     assert lines.split("\n") == drawn()
 
 
-NAMES = st.lists(st.text("abcdefgh_", min_size=1, max_size=60), min_size=1, max_size=20, unique=True)
+NAMES = st.lists(
+    st.text("abcdefgh_", min_size=1, max_size=60), min_size=1, max_size=20, unique=True
+)
 
 
 @given(NAMES, st.data())
 def test_it_fits_and_every_arrow_is_there(names: list[str], data: st.DataObject) -> None:
-    pairs = st.tuples(st.sampled_from(names), st.sampled_from(names)).filter(lambda pair: pair[0] != pair[1])
+    pairs = st.tuples(st.sampled_from(names), st.sampled_from(names)).filter(
+        lambda pair: pair[0] != pair[1]
+    )
     some = st.sets(pairs, max_size=60) if len(names) > 1 else st.just(set())
     allowed, used = data.draw(some), data.draw(some)
-    layers = tuple(Layer(n, (f"{n}/",), tuple(sorted(b for a, b in allowed if a == n)), 1) for n in names)
+    layers = tuple(
+        Layer(n, (f"{n}/",), tuple(sorted(b for a, b in allowed if a == n)), 1) for n in names
+    )
     modules = {f"{name}/long_name_of_a_module_in_there.py": f"{name}.m" for name in names}
     links = [
-        Link(f"namespace:{a}.m", "imports", f"namespace:{b}.m", f"{a}/long_name_of_a_module_in_there.py", 1, "import")
+        Link(
+            f"namespace:{a}.m",
+            "imports",
+            f"namespace:{b}.m",
+            f"{a}/long_name_of_a_module_in_there.py",
+            1,
+            "import",
+        )
         for a, b in sorted(used)
     ]
     manifest = Manifest("m.yaml", layers)
     new = tuple(
-        Violation(f"{a}/long_name_of_a_module_in_there.py", 1, f"{a}.m", f"{b}.m", a, b, "", "import", "")
+        Violation(
+            f"{a}/long_name_of_a_module_in_there.py", 1, f"{a}.m", f"{b}.m", a, b, "", "import", ""
+        )
         for a, b in sorted(used - allowed)
     )
     seen = build_overview(manifest, links, modules, Verdict(manifest, new, (), (), 1, "worktree"))

@@ -1,4 +1,6 @@
-"""Proposals: green on the code they were made from, read back as they were meant, doubts reported."""
+"""Proposals: green on the code they were made from, read back as they were meant, doubts
+reported.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SHOP = {
 }
 
 
-def link(modules: dict[str, str], source: str, target: str, line: int = 1, method: str = "import") -> Link:
+def link(
+    modules: dict[str, str], source: str, target: str, line: int = 1, method: str = "import"
+) -> Link:
     path = {dotted: path for path, dotted in modules.items()}[source]
     return Link(f"namespace:{source}", "imports", f"namespace:{target}", path, line, method)
 
@@ -45,54 +49,82 @@ def test_layers_from_the_bottom_up_by_what_is_used() -> None:
 
 
 def test_parts_that_import_each_other_are_one_layer_and_it_states_why() -> None:
-    made = shop(("infra.db", "core.order"), ("core.order", "infra.db"), ("cli", "infra.db"), exact=True)
+    made = shop(
+        ("infra.db", "core.order"), ("core.order", "infra.db"), ("cli", "infra.db"), exact=True
+    )
     assert [layer.name for layer in made.layers] == ["core-infra", "shop", "cli"]
     assert any(
-        "core -> infra: src/shop/core/order.py:1 imports shop.infra.db" in line for line in made.doubts["core-infra"]
+        "core -> infra: src/shop/core/order.py:1 imports shop.infra.db" in line
+        for line in made.doubts["core-infra"]
     )
     assert "  #   core -> infra: src/shop/core/order.py:1 imports shop.infra.db\n" in made.text()
 
 
 def test_parts_that_import_each_other_stay_apart_in_the_order_that_costs_least() -> None:
     made = shop(
-        ("infra.db", "core.order"), ("infra.db", "core"), ("core.order", "infra.db"), ("cli", "infra.db"), ("", "cli"),
+        ("infra.db", "core.order"),
+        ("infra.db", "core"),
+        ("core.order", "infra.db"),
+        ("cli", "infra.db"),
+        ("", "cli"),
         ("cli", ""),
-    )  # fmt: skip
+    )
     assert [(layer.name, layer.paths, layer.may_depend_on) for layer in made.layers] == [
         ("core", ("src/shop/core/",), ()),
         ("infra", ("src/shop/infra/",), ("core",)),
         ("cli", ("src/shop/cli.py",), ("core", "infra")),
     ]
     assert made.against == 1 and made.unassigned[0].startswith("src/shop/__init__.py")
-    assert made.doubts == {"core": ("in the baseline: 1 import of infra, the first at src/shop/core/order.py:1",)}
+    assert made.doubts == {
+        "core": ("in the baseline: 1 import of infra, the first at src/shop/core/order.py:1",)
+    }
     text = made.text()
     assert "# 1 import of today contradicts this order: it is accepted in .kl/baseline.json" in text
 
 
 def test_scripts_and_test_trees_are_omitted_and_nested_tests_are_above_all() -> None:
     modules = {
-        "p/__init__.py": "p", "p/a/__init__.py": "p.a", "p/a/x.py": "p.a.x", "p/b/x.py": "p.b.x", "t/help.py": "t.help",
+        "p/__init__.py": "p",
+        "p/a/__init__.py": "p.a",
+        "p/a/x.py": "p.a.x",
+        "p/b/x.py": "p.b.x",
+        "t/help.py": "t.help",
         **{f"t/unit/test_{n}.py": f"t.unit.test_{n}" for n in range(4)},
-        "p/a/tests/test_x.py": "p.a.tests.test_x", "p/test/test_all.py": "p.test.test_all",
-        "contrib/run.py": "contrib.run", "contrib/go.py": "contrib.go",
-        "p/templates/q/__init__.py": "q", "p/m1.py": "p.m1", "p/m2.py": "p.m2",
-    }  # fmt: skip
+        "p/a/tests/test_x.py": "p.a.tests.test_x",
+        "p/test/test_all.py": "p.test.test_all",
+        "contrib/run.py": "contrib.run",
+        "contrib/go.py": "contrib.go",
+        "p/templates/q/__init__.py": "q",
+        "p/m1.py": "p.m1",
+        "p/m2.py": "p.m2",
+    }
     pairs = [
-        ("p.a.x", "p.b.x"), ("p.a.x", "p.b.x"), ("p.b.x", "p.a.x"), ("p.a.tests.test_x", "p.b.x"),
-        ("p.m1", "p.m2"), ("contrib.run", "p.a.x"), ("t.unit.test_1", "t.help"),
-    ]  # fmt: skip
+        ("p.a.x", "p.b.x"),
+        ("p.a.x", "p.b.x"),
+        ("p.b.x", "p.a.x"),
+        ("p.a.tests.test_x", "p.b.x"),
+        ("p.m1", "p.m2"),
+        ("contrib.run", "p.a.x"),
+        ("t.unit.test_1", "t.help"),
+    ]
     made = propose([link(modules, *pair) for pair in pairs], modules)
     found = {layer.name: layer.paths for layer in made.layers}
     assert found == {
-        "b": ("p/b/",), "a": ("p/a/",), "p": ("p/__init__.py", "p/m2.py"), "m1": ("p/m1.py",), "tests": ("p/a/tests/",),
-    }  # fmt: skip
+        "b": ("p/b/",),
+        "a": ("p/a/",),
+        "p": ("p/__init__.py", "p/m2.py"),
+        "m1": ("p/m1.py",),
+        "tests": ("p/a/tests/",),
+    }
     assert made.against == 1 and made.layers[-1].name == "tests"
 
 
 def test_a_package_that_reexports_does_not_make_one_lump() -> None:
     made = shop(("", "core.order"), ("core.order", ""), ("infra.db", ""), ("", "cli"))
     assert {layer.name for layer in made.layers} == {"core", "infra", "cli"}
-    assert made.unassigned == ("src/shop/__init__.py: it imports parts of the package that import it",)
+    assert made.unassigned == (
+        "src/shop/__init__.py: it imports parts of the package that import it",
+    )
     assert "# In no layer: src/shop/__init__.py" in made.text()
 
 
@@ -105,22 +137,32 @@ def test_imports_for_type_checking_make_no_cycle() -> None:
 
 
 def test_tests_and_scripts_are_no_layers() -> None:
-    assert all(not path.startswith(("tests", "setup")) for layer in shop().layers for path in layer.paths)
+    assert all(
+        not path.startswith(("tests", "setup")) for layer in shop().layers for path in layer.paths
+    )
 
 
 def test_one_chain_of_folders_is_entered() -> None:
     modules = {f"src/acme/shop/{name}/a.py": f"acme.shop.{name}.a" for name in ("core", "web")}
-    assert [group.paths for group in module_groups(modules)] == [("src/acme/shop/core/",), ("src/acme/shop/web/",)]
+    assert [group.paths for group in module_groups(modules)] == [
+        ("src/acme/shop/core/",),
+        ("src/acme/shop/web/",),
+    ]
 
 
 def test_flat_modules_without_a_package() -> None:
     modules = {"a.py": "a", "b.py": "b", "test_a.py": "test_a", "conftest.py": "conftest"}
     made = propose([link(modules, "b", "a")], modules)
-    assert [(layer.name, layer.may_depend_on) for layer in made.layers] == [("a", ()), ("b", ("a",))]
+    assert [(layer.name, layer.may_depend_on) for layer in made.layers] == [
+        ("a", ()),
+        ("b", ("a",)),
+    ]
 
 
 def test_many_packages_are_a_layer_each() -> None:
-    modules = {f"{name}/x/m.py": f"{name}.x.m" for name in "abcd"} | {f"{name}/__init__.py": name for name in "abcd"}
+    modules = {f"{name}/x/m.py": f"{name}.x.m" for name in "abcd"} | {
+        f"{name}/__init__.py": name for name in "abcd"
+    }
     assert [group.paths for group in module_groups(modules)] == [("a/",), ("b/",), ("c/",), ("d/",)]
 
 
@@ -136,7 +178,12 @@ def test_a_repository_without_python_has_no_layers() -> None:
 
 
 def test_names_are_unique_and_never_the_word_below() -> None:
-    modules = {"a/core/x.py": "a.core.x", "b/core/x.py": "b.core.x", "a/below.py": "a.below", "b/web.py": "b.web"}
+    modules = {
+        "a/core/x.py": "a.core.x",
+        "b/core/x.py": "b.core.x",
+        "a/below.py": "a.below",
+        "b/web.py": "b.web",
+    }
     names = [group.name for group in module_groups(modules)]
     assert sorted(names) == ["a-core", "b-core", "below-2", "web"]
 
@@ -147,7 +194,9 @@ _path = st.lists(_part, min_size=1, max_size=4).map(lambda parts: "/".join(parts
 
 @st.composite
 def _repositories(draw: st.DrawFn) -> tuple[dict[str, str], list[Link]]:
-    """Modules under odd names, mapped as a src layout, a flat one, or nonsense; and any imports among them."""
+    """Modules under odd names, mapped as a src layout, a flat one, or nonsense; and any imports
+    among them.
+    """
     top = draw(st.sampled_from(["", "src/", "tests/"]))
     paths = draw(st.lists(_path, min_size=1, max_size=12, unique=True))
     modules: dict[str, str] = {}
@@ -156,13 +205,19 @@ def _repositories(draw: st.DrawFn) -> tuple[dict[str, str], list[Link]]:
         if dotted not in modules.values():
             modules[top + path] = dotted
     names = st.sampled_from(sorted(modules.values()))
-    pairs = draw(st.lists(st.tuples(names, names, st.sampled_from(["import", "lazy import"])), max_size=40))
+    pairs = draw(
+        st.lists(st.tuples(names, names, st.sampled_from(["import", "lazy import"])), max_size=40)
+    )
     return modules, [link(modules, a, b, n + 1, how) for n, (a, b, how) in enumerate(pairs)]
 
 
 @given(_repositories(), st.booleans())
-def test_the_first_check_by_a_proposal_is_green(repository: tuple[dict[str, str], list[Link]], exact: bool) -> None:
-    """What contradicts the layers is counted, and is none where that was asked for or nothing is circular."""
+def test_the_first_check_by_a_proposal_is_green(
+    repository: tuple[dict[str, str], list[Link]], exact: bool
+) -> None:
+    """What contradicts the layers is counted, and is none where that was asked for or nothing is
+    circular.
+    """
     modules, links = repository
     made = propose(links, modules, exact=exact)
     assert made == propose(links[::-1], modules, exact=exact)
@@ -185,10 +240,14 @@ def test_an_import_that_nobody_had_is_found(repository: tuple[dict[str, str], li
         for high in made.layers:
             if high.name in low.may_depend_on or high.name == low.name:
                 continue
-            source, target = (next((m for p, m in modules.items() if p == x.paths[0]), None) for x in (low, high))
+            source, target = (
+                next((m for p, m in modules.items() if p == x.paths[0]), None) for x in (low, high)
+            )
             if source and target:
                 new = link(modules, source, target, 99)
-                found = violations(read_manifest(MANIFEST, made.text().encode()), [*links, new], modules)
+                found = violations(
+                    read_manifest(MANIFEST, made.text().encode()), [*links, new], modules
+                )
                 assert [(v.line, v.target_layer) for v in found] == [(99, high.name)]
 
 

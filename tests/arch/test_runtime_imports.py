@@ -1,4 +1,6 @@
-"""Imports that only recorded test runs show: reported, and violations where the manifest asks for it."""
+"""Imports that only recorded test runs show: reported, and violations where the manifest asks for
+it.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,14 @@ FILES = {
     ".kl/architecture.yaml": MANIFEST,
     "pytest.ini": "[pytest]\npythonpath = src\n",
     "src/core/__init__.py": "",
-    "src/core/load.py": "import importlib\ndef load(name):\n    return importlib.import_module(f'plugins.{name}')\n",
+    "src/core/load.py": (
+        "import importlib\ndef load(name):\n    return importlib.import_module(f'plugins.{name}')\n"
+    ),
     "src/plugins/__init__.py": "",
     "src/plugins/price.py": "from core import load\n",
-    "tests/test_load.py": "from core.load import load\ndef test_load():\n    assert load('price')\n",
+    "tests/test_load.py": (
+        "from core.load import load\ndef test_load():\n    assert load('price')\n"
+    ),
 }
 RULE = "core must not import plugins (layer rule, .kl/architecture.yaml:5)"
 
@@ -38,14 +44,23 @@ def shop(tmp_path: Path, home: object) -> Checkout:
     return repo
 
 
-def test_a_runtime_only_import_is_reported_and_is_a_violation_where_the_manifest_asks_for_it(shop: Checkout) -> None:
+def test_a_runtime_only_import_is_reported_and_is_a_violation_where_the_manifest_asks_for_it(
+    shop: Checkout,
+) -> None:
     done = shop.kl("arch", "check")
-    assert done.returncode == 0 and f"core.load imports plugins.price at run time only: {RULE}" in done.stderr, done
-    assert shop.kl("arch", "check", "--staged").stderr == "", "a gate that only reports opens no database"
+    assert (
+        done.returncode == 0
+        and f"core.load imports plugins.price at run time only: {RULE}" in done.stderr
+    ), done
+    assert shop.kl("arch", "check", "--staged").stderr == "", (
+        "a gate that only reports opens no database"
+    )
     shown = shop.kl("graph", "show", "core.load").stdout
     assert "runtime-only   " in shown and "core.load imports plugins.price  (run " in shown, shown
     plain = json.loads(shop.kl("graph", "show", "plugins.price", "--format", "json").stdout)
-    assert [(one["source"], one["target"]) for one in plain["runtime_imports"]] == [("core.load", "plugins.price")]
+    assert [(one["source"], one["target"]) for one in plain["runtime_imports"]] == [
+        ("core.load", "plugins.price")
+    ]
     shop.write(".kl/architecture.yaml", MANIFEST + "runtime_imports: forbid\n")
     done = shop.kl("arch", "check", "--format", "json")
     found = json.loads(done.stdout)["violations"]
@@ -56,9 +71,13 @@ def test_a_runtime_only_import_is_reported_and_is_a_violation_where_the_manifest
     shop.write(".kl/architecture.yaml", MANIFEST + "runtime_imports: ignore\n")
     loosened = shop.kl("arch", "check", "--trust-ref", "HEAD")
     shown = loosened.stdout + loosened.stderr
-    assert loosened.returncode == 1 and "imports that only test runs show are no violations" in shown, shown
+    assert (
+        loosened.returncode == 1 and "imports that only test runs show are no violations" in shown
+    ), shown
     # a statement shows it: then it is the ordinary violation alone
     shop.write(".kl/architecture.yaml", MANIFEST)
-    shop.write("src/core/load.py", FILES["src/core/load.py"] + "def more():\n    import plugins.price\n")
+    shop.write(
+        "src/core/load.py", FILES["src/core/load.py"] + "def more():\n    import plugins.price\n"
+    )
     done = shop.kl("arch", "check")
     assert done.returncode == 1 and "run time only" not in done.stderr, done

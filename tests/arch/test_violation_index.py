@@ -1,4 +1,6 @@
-"""Violations as items that can be searched: there while they are there, with the receipt that found them."""
+"""Violations as items that can be searched: there while they are there, with the receipt that found
+them.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,11 @@ def test_found_by_its_words_with_the_receipt_that_found_it(tmp_path: Path) -> No
     assert verdict is not None and remarks == []
     (hit,) = nodes(ws)
     assert (hit.id, hit.kind, hit.path, hit.line) == (
-        f"violation:{verdict.violations[0].id}", "violation", ORDER, 2,
-    )  # fmt: skip
+        f"violation:{verdict.violations[0].id}",
+        "violation",
+        ORDER,
+        2,
+    )
     printed, _, receipt = hit.title.partition("   receipt ")
     assert printed == "core must not import web: shop.core.order imports shop.web.page"
     with ws.store.reading("graph") as db:

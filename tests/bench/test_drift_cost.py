@@ -13,7 +13,9 @@ from bench.repositories import Repository, repository
 
 SOURCES = {
     "__init__.py": "from django.http.response import Response\n",
-    "shortcuts.py": "from django.http.response import Response\n\n\ndef page():\n    return Response()\n",
+    "shortcuts.py": (
+        "from django.http.response import Response\n\n\ndef page():\n    return Response()\n"
+    ),
     "http/__init__.py": "",
     "http/response.py": "class Response: ...\n",
     "contrib/__init__.py": "",
@@ -22,7 +24,9 @@ SOURCES = {
     "db/models/__init__.py": "",
     "db/models/query.py": "import django.http.response\n",
 }
-"""Two files in no layer, `django/__init__.py` and `django/shortcuts.py`, lead from `contrib` to `http`."""
+"""Two files in no layer, `django/__init__.py` and `django/shortcuts.py`, lead from `contrib` to
+`http`.
+"""
 
 
 @pytest.fixture
@@ -56,5 +60,10 @@ def test_files_in_no_layer_make_no_difference_between_the_verdicts(
 @pytest.mark.slow
 def test_the_rules_it_leaves_fit_what_kl_follows_by_default(little_django: Repository) -> None:
     drift_cost.verified(little_django, None)
-    assert "unassigned_imports: follow" in (little_django.top / ".kl" / "architecture.yaml").read_text()
-    drift_cost.checked(little_django, "", *little_django.kl("arch", "check"))()  # raises where its exit code is not 0
+    assert (
+        "unassigned_imports: follow"
+        in (little_django.top / ".kl" / "architecture.yaml").read_text()
+    )
+    drift_cost.checked(
+        little_django, "", *little_django.kl("arch", "check")
+    )()  # raises where its exit code is not 0

@@ -1,4 +1,6 @@
-"""One set of rules for three tools: layers, rules that fit, and what each tool reports as broken."""
+"""One set of rules for three tools: layers, rules that fit, and what each tool reports as
+broken.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,15 @@ from bench import drift_rules
 from kl_hooks.arch.manifest_parser import read_manifest
 
 FILES = [
-    "shop/__init__.py", "shop/views.py", "shop/core/__init__.py", "shop/core/a.py", "shop/web/__init__.py",
-    "shop/web/forms/__init__.py", "shop/loose/b.py", "tests/core/__init__.py",
-]  # fmt: skip
+    "shop/__init__.py",
+    "shop/views.py",
+    "shop/core/__init__.py",
+    "shop/core/a.py",
+    "shop/web/__init__.py",
+    "shop/web/forms/__init__.py",
+    "shop/loose/b.py",
+    "tests/core/__init__.py",
+]
 NAMES = ["shop.core", "shop.web"]
 
 
@@ -26,7 +34,11 @@ def test_a_module_outside_the_layers_has_none() -> None:
 
 
 def test_rules_that_fit_allow_what_crosses_and_nothing_else() -> None:
-    edges = {("shop.web.a", "shop.core.b"), ("shop.core.a", "shop.core.b"), ("shop.views", "shop.web")}
+    edges = {
+        ("shop.web.a", "shop.core.b"),
+        ("shop.core.a", "shop.core.b"),
+        ("shop.views", "shop.web"),
+    }
     assert drift_rules.allowed(edges, NAMES) == {"shop.core": [], "shop.web": ["shop.core"]}
 
 
@@ -40,7 +52,10 @@ def test_the_three_texts_state_the_same() -> None:
     theirs = configparser.ConfigParser()
     theirs.read_string(drift_rules.importlinter(rules, ["shop"]))
     contract = theirs["importlinter:contract:0"]
-    assert (contract["source_modules"].split(), contract["forbidden_modules"].split()) == (["shop.core"], ["shop.web"])
+    assert (contract["source_modules"].split(), contract["forbidden_modules"].split()) == (
+        ["shop.core"],
+        ["shop.web"],
+    )
     assert "importlinter:contract:1" not in theirs, "shop.web may import all there is"
 
     other = tomllib.loads(drift_rules.tach(rules))
@@ -48,7 +63,10 @@ def test_the_three_texts_state_the_same() -> None:
 
 
 def test_what_import_linter_states_is_broken_is_read_from_its_words() -> None:
-    printed = "shop.core is not allowed to import shop.web:\n\n-   shop.core.a -> shop.web.forms (l.3, l.9)\n"
+    printed = (
+        "shop.core is not allowed to import shop.web:\n\n-   shop.core.a -> shop.web.forms (l.3,"
+        " l.9)\n"
+    )
     assert drift_rules.broken_for_importlinter(printed) == {("shop.core.a", "shop.web.forms")}
 
 

@@ -13,7 +13,13 @@ from bench.scans import by_ast
 
 def test_a_process_that_ends_wrongly_is_not_a_measurement(tmp_path: Path) -> None:
     with pytest.raises(Failed, match="exit code 3: no such thing"):
-        cost(sys.executable, "-S", "-c", "import sys; print('no such thing'); sys.exit(3)", cwd=tmp_path)
+        cost(
+            sys.executable,
+            "-S",
+            "-c",
+            "import sys; print('no such thing'); sys.exit(3)",
+            cwd=tmp_path,
+        )
 
 
 def test_a_process_has_a_cost(tmp_path: Path) -> None:
@@ -35,7 +41,13 @@ def test_medians_are_of_the_rounds_after_the_first_in_turn() -> None:
 
 
 def test_the_limit_reads_what_can_be_parsed_and_no_hidden_folder(tmp_path: Path) -> None:
-    for name, text in (("a.py", "x = 1"), ("b.py", "x ="), ("pkg/c.py", ""), (".git/d.py", ""), ("e.txt", "")):
+    for name, text in (
+        ("a.py", "x = 1"),
+        ("b.py", "x ="),
+        ("pkg/c.py", ""),
+        (".git/d.py", ""),
+        ("e.txt", ""),
+    ):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -43,7 +55,9 @@ def test_the_limit_reads_what_can_be_parsed_and_no_hidden_folder(tmp_path: Path)
     assert by_ast(str(tmp_path), ["pkg"]) == 1
 
 
-def test_a_peer_that_fails_is_omitted_and_the_others_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_peer_that_fails_is_omitted_and_the_others_are_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def broken() -> Cost:
         raise Failed("no licence")
 

@@ -1,4 +1,6 @@
-"""Mutants of the bench: each is valid Python, differs from the source, and is of the class that it is counted in."""
+"""Mutants of the bench: each is valid Python, differs from the source, and is of the class that it
+is counted in.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ class Cart:
 
 def test_mutants_of_each_class() -> None:
     found = list(mutants_of("cart.py", SOURCE))
-    assert Counter(one.kind for one in found) == dict(zip(CLASSES, (2, 1 + 1, 1, 3, 2), strict=True)), [
-        (one.kind, one.name) for one in found
-    ]
+    assert Counter(one.kind for one in found) == dict(
+        zip(CLASSES, (2, 1 + 1, 1, 3, 2), strict=True)
+    ), [(one.kind, one.name) for one in found]
     before = ast.dump(ast.parse(SOURCE))
     for one in found:
         assert ast.dump(ast.parse(one.text)) != before, one

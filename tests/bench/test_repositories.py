@@ -1,4 +1,6 @@
-"""Repositories to measure on: made of archives, brought back to what was published, and reported to be missing."""
+"""Repositories to measure on: made of archives, brought back to what was published, and reported to
+be missing.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ def test_a_repository_holds_what_was_published_whatever_was_done_to_it(cache: Pa
     folder = cache / "archives" / "Django"
     folder.mkdir(parents=True)
     with tarfile.open(folder / "Django-5.2.tar.gz", "w:gz") as packed:
-        for name, text in (("Django-5.2/django/__init__.py", b"x = 1\n"), ("Django-5.2/.gitignore", b"*.py\n")):
+        for name, text in (
+            ("Django-5.2/django/__init__.py", b"x = 1\n"),
+            ("Django-5.2/.gitignore", b"*.py\n"),
+        ):
             member = tarfile.TarInfo(name)
             member.size = len(text)
             packed.addfile(member, io.BytesIO(text))
@@ -50,7 +55,9 @@ def test_a_repository_holds_what_was_published_whatever_was_done_to_it(cache: Pa
 
 @pytest.mark.filterwarnings("ignore:Python 3.14 will:DeprecationWarning")
 @pytest.mark.parametrize("old", [False, True], ids=["data filter", "before CPython 3.11.4"])
-def test_what_is_unpacked_belongs_to_who_unpacks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool) -> None:
+def test_what_is_unpacked_belongs_to_who_unpacks_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool
+) -> None:
     if old:
         monkeypatch.delattr(tarfile, "data_filter", raising=False)
     with tarfile.open(tmp_path / "a.tar", "w") as packed:

@@ -1,7 +1,9 @@
-"""A small runner of GitHub workflows: what `templates/ci/github-workflow.yml` and `action.yml` use, and nothing else.
+"""A small runner of GitHub workflows: what `templates/ci/github-workflow.yml` and `action.yml` use,
+and nothing else.
 
-It follows "Workflow syntax for GitHub Actions", "Contexts" and "Workflow commands" of docs.github.com: `run` steps are
-run; of others' actions the inputs are checked, and what the job needs of them is done (checkout, cache, artifacts).
+It follows "Workflow syntax for GitHub Actions", "Contexts" and "Workflow commands" of
+docs.github.com: `run` steps are run; of others' actions the inputs are checked, and what the job
+needs of them is done (checkout, cache, artifacts).
 """
 
 from __future__ import annotations
@@ -66,9 +68,14 @@ class JobRun:
         """This job of a matrix and those before it as one: it failed where one of them did."""
         if other is None:
             return self
-        steps = {**self.steps, **{name: outcome for name, outcome in other.steps.items() if outcome == "failure"}}
+        steps = {
+            **self.steps,
+            **{name: outcome for name, outcome in other.steps.items() if outcome == "failure"},
+        }
         result = "failure" if "failure" in (self.result, other.result) else self.result
-        return JobRun(result, steps, other.log + self.log, other.summary + self.summary, self.outputs)
+        return JobRun(
+            result, steps, other.log + self.log, other.summary + self.summary, self.outputs
+        )
 
 
 @dataclass
@@ -94,9 +101,11 @@ class _Scope:
                 python += _OPERATORS.get(token, token)
         failed = self.run.result == "failure"
         names: dict[str, Callable[..., Any]] = {
-            "get": self._get, "format": lambda form, *values: form.format(*values), "cancelled": lambda: False,
+            "get": self._get,
+            "format": lambda form, *values: form.format(*values),
+            "cancelled": lambda: False,
             "success": lambda: not failed,
-        }  # fmt: skip
+        }
         return eval(python.strip(), {"__builtins__": {}}, names)
 
     def _get(self, name: str) -> Any:
@@ -111,7 +120,9 @@ class _Scope:
         return _EXPRESSION.sub(lambda found: str(self.evaluate(found[1])), written)
 
     def wanted(self, condition: str | None) -> bool:
-        """Whether a step or job is to run; without a function of status only if nothing has failed."""
+        """Whether a step or job is to run; without a function of status only if nothing has
+        failed.
+        """
         written = (condition or "success()").strip().removeprefix("${{").removesuffix("}}")
         if not re.search(r"\b(success|failure|always|cancelled)\(", written):
             written = f"success() && ({written})"
@@ -119,7 +130,9 @@ class _Scope:
 
 
 class Runner:
-    """A self-hosted runner: RUNNER_TEMP is empty for each job, but HOME and the checkout's .git stay."""
+    """A self-hosted runner: RUNNER_TEMP is empty for each job, but HOME and the checkout's .git
+    stay.
+    """
 
     def __init__(self, folder: Path, origin: Checkout, environ: Mapping[str, str]) -> None:
         self.shell = JobShell(folder)
@@ -134,7 +147,9 @@ class Runner:
         self._environ = {**environ, "PATH": f"{self.shell.bin}:{environ['PATH']}"}
 
     def start(self, workflow: str, event: Event) -> dict[str, JobRun]:
-        """Run the jobs of a workflow in the order they are written in; skipped ones are in the answer too."""
+        """Run the jobs of a workflow in the order they are written in; skipped ones are in the
+        answer too.
+        """
         loaded = yaml.load(workflow, yaml.BaseLoader)  # BaseLoader: "on" stays a text
         assert event.name in loaded["on"], "the workflow is not for this event"
         assert loaded["permissions"] == {}, "what a job may do is named by the job"
@@ -147,23 +162,34 @@ class Runner:
             self._several = len(values) > 1
             for value in values:
                 scope = _Scope(
-                    {**self._contexts(event, name), "needs": needs, "matrix": {axis: value}}, JobRun("success"), {}
+                    {**self._contexts(event, name), "needs": needs, "matrix": {axis: value}},
+                    JobRun("success"),
+                    {},
                 )
                 if not scope.wanted(job.get("if")):
                     scope.run.result = "skipped"
                 else:
                     self._writes = job["permissions"].get("contents") == "write"
                     self._job(job, scope, event)
-                    scope.run.outputs = {key: scope.text(value) for key, value in job.get("outputs", {}).items()}
+                    scope.run.outputs = {
+                        key: scope.text(value) for key, value in job.get("outputs", {}).items()
+                    }
                 runs[name] = scope.run.after(runs.get(name))
         return runs
 
     def _contexts(self, event: Event, job: str) -> dict[str, Any]:
         github = {
-            "event_name": event.name, "ref": event.ref, "sha": event.sha, "run_id": str(self._number),
-            "run_attempt": "1", "base_ref": event.base_ref, "repository": "ada/shop", "job": job,
-            "event": event.payload, "workspace": str(self._folder / "work"),
-        }  # fmt: skip
+            "event_name": event.name,
+            "ref": event.ref,
+            "sha": event.sha,
+            "run_id": str(self._number),
+            "run_attempt": "1",
+            "base_ref": event.base_ref,
+            "repository": "ada/shop",
+            "job": job,
+            "event": event.payload,
+            "workspace": str(self._folder / "work"),
+        }
         return {
             "secrets": self.secrets,
             "vars": self.variables,
@@ -179,15 +205,24 @@ class Runner:
             folder.mkdir(exist_ok=True)
         (self._folder / "event.json").write_text(json.dumps(event.payload), encoding="utf-8")
         scope.env = {
-            "CI": "true", "GITHUB_ACTIONS": "true", "RUNNER_OS": "Linux", "RUNNER_TEMP": str(temp),
+            "CI": "true",
+            "GITHUB_ACTIONS": "true",
+            "RUNNER_OS": "Linux",
+            "RUNNER_TEMP": str(temp),
             "GITHUB_EVENT_PATH": str(self._folder / "event.json"),
-            **{f"GITHUB_{key.upper()}": value for key, value in github.items() if isinstance(value, str)},
-        }  # fmt: skip
+            **{
+                f"GITHUB_{key.upper()}": value
+                for key, value in github.items()
+                if isinstance(value, str)
+            },
+        }
         self._steps(job["steps"], scope)
 
     def _steps(self, steps: list[dict[str, Any]], scope: _Scope) -> None:
         for step in steps:
-            name = str(step.get("name") or step.get("uses", step.get("id", "run")).partition("@")[0])
+            name = str(
+                step.get("name") or step.get("uses", step.get("id", "run")).partition("@")[0]
+            )
             outcome = "skipped"
             outputs: dict[str, str] = {}
             if scope.wanted(step.get("if")):
@@ -201,11 +236,19 @@ class Runner:
 
     def _run(self, step: Mapping[str, Any], scope: _Scope, outputs: dict[str, str]) -> bool:
         assert "${{" not in step["run"], "text of others would become part of the program: use env"
-        files = {name: self._folder / name for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")}
+        files = {
+            name: self._folder / name
+            for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
+        }
         for file in files.values():
             file.write_bytes(b"")
         given = {key: scope.text(value) for key, value in step.get("env", {}).items()}
-        env = {**self._environ, **scope.env, **given, **{name: str(file) for name, file in files.items()}}
+        env = {
+            **self._environ,
+            **scope.env,
+            **given,
+            **{name: str(file) for name, file in files.items()},
+        }
         done = self.shell.run(step["run"], SHELLS[step.get("shell")], self._folder / "work", env)
         scope.run.log += done.stdout
         outputs.update(_variables(files["GITHUB_OUTPUT"]))
@@ -232,7 +275,9 @@ class Runner:
                 assert given["key"] not in self.caches, "a cache is never overwritten"
                 self.caches[given["key"]] = self._copy(given["path"])
             case "upload-artifact":
-                assert given["name"] not in self._uploaded, "a job of a matrix can't replace another's artifact"
+                assert given["name"] not in self._uploaded, (
+                    "a job of a matrix can't replace another's artifact"
+                )
                 self._uploaded.add(given["name"])
                 self.artifacts[given["name"]] = self._copy(given["path"])
             case "download-artifact":
@@ -243,17 +288,26 @@ class Runner:
                 if self._several:  # each is this interpreter in truth
                     scope.env["SETUP_PYTHON"] = given["python-version"]
             case "upload-sarif":
-                assert json.loads((work / given["sarif_file"]).read_text("utf-8"))["version"] == "2.1.0"
+                assert (
+                    json.loads((work / given["sarif_file"]).read_text("utf-8"))["version"]
+                    == "2.1.0"
+                )
         return True
 
     def _composite(self, given: dict[str, str], scope: _Scope, outputs: dict[str, str]) -> bool:
-        """Our action: its steps see its inputs and no other steps; variables that it sets stay in the job."""
+        """Our action: its steps see its inputs and no other steps; variables that it sets stay in
+        the job.
+        """
         action = yaml.load((HERE / "action.yml").read_text("utf-8"), yaml.BaseLoader)
         assert given.keys() <= action["inputs"].keys(), "the action has no such input"
         inputs = {**{name: one["default"] for name, one in action["inputs"].items()}, **given}
-        inner = _Scope({**scope.contexts, "inputs": inputs, "steps": {}}, JobRun("success"), scope.env)
+        inner = _Scope(
+            {**scope.contexts, "inputs": inputs, "steps": {}}, JobRun("success"), scope.env
+        )
         scope.env["GITHUB_ACTION_PATH"] = str(HERE)
-        assert all("shell" in step for step in action["runs"]["steps"] if "run" in step), "GitHub requires it"
+        assert all("shell" in step for step in action["runs"]["steps"] if "run" in step), (
+            "GitHub requires it"
+        )
         self._steps(action["runs"]["steps"], inner)
         scope.run.log += inner.run.log
         scope.run.summary += inner.run.summary
@@ -263,7 +317,9 @@ class Runner:
 
     def _checkout(self, given: Mapping[str, str], github: Mapping[str, Any], work: Path) -> None:
         if not self._writes:
-            assert given["persist-credentials"] == "false", "code of a pull request could read the token"
+            assert given["persist-credentials"] == "false", (
+                "code of a pull request could read the token"
+            )
         git = Checkout(work).git
         if not (work / ".git").exists():
             git("init", "-q")
@@ -296,4 +352,7 @@ class Runner:
 
 def _variables(file: Path) -> dict[str, str]:
     """`name=value` lines, as steps write them to GITHUB_OUTPUT and GITHUB_ENV."""
-    return {line.partition("=")[0]: line.partition("=")[2] for line in file.read_text("utf-8").splitlines()}
+    return {
+        line.partition("=")[0]: line.partition("=")[2]
+        for line in file.read_text("utf-8").splitlines()
+    }

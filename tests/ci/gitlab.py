@@ -1,7 +1,8 @@
 """A small runner of GitLab jobs: what `templates/ci/gitlab-ci.yml` uses, and nothing else.
 
-It follows the "CI/CD YAML syntax reference" of docs.gitlab.com. `before_script` and `script` are one script; the cache
-is unpacked before it and stored after it; artifacts are stored whatever its result is.
+It follows the "CI/CD YAML syntax reference" of docs.gitlab.com. `before_script` and `script` are
+one script; the cache is unpacked before it and stored after it; artifacts are stored whatever its
+result is.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Pipeline:
 
 
 class Runner:
-    """A runner of its own with the strategy `fetch`: HOME and .git stay, what is not tracked is removed."""
+    """A runner of its own with the strategy `fetch`: HOME and .git stay, what is not tracked is
+    removed.
+    """
 
     def __init__(self, folder: Path, origin: Checkout, environ: Mapping[str, str]) -> None:
         self.shell = JobShell(folder)
@@ -39,8 +42,11 @@ class Runner:
         self._environ = {**environ, "PATH": f"{self.shell.bin}:{environ['PATH']}"}
         self._jobs = 0
 
-    def start(self, pipeline: str, sha: str, variables: Mapping[str, str], name: str = "kl") -> Pipeline | None:
-        """Run a job of a pipeline on a commit, with these predefined variables; None where no rule starts it.
+    def start(
+        self, pipeline: str, sha: str, variables: Mapping[str, str], name: str = "kl"
+    ) -> Pipeline | None:
+        """Run a job of a pipeline on a commit, with these predefined variables; None where no rule
+        starts it.
 
         A job that needs another one gets the artifacts of the last job that ran.
         """
@@ -48,7 +54,13 @@ class Runner:
         work = self._folder / "work"
         [matrix] = job.get("parallel", {}).get("matrix", [{}])
         first = {name: values[0] for name, values in matrix.items()}
-        known = {"CI": "true", "GITLAB_CI": "true", "CI_PROJECT_DIR": str(work), **first, **variables}
+        known = {
+            "CI": "true",
+            "GITLAB_CI": "true",
+            "CI_PROJECT_DIR": str(work),
+            **first,
+            **variables,
+        }
         rule = next((one for one in job["rules"] if _holds(one["if"], known)), None)
         if rule is None:
             return None
@@ -56,7 +68,9 @@ class Runner:
             known[variable] = _expanded(value, known)
         assert known["GIT_DEPTH"] == "0", "this runner clones everything"
         if not work.exists():
-            Checkout(self._folder).git("clone", "-q", "--no-checkout", self._origin.root.as_uri(), str(work))
+            Checkout(self._folder).git(
+                "clone", "-q", "--no-checkout", self._origin.root.as_uri(), str(work)
+            )
         Checkout(work).git("checkout", "-q", "-f", "--detach", sha)
         Checkout(work).git("clean", "-ffdxq")
         if job.get("needs"):
@@ -89,8 +103,12 @@ def _expanded(value: str, known: Mapping[str, str]) -> str:
 
 
 def _holds(condition: str, known: Mapping[str, Any]) -> bool:
-    """`$A == "text"` or `$A == $B`, or several with `&&`; a variable that is not set equals nothing."""
+    """`$A == "text"` or `$A == $B`, or several with `&&`; a variable that is not set equals
+    nothing.
+    """
     if " && " in condition:
         return all(_holds(one, known) for one in condition.split(" && "))
-    left, right = (known.get(one[1:]) if one[0] == "$" else one.strip('"') for one in condition.split(" == "))
+    left, right = (
+        known.get(one[1:]) if one[0] == "$" else one.strip('"') for one in condition.split(" == ")
+    )
     return left is not None and left == right

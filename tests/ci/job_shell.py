@@ -1,7 +1,9 @@
-"""A job's shell: bash as the runners of GitHub and GitLab start it, with `kl`, `pytest` and `python` on its PATH.
+"""A job's shell: bash as the runners of GitHub and GitLab start it, with `kl`, `pytest` and
+`python` on its PATH.
 
-The commands are bash's own children. `kl` and `pytest` pass what they were given to this process, which runs them in
-the usual ways of the tests (`run_in_process`, `run_pytest`); `python -m pip` is noted and installs nothing.
+The commands are bash's own children. `kl` and `pytest` pass what they were given to this process,
+which runs them in the usual ways of the tests (`run_in_process`, `run_pytest`); `python -m pip` is
+noted and installs nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ LIMIT: Final = 120
 
 
 class JobShell:
-    """What runs the scripts of jobs; `installed` has the arguments of each `python -m pip install`."""
+    """What runs the scripts of jobs; `installed` has the arguments of each `python -m pip
+    install`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.bin = folder / "bin"
@@ -56,13 +60,17 @@ class JobShell:
             (self.bin / name).chmod(0o755)
 
     def run(self, script: str, options: str, cwd: Path, env: Mapping[str, str]) -> Done:
-        """Run a script with these options of bash; stdout and stderr are one text, as in a job's log."""
+        """Run a script with these options of bash; stdout and stderr are one text, as in a job's
+        log.
+        """
         command = ["bash", *options.split(), str(self.bin.parent / "step.sh")]
         Path(command[-1]).write_text(script, encoding="utf-8")
         with socket.socket(socket.AF_UNIX) as line, tempfile.TemporaryFile() as log:
             line.bind(str(self._address))
             line.listen()
-            with subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as bash:
+            with subprocess.Popen(
+                command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            ) as bash:
                 for _ in range(LIMIT * 50):
                     if select.select([line], [], [], 0.02)[0]:
                         self._answer(line)
@@ -76,7 +84,9 @@ class JobShell:
 
     def _answer(self, line: socket.socket) -> None:
         with line.accept()[0] as asking:
-            name, args, cwd, env, given = json.loads(b"".join(iter(lambda: asking.recv(65536), b"")))
+            name, args, cwd, env, given = json.loads(
+                b"".join(iter(lambda: asking.recv(65536), b""))
+            )
             if name == "python":
                 self.installed.append(" ".join(args[3:]))
                 done = Done(args, 0, "", "")

@@ -1,4 +1,6 @@
-"""A plugin of pytest that makes this interpreter state the version that `actions/setup-python` was asked for."""
+"""A plugin of pytest that makes this interpreter state the version that `actions/setup-python` was
+asked for.
+"""
 
 from __future__ import annotations
 

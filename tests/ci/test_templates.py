@@ -1,4 +1,6 @@
-"""The templates for CI, run as a runner would on a small repository with a real history and real test runs."""
+"""The templates for CI, run as a runner would on a small repository with a real history and real
+test runs.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,24 @@ SYMBOLS = {"PYTEST_ADDOPTS": "--kl-symbols=on"}
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
-    """The shop on `main`; on `drift` an import across layers; on `loose` the rule is changed and a test fails.
+    """The shop on `main`; on `drift` an import across layers; on `loose` the rule is changed and a
+    test fails.
 
     `refs/pull/1/merge` and `refs/pull/2/merge` are what GitHub checks out for them.
     """
     folder = tmp_path_factory.mktemp("ci")
     with pytest.MonkeyPatch.context() as patch:
         isolate(patch, folder / "home")
-        made = checkout(folder / "origin", {**FILES, MANIFEST: LAYERS, "tests/test_order.py": TEST,
-                                            "pyproject.toml": SETTINGS, ".gitignore": IGNORED})  # fmt: skip
+        made = checkout(
+            folder / "origin",
+            {
+                **FILES,
+                MANIFEST: LAYERS,
+                "tests/test_order.py": TEST,
+                "pyproject.toml": SETTINGS,
+                ".gitignore": IGNORED,
+            },
+        )
         for number, branch in enumerate(("drift", "loose"), 1):
             made.git("checkout", "-q", "-b", branch, "main")
             if branch == "drift":
@@ -65,7 +76,13 @@ def pushed(origin: Checkout) -> Event:
 def pull_request(origin: Checkout, number: int, title: str, fork: bool = False) -> Event:
     head: dict[str, Any] = FORK if fork else {"head": {"repo": {"full_name": "ada/shop"}}}
     sha = origin.git("rev-parse", f"refs/pull/{number}/merge")
-    return Event("pull_request", sha, f"refs/pull/{number}/merge", {"pull_request": {"title": title, **head}}, "main")
+    return Event(
+        "pull_request",
+        sha,
+        f"refs/pull/{number}/merge",
+        {"pull_request": {"title": title, **head}},
+        "main",
+    )
 
 
 def runs_in(receipts: Path) -> int:
@@ -76,14 +93,22 @@ def runs_in(receipts: Path) -> int:
 
 def blocking(report: Path) -> list[dict[str, Any]]:
     """The entries of a code quality report that fail the check."""
-    return [one for one in json.loads(report.read_text("utf-8")) if one["check_name"] != "arch/unassigned"]
+    return [
+        one
+        for one in json.loads(report.read_text("utf-8"))
+        if one["check_name"] != "arch/unassigned"
+    ]
 
 
 @pytest.mark.slow
-def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origin: Checkout, tmp_path: Path) -> None:
+def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(
+    origin: Checkout, tmp_path: Path
+) -> None:
     runner = Runner(tmp_path, origin, dict(os.environ) | SYMBOLS)
     clean = runner.start(WORKFLOW, pushed(origin))
-    assert (clean["kl"].result, clean["code-scanning"].result) == ("success", "success"), clean["kl"].log
+    assert (clean["kl"].result, clean["code-scanning"].result) == ("success", "success"), clean[
+        "kl"
+    ].log
     assert runner.shell.installed == ["--editable . pytest kl-hooks"]
     assert runner.restored == []
     assert list(runner.caches) == ["kl-Linux-3.13-1-1"]
@@ -91,15 +116,23 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origi
     assert "```mermaid\nflowchart" in clean["kl"].summary
     reports = runner.artifacts["kl-reports-3.13"]
     assert {path.name for path in reports.iterdir()} == {
-        "context.md", "junit.xml", "kl.sarif", "receipts.jsonl", "summary.md"
-    }  # fmt: skip
+        "context.md",
+        "junit.xml",
+        "kl.sarif",
+        "receipts.jsonl",
+        "summary.md",
+    }
     assert runs_in(reports / "receipts.jsonl") == 1
 
     # a title is text, whatever is in it
-    title = 'Speed up the order page"; touch pwned; $(touch pwned) `touch pwned` ${{ github.token }}'
+    title = (
+        'Speed up the order page"; touch pwned; $(touch pwned) `touch pwned` ${{ github.token }}'
+    )
     drift = runner.start(WORKFLOW, pull_request(origin, 1, title))
     job, reports = drift["kl"], runner.artifacts["kl-reports-3.13"]
-    assert [name for name, outcome in job.steps.items() if outcome == "failure"] == ["Check the layers"]
+    assert [name for name, outcome in job.steps.items() if outcome == "failure"] == [
+        "Check the layers"
+    ]
     assert f"::error file={ORDER},line=2,title=core must not import web::" in job.log
     assert not list(tmp_path.rglob("pwned"))
     assert runner.restored == ["kl-Linux-3.13-1-1"]
@@ -107,7 +140,9 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origi
     assert list(runner.caches) == ["kl-Linux-3.13-1-1"], "pull requests write no cache"
     assert drift["code-scanning"].result == "success"
     proof = json.loads((reports / "proof.sarif").read_text("utf-8"))["runs"][0]["results"]
-    assert proof == [] and "title=kl verify" not in job.log, "a test executed each changed symbol, and passed"
+    assert proof == [] and "title=kl verify" not in job.log, (
+        "a test executed each changed symbol, and passed"
+    )
     (found,) = json.loads((reports / "kl.sarif").read_text("utf-8"))["runs"][0]["results"]
     assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == ORDER
     context = (reports / "context.md").read_text("utf-8")
@@ -121,8 +156,13 @@ def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Pa
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     runner = Runner(tmp_path / "runner", origin, dict(os.environ))
-    assert runner.start(WORKFLOW, pushed(origin))["publish"].result == "skipped", "only who asked for it"
-    runner.variables, runner.secrets = {"KL_PUBLISH": "true"}, {"KL_SIGNING_KEY": key.read_text().rstrip("\n")}
+    assert runner.start(WORKFLOW, pushed(origin))["publish"].result == "skipped", (
+        "only who asked for it"
+    )
+    runner.variables, runner.secrets = (
+        {"KL_PUBLISH": "true"},
+        {"KL_SIGNING_KEY": key.read_text().rstrip("\n")},
+    )
     done = runner.start(WORKFLOW, pushed(origin))["publish"]
     assert done.result == "success" and "written and signed" in done.log, done.log
     fork = runner.start(WORKFLOW, pull_request(origin, 2, "x", fork=True))
@@ -131,10 +171,15 @@ def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Pa
         "what is not proven, at its line"
     )
     assert fork["kl"].steps["Annotate what is not proven"] == "success", "verify.mode is not block"
-    # the queue tests what main will have, with the rules of its base; a re-run is one more receipt of the same content
+    # the queue tests what main will have, with the rules of its base; a re-run is one more receipt
+    # of the same content
     merge = origin.git("commit-tree", "main^{tree}", "-p", "main", "-p", "drift", "-m", "queued")
-    queued = Event("merge_group", merge, "refs/heads/gh-readonly-queue/main/pr-1",
-                   {"merge_group": {"base_sha": origin.git("rev-parse", "main^{commit}")}})  # fmt: skip
+    queued = Event(
+        "merge_group",
+        merge,
+        "refs/heads/gh-readonly-queue/main/pr-1",
+        {"merge_group": {"base_sha": origin.git("rev-parse", "main^{commit}")}},
+    )
     queue = runner.start(WORKFLOW, queued)
     assert (queue["kl"].result, queue["publish"].result) == ("success", "skipped"), queue["kl"].log
     again = runner.start(WORKFLOW, pushed(origin))["publish"]
@@ -145,13 +190,18 @@ def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Pa
     assert bob.kl("sync", "--pull").returncode == 0
     assert bob.kl("verify").returncode == 1
     assert bob.kl("trust", "add", "github", "--key", f"{key}.pub", "--role", "ci").returncode == 0
-    assert "proven (verified by CI github)" in bob.kl("verify", "--require", "verified", "--from", "ci").stdout
+    assert (
+        "proven (verified by CI github)"
+        in bob.kl("verify", "--require", "verified", "--from", "ci").stdout
+    )
     bob.write(ORDER, DRIFT)
     assert bob.kl("verify", "--from", "ci").returncode == 1, "one line of tested code is changed"
 
 
 @pytest.mark.slow
-def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(origin: Checkout, tmp_path: Path) -> None:
+def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(
+    origin: Checkout, tmp_path: Path
+) -> None:
     origin.git("clone", "-q", str(origin.root), str(tmp_path / "origin"))
     made = Checkout(tmp_path / "origin")
     made.write(".kl/config.yaml", "verify: {mode: block}\n")
@@ -171,7 +221,9 @@ def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(origi
     asked = ("Install", "Test, and record the run", unproven, "Summary", "Keep the reports")
     kl = loaded["jobs"]["kl"]
     kl["steps"] = [
-        one for one in kl["steps"] if one.get("name", "Keep the state").startswith((*asked, "Keep the state"))
+        one
+        for one in kl["steps"]
+        if one.get("name", "Keep the state").startswith((*asked, "Keep the state"))
     ]
     workflow = yaml.dump(loaded, sort_keys=False).replace("'3.13'", "'3.12'\n        - '3.13'", 1)
     key = tmp_path / "key"
@@ -180,38 +232,65 @@ def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(origi
     runner.variables, runner.secrets = {"KL_PUBLISH": "true"}, {"KL_SIGNING_KEY": key.read_text()}
     stranger = runner.start(workflow, pull_request(made, 1, "Add a tax", fork=True))
     assert stranger["kl"].steps[unproven] == "failure" and stranger["publish"].result == "skipped"
-    annotation = f"::error file={ORDER},line=5,title=kl verify::shop.core.order.tax is never exercised"
+    annotation = (
+        f"::error file={ORDER},line=5,title=kl verify::shop.core.order.tax is never exercised"
+    )
     assert stranger["kl"].log.count(annotation) == 2, "each job annotates the symbol"
 
-    done = runner.start(workflow, Event("push", base, "refs/heads/main", {"head_commit": {"message": "x"}}))
-    assert (done["kl"].result, done["publish"].result) == ("success", "success"), done["publish"].log
+    done = runner.start(
+        workflow, Event("push", base, "refs/heads/main", {"head_commit": {"message": "x"}})
+    )
+    assert (done["kl"].result, done["publish"].result) == ("success", "success"), done[
+        "publish"
+    ].log
     assert "written and signed" in done["publish"].log, done["publish"].log
     assert done["publish"].log.count("  pytest  1 result") == 2, "a run of each job"
     made.git("clone", "-q", "-b", "main", str(made.root), str(tmp_path / "bob"))
     bob = Checkout(tmp_path / "bob")
     bob.kl("trust", "add", "github", "--key", f"{key}.pub", "--role", "ci")
     assert bob.kl("sync", "--pull").returncode == 0
-    assert "proven (verified by CI github)" in bob.kl("verify", "--require", "verified").stdout, "two interpreters"
+    assert "proven (verified by CI github)" in bob.kl("verify", "--require", "verified").stdout, (
+        "two interpreters"
+    )
 
-    # the same policy in GitLab; its jobs leave receipts by their interpreter, and one job publishes those of both
+    # the same policy in GitLab; its jobs leave receipts by their interpreter, and one job publishes
+    # those of both
     job, reports = form("ci/gitlab-ci.yml"), ".kl-ci/reports"
     lab = gitlab.Runner(tmp_path / "lab", made, dict(os.environ) | SYMBOLS)
-    request = {"CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
-               "CI_MERGE_REQUEST_TITLE": "Tax", "CI_DEFAULT_BRANCH": "main", "KL_PYTHON": "3.12"}  # fmt: skip
+    request = {
+        "CI_PIPELINE_SOURCE": "merge_request_event",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
+        "CI_MERGE_REQUEST_TITLE": "Tax",
+        "CI_DEFAULT_BRANCH": "main",
+        "KL_PYTHON": "3.12",
+    }
     refused = lab.start(job, made.git("rev-parse", "more"), request)
-    assert refused and not refused.passed and "never exercised shop.core.order.tax" in refused.log, refused
+    assert (
+        refused and not refused.passed and "never exercised shop.core.order.tax" in refused.log
+    ), refused
     assert (refused.artifacts / reports / "receipts-3.12.jsonl").is_file()
     [shown] = blocking(refused.reports["codequality"])
-    assert (shown["check_name"], shown["location"]) == ("proof/never-exercised", {"path": ORDER, "lines": {"begin": 5}})
+    assert (shown["check_name"], shown["location"]) == (
+        "proof/never-exercised",
+        {"path": ORDER, "lines": {"begin": 5}},
+    )
     cure = "no recorded test executed it. It needs a test."
     assert shown["description"] == f"shop.core.order.tax is never exercised: {cure}"
 
 
 @pytest.mark.slow
-def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp_path: Path) -> None:
+def test_the_action_fails_loosened_rules_and_failing_tests(
+    origin: Checkout, tmp_path: Path
+) -> None:
     steps = yaml.load(WORKFLOW, yaml.BaseLoader)["jobs"]["kl"]["steps"][:2]
-    own = {"uses": f"{ACTION}@v0.1.0", "id": "kl", "with": {"command": "pytest --kl-strict -q -p no:cacheprovider"}}
-    outputs = {name: f"${{{{ steps.kl.outputs.{name} }}}}" for name in ("reports", "sarif", "package")}
+    own = {
+        "uses": f"{ACTION}@v0.1.0",
+        "id": "kl",
+        "with": {"command": "pytest --kl-strict -q -p no:cacheprovider"},
+    }
+    outputs = {
+        name: f"${{{{ steps.kl.outputs.{name} }}}}" for name in ("reports", "sarif", "package")
+    }
     job = {"permissions": {"contents": "read"}, "outputs": outputs, "steps": [*steps, own]}
     workflow = yaml.dump({"on": ["push", "pull_request"], "permissions": {}, "jobs": {"kl": job}})
     runner = Runner(tmp_path, origin, dict(os.environ))
@@ -219,7 +298,11 @@ def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp
     run = runner.start(workflow, pull_request(origin, 2, "Count loose orders", fork=True))["kl"]
     assert run.result == "failure"
     assert runner.shell.installed == [str(HERE)], "the version of kl is the action's"
-    gates = ["Test, and record the run", "Check the layers", "Verify that exactly this content was tested"]
+    gates = [
+        "Test, and record the run",
+        "Check the layers",
+        "Verify that exactly this content was tested",
+    ]
     assert [name for name, outcome in run.steps.items() if outcome == "failure"] == [*gates, ACTION]
     assert f"::error file={MANIFEST},line=5" in run.log
     assert "core may now import web" in run.log
@@ -228,9 +311,10 @@ def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp
     context = (reports / "context.md").read_text("utf-8")
     assert context.index("test_total") < context.index("## code"), "what fails is first"
     assert run.outputs == {
-        "reports": str(tmp_path / "temp/kl/reports"), "sarif": str(tmp_path / "temp/kl/reports/kl.sarif"),
+        "reports": str(tmp_path / "temp/kl/reports"),
+        "sarif": str(tmp_path / "temp/kl/reports/kl.sarif"),
         "package": context.split()[3],
-    }  # fmt: skip
+    }
     assert runner.caches == {}
     # a push of main passes, and saves the state
     assert runner.start(workflow, pushed(origin))["kl"].result == "success"
@@ -238,18 +322,28 @@ def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp
 
 
 @pytest.mark.slow
-def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(origin: Checkout, tmp_path: Path) -> None:
+def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(
+    origin: Checkout, tmp_path: Path
+) -> None:
     job = form("ci/gitlab-ci.yml")
     runner = gitlab.Runner(tmp_path, origin, dict(os.environ) | SYMBOLS)
     main, drift = origin.git("rev-parse", "main"), origin.git("rev-parse", "drift")
-    pushed = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main", "CI_COMMIT_TITLE": "Sum the orders"}
+    pushed = {
+        "CI_COMMIT_BRANCH": "main",
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_COMMIT_TITLE": "Sum the orders",
+    }
     clean = runner.start(job, main, pushed)
     assert clean and clean.passed, clean
     assert runner.start(job, main, pushed, "kl-publish") is None, "only who asked for it"
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     key.chmod(0o644)
-    protected = {"KL_PUBLISH": "true", "KL_SIGNING_KEY": str(key), "KL_PUSH_URL": origin.root.as_uri()}
+    protected = {
+        "KL_PUBLISH": "true",
+        "KL_SIGNING_KEY": str(key),
+        "KL_PUSH_URL": origin.root.as_uri(),
+    }
     published = runner.start(job, main, pushed | protected, "kl-publish")
     assert published and published.passed and "written and signed" in published.log, published
     assert not (tmp_path / "kl-key").exists()
@@ -257,19 +351,30 @@ def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(ori
     bob = Checkout(tmp_path / "bob")
     bob.kl("trust", "add", "gitlab", "--key", f"{key}.pub", "--role", "ci")
     assert bob.kl("sync", "--pull").returncode == 0
-    assert "proven (verified by CI gitlab)" in bob.kl("verify", "--require", "verified", "--from", "ci").stdout
+    assert (
+        "proven (verified by CI gitlab)"
+        in bob.kl("verify", "--require", "verified", "--from", "ci").stdout
+    )
     bob.write("README.md", "More.\n")
     bob.commit("a document")
     assert "transferred from run" in bob.kl("verify", "--from", "ci").stdout
     runner._jobs = 1  # what the next jobs need is the first one's
     assert blocking(clean.reports["codequality"]) == []
 
-    branch = runner.start(job, drift, {
-        "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_DIFF_BASE_SHA": main,
-        "CI_MERGE_REQUEST_TITLE": "Speed $(touch pwned) `touch pwned`", "CI_DEFAULT_BRANCH": "main",
-    })  # fmt: skip
+    branch = runner.start(
+        job,
+        drift,
+        {
+            "CI_PIPELINE_SOURCE": "merge_request_event",
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA": main,
+            "CI_MERGE_REQUEST_TITLE": "Speed $(touch pwned) `touch pwned`",
+            "CI_DEFAULT_BRANCH": "main",
+        },
+    )
     assert branch and not branch.passed
-    assert "proven          shop.core.order.total: 1 test passed" in branch.log, "each changed symbol"
+    assert "proven          shop.core.order.total: 1 test passed" in branch.log, (
+        "each changed symbol"
+    )
     assert "core must not import web" in branch.log
     assert "proven (inferred)" in branch.log, "all gates are run"
     (found,) = blocking(branch.reports["codequality"])
@@ -281,20 +386,35 @@ def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(ori
     stored = branch.artifacts / ".kl-ci/reports"
     assert runs_in(stored / "receipts-3.13.jsonl") == 2, "the run of main came with the cache"
     assert "## violation" in (stored / "context.md").read_text("utf-8")
-    # the run of the merge request is not in the cache: main's next job has its own run of before, and its new one
+    # the run of the merge request is not in the cache: main's next job has its own run of before,
+    # and its new one
     again = runner.start(job, main, pushed)
     assert again and again.passed, again
     assert runs_in(again.artifacts / ".kl-ci/reports/receipts-3.13.jsonl") == 2
 
 
-def test_forks_get_no_job_that_writes_and_a_summary_is_cut(origin: Checkout, tmp_path: Path) -> None:
+def test_forks_get_no_job_that_writes_and_a_summary_is_cut(
+    origin: Checkout, tmp_path: Path
+) -> None:
     loaded = yaml.load(WORKFLOW, yaml.BaseLoader)
     kl, scanning = loaded["jobs"]["kl"], loaded["jobs"]["code-scanning"]
     assert kl["permissions"] == {"contents": "read"}
-    assert [key for key, value in scanning["permissions"].items() if value == "write"] == ["security-events"]
+    assert [key for key, value in scanning["permissions"].items() if value == "write"] == [
+        "security-events"
+    ]
     # of the first job only what leaves an output, of the second nothing but its condition
-    kl["steps"] = [{"id": "install", "run": "true"}, {"id": "layers", "run": 'echo "sarif=true" >> "$GITHUB_OUTPUT"'}]
-    kl["steps"] += [{"run": 'mkdir -p "$RUNNER_TEMP/kl/reports"; seq 200000 > "$RUNNER_TEMP/kl/reports/context.md"'}]
+    kl["steps"] = [
+        {"id": "install", "run": "true"},
+        {"id": "layers", "run": 'echo "sarif=true" >> "$GITHUB_OUTPUT"'},
+    ]
+    kl["steps"] += [
+        {
+            "run": (
+                'mkdir -p "$RUNNER_TEMP/kl/reports"; seq 200000 >'
+                ' "$RUNNER_TEMP/kl/reports/context.md"'
+            )
+        }
+    ]
     steps = yaml.load(WORKFLOW, yaml.BaseLoader)["jobs"]["kl"]["steps"]
     kl["steps"] += [step for step in steps if step.get("name") == "Summary"]
     scanning["steps"] = []
@@ -304,4 +424,7 @@ def test_forks_get_no_job_that_writes_and_a_summary_is_cut(origin: Checkout, tmp
     assert runs["code-scanning"].result == "skipped"
     assert 899_000 < len(runs["kl"].summary.encode()) < 901_000
     assert runs["kl"].summary.endswith("(cut; the artifact has all of it)\n")
-    assert runner.start(workflow, pull_request(origin, 1, "Drift"))["code-scanning"].result == "success"
+    assert (
+        runner.start(workflow, pull_request(origin, 1, "Drift"))["code-scanning"].result
+        == "success"
+    )

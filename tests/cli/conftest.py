@@ -15,8 +15,12 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def in_shop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Runs `kl ARGS…` in a fresh shop, which is the current folder, and gives exit code, stdout and stderr."""
+def in_shop(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Runs `kl ARGS…` in a fresh shop, which is the current folder, and gives exit code, stdout and
+    stderr.
+    """
     monkeypatch.chdir(shop(tmp_path / "shop"))
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
 

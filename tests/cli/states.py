@@ -42,7 +42,9 @@ class Scene:
 
 
 def used(folder: Path) -> Checkout:
-    """A repository with a store: two commits, a passing run of tests, and one more that waits in the spool."""
+    """A repository with a store: two commits, a passing run of tests, and one more that waits in
+    the spool.
+    """
     made = checkout(folder, {"a.py": "A = 1\n", "tests/test_a.py": "def test_two(): pass\n"})
     made.commit("second")
     leave_run(made.workspace(), [("tests/test_a.py::test_one", "passed", 5)])
@@ -156,10 +158,22 @@ def read_only(base: Path) -> Scene:
 STATES: dict[str, Callable[[Path], Scene]] = {
     one.__name__.replace("_", " "): one
     for one in (
-        no_git, old_git, no_repository, not_set_up, empty_repository, detached, linked_worktree, bare,
-        corrupt, truncated, newer_format, newer_step, locked, read_only,
+        no_git,
+        old_git,
+        no_repository,
+        not_set_up,
+        empty_repository,
+        detached,
+        linked_worktree,
+        bare,
+        corrupt,
+        truncated,
+        newer_format,
+        newer_step,
+        locked,
+        read_only,
     )
-}  # fmt: skip
+}
 HOLDER = """
 import sys, time
 from pathlib import Path

@@ -16,9 +16,11 @@ from kl_hooks.tools.agent_setup import agent_states, enabled_agents, install_age
 from tests.support import Checkout, checkout
 
 FILES = {
-    "claude": (".claude/settings.local.json", ".mcp.json"), "codex": (".codex/hooks.json", ".codex/config.toml"),
-    "gemini": (".gemini/settings.json",), "cursor": (".cursor/hooks.json", ".cursor/mcp.json"),
-}  # fmt: skip
+    "claude": (".claude/settings.local.json", ".mcp.json"),
+    "codex": (".codex/hooks.json", ".codex/config.toml"),
+    "gemini": (".gemini/settings.json",),
+    "cursor": (".cursor/hooks.json", ".cursor/mcp.json"),
+}
 THEIRS = """{
     "permissions": {"allow": ["Bash(make:*)"], "deny": []},
     "hooks": {
@@ -34,22 +36,30 @@ THEIRS = """{
 def files(repo: Checkout) -> dict[str, bytes]:
     """Everything in the working tree."""
     found = (
-        path for path in repo.root.rglob("*") if path.is_file() and ".git" not in path.relative_to(repo.root).parts
+        path
+        for path in repo.root.rglob("*")
+        if path.is_file() and ".git" not in path.relative_to(repo.root).parts
     )
     return {str(path.relative_to(repo.root)): path.read_bytes() for path in found}
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_what_is_installed_is_registered_and_uninstalled_without_a_trace(repo: Checkout, agent: str) -> None:
+def test_what_is_installed_is_registered_and_uninstalled_without_a_trace(
+    repo: Checkout, agent: str
+) -> None:
     before = files(repo)
     assert repo.kl("agents", "install", agent).returncode == 0
     assert set(files(repo)) - set(before) == set(FILES[agent])
     assert repo.git("config", "--local", "kl.agents") == agent
     commands = json.loads((repo.root / FILES[agent][0]).read_text())["hooks"]
     assert list(commands) == list(AGENTS[agent].events.values())
-    assert all(f"agents hook {event} --agent {agent}" in json.dumps(one) for event, one in commands.items())
+    assert all(
+        f"agents hook {event} --agent {agent}" in json.dumps(one) for event, one in commands.items()
+    )
     text = (repo.root / FILES[agent][-1]).read_text()
-    servers = tomllib.loads(text)["mcp_servers"] if agent == "codex" else json.loads(text)["mcpServers"]
+    servers = (
+        tomllib.loads(text)["mcp_servers"] if agent == "codex" else json.loads(text)["mcpServers"]
+    )
     assert servers == {"kl": {"command": "kl", "args": ["mcp"]}}
     shown = json.loads(repo.kl("agents", "status", "--format", "json").stdout)["agents"]
     assert [one["agent"] for one in shown if one["enabled"]] == [agent]
@@ -82,7 +92,10 @@ def test_a_dry_run_shows_a_diff_and_changes_nothing(repo: Checkout) -> None:
     before = files(repo)
     done = repo.kl("agents", "install", "cursor", "--dry-run")
     assert done.returncode == 0
-    assert "+++ b/.cursor/hooks.json" in done.stdout and "agents hook preToolUse --agent cursor" in done.stdout
+    assert (
+        "+++ b/.cursor/hooks.json" in done.stdout
+        and "agents hook preToolUse --agent cursor" in done.stdout
+    )
     assert files(repo) == before
     assert repo.git("config", "--local", "kl.agents", ok=False) == ""
     assert not (repo.state / "agents").exists()
@@ -100,9 +113,19 @@ def test_shared_settings_of_claude_are_the_tracked_file(repo: Checkout) -> None:
 @pytest.mark.parametrize(
     ("path", "agent", "text", "place"),
     [
-        (".claude/settings.local.json", "claude", '{\n  "a": 1, // why\n}\n', ".claude/settings.local.json:2"),
+        (
+            ".claude/settings.local.json",
+            "claude",
+            '{\n  "a": 1, // why\n}\n',
+            ".claude/settings.local.json:2",
+        ),
         (".mcp.json", "claude", "[]", ".mcp.json:1"),
-        (".claude/settings.local.json", "claude", '{\n\n"hooks": []}', ".claude/settings.local.json:3"),
+        (
+            ".claude/settings.local.json",
+            "claude",
+            '{\n\n"hooks": []}',
+            ".claude/settings.local.json:3",
+        ),
         (".codex/config.toml", "codex", "a = 1\nb = [\n", ".codex/config.toml:"),
         (".cursor/hooks.json", "cursor", '{"hooks": {"stop": {}}}', ".cursor/hooks.json:1"),
     ],
@@ -129,7 +152,9 @@ def test_a_server_of_the_same_name_is_left_as_it_is(repo: Checkout) -> None:
 
 
 @pytest.mark.parametrize("text", ["# Rules\n", "# Rules", "", "# Rules\r\n\r\nMore\r\n"])
-def test_the_block_is_written_where_the_page_exists_and_removed_again(repo: Checkout, text: str) -> None:
+def test_the_block_is_written_where_the_page_exists_and_removed_again(
+    repo: Checkout, text: str
+) -> None:
     (repo.root / "CLAUDE.md").write_bytes(text.encode())
     assert repo.kl("agents", "install", "claude").returncode == 0
     page = (repo.root / "CLAUDE.md").read_bytes().decode()
@@ -182,10 +207,15 @@ def test_what_was_added_after_us_stays(repo: Checkout) -> None:
     found["hooks"]["stop"].insert(0, {"command": "./mine.sh"})
     path.write_text(json.dumps(found, indent=4))
     assert repo.kl("agents", "uninstall", "cursor").returncode == 0
-    assert json.loads(path.read_text()) == {"version": 1, "hooks": {"stop": [{"command": "./mine.sh"}]}}
+    assert json.loads(path.read_text()) == {
+        "version": 1,
+        "hooks": {"stop": [{"command": "./mine.sh"}]},
+    }
 
 
-def test_a_link_is_followed_inside_the_repository_and_refused_outside(repo: Checkout, tmp_path: Path) -> None:
+def test_a_link_is_followed_inside_the_repository_and_refused_outside(
+    repo: Checkout, tmp_path: Path
+) -> None:
     repo.write("AGENTS.md", "# Rules\n")
     (repo.root / "CLAUDE.md").symlink_to("AGENTS.md")
     assert repo.kl("agents", "install", "claude").returncode == 0
@@ -204,7 +234,9 @@ def test_where_kl_is_not_set_up_it_fails_with_a_hint(tmp_path: Path, home: Path)
     assert done.returncode == 3 and "kl init" in done.stderr
 
 
-KEYS = st.sampled_from(["hooks", "mcpServers", "version", "SessionStart", "stop", "kl", "permissions", "a b", "é\n"])
+KEYS = st.sampled_from(
+    ["hooks", "mcpServers", "version", "SessionStart", "stop", "kl", "permissions", "a b", "é\n"]
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
@@ -213,28 +245,40 @@ VALUES = st.recursive(
 GROUPS = st.dictionaries(
     st.sampled_from(["SessionStart", "PreToolUse", "Stop", "preToolUse", "BeforeTool"]),
     st.lists(
-        st.fixed_dictionaries({"matcher": st.text(max_size=5), "hooks": st.lists(VALUES, max_size=2)}), max_size=2
+        st.fixed_dictionaries(
+            {"matcher": st.text(max_size=5), "hooks": st.lists(VALUES, max_size=2)}
+        ),
+        max_size=2,
     ),
     max_size=3,
 )
 PRIOR = st.fixed_dictionaries(
     {},
     optional={
-        "permissions": VALUES, "hooks": GROUPS, "version": st.integers(1, 2), "z": VALUES,
+        "permissions": VALUES,
+        "hooks": GROUPS,
+        "version": st.integers(1, 2),
+        "z": VALUES,
         "mcpServers": st.dictionaries(st.sampled_from(["x", "y"]), VALUES, max_size=2),
     },
-)  # fmt: skip
+)
 STYLE: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
-        "indent": st.sampled_from([None, 2, 4, "\t"]), "ensure_ascii": st.booleans(),
+        "indent": st.sampled_from([None, 2, 4, "\t"]),
+        "ensure_ascii": st.booleans(),
         "separators": st.sampled_from([None, (",", ":")]),
     }
-)  # fmt: skip
+)
 
 
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(prior=PRIOR, style=STYLE, end=st.sampled_from(["", "\n", "\r\n", "\n\n"]), agent=st.sampled_from(list(FILES)))
+@given(
+    prior=PRIOR,
+    style=STYLE,
+    end=st.sampled_from(["", "\n", "\r\n", "\n\n"]),
+    agent=st.sampled_from(list(FILES)),
+)
 def test_any_prior_settings_survive(
     repo: Checkout, prior: dict[str, Any], style: dict[str, Any], end: str, agent: str
 ) -> None:
@@ -251,8 +295,15 @@ def test_any_prior_settings_survive(
         install_agent(ws, ws.repo, AGENTS[agent], shared=False, block=False, dry=False)
         found = json.loads((repo.root / FILES[agent][0]).read_bytes())
         # nothing of theirs is lost, and all of ours is there
-        assert all(found[key] == value for key, value in prior.items() if key not in ("hooks", "mcpServers"))
-        assert all(some == found["hooks"][name][: len(some)] for name, some in prior.get("hooks", {}).items())
+        assert all(
+            found[key] == value
+            for key, value in prior.items()
+            if key not in ("hooks", "mcpServers")
+        )
+        assert all(
+            some == found["hooks"][name][: len(some)]
+            for name, some in prior.get("hooks", {}).items()
+        )
         assert enabled_agents(ws.repo) == [agent]
         state = next(one for one in agent_states(ws.repo) if one.agent == agent)
         count = len(AGENTS[agent].events)
@@ -271,6 +322,8 @@ def test_the_shipped_plugin_names_the_hooks_that_are_installed(repo: Checkout) -
     assert repo.kl("agents", "install", "claude", "--shared").returncode == 0
     written = json.loads((repo.root / ".claude/settings.json").read_text())
     assert shipped["hooks"] == written["hooks"]
-    assert json.loads((folder / ".mcp.json").read_text()) == json.loads((repo.root / ".mcp.json").read_text())
+    assert json.loads((folder / ".mcp.json").read_text()) == json.loads(
+        (repo.root / ".mcp.json").read_text()
+    )
     skill = (folder / "skills/kl/SKILL.md").read_text()
     assert skill.startswith("---\nname: kl\ndescription: ")

@@ -12,20 +12,23 @@ from tests.support import Checkout
 CART = (
     "class Basket:\n    def add(self, line):\n        return line\n\n\n"
     "def total(basket):\n    return basket.add(1)\n"
-)  # fmt: skip
+)
 DIFF = (
-    "diff --git a/src/shop/cart.py b/src/shop/cart.py\n--- a/src/shop/cart.py\n+++ b/src/shop/cart.py\n"
-    "@@ -1 +1 @@\n-x\n+y\n"
-)  # fmt: skip
+    "diff --git a/src/shop/cart.py b/src/shop/cart.py\n--- a/src/shop/cart.py\n+++"
+    " b/src/shop/cart.py\n@@ -1 +1 @@\n-x\n+y\n"
+)
 TRACE = (
-    'Traceback (most recent call last):\n  File "/app/src/shop/cart.py", line 3, in add\n    return line\nKeyError: 1\n'
+    'Traceback (most recent call last):\n  File "/app/src/shop/cart.py", line 3, in add\n    return'
+    " line\nKeyError: 1\n"
 )
 
 
 @pytest.fixture
 def shop(repo: Checkout) -> Checkout:
     for name in ("cart", "stock"):
-        repo.write(f"src/shop/{name}.py", CART if name == "cart" else "def count():\n    return 1\n")
+        repo.write(
+            f"src/shop/{name}.py", CART if name == "cart" else "def count():\n    return 1\n"
+        )
     repo.write("src/shop/__init__.py", "")
     repo.commit()
     return repo
@@ -33,7 +36,9 @@ def shop(repo: Checkout) -> Checkout:
 
 def decided(repo: Checkout, title: str, governs: str) -> str:
     """An accepted decision whose words do not mention what it governs."""
-    made = repo.kl("decision", "new", title, "--context", "c", "--decision", "d", "--governs", governs)
+    made = repo.kl(
+        "decision", "new", title, "--context", "c", "--decision", "d", "--governs", governs
+    )
     assert made.returncode == 0, made.stderr
     identifier = made.stdout.split()[0]
     repo.kl("decision", "accept", identifier)
@@ -57,13 +62,25 @@ def test_records_come_with_a_task_that_names_what_they_are_about(shop: Checkout)
     failure = shop.kl("failure", "record", "Delta", "--file", "src/shop/cart.py").stdout.split()[0]
     memory = shop.kl("memory", "add", "Epsilon.", "--about", "src/shop/cart.py").stdout.split()[0]
     shop.commit()
-    for task in ("edit src/shop/cart.py", "refactor Basket", "shop.cart.Basket", DIFF, TRACE, "rename cart.Basket.add"):
+    for task in (
+        "edit src/shop/cart.py",
+        "refactor Basket",
+        "shop.cart.Basket",
+        DIFF,
+        TRACE,
+        "rename cart.Basket.add",
+    ):
         found = given(shop, task)
         assert {by_path, by_type, failure, memory} <= set(found), (task, found)
         assert elsewhere not in found
-    assert given(shop, "refactor Basket").index(by_type) < given(shop, "refactor Basket").index(by_path)
+    assert given(shop, "refactor Basket").index(by_type) < given(shop, "refactor Basket").index(
+        by_path
+    )
     items = {one["id"]: one for one in package(shop, "edit src/shop/cart.py")["items"]}
-    assert any("governs src/shop/cart.py, and the task names src/shop/cart.py" in r for r in items[by_path]["reasons"])
+    assert any(
+        "governs src/shop/cart.py, and the task names src/shop/cart.py" in r
+        for r in items[by_path]["reasons"]
+    )
     assert "DO NOT REPEAT" in items[failure]["text"]
 
 
@@ -78,12 +95,17 @@ def test_the_governed_symbols_come_too(shop: Checkout) -> None:
 @pytest.mark.slow
 def test_the_nearest_three_are_given_and_the_rest_counted(shop: Checkout) -> None:
     far = [decided(shop, f"Far {n}", place) for n, place in enumerate(("src/", "src", "src/shop/"))]
-    near = [decided(shop, f"Near {n}", place) for n, place in enumerate(("src/shop/cart.py", "type:shop.cart.Basket"))]
+    near = [
+        decided(shop, f"Near {n}", place)
+        for n, place in enumerate(("src/shop/cart.py", "type:shop.cart.Basket"))
+    ]
     shop.commit()
     made = package(shop, "edit src/shop/cart.py")
     decisions = [one["id"] for one in made["items"] if one["kind"] == "decision"]
     assert set(decisions) == {*near, far[2]}
-    assert {one["id"] for one in made["omitted"] if one["reason"].startswith("anchored further away")} == set(far[:2])
+    assert {
+        one["id"] for one in made["omitted"] if one["reason"].startswith("anchored further away")
+    } == set(far[:2])
     assert "2 anchored further away" in shop.kl("context", "edit src/shop/cart.py").stdout
     shown = shop.kl("context", "edit src/shop/cart.py").stdout
     assert shown.index(near[0]) < shown.index(far[2])
@@ -95,7 +117,17 @@ def test_a_pattern_governs_what_it_matches(shop: Checkout) -> None:
 
 
 def test_what_is_proposed_or_disproven_is_anchored_to_nothing(shop: Checkout) -> None:
-    made = shop.kl("decision", "new", "Alpha", "--context", "c", "--decision", "d", "--governs", "src/shop/cart.py")
+    made = shop.kl(
+        "decision",
+        "new",
+        "Alpha",
+        "--context",
+        "c",
+        "--decision",
+        "d",
+        "--governs",
+        "src/shop/cart.py",
+    )
     memory = shop.kl("memory", "add", "Epsilon.", "--about", "src/shop/cart.py").stdout.split()[0]
     shop.kl("memory", "disprove", memory, "--reason", "no")
     assert not {made.stdout.split()[0], memory} & set(given(shop, "edit src/shop/cart.py"))

@@ -47,11 +47,16 @@ def test_drift_names_line_rule_decision_and_a_suggested_fix(kl: Kl) -> None:
     code, out, _ = kl("arch", "check")
     assert code == 1
     for part in (
-        "1 violation\n", f"{ORDER}:2: core must not import web (layer rule, {MANIFEST}:5, ADR-0004)\n",
-        "    from shop.web import page\n                         ^^^^  (lazy import)\n    hint: pass it in",
-        "ID 0fb0e36cee763a0f#1; core may import: (nothing)", "hint: to accept today's violations",
+        "1 violation\n",
+        f"{ORDER}:2: core must not import web (layer rule, {MANIFEST}:5, ADR-0004)\n",
+        (
+            "    from shop.web import page\n                         ^^^^  (lazy import)\n    hint:"
+            " pass it in"
+        ),
+        "ID 0fb0e36cee763a0f#1; core may import: (nothing)",
+        "hint: to accept today's violations",
         'kl arch allow shop.core.order shop.web.page --until 30d --reason "..."',
-    ):  # fmt: skip
+    ):
         assert part in out, part
 
 
@@ -62,11 +67,18 @@ def test_staged_at_and_json(kl: Kl) -> None:
     assert kl("arch", "check", "--at", "HEAD~1")[0] == 0
     code, out, _ = kl("arch", "check", "--at", "HEAD", "--format", "json")
     value = json.loads(out)
-    assert (code, value["schema"], value["clean"], value["source"]) == (1, "kl.arch.check/2", False, "HEAD")
+    assert (code, value["schema"], value["clean"], value["source"]) == (
+        1,
+        "kl.arch.check/2",
+        False,
+        "HEAD",
+    )
     assert [(v["path"], v["line"]) for v in value["violations"]] == [(ORDER, 2)]
 
 
-def test_what_is_pushed_comes_from_pre_commit_or_git(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_pushed_comes_from_pre_commit_or_git(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(Path.cwd(), {ORDER: DRIFT})
     bad = commit(Path.cwd(), "drift")
     write(Path.cwd(), {ORDER: "x = 1\n"})
@@ -85,11 +97,17 @@ def test_git_s_own_pre_push_lines(kl: Kl, tmp_path: Path) -> None:
     write(Path.cwd(), {ORDER: DRIFT})
     bad = commit(Path.cwd(), "drift")
     good = sh(Path.cwd(), "rev-parse", "HEAD~1")
-    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environ = {
+        "HOME": str(tmp_path),
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     for shas, expected in (([good], 0), ([good, bad], 1), (["0" * 40], 0)):
         lines = "".join(f"refs/heads/x {sha} refs/heads/x {'0' * 40}\n" for sha in shas)
         call = [sys.executable, "-m", "kl_hooks", "arch", "check", "--pushed"]
-        done = subprocess.run(call, input=lines, env=environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            call, input=lines, env=environ, capture_output=True, text=True, check=False
+        )
         assert done.returncode == expected, done.stdout + done.stderr
 
 
@@ -100,7 +118,10 @@ def test_no_manifest_is_one_line_and_exit_0(kl: Kl) -> None:
     assert (code, out.count("\n")) == (0, 1)
     assert "in what is staged - " in out and "The one on disk is not in git there." in out
     Path(MANIFEST).unlink()
-    line = "no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init\n"
+    line = (
+        "no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl"
+        " init\n"
+    )
     assert kl("arch", "check") == (0, line, "")
     code, out, _ = kl("arch", "check", "--format", "json")
     assert code == 0 and json.loads(out)["manifest"] is None and json.loads(out)["clean"] is True
@@ -112,8 +133,10 @@ def test_a_bad_manifest_is_exit_2_with_every_place(kl: Kl) -> None:
     assert (code, out) == (2, "")
     assert err.splitlines()[0] == "kl: 3 problems:"
     assert [line.split(": ")[0] for line in err.splitlines()[1:]] == [
-        f"{MANIFEST}:2:5", f"{MANIFEST}:4:13", f"{MANIFEST}:5:1",
-    ]  # fmt: skip
+        f"{MANIFEST}:2:5",
+        f"{MANIFEST}:4:13",
+        f"{MANIFEST}:5:1",
+    ]
 
 
 def test_warnings_are_on_stderr_and_do_not_block(kl: Kl) -> None:
@@ -122,8 +145,8 @@ def test_warnings_are_on_stderr_and_do_not_block(kl: Kl) -> None:
     code, out, err = kl("arch", "check")
     assert code == 0 and out.startswith("clean")
     assert (
-        'warning: .kl/architecture.yaml: layer "old" matches no file (paths: src/shop/wib/). Closest: src/shop/web/.'
-        in err
+        'warning: .kl/architecture.yaml: layer "old" matches no file (paths: src/shop/wib/).'
+        " Closest: src/shop/web/." in err
     )
 
 
@@ -155,11 +178,17 @@ def test_a_file_that_is_no_python_is_not_called_missing(in_shop: Call) -> None:
     Path("tool").write_text("#!/usr/bin/env python3\nimport shop.core\n")
     code, _, err = in_shop("arch", "explain", "tool")
     assert (code, err) == (
-        2, 'kl: kl arch explain: "tool" is there, but not judged. Files that kl reads are called *.py.\n',
-    )  # fmt: skip
+        2,
+        (
+            'kl: kl arch explain: "tool" is there, but not judged. Files that kl reads are called'
+            " *.py.\n"
+        ),
+    )
 
 
-def test_ascii_in_the_c_locale_and_boxes_in_a_utf_8_one(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ascii_in_the_c_locale_and_boxes_in_a_utf_8_one(
+    in_shop: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path(ORDER).write_text(DRIFT)
     monkeypatch.setenv("LC_ALL", "C")
     code, plain, _ = in_shop("arch", "show")
@@ -170,9 +199,20 @@ def test_ascii_in_the_c_locale_and_boxes_in_a_utf_8_one(in_shop: Call, monkeypat
 
 def test_json_and_no_manifest(in_shop: Call) -> None:
     found = json.loads(in_shop("arch", "show", "--format", "json")[1])
-    assert found["schema"] == "kl.arch.show/1" and [layer["name"] for layer in found["layers"]] == ["web", "core"]
+    assert found["schema"] == "kl.arch.show/1" and [layer["name"] for layer in found["layers"]] == [
+        "web",
+        "core",
+    ]
     assert found["arrows"] == [
-        {"from": "web", "to": "core", "allowed": True, "imports": 1, "new": [], "baseline": [], "excepted": 0}
+        {
+            "from": "web",
+            "to": "core",
+            "allowed": True,
+            "imports": 1,
+            "new": [],
+            "baseline": [],
+            "excepted": 0,
+        }
     ]
     Path(MANIFEST).unlink()
     assert "nothing to show" in in_shop("arch", "show")[1]
@@ -188,7 +228,10 @@ def test_colour_states_what_the_words_state(in_shop: Call, monkeypatch: pytest.M
     coloured = in_shop("arch", "show")[1]
     assert "  | core | \x1b[31m-x> web 1 NEW  order.py:2\x1b[0m\n" in coloured
     assert " \x1b[31mno: 1 new\x1b[0m\n" in coloured
-    assert coloured.replace("\x1b[31m", "").replace("\x1b[0m", "") == plain and "  -x> violation" in coloured
+    assert (
+        coloured.replace("\x1b[31m", "").replace("\x1b[0m", "") == plain
+        and "  -x> violation" in coloured
+    )
     assert in_shop("arch", "baseline", "write")[0] == 0
     assert "\x1b[33m-x> web 1 baseline" in in_shop("arch", "show")[1]
     assert "\x1b" not in in_shop("arch", "show", "--format", "json")[1]

@@ -1,4 +1,6 @@
-"""`kl arch allow`: the advice that `kl arch check` gives, followed; the manifest keeps every other byte."""
+"""`kl arch allow`: the advice that `kl arch check` gives, followed; the manifest keeps every other
+byte.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ WHY = ("--until", "30d", "--reason", "orders are split in January")
 
 @pytest.fixture
 def drifted(in_shop: Call) -> Call:
-    write(Path.cwd(), {ORDER: DRIFT, MANIFEST: "# ours\n" + LAYERS + "exceptions: []  # none yet\n"})
+    write(
+        Path.cwd(), {ORDER: DRIFT, MANIFEST: "# ours\n" + LAYERS + "exceptions: []  # none yet\n"}
+    )
     commit(Path.cwd(), "drift")
     return in_shop
 
@@ -32,7 +36,9 @@ def records() -> list[str]:
 
 def test_the_advice_of_a_check_makes_it_green(drifted: Call) -> None:
     code, out, _ = drifted("arch", "check")
-    advice = next(line for line in out.splitlines() if "kl arch allow" in line).partition("kl arch allow ")[2]
+    advice = next(line for line in out.splitlines() if "kl arch allow" in line).partition(
+        "kl arch allow "
+    )[2]
     source, target = advice.split()[:2]
     code, out, err = drifted("arch", "allow", source, target, *WHY)
     assert (code, err) == (0, "")
@@ -40,11 +46,14 @@ def test_the_advice_of_a_check_makes_it_green(drifted: Call) -> None:
         f"wrote {FOLDER}/ADR-0005-shop-core-order-may-import-shop-web-page.md"
         " (proposed; accept it with: kl decision accept ADR-0005)",
         "1 import excused. Review and commit it.",
-    ]  # fmt: skip
+    ]
     assert drifted("arch", "check")[0] == 0
     diff = sh(Path.cwd(), "diff", "-U0", MANIFEST).splitlines()[5:]
     assert [line[:1] for line in diff] == ["-", "+", "+", "+"] and diff[3] == "+  ]  # none yet"
-    assert diff[2].startswith("+  {from: shop.core.order, to: shop.web.page, until: 20") and "ADR-0005}" in diff[2]
+    assert (
+        diff[2].startswith("+  {from: shop.core.order, to: shop.web.page, until: 20")
+        and "ADR-0005}" in diff[2]
+    )
     made = (FOLDER / records()[0]).read_text()
     assert "orders are split in January" in made and "status: proposed" in made
 
@@ -62,14 +71,29 @@ def test_an_accepted_record_is_written_only_where_a_person_asks_for_it(
 
 def test_layers_json_and_a_decision_that_is_there(drifted: Call) -> None:
     write(Path.cwd(), {f"{FOLDER}/archive/ADR-0041-old.md": "x", f"{FOLDER}/ADR-0004-core.md": "x"})
-    code, out, err = drifted("arch", "allow", "core", "web", *WHY, "--decision", "ADR-0004", "--format", "json")
+    code, out, err = drifted(
+        "arch", "allow", "core", "web", *WHY, "--decision", "ADR-0004", "--format", "json"
+    )
     value = json.loads(out)
     assert (code, err, value["schema"], value["record"]) == (0, "", "kl.arch.allow/1", None)
-    assert (value["from"], value["to"], value["decision"], value["imports"]) == ("core", "web", "ADR-0004", 1)
-    assert Path(MANIFEST).read_text().splitlines()[value["line"] - 1].strip().startswith("{from: core, to: web")
+    assert (value["from"], value["to"], value["decision"], value["imports"]) == (
+        "core",
+        "web",
+        "ADR-0004",
+        1,
+    )
+    assert (
+        Path(MANIFEST)
+        .read_text()
+        .splitlines()[value["line"] - 1]
+        .strip()
+        .startswith("{from: core, to: web")
+    )
     assert len(records()) == 2
     drifted("arch", "allow", "shop.core.order", "web", *WHY)
-    assert "ADR-0042-shop-core-order-may-import-web.md" in records(), "numbers of the archive are taken"
+    assert "ADR-0042-shop-core-order-may-import-web.md" in records(), (
+        "numbers of the archive are taken"
+    )
 
 
 def test_a_decision_that_is_not_there_is_reported(drifted: Call) -> None:
@@ -96,7 +120,9 @@ layers:
         ("shop.core.order", "shop.web", "no import that is forbidden"),
     ],
 )
-def test_what_would_excuse_nothing_is_refused(drifted: Call, source: str, target: str, printed: str) -> None:
+def test_what_would_excuse_nothing_is_refused(
+    drifted: Call, source: str, target: str, printed: str
+) -> None:
     code, out, err = drifted("arch", "allow", source, target, *WHY)
     assert (code, out) == (2, "") and printed in err and "See: kl arch check" in err
     assert sh(Path.cwd(), "status", "--porcelain") == "" and records() == []
@@ -106,7 +132,11 @@ def test_a_chain_is_not_excused(in_shop: Call) -> None:
     write(Path.cwd(), {MANIFEST: CHAIN, "src/shop/cli/main.py": "import shop.web.page\n"})
     commit(Path.cwd(), "chain")
     code, out, _ = in_shop("arch", "check")
-    assert code == 1 and "shop.cli.main -> shop.web.page -> shop.core.order" in out and "kl arch allow" not in out
+    assert (
+        code == 1
+        and "shop.cli.main -> shop.web.page -> shop.core.order" in out
+        and "kl arch allow" not in out
+    )
     code, out, err = in_shop("arch", "allow", "shop.cli.main", "shop.core.order", *WHY)
     assert (code, out) == (2, "") and "take one import out of the chain" in err
     assert sh(Path.cwd(), "status", "--porcelain") == "" and records() == []
@@ -115,7 +145,8 @@ def test_a_chain_is_not_excused(in_shop: Call) -> None:
 @pytest.mark.parametrize(
     ("args", "printed"),
     [
-        (("core", "wbe", *WHY), 'Did you mean "web"?'), (("core", "core", *WHY), "the same"),
+        (("core", "wbe", *WHY), 'Did you mean "web"?'),
+        (("core", "core", *WHY), "the same"),
         (("core", "web", "--until", "soon", "--reason", "x"), "Write 30d, or YYYY-MM-DD."),
         (("core", "web", "--until", "2020-01-01", "--reason", "x"), "is over"),
         (("core", "web", "--until", "30d", "--reason", "  "), "--reason is empty"),
@@ -124,7 +155,7 @@ def test_a_chain_is_not_excused(in_shop: Call) -> None:
         (("core", "web", *WHY, "--decision", "4"), "no id of a decision"),
     ],
     ids=range(8),
-)  # fmt: skip
+)
 def test_usage_error_writes_nothing(drifted: Call, args: tuple[str, ...], printed: str) -> None:
     code, out, err = drifted("arch", "allow", *args)
     assert (code, out) == (2, "") and printed in err
@@ -135,7 +166,12 @@ def test_an_invalid_or_missing_manifest_is_refused(drifted: Call) -> None:
     before = Path(MANIFEST).read_text() + "exhaustive: maybe\n"
     Path(MANIFEST).write_text(before)
     code, _, err = drifted("arch", "allow", "core", "web", *WHY)
-    assert code == 2 and "must be true or false" in err and Path(MANIFEST).read_text() == before and records() == []
+    assert (
+        code == 2
+        and "must be true or false" in err
+        and Path(MANIFEST).read_text() == before
+        and records() == []
+    )
     Path(MANIFEST).unlink()
     code, _, err = drifted("arch", "allow", "core", "web", *WHY)
     assert code == 2 and "kl init" in err
@@ -169,12 +205,19 @@ def test_the_mode_of_the_manifest_stays(drifted: Call) -> None:
 
 def test_a_secret_in_the_reason_is_not_written(drifted: Call) -> None:
     secret = "ghp_" + "A1b2C3d4" * 4 + "E5f6"
-    assert drifted("arch", "allow", "core", "web", "--until", "30d", "--reason", f"token {secret} expires")[0] == 0
+    assert (
+        drifted(
+            "arch", "allow", "core", "web", "--until", "30d", "--reason", f"token {secret} expires"
+        )[0]
+        == 0
+    )
     made = (FOLDER / records()[0]).read_text()
     assert secret not in made and "expires" in made
 
 
-@pytest.mark.parametrize("command", [("allow", "shop.core.order", "shop.web.page", *WHY), ("baseline", "write")])
+@pytest.mark.parametrize(
+    "command", [("allow", "shop.core.order", "shop.web.page", *WHY), ("baseline", "write")]
+)
 def test_what_is_compared_and_written_is_locked_meanwhile(
     command: tuple[str, ...], drifted: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

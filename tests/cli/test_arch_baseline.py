@@ -1,4 +1,6 @@
-"""`kl arch baseline` and the checks that hold it: only new violations block, fixed ones leave, nothing grows unseen."""
+"""`kl arch baseline` and the checks that hold it: only new violations block, fixed ones leave,
+nothing grows unseen.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,19 @@ from tests.arch.shop import DRIFT, MANIFEST, ORDER
 from tests.cli.conftest import Call
 from tests.git.repos import commit, sh, write
 
-TWICE = "from shop.web import page\n\n\ndef total() -> int:\n    from shop.web import page\n    return 1\n"
+TWICE = (
+    "from shop.web import page\n\n\ndef total() -> int:\n    from shop.web import page\n   "
+    " return 1\n"
+)
 OTHER = "src/shop/core/price.py"
 FILE = Path(BASELINE)
 
 
 def entries() -> list[str]:
-    return [f"{one.importer} {one.imported} {one.count}" for one in read_baseline(BASELINE, FILE.read_bytes())]
+    return [
+        f"{one.importer} {one.imported} {one.count}"
+        for one in read_baseline(BASELINE, FILE.read_bytes())
+    ]
 
 
 @pytest.fixture
@@ -44,10 +52,16 @@ def test_day_one_is_green_everywhere(legacy: Call) -> None:
 def test_only_what_is_new_blocks(legacy: Call) -> None:
     write(Path.cwd(), {OTHER: "import shop.web.page\n"})
     code, out, _ = legacy("arch", "check")
-    assert code == 1 and "\n1 new violation (1 accepted in baseline)\n" in out and "baseline write" not in out
+    assert (
+        code == 1
+        and "\n1 new violation (1 accepted in baseline)\n" in out
+        and "baseline write" not in out
+    )
     assert OTHER in out and ORDER not in out
     value = json.loads(legacy("arch", "check", "--format", "json")[1])
-    assert [v["path"] for v in value["violations"]] == [OTHER] and [v["path"] for v in value["accepted"]] == [ORDER]
+    assert [v["path"] for v in value["violations"]] == [OTHER] and [
+        v["path"] for v in value["accepted"]
+    ] == [ORDER]
     assert value["baseline"] == BASELINE
 
 
@@ -78,7 +92,13 @@ def test_a_renamed_file_stays_accepted(legacy: Call) -> None:
 
 def test_a_renamed_file_is_called_by_its_new_name_after_the_next_clean_check(legacy: Call) -> None:
     sh(Path.cwd(), "mv", ORDER, "src/shop/core/orders.py")
-    write(Path.cwd(), {"src/shop/web/page.py": "from ..core.orders import total\n", OTHER: "import shop.web.page\n"})
+    write(
+        Path.cwd(),
+        {
+            "src/shop/web/page.py": "from ..core.orders import total\n",
+            OTHER: "import shop.web.page\n",
+        },
+    )
     assert legacy("arch", "check")[0] == 1
     assert entries() == ["shop.core.order shop.web.page 1"], "not while anything blocks"
     write(Path.cwd(), {OTHER: "x = 1\n"})
@@ -144,16 +164,22 @@ def test_a_bad_baseline_never_passes(legacy: Call, how: tuple[str, ...]) -> None
     commit(Path.cwd(), "conflict")
     code, out, err = legacy("arch", "check", *how)
     assert (code, out) == (2, "")
-    assert [line.split(": ")[0] for line in err.splitlines()[1:]] == [f"{BASELINE}:{n}:1" for n in (1, 3, 5)]
+    assert [line.split(": ")[0] for line in err.splitlines()[1:]] == [
+        f"{BASELINE}:{n}:1" for n in (1, 3, 5)
+    ]
 
 
 def test_write_never_grows_unseen(legacy: Call) -> None:
     write(Path.cwd(), {OTHER: "import shop.web.page\n"})
     before = FILE.read_bytes()
     code, out, err = legacy("arch", "baseline", "write")
-    assert code == 2 and out == "  would be added core -> web: shop.core.price imports shop.web.page\n"
-    assert err == f"kl: {BASELINE}: would grow by 1 violation; nothing was written. " + (
-        "Fix them, or accept them too: kl arch baseline write --grow\n"
+    assert (
+        code == 2 and out == "  would be added core -> web: shop.core.price imports shop.web.page\n"
+    )
+    assert (
+        err
+        == f"kl: {BASELINE}: would grow by 1 violation; nothing was written. "
+        + "Fix them, or accept them too: kl arch baseline write --grow\n"
     )
     assert FILE.read_bytes() == before
     code, out, _ = legacy("arch", "baseline", "write", "--format", "json")
@@ -166,15 +192,28 @@ def test_write_never_grows_unseen(legacy: Call) -> None:
 
 
 def test_prune_takes_out_and_takes_nothing_in(legacy: Call) -> None:
-    write(Path.cwd(), {ORDER: "x = 1\n", "src/shop/core/__init__.py": "import shop.web.page\nimport shop.web.page\n"})
+    write(
+        Path.cwd(),
+        {
+            ORDER: "x = 1\n",
+            "src/shop/core/__init__.py": "import shop.web.page\nimport shop.web.page\n",
+        },
+    )
     code, out, _ = legacy("arch", "baseline", "prune")
-    assert code == 0 and out.endswith("1 taken out, 0 renamed, 0 left. Commit it.\n") and entries() == []
+    assert (
+        code == 0
+        and out.endswith("1 taken out, 0 renamed, 0 left. Commit it.\n")
+        and entries() == []
+    )
 
 
 def test_show_states_what_is_where(in_shop: Call) -> None:
     write(Path.cwd(), {ORDER: TWICE})
     code, out, _ = in_shop("arch", "baseline", "show")
-    assert (code, out) == (0, f"no {BASELINE}; 2 violations today. Accept them with: kl arch baseline write\n")
+    assert (code, out) == (
+        0,
+        f"no {BASELINE}; 2 violations today. Accept them with: kl arch baseline write\n",
+    )
     in_shop("arch", "baseline", "write")
     write(Path.cwd(), {ORDER: DRIFT, OTHER: "import shop.web.page\n"})
     _, out, _ = in_shop("arch", "baseline", "show")
@@ -185,7 +224,11 @@ def test_show_states_what_is_where(in_shop: Call) -> None:
         "1 accepted, 1 fixed, 1 new - see: kl arch baseline prune",
     ]
     value = json.loads(in_shop("arch", "baseline", "show", "--format", "json")[1])
-    assert [[row["count"] for row in value[key]] for key in ("accepted", "fixed", "new")] == [[2], [1], [1]]
+    assert [[row["count"] for row in value[key]] for key in ("accepted", "fixed", "new")] == [
+        [2],
+        [1],
+        [1],
+    ]
     assert value["accepted"][0]["fingerprint"] == accept_fingerprint()
 
 
@@ -204,13 +247,25 @@ def test_where_there_is_nothing_to_do_it_reports_it(in_shop: Call) -> None:
         assert code == 2 and "kl init" in err
 
 
-def test_what_is_accepted_is_not_looked_at_closely(legacy: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_accepted_is_not_looked_at_closely(
+    legacy: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from kl_hooks.arch.import_survey import Survey
 
     asked: list[str] = []
     real = Survey.kind
-    monkeypatch.setattr(Survey, "kind", lambda self, link: asked.append(link.path) or real(self, link))
+    monkeypatch.setattr(
+        Survey, "kind", lambda self, link: asked.append(link.path) or real(self, link)
+    )
     assert legacy("arch", "check")[0] == 0 and asked == [], "no file is read and parsed for it"
-    write(Path.cwd(), {OTHER: "from shop.web.page import total as Page\n\n\ndef f(page: Page) -> None:\n    pass\n"})
+    write(
+        Path.cwd(),
+        {
+            OTHER: (
+                "from shop.web.page import total as Page\n\n\ndef f(page: Page) -> None:\n   "
+                " pass\n"
+            )
+        },
+    )
     code, out, _ = legacy("arch", "check")
     assert code == 1 and asked == [OTHER] and "hint: only annotations use it here" in out

@@ -1,4 +1,6 @@
-"""`kl arch check` in every format and on a range: the same verdict, and nothing but data on stdout."""
+"""`kl arch check` in every format and on a range: the same verdict, and nothing but data on
+stdout.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ SHAPES = ("json", "sarif", "github", "gitlab", "mermaid")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_format_has_the_same_verdict_and_only_data_on_stdout(in_shop: Call, shape: str) -> None:
+def test_every_format_has_the_same_verdict_and_only_data_on_stdout(
+    in_shop: Call, shape: str
+) -> None:
     more = "  - name: old\n    paths: [src/shop/wib/]\n"  # a warning, for stderr
     write(Path.cwd(), {MANIFEST: Path(MANIFEST).read_text() + more})
     code, out, err = in_shop("arch", "check", "--format", shape)
@@ -40,14 +44,20 @@ def test_what_each_format_states(in_shop: Call) -> None:
     assert outside["severity"] == "info" and "2 files in no layer" in outside["description"]
     assert row["location"] == {"path": ORDER, "lines": {"begin": 2}}
     line = in_shop("arch", "check", "--format", "github")[1]
-    assert line.startswith(f"::error file={ORDER},line=2,title=core must not import web::from shop.web import page")
+    assert line.startswith(
+        f"::error file={ORDER},line=2,title=core must not import web::from shop.web import page"
+    )
     chart = in_shop("arch", "check", "--format", "mermaid")[1].splitlines()
     assert chart[:3] == ["flowchart TD", '    l0["web"]', '    l1["core"]']
     assert '    l0 -->|"1"| l1' in chart and '    l1 -.->|"1 new#44; order.py#58;2"| l0' in chart
 
 
-@pytest.mark.parametrize(("shape", "empty"), [("gitlab", []), ("github", ""), ("sarif", None), ("mermaid", None)])
-def test_without_a_manifest_a_valid_empty_document(in_shop: Call, shape: str, empty: object) -> None:
+@pytest.mark.parametrize(
+    ("shape", "empty"), [("gitlab", []), ("github", ""), ("sarif", None), ("mermaid", None)]
+)
+def test_without_a_manifest_a_valid_empty_document(
+    in_shop: Call, shape: str, empty: object
+) -> None:
     Path(MANIFEST).unlink()
     code, out, err = in_shop("arch", "check", "--format", shape)
     assert (code, err) == (0, "")
@@ -74,9 +84,12 @@ def test_a_range_reports_what_it_changes(in_shop: Call) -> None:
     code, out, err = in_shop("arch", "check", "--changed", "HEAD~1...HEAD")
     assert code == 1 and PRICE in out and ORDER not in out
     assert err == "kl: 1 finding in files that HEAD~1...HEAD does not change: not shown.\n"
-    assert [row["location"]["path"] for row in json.loads(
-        in_shop("arch", "check", "--changed", "HEAD~1", "--format", "gitlab")[1]
-    )] == [PRICE, MANIFEST]  # fmt: skip
+    assert [
+        row["location"]["path"]
+        for row in json.loads(
+            in_shop("arch", "check", "--changed", "HEAD~1", "--format", "gitlab")[1]
+        )
+    ] == [PRICE, MANIFEST]
     write(Path.cwd(), {PRICE: "x = 1\n"})
     commit(Path.cwd(), "mended")
     assert in_shop("arch", "check", "--changed", "HEAD~1..HEAD")[0] == 0
@@ -92,10 +105,14 @@ def test_the_title_of_the_decision_is_shown(in_shop: Call) -> None:
     write(Path.cwd(), {".kl/knowledge/decisions/ADR-0004-core.md": record, ORDER: DRIFT})
     sh(Path.cwd(), "add", "-A")
     for how in ((), ("--staged",)):
-        assert f'(layer rule, {MANIFEST}:5, ADR-0004 "Core stays pure")' in in_shop("arch", "check", *how)[1]
+        assert (
+            f'(layer rule, {MANIFEST}:5, ADR-0004 "Core stays pure")'
+            in in_shop("arch", "check", *how)[1]
+        )
 
 
-# -- IDs ---------------------------------------------------------------------------------------------------------------
+# -- IDs
+# ---------------------------------------------------------------------------------------------------------------
 
 OLD_BASELINE = """\
 {
@@ -114,21 +131,27 @@ def test_an_id_is_the_fingerprint_of_old_baselines_and_sarif_with_a_number(in_sh
     write(Path.cwd(), {ORDER: TWICE})
     found = json.loads(in_shop("arch", "check", "--format", "json")[1])["violations"]
     assert [(one["line"], one["fingerprint"], one["id"]) for one in found] == [
-        (2, "0fb0e36cee763a0f", "0fb0e36cee763a0f#1"), (5, "0fb0e36cee763a0f", "0fb0e36cee763a0f#2"),
-    ]  # fmt: skip
+        (2, "0fb0e36cee763a0f", "0fb0e36cee763a0f#1"),
+        (5, "0fb0e36cee763a0f", "0fb0e36cee763a0f#2"),
+    ]
     (run,) = json.loads(in_shop("arch", "check", "--format", "sarif")[1])["runs"]
     assert [one["partialFingerprints"] for one in run["results"]] == [
-        {"klFinding/v1": "0fb0e36cee763a0f", "primaryLocationLineHash": f"0fb0e36cee763a0f:{n}"} for n in (1, 2)
+        {"klFinding/v1": "0fb0e36cee763a0f", "primaryLocationLineHash": f"0fb0e36cee763a0f:{n}"}
+        for n in (1, 2)
     ]
-    assert "violation:0fb0e36cee763a0f#2" in in_shop("graph", "search", "--kind", "violation", "page")[1]
+    assert (
+        "violation:0fb0e36cee763a0f#2"
+        in in_shop("graph", "search", "--kind", "violation", "page")[1]
+    )
     write(Path.cwd(), {".kl/baseline.json": OLD_BASELINE})
     code, out, _ = in_shop("arch", "check")
     assert code == 0 and "(2 accepted in baseline)" in out
     assert Path(".kl/baseline.json").read_text() == OLD_BASELINE
     write(Path.cwd(), {ORDER: TWICE + "def more():\n    import shop.web.page\n"})
-    assert [one["id"] for one in json.loads(in_shop("arch", "check", "--format", "json")[1])["violations"]] == [
-        "0fb0e36cee763a0f#3"
-    ]
+    assert [
+        one["id"]
+        for one in json.loads(in_shop("arch", "check", "--format", "json")[1])["violations"]
+    ] == ["0fb0e36cee763a0f#3"]
 
 
 @pytest.mark.parametrize(
@@ -141,14 +164,17 @@ def test_an_id_is_the_fingerprint_of_old_baselines_and_sarif_with_a_number(in_sh
         ("from ..web.page import total", "     ^^^^^^^^^^"),
     ],
 )
-def test_carets_are_under_what_is_imported_and_the_fix_below(in_shop: Call, statement: str, carets: str) -> None:
+def test_carets_are_under_what_is_imported_and_the_fix_below(
+    in_shop: Call, statement: str, carets: str
+) -> None:
     write(Path.cwd(), {ORDER: f"{statement}\n", "src/shop/web/other.py": ""})
     lines = in_shop("arch", "check")[1].splitlines()
     place = next(n for n, line in enumerate(lines) if line == f"    {carets}")
     assert lines[place - 1] == f"    {statement}" and lines[place + 1].startswith("    hint: ")
 
 
-# -- files in no layer -------------------------------------------------------------------------------------------------
+# -- files in no layer
+# -------------------------------------------------------------------------------------------------
 
 
 def test_files_in_no_layer_are_counted_in_every_output_and_listed(in_shop: Call) -> None:
@@ -160,8 +186,16 @@ def test_files_in_no_layer_are_counted_in_every_output_and_listed(in_shop: Call)
     ]
     value = json.loads(in_shop("arch", "check", "--list-unassigned", "--format", "json")[1])
     assert (value["unassigned"], value["unassigned_files"]) == (2, outside)
-    assert json.loads(in_shop("arch", "check", "--format", "sarif")[1])["runs"][0]["properties"]["unassigned"] == 2
-    assert "::notice" in (out := in_shop("arch", "check", "--format", "github")[1]) and "2 files in no layer" in out
+    assert (
+        json.loads(in_shop("arch", "check", "--format", "sarif")[1])["runs"][0]["properties"][
+            "unassigned"
+        ]
+        == 2
+    )
+    assert (
+        "::notice" in (out := in_shop("arch", "check", "--format", "github")[1])
+        and "2 files in no layer" in out
+    )
     assert "2 files in no layer" in in_shop("arch", "check", "--format", "gitlab")[1]
     assert "%% 2 files in no layer" in in_shop("arch", "check", "--format", "mermaid")[1]
     assert "2 files in no layer" in in_shop("arch", "show")[1]
@@ -175,12 +209,18 @@ def test_an_import_through_a_file_in_no_layer_is_followed(in_shop: Call) -> None
     write(
         Path.cwd(),
         {
-            "src/shop/__init__.py": "from .web.page import total as show\nfrom .core.order import total\nV = 1\n",
-            "src/shop/facade.py": "from shop import deeper\n\ndef render():\n    return deeper.x()\n",
+            "src/shop/__init__.py": (
+                "from .web.page import total as show\nfrom .core.order import total\nV = 1\n"
+            ),
+            "src/shop/facade.py": (
+                "from shop import deeper\n\ndef render():\n    return deeper.x()\n"
+            ),
             "src/shop/deeper.py": "import shop.web.page\n\ndef x(): ...\n",
             ORDER: "from shop.facade import render\n",
             PRICE: "from shop import V, total\nimport shop\n",
-            "src/shop/core/typed.py": "import typing\nif typing.TYPE_CHECKING:\n    from shop import show\n",
+            "src/shop/core/typed.py": (
+                "import typing\nif typing.TYPE_CHECKING:\n    from shop import show\n"
+            ),
             "src/shop/core/shown.py": "from shop import show\n",
         },
     )
@@ -204,7 +244,8 @@ def test_an_import_through_a_file_in_no_layer_is_followed(in_shop: Call) -> None
     assert in_shop("arch", "check")[0] == 0, "each import counts by itself"
 
 
-# -- which rules -------------------------------------------------------------------------------------------------------
+# -- which rules
+# -------------------------------------------------------------------------------------------------------
 
 SEED = """\
 Language: Python
@@ -222,13 +263,21 @@ Layers:
 
 @pytest.mark.requirement("A48", "A49", "A50")
 def test_a_seed_s_manifest_is_read_with_its_language_and_namespaces(in_shop: Call) -> None:
-    write(Path.cwd(), {".fuseraft/architecture.yaml": SEED, ORDER: "import requests.adapters\nimport shop.web\n"})
+    write(
+        Path.cwd(),
+        {".fuseraft/architecture.yaml": SEED, ORDER: "import requests.adapters\nimport shop.web\n"},
+    )
     before = in_shop("evidence", "list", "--format", "json")[1]
     code, out, err = in_shop("arch", "check", "--manifest", ".fuseraft/architecture.yaml")
     assert (code, err) == (1, "")
     for line, name in ((1, "requests.adapters"), (2, "shop.web")):
-        assert f"{ORDER}:{line}: Core must not import Web (layer rule, .fuseraft/architecture.yaml:6)" in out, name
-    assert "baseline write" not in out and in_shop("evidence", "list", "--format", "json")[1] == before
+        assert (
+            f"{ORDER}:{line}: Core must not import Web (layer rule, .fuseraft/architecture.yaml:6)"
+            in out
+        ), name
+    assert (
+        "baseline write" not in out and in_shop("evidence", "list", "--format", "json")[1] == before
+    )
     write(Path.cwd(), {MANIFEST: SEED.replace("Python", "CSharp")})
     code, out, err = in_shop("arch", "check")
     assert code == 1 and f'{MANIFEST}:1:1: language "CSharp" is not supported' in err
@@ -246,7 +295,9 @@ def test_a_seed_s_manifest_is_read_with_its_language_and_namespaces(in_shop: Cal
 
 
 @pytest.mark.requirement("A49")
-def test_another_folder_is_checked_and_only_it_is_shown(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_folder_is_checked_and_only_it_is_shown(
+    in_shop: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(Path.cwd(), {ORDER: DRIFT})
     top = Path.cwd()
     monkeypatch.chdir(top.parent)
@@ -272,7 +323,11 @@ def test_rules_that_can_t_be_read_are_in_every_machine_format(in_shop: Call, bro
         assert code == 2 and path in err and path in out, shape
         if shape == "json":
             value = json.loads(out)
-            assert (value["clean"], value["invalid"], value["problems"][0]["path"]) == (False, True, path)
+            assert (value["clean"], value["invalid"], value["problems"][0]["path"]) == (
+                False,
+                True,
+                path,
+            )
         elif shape == "sarif":
             (run,) = json.loads(out)["runs"]
             assert run["invocations"] == [{"executionSuccessful": False}]
@@ -286,7 +341,11 @@ def test_a_missing_manifest_is_an_error_where_one_is_required(in_shop: Call) -> 
     Path(MANIFEST).unlink()
     assert in_shop("arch", "check")[0] == 0
     code, out, err = in_shop("arch", "check", "--require-manifest")
-    assert (code, out) == (2, "") and err.startswith(f"kl: {MANIFEST}: is missing") and "kl init" in err
+    assert (
+        (code, out) == (2, "")
+        and err.startswith(f"kl: {MANIFEST}: is missing")
+        and "kl init" in err
+    )
     code, out, _ = in_shop("arch", "check", "--require-manifest", "--format", "github")
     assert code == 2 and out.startswith(f"::error file={MANIFEST},line=1")
 
@@ -300,22 +359,45 @@ def test_quiet_prints_nothing_when_clean(in_shop: Call) -> None:
     assert code == 1 and ORDER in out and "warning" in err
 
 
-# -- rules loosened by the commits they judge --------------------------------------------------------------------------
+# -- rules loosened by the commits they judge
+# --------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "printed"),
     [
-        ("may_depend_on: []", "may_depend_on: [web]", ":5:1: loosened since base: core may now import web."),
-        ("[src/shop/core/]", "[src/shop/nowhere/]", ": loosened since base: files of core are now in no layer."),
-        ("version: 1", "exceptions: [{from: core, to: web}]", "core is excepted from the rules for web."),
-        ("version: 1", "exceptions: [{from: web, to: core}]\nindirect: ignore", "chains of imports are ignored"),
+        (
+            "may_depend_on: []",
+            "may_depend_on: [web]",
+            ":5:1: loosened since base: core may now import web.",
+        ),
+        (
+            "[src/shop/core/]",
+            "[src/shop/nowhere/]",
+            ": loosened since base: files of core are now in no layer.",
+        ),
+        (
+            "version: 1",
+            "exceptions: [{from: core, to: web}]",
+            "core is excepted from the rules for web.",
+        ),
+        (
+            "version: 1",
+            "exceptions: [{from: web, to: core}]\nindirect: ignore",
+            "chains of imports are ignored",
+        ),
         ("enforce", "ignore", "imports under TYPE_CHECKING are ignored."),
-        ("version: 1", "unassigned_imports: ignore", "imports through files in no layer are ignored"),
+        (
+            "version: 1",
+            "unassigned_imports: ignore",
+            "imports through files in no layer are ignored",
+        ),
     ],
 )
-def test_rules_loosened_in_the_commits_they_judge_are_named(in_shop: Call, old: str, new: str, printed: str) -> None:
+def test_rules_loosened_in_the_commits_they_judge_are_named(
+    in_shop: Call, old: str, new: str, printed: str
+) -> None:
     top = Path.cwd()
     write(top, {MANIFEST: Path(MANIFEST).read_text() + "type_checking_imports: enforce\n"})
     if "indirect" in new:
@@ -333,15 +415,25 @@ def test_rules_loosened_in_the_commits_they_judge_are_named(in_shop: Call, old: 
     commit(top, "loosened")
     code, out, _ = in_shop("arch", "check", "--changed", "base...HEAD")
     assert code == 0 and "warning: " in out and printed.partition("since base")[2] in out
-    assert in_shop("arch", "check", "--at", "HEAD", "--format", "github")[1].startswith("::warning ")
+    assert in_shop("arch", "check", "--at", "HEAD", "--format", "github")[1].startswith(
+        "::warning "
+    )
     code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base")
     assert code == 1 and "error: " in out and printed in out
-    value = json.loads(in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base", "--format", "json")[1])
-    assert (value["clean"], value["trusted"], value["loosened"][0]["path"]) == (False, "base", MANIFEST)
+    value = json.loads(
+        in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base", "--format", "json")[1]
+    )
+    assert (value["clean"], value["trusted"], value["loosened"][0]["path"]) == (
+        False,
+        "base",
+        MANIFEST,
+    )
 
 
 HTTP = "  - name: http\n    namespaces: [requests, httpx]\n"
-REQUESTS_FREE = "loosened since base: core, web may now import requests: the namespace is now in no layer."
+REQUESTS_FREE = (
+    "loosened since base: core, web may now import requests: the namespace is now in no layer."
+)
 
 
 @pytest.mark.parametrize(
@@ -359,14 +451,18 @@ REQUESTS_FREE = "loosened since base: core, web may now import requests: the nam
     ],
     ids=("layer removed", "namespace dropped", "part kept", "layer renamed", "namespace added"),
 )
-def test_a_namespace_that_no_layer_owns_any_more_is_named(in_shop: Call, new: str, printed: list[str]) -> None:
+def test_a_namespace_that_no_layer_owns_any_more_is_named(
+    in_shop: Call, new: str, printed: list[str]
+) -> None:
     top, text = Path.cwd(), Path(MANIFEST).read_text()
     write(top, {MANIFEST: text + HTTP})
     commit(top, "base")
     sh(top, "branch", "base")
     write(top, {MANIFEST: text + new})
     commit(top, "changed")
-    code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base", "--format", "json")
+    code, out, _ = in_shop(
+        "arch", "check", "--at", "HEAD", "--trust-ref", "base", "--format", "json"
+    )
     found = [one["message"] for one in json.loads(out)["loosened"]]
     assert (code, sorted(found)) == (1 if printed else 0, sorted(printed))
 
@@ -376,8 +472,16 @@ def test_a_namespace_that_moves_to_an_allowed_layer_is_named(in_shop: Call) -> N
     write(top, {MANIFEST: text + HTTP})
     commit(top, "base")
     sh(top, "branch", "base")
-    write(top, {MANIFEST: (text + HTTP).replace("name: core\n", "name: core\n    namespaces: [requests]\n")
-                .replace("[requests, httpx]", "[httpx]")})  # fmt: skip
+    write(
+        top,
+        {
+            MANIFEST: (
+                (text + HTTP)
+                .replace("name: core\n", "name: core\n    namespaces: [requests]\n")
+                .replace("[requests, httpx]", "[httpx]")
+            )
+        },
+    )
     commit(top, "moved")
     code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base")
     assert code == 1 and "may now import requests: the namespace is now in core." in out
@@ -412,27 +516,39 @@ def test_a_commit_that_repairs_invalid_rules_passes(in_shop: Call) -> None:
     assert code == 2 and "can't be compared with the rules of HEAD, which are invalid" in err
 
 
-def test_what_is_pushed_is_compared_with_what_the_remote_has(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_pushed_is_compared_with_what_the_remote_has(
+    in_shop: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     top = Path.cwd()
-    write(top, {MANIFEST: Path(MANIFEST).read_text().replace("may_depend_on: []", "may_depend_on: [web]")})
+    write(
+        top,
+        {MANIFEST: Path(MANIFEST).read_text().replace("may_depend_on: []", "may_depend_on: [web]")},
+    )
     commit(top, "loosened")
     write(top, {ORDER: "x = 1\n"})
     commit(top, "one more")
-    assert "loosened" not in in_shop("arch", "check", "--pushed")[1], "only the last commit is known to be pushed"
+    assert "loosened" not in in_shop("arch", "check", "--pushed")[1], (
+        "only the last commit is known to be pushed"
+    )
     monkeypatch.setenv("PRE_COMMIT_TO_REF", sh(top, "rev-parse", "HEAD"))
     monkeypatch.setenv("PRE_COMMIT_FROM_REF", sh(top, "rev-parse", "HEAD~2"))
     code, out, _ = in_shop("arch", "check", "--pushed", "--quiet")
     assert code == 0 and "core may now import web" in out
     monkeypatch.delenv("PRE_COMMIT_FROM_REF")
     sh(top, "update-ref", "refs/remotes/origin/HEAD", "HEAD~2")
-    assert "core may now import web" in in_shop("arch", "check", "--pushed")[1], "a new branch: since it parted"
+    assert "core may now import web" in in_shop("arch", "check", "--pushed")[1], (
+        "a new branch: since it parted"
+    )
 
 
 def test_rules_that_forbid_as_much_under_other_names_are_not_loosened(in_shop: Call) -> None:
     top = Path.cwd()
     sh(top, "branch", "base")
     text = Path(MANIFEST).read_text().replace("name: core", "name: inner")
-    write(top, {MANIFEST: text + "  - name: top\n    paths: [src/shop/top/]\n    may_depend_on: below\n"})
+    write(
+        top,
+        {MANIFEST: text + "  - name: top\n    paths: [src/shop/top/]\n    may_depend_on: below\n"},
+    )
     commit(top, "renamed")
     code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base")
     assert code == 0 and "loosened" not in out

@@ -19,9 +19,15 @@ def test_the_diff_is_shown_and_the_exit_code_states_what_is_left(in_shop: Call) 
     assert code == 1 and Path(ORDER).read_text() == UNUSED
     assert f"--- a/{ORDER}\n+++ b/{ORDER}\n@@ -1 +0,0 @@\n-from shop.web.page import total\n" in out
     assert "would be dropped: from shop.web.page import total  (core -> web)" in out
-    assert out.endswith("1 violation could be fixed in 1 file, 0 left. Nothing was written: kl arch fix does\n")
+    assert out.endswith(
+        "1 violation could be fixed in 1 file, 0 left. Nothing was written: kl arch fix does\n"
+    )
     code, out, _ = in_shop("arch", "fix")
-    assert code == 0 and Path(ORDER).read_text() == "" and "1 violation fixed in 1 file, 0 left\n" in out
+    assert (
+        code == 0
+        and Path(ORDER).read_text() == ""
+        and "1 violation fixed in 1 file, 0 left\n" in out
+    )
     assert in_shop("arch", "fix")[:2] == (0, "clean: nothing to fix\n")
 
 
@@ -30,7 +36,9 @@ def test_what_is_left_is_listed_with_its_reason(in_shop: Call) -> None:
     code, out, _ = in_shop("arch", "fix")
     assert code == 1
     assert f"{ORDER}:1" in out and "not fixed: from shop.web.page import total" in out
-    assert "it is used at run time (line 3)\n" in out and out.endswith("nothing to fix, 1 left: see kl arch check\n")
+    assert "it is used at run time (line 3)\n" in out and out.endswith(
+        "nothing to fix, 1 left: see kl arch check\n"
+    )
 
 
 def test_json(in_shop: Call) -> None:
@@ -71,26 +79,40 @@ def test_what_the_baseline_or_an_exception_accepts_is_left_alone(in_shop: Call) 
     assert in_shop("arch", "baseline", "write")[0] == 0
     code, out, _ = in_shop("arch", "fix")
     assert (code, Path(ORDER).read_text()) == (0, UNUSED)
-    assert out == "clean: nothing to fix (1 accepted in baseline; fix them too: kl arch fix --accepted)\n"
+    assert (
+        out
+        == "clean: nothing to fix (1 accepted in baseline; fix them too: kl arch fix --accepted)\n"
+    )
     Path("src/shop/core/price.py").write_text(UNUSED)
     code, out, _ = in_shop("arch", "fix")
-    assert code == 0 and Path("src/shop/core/price.py").read_text() == "" and Path(ORDER).read_text() == UNUSED
+    assert (
+        code == 0
+        and Path("src/shop/core/price.py").read_text() == ""
+        and Path(ORDER).read_text() == UNUSED
+    )
     assert json.loads(in_shop("arch", "fix", "--format", "json")[1])["accepted"] == 1
     assert in_shop("arch", "fix", "--accepted")[0] == 0 and Path(ORDER).read_text() == ""
     Path(".kl/baseline.json").unlink()
     Path(ORDER).write_text(UNUSED)
     excepted = "exceptions: [{from: shop.core.order, to: shop.web.page, until: 2999-01-31}]\n"
     Path(MANIFEST).write_text(Path(MANIFEST).read_text() + excepted)
-    assert in_shop("arch", "fix")[:2] == (0, "clean: nothing to fix\n") and Path(ORDER).read_text() == UNUSED
+    assert (
+        in_shop("arch", "fix")[:2] == (0, "clean: nothing to fix\n")
+        and Path(ORDER).read_text() == UNUSED
+    )
     Path(MANIFEST).write_text(Path(MANIFEST).read_text().replace("2999", "1999"))
     assert in_shop("arch", "fix")[0] == 0 and Path(ORDER).read_text() == ""
 
 
 def test_a_reason_is_what_really_keeps_the_import(in_shop: Call) -> None:
-    """An import of the module elsewhere needs no other; what the code does with a name comes before where it is."""
+    """An import of the module elsewhere needs no other; what the code does with a name comes before
+    where it is.
+    """
     Path("src/shop/web/page.py").write_text("total = 1\n")
     Path("src/shop/core/__init__.py").write_text(USED)
-    Path("src/shop/core/price.py").write_text("def f():\n    from shop.web import page\n    return page\n")
+    Path("src/shop/core/price.py").write_text(
+        "def f():\n    from shop.web import page\n    return page\n"
+    )
     Path(ORDER).write_text("from shop.web import page\n")
     Path("src/shop/facade.py").write_text("import shop.web.page\n")
     Path("src/shop/core/through.py").write_text("import shop.facade\n")

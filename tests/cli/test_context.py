@@ -15,8 +15,9 @@ from tests.support import Checkout, Done
 SOURCES = {
     "src/shop/__init__.py": "",
     "src/shop/price.py": (
-        '"""Prices."""\n\n\ndef round_total(cents: int) -> int:\n    """Round a checkout total half up."""\n'
-        "    return cents\n\n\nclass Cart:\n    def checkout(self) -> int:\n        return round_total(3)\n"
+        '"""Prices."""\n\n\ndef round_total(cents: int) -> int:\n    """Round a checkout total half'
+        ' up."""\n    return cents\n\n\nclass Cart:\n    def checkout(self) -> int:\n        return'
+        " round_total(3)\n"
     ),
     "src/shop/mail.py": 'def send_mail(to: str) -> None:\n    """Send the größte letter …"""\n',
 }
@@ -44,8 +45,12 @@ def repo(tmp_path: Path, home: Path) -> Path:
     return root
 
 
-def kl(repo: Path, *args: str, code: int = 0, command: tuple[str, ...] = ("context",), **environ: str) -> Done:
-    """`kl context …` (or another command); in a process of its own where a variable only takes effect there."""
+def kl(
+    repo: Path, *args: str, code: int = 0, command: tuple[str, ...] = ("context",), **environ: str
+) -> Done:
+    """`kl context …` (or another command); in a process of its own where a variable only takes
+    effect there.
+    """
     used = Checkout(repo)
     call = used.kl_process if any(name.startswith(AT_START) for name in environ) else used.kl
     ran = call(*command, *args, env=environ)
@@ -76,7 +81,10 @@ def test_what_is_printed_never_exceeds_the_budget(repo: Path, budget: str, shape
 def test_the_same_task_gives_the_same_bytes(repo: Path) -> None:
     now = ("--now", "2026-11-21T12:00:00Z")
     for shape in ("text", "markdown", "xml", "json"):
-        runs = {kl(repo, "round total", "--format", shape, *now, PYTHONHASHSEED=s).stdout for s in ("1", "99")}
+        runs = {
+            kl(repo, "round total", "--format", shape, *now, PYTHONHASHSEED=s).stdout
+            for s in ("1", "99")
+        }
         assert len(runs) == 1
 
 
@@ -93,17 +101,50 @@ def test_errors_of_a_command_and_of_a_tool_carry_the_trace_of_the_caller(repo: P
 
 @pytest.mark.requirement("E8")
 def test_json_has_the_agreed_fields_and_no_markup(repo: Path) -> None:
-    raw = kl(repo, "round_total", "--format", "json", TRACEPARENT=f"00-{'ab' * 16}-{'cd' * 8}-01").stdout
+    raw = kl(
+        repo, "round_total", "--format", "json", TRACEPARENT=f"00-{'ab' * 16}-{'cd' * 8}-01"
+    ).stdout
     shown = json.loads(raw)
     assert set(shown) == {
-        "schema", "package_id", "request_id", "task", "trace_id", "created_at", "ttl_seconds", "budget", "items",
-        "omitted", "coverage", "policy_decision_id", "characters", "searches", "quota",
-    }  # fmt: skip
-    assert (shown["schema"], shown["trace_id"], shown["ttl_seconds"]) == ("kl.package/3", "ab" * 16, 1800)
+        "schema",
+        "package_id",
+        "request_id",
+        "task",
+        "trace_id",
+        "created_at",
+        "ttl_seconds",
+        "budget",
+        "items",
+        "omitted",
+        "coverage",
+        "policy_decision_id",
+        "characters",
+        "searches",
+        "quota",
+    }
+    assert (shown["schema"], shown["trace_id"], shown["ttl_seconds"]) == (
+        "kl.package/3",
+        "ab" * 16,
+        1800,
+    )
     assert set(shown["items"][0]) == {
-        "id", "kind", "title", "form", "text", "tokens", "tier", "freshness", "authority", "path", "line", "score",
-        "reasons", "pinned", "proof", "category",
-    }  # fmt: skip
+        "id",
+        "kind",
+        "title",
+        "form",
+        "text",
+        "tokens",
+        "tier",
+        "freshness",
+        "authority",
+        "path",
+        "line",
+        "score",
+        "reasons",
+        "pinned",
+        "proof",
+        "category",
+    }
     assert not set(raw) & set("<>`") and raw.isascii()
 
 
@@ -137,7 +178,10 @@ def test_explain_adds_scores_after_the_package(repo: Path) -> None:
     now = ("--now", "2026-11-21")
     plain = kl(repo, "round_total", *now).stdout
     explained = kl(repo, "round_total", "--explain", *now).stdout
-    assert explained.startswith(plain + "\n") and "  function:shop.price.round_total  [full]  " in explained
+    assert (
+        explained.startswith(plain + "\n")
+        and "  function:shop.price.round_total  [full]  " in explained
+    )
 
 
 def test_a_file_instead_of_stdout(repo: Path, tmp_path: Path) -> None:
@@ -155,7 +199,10 @@ def test_a_file_instead_of_stdout(repo: Path, tmp_path: Path) -> None:
         (("",), "the task is empty."),
         ((" ", "\n"), "the task is empty."),
         (("x", "--budget", "63tok"), "--budget must be at least 64 tokens."),
-        (("x", "--budget", "lots"), "--budget: takes characters (6000) or tokens (1500tok), not 'lots'."),
+        (
+            ("x", "--budget", "lots"),
+            "--budget: takes characters (6000) or tokens (1500tok), not 'lots'.",
+        ),
         (("x", "--now", "soon"), "--now: 'soon' is not a time. Try: 2027-01-31T12:00:00Z"),
         (("show", "cp-000000000000"), "no package of this id was made here."),
     ],
@@ -201,52 +248,87 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     """From end to end: the test passes in one process and in two, then fails."""
     test = repo / "tests" / "test_price.py"
     test.parent.mkdir()
-    test.write_text("from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 3\n")
+    test.write_text(
+        "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3)"
+        " == 3\n"
+    )
     git(repo, "add", "-A")
     git(repo, "commit", "-q", "-m", "Add a test")
-    more = ("-p", "pytest_kl.plugin", "-p", "no:cacheprovider", "-o", "pythonpath=src", "tests", "--kl-symbols=on")
+    more = (
+        "-p",
+        "pytest_kl.plugin",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "pythonpath=src",
+        "tests",
+        "--kl-symbols=on",
+    )
     pytest_run = (sys.executable, "-m", "pytest", "-q", *more)
     kl(repo, *pytest_run, command=("run", "--"))
     kl(repo, *pytest_run, "-p", "xdist", "-n", "2", command=("run", "--"))
     kl(repo, "round_total", "--format", "json")
     out = kl(repo, "tests/test_price.py::test_halves").stdout
-    assert "\n## evidence\n- [verified · current] test:tests/test_price.py::test_halves  tests/test_price.py\n" in out
+    assert (
+        "\n## evidence\n- [verified · current] test:tests/test_price.py::test_halves "
+        " tests/test_price.py\n" in out
+    )
     assert "\n  round_total:4 (executed by 1 test, passed, verified)\n  | def round_total(" in out
     assert "[guessed" not in out
     plain = kl(repo, "round_total").stdout
-    assert "test:tests/" not in plain and "round_total:4 (executed by 1 test, passed, verified)" in plain
-    test.write_text("from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 4\n")
+    assert (
+        "test:tests/" not in plain
+        and "round_total:4 (executed by 1 test, passed, verified)" in plain
+    )
+    test.write_text(
+        "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3)"
+        " == 4\n"
+    )
     assert "(executed by 1 test, passed on older content)" in kl(repo, "round_total").stdout
     kl(repo, *pytest_run, command=("run", "--"), code=1)
     failing = kl(repo, "round_total halves").stdout
-    assert failing.index("## failing test") < failing.index("## code") and "assert 3 == 4" in failing
+    assert (
+        failing.index("## failing test") < failing.index("## code") and "assert 3 == 4" in failing
+    )
     assert "round_total:4 (executed by 1 test, 1 failed)" in failing
     assert "changed since" not in failing  # only the test itself did
     # a change of what the test rests on is stated at it, and comes before all other code
     source = repo / "src" / "shop" / "price.py"
-    test.write_text("from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 3\n")
+    test.write_text(
+        "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3)"
+        " == 3\n"
+    )
     kl(repo, *pytest_run, command=("run", "--"))
     source.write_text(source.read_text().replace("return cents", "return cents + 1"))
     kl(repo, *pytest_run, command=("run", "--"), code=1)
     failing = kl(repo, "the cart has wrong halves").stdout
     assert "\n  | changed since it passed: shop.price.round_total\n" in failing
-    assert "\n## code\n- src/shop/price.py\n  round_total:4 " in failing or "- src/shop/price.py (" in failing
+    assert (
+        "\n## code\n- src/shop/price.py\n  round_total:4 " in failing
+        or "- src/shop/price.py (" in failing
+    )
     policy = repo / ".kl" / "policy.yaml"
-    policy.write_text("version: 1\nrules:\n  - name: hidden\n    deny: {paths: [src/shop/price.py]}\n")
+    policy.write_text(
+        "version: 1\nrules:\n  - name: hidden\n    deny: {paths: [src/shop/price.py]}\n"
+    )
     assert "changed since" not in kl(repo, "the cart has wrong halves").stdout
 
 
 def test_a_pasted_failure_brings_the_code_that_the_test_calls_before_the_test(repo: Path) -> None:
     test = repo / "tests" / "test_cart.py"
     test.parent.mkdir()
-    test.write_text("from shop.price import Cart\n\n\ndef test_sum():\n    assert Cart().checkout() == 4\n")
+    test.write_text(
+        "from shop.price import Cart\n\n\ndef test_sum():\n    assert Cart().checkout() == 4\n"
+    )
     pasted = (
-        ">       assert Cart().checkout() == 4\nE       assert 3 == 4\n\ntests/test_cart.py:5: AssertionError\n"
-        "FAILED tests/test_cart.py::test_sum - assert 3 == 4"
+        ">       assert Cart().checkout() == 4\nE       assert 3 == 4\n\ntests/test_cart.py:5:"
+        " AssertionError\nFAILED tests/test_cart.py::test_sum - assert 3 == 4"
     )
     lines = [line for line in kl(repo, pasted).stdout.splitlines() if line.startswith("- ")]
     assert lines[:2] == ["- src/shop/price.py", "- tests/test_cart.py"]
-    raised = 'Traceback:\n  File "/ci/build/src/shop/mail.py", line 2, in send_mail\nValueError: bad'
+    raised = (
+        'Traceback:\n  File "/ci/build/src/shop/mail.py", line 2, in send_mail\nValueError: bad'
+    )
     explained = kl(repo, raised, "--explain").stdout
     assert "\n- src/shop/mail.py\n  send_mail:1" in explained
     assert "a frame of the traceback in the task" in explained
@@ -263,8 +345,14 @@ def decided(repo: Path, title: str) -> str:
 @pytest.mark.slow
 @pytest.mark.requirement("A4", "A5")
 def test_the_weight_decides_how_much_is_retrieved(repo: Path) -> None:
-    weights = {one: kl(repo, "send_mail", "--weight", one).stdout for one in ("none", "low", "default", "high")}
-    assert "Nothing was searched: the weight is none." in weights["none"] and "## code" not in weights["none"]
+    weights = {
+        one: kl(repo, "send_mail", "--weight", one).stdout
+        for one in ("none", "low", "default", "high")
+    }
+    assert (
+        "Nothing was searched: the weight is none." in weights["none"]
+        and "## code" not in weights["none"]
+    )
     assert "send_mail:1" in weights["low"] and "send_mail:1" in weights["default"]
     (repo / "src/shop/post.py").write_text(
         "from shop.mail import send_mail\n\n\ndef deliver_all():\n    send_mail('a')\n"
@@ -281,13 +369,17 @@ def test_profiles_order_records_by_proof_and_a_large_record_hides_none(repo: Pat
     large = decided(repo, "Round totals half even " + "and write why " * 40)
     small = decided(repo, "Round checkout totals half up")
     shown = json.loads(
-        kl(repo, "round totals", "--profile", "tier-first", "--format", "json", "--budget", "2000").stdout
+        kl(
+            repo, "round totals", "--profile", "tier-first", "--format", "json", "--budget", "2000"
+        ).stdout
     )
     items = {one["id"]: one for one in shown["items"]}
     assert items[small]["form"] == "full" and items[large]["form"] == "summary"
     assert items[large]["tier"] == "inferred" and large in items[large]["id"]
     again = json.loads(
-        kl(repo, "round totals", "--profile", "tier-first", "--format", "json", "--budget", "2000").stdout
+        kl(
+            repo, "round totals", "--profile", "tier-first", "--format", "json", "--budget", "2000"
+        ).stdout
     )
     assert [one["id"] for one in again["items"]] == [one["id"] for one in shown["items"]]
 
@@ -303,7 +395,9 @@ def test_pins_are_in_and_the_scope_bounds_code(repo: Path) -> None:
     assert "send_mail:1" in narrow and "round_total:4" not in narrow
     wrong = kl(repo, "x", "--pin", "ADR-9999", code=2).stderr
     assert "--pin: 'ADR-9999' is no record, symbol or source file here." in wrong
-    few = json.loads(kl(repo, "round total send mail cart", "--max-sources", "1", "--format", "json").stdout)
+    few = json.loads(
+        kl(repo, "round total send mail cart", "--max-sources", "1", "--format", "json").stdout
+    )
     assert len([one for one in few["items"] if one["kind"] != "symbol"]) == 1
 
 
@@ -325,17 +419,31 @@ def test_a_file_that_the_task_names_is_first(repo: Path) -> None:
 
 def test_why_takes_names_and_places_as_they_are_printed(repo: Path) -> None:
     package = kl(repo, "round_total of the Cart").stdout.split()[2]
-    for name in ("round_total", "price.round_total", "src/shop/price.py:4", "function:shop.price.round_total"):
+    for name in (
+        "round_total",
+        "price.round_total",
+        "src/shop/price.py:4",
+        "function:shop.price.round_total",
+    ):
         assert kl(repo, "why", name, package).stdout.startswith(f"in {package}, "), name
     assert kl(repo, "why", "src/shop/price.py", package).stdout.startswith(f"in {package}, ")
     assert "no retriever brought total." in kl(repo, "why", "total", package).stdout
 
 
 def test_what_governs_the_code_of_the_task_is_in_a_small_package(repo: Path) -> None:
-    texts = ("--context", "Mail was lost.", "--decision", "Send mail twice.", "--governs", "src/shop/mail.py")
-    made = json.loads(kl(repo, "new", "Mail is sent twice", *texts, "--format", "json", command=("decision",)).stdout)[
-        "id"
-    ]
+    texts = (
+        "--context",
+        "Mail was lost.",
+        "--decision",
+        "Send mail twice.",
+        "--governs",
+        "src/shop/mail.py",
+    )
+    made = json.loads(
+        kl(
+            repo, "new", "Mail is sent twice", *texts, "--format", "json", command=("decision",)
+        ).stdout
+    )["id"]
     kl(repo, "accept", made, command=("decision",))
     out = kl(repo, "change src/shop/mail.py", "--budget", "500").stdout
     assert f"] {made}" in out and "- src/shop/mail.py\n" in out
@@ -345,9 +453,24 @@ def test_what_governs_the_code_of_the_task_is_in_a_small_package(repo: Path) -> 
 def test_a_run_of_this_content_counts_before_a_newer_run_of_another(repo: Path) -> None:
     test = repo / "tests" / "test_price.py"
     test.parent.mkdir()
-    passing = "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 3\n"
-    pytest_run = (sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider", "-o",
-                  "pythonpath=src", "tests", "--kl-symbols=off")  # fmt: skip
+    passing = (
+        "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3)"
+        " == 3\n"
+    )
+    pytest_run = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "pytest_kl.plugin",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "pythonpath=src",
+        "tests",
+        "--kl-symbols=off",
+    )
     test.write_text(passing, encoding="utf-8")
     git(repo, "add", "-A")
     git(repo, "commit", "-q", "-m", "Add a test")
@@ -360,7 +483,10 @@ def test_a_run_of_this_content_counts_before_a_newer_run_of_another(repo: Path) 
 
 
 def test_a_report_is_read_from_stdin(repo: Path) -> None:
-    raised = 'Traceback:\n  File "src/shop/mail.py", line 2, in send_mail\nValueError: bad\n' + "noise " * 100_000
+    raised = (
+        'Traceback:\n  File "src/shop/mail.py", line 2, in send_mail\nValueError: bad\n'
+        + "noise " * 100_000
+    )
     ran = Checkout(repo).kl("context", "-", input=raised)
     assert ran.returncode == 0 and "\n- src/shop/mail.py\n  send_mail:1" in ran.stdout
     assert "the task is empty." in Checkout(repo).kl("context", "-", input="").stderr
@@ -371,4 +497,6 @@ def test_neighbors_come_after_the_symbols_they_are_neighbors_of(repo: Path) -> N
     (repo / "src/shop/aaa.py").write_text(source, encoding="utf-8")
     out = kl(repo, "the größte letter", "--weight", "high").stdout
     assert "aaa:4" in out and out.index("- src/shop/mail.py") < out.index("- src/shop/aaa.py")
-    assert "send_mail:1" in kl(repo, "the größte letter", "--weight", "high", "--budget", "300").stdout
+    assert (
+        "send_mail:1" in kl(repo, "the größte letter", "--weight", "high", "--budget", "300").stdout
+    )

@@ -32,18 +32,30 @@ rules:
 @pytest.fixture
 def shop(repo: Checkout) -> Checkout:
     repo.write(
-        "src/payments/charge.py", 'def charge_total() -> int:\n    """Charge the SECRETTOTAL."""\n    return 1\n'
+        "src/payments/charge.py",
+        'def charge_total() -> int:\n    """Charge the SECRETTOTAL."""\n    return 1\n',
     )
     repo.write(
         "src/customers/vip.py",
         'def vip_checkout_total() -> int:\n    """Round PRIVATE vip totals."""\n    return 90210\n',
     )
-    repo.write("src/shop.py", 'def checkout_total() -> int:\n    """Round a checkout total."""\n    return 1\n')
+    repo.write(
+        "src/shop.py",
+        'def checkout_total() -> int:\n    """Round a checkout total."""\n    return 1\n',
+    )
     assert repo.kl("init", "--yes").returncode == 0
     ws = repo.workspace()
-    tagged = {"title": "Checkout total HRNOTE", "context": "c", "decision": "d", "status": "accepted", "tags": ["hr"]}
+    tagged = {
+        "title": "Checkout total HRNOTE",
+        "context": "c",
+        "decision": "d",
+        "status": "accepted",
+        "tags": ["hr"],
+    }
     create_record(ws, ws.kinds["decision"], tagged)
-    memory = create_record(ws, ws.kinds["memory"], {"title": "m", "pattern": "Round a checkout total HALFUP"})
+    memory = create_record(
+        ws, ws.kinds["memory"], {"title": "m", "pattern": "Round a checkout total HALFUP"}
+    )
     apply_verb(ws, memory.id, "approve")
     repo.commit()
     return repo
@@ -68,28 +80,42 @@ def test_denied_is_dropped_and_redacted_has_id_kind_and_place_only(shop: Checkou
     assert all(word in whole for word in ("SECRETTOTAL", "PRIVATE", "HRNOTE", "HALFUP"))
     shop.write(".kl/policy.yaml", POLICY)
     for style in ("text", "markdown", "xml", "json"):
-        for more in ((), ("--budget", "20000"), ("--weight", "high", "--pin", "src/payments/charge.py")):
+        for more in (
+            (),
+            ("--budget", "20000"),
+            ("--weight", "high", "--pin", "src/payments/charge.py"),
+        ):
             out = context(shop, "--format", style, "--explain", *more)
             assert "HRNOTE" in out and "checkout_total" in out
-            assert not any(word in out for word in ("SECRETTOTAL", "PRIVATE", "90210", "HALFUP", "def vip"))
+            assert not any(
+                word in out for word in ("SECRETTOTAL", "PRIVATE", "90210", "HALFUP", "def vip")
+            )
             assert style == "json" or "src/payments" not in out
     made = document(shop)
     assert made["policy_decision_id"].startswith("pd-")
     redacted = {item["path"]: item for item in made["items"] if item["form"] == "redacted"}
-    assert "src/customers/vip.py" in redacted and any(item["kind"] == "memory" for item in redacted.values())
+    assert "src/customers/vip.py" in redacted and any(
+        item["kind"] == "memory" for item in redacted.values()
+    )
     for item in redacted.values():
         assert (item["title"], item["text"], item["proof"], item["tier"]) == ("", "", "", None)
         assert item["reasons"][0].startswith("redacted by policy: ")
     reasons = {one["id"]: one["reason"] for one in made["omitted"]}
     assert reasons["file:src/payments/charge.py"] == "denied by policy: payments are internal"
     text = context(shop)
-    assert "- src/customers/vip.py (redacted)\n  vip_checkout_total:1\n" in text and "denied by policy" in text
+    assert (
+        "- src/customers/vip.py (redacted)\n  vip_checkout_total:1\n" in text
+        and "denied by policy" in text
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("E16")
 def test_what_is_denied_uses_no_budget(shop: Checkout) -> None:
-    shop.write("src/receipt.py", 'def receipt() -> int:\n    """Print a receipt after checkout."""\n    return 1\n')
+    shop.write(
+        "src/receipt.py",
+        'def receipt() -> int:\n    """Print a receipt after checkout."""\n    return 1\n',
+    )
     rule = '{paths: ["src/payments/**", "src/customers/**"]}'
     sizes = [str(size) for size in range(256, 900, 40)]
     plain = ["receipt:1" in context(shop, "--budget", size) for size in sizes]
@@ -104,10 +130,15 @@ def test_what_is_denied_uses_no_budget(shop: Checkout) -> None:
 def test_an_agent_is_not_shown_what_it_is_denied(shop: Checkout) -> None:
     shop.write(".kl/policy.yaml", POLICY)
     mine, its = document(shop), document(shop, KL_AGENT="codex")
-    assert mine["package_id"] != its["package_id"] and mine["policy_decision_id"] != its["policy_decision_id"]
+    assert (
+        mine["package_id"] != its["package_id"]
+        and mine["policy_decision_id"] != its["policy_decision_id"]
+    )
     whole = json.dumps(its)
     assert "HRNOTE" not in whole and "payments/charge" not in whole and "ADR-0001" not in whole
-    assert {one["id"] for one in its["omitted"] if one["reason"].startswith("denied")} == {"withheld"}
+    assert {one["id"] for one in its["omitted"] if one["reason"].startswith("denied")} == {
+        "withheld"
+    }
     # what was made for a person is not in the cache for an agent, whatever ID it knows
     fresh = json.loads(shop.kl("context", TASK, "--format", "json").stdout)
     served = shop.kl("context", "show", fresh["package_id"])
@@ -136,13 +167,17 @@ def test_where_all_is_denied_the_package_is_empty_valid_and_states_it(shop: Chec
     assert made["schema"] == "kl.package/3" and made["items"] == [] and made["omitted"]
     assert {one["reason"] for one in made["omitted"]} == {"denied by policy: nothing leaves"}
     out = context(shop)
-    assert f"Nothing to show: .kl/policy.yaml denies {len(made['omitted'])} of the items found." in out
+    assert (
+        f"Nothing to show: .kl/policy.yaml denies {len(made['omitted'])} of the items found." in out
+    )
     [*_, event] = json.loads(shop.kl("context", "audit", "--format", "json").stdout)["decisions"]
     assert event["counts"]["allow"] == 0 and event["counts"]["deny"] > 3
 
 
 @pytest.mark.slow
-def test_the_same_input_gives_the_same_bytes_and_no_rule_gives_the_same_items(shop: Checkout) -> None:
+def test_the_same_input_gives_the_same_bytes_and_no_rule_gives_the_same_items(
+    shop: Checkout,
+) -> None:
     plain = context(shop, "--format", "json")
     shop.write(".kl/policy.yaml", POLICY)
     assert len({context(shop, "--format", "json") for _ in range(2)}) == 1
@@ -153,7 +188,9 @@ def test_the_same_input_gives_the_same_bytes_and_no_rule_gives_the_same_items(sh
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["rules: [", "rules:\n  - name: a\n    deny: {kinds: [memmory]}\n", ""])
+@pytest.mark.parametrize(
+    "text", ["rules: [", "rules:\n  - name: a\n    deny: {kinds: [memmory]}\n", ""]
+)
 def test_a_broken_policy_gives_no_package(shop: Checkout, text: str) -> None:
     package = document(shop)["package_id"]
     shop.write(".kl/policy.yaml", text)
@@ -209,9 +246,15 @@ BOT = {"KL_AGENT": "codex"}
 @pytest.fixture
 def governed(shop: Checkout) -> Checkout:
     ws = shop.workspace()
-    create_record(ws, ws.kinds["objective"], {"title": "Checkout OBJSECRET", "tags": ["hr"], "status": "active"})
+    create_record(
+        ws,
+        ws.kinds["objective"],
+        {"title": "Checkout OBJSECRET", "tags": ["hr"], "status": "active"},
+    )
     shop.write("docs/customers/vip.md", "# Checkout of vip\n\nPRIVATE checkout of the vips.\n")
-    shop.write("docs/open.md", "# Checkout\n\nSee [vip](customers/vip.md) for the checkout total.\n")
+    shop.write(
+        "docs/open.md", "# Checkout\n\nSee [vip](customers/vip.md) for the checkout total.\n"
+    )
     shop.commit()
     policy = POLICY.replace('["src/payments/**"]', '["src/payments/**", "docs/customers/"]')
     shop.write(".kl/policy.yaml", policy)
@@ -225,51 +268,111 @@ def tool(repo: Checkout, name: str, **given: Any) -> Any:
 @pytest.mark.requirement("E5")
 def test_tools_and_searches_of_agents_obey_the_policy_and_are_audited(governed: Checkout) -> None:
     memory = next(governed.root.glob(".kl/knowledge/memories/MEM-*")).name[:12]
-    searches = ("decision_search", "knowledge_search", "memory_search", "objective_search", "graph_search")
-    calls = [(name, {"query": "checkout total vip customers charge objsecret"}) for name in searches]
-    calls += [("decision_list", {}), ("memory_list", {}), ("memory_inject", {}), ("objective_list", {})]
-    calls += [("knowledge_backlinks", {"page": "docs/open.md"}), ("graph_refs", {"id": "checkout_total"})]
+    searches = (
+        "decision_search",
+        "knowledge_search",
+        "memory_search",
+        "objective_search",
+        "graph_search",
+    )
+    calls = [
+        (name, {"query": "checkout total vip customers charge objsecret"}) for name in searches
+    ]
+    calls += [
+        ("decision_list", {}),
+        ("memory_list", {}),
+        ("memory_inject", {}),
+        ("objective_list", {}),
+    ]
+    calls += [
+        ("knowledge_backlinks", {"page": "docs/open.md"}),
+        ("graph_refs", {"id": "checkout_total"}),
+    ]
     for name, given in calls:
         answer = tool(governed, name, **given)
         text = json.dumps(answer)
-        assert answer["ok"] and not any(word in text for word in (*SECRETS, "charge_total", "ADR-0001")), (name, text)
-    hits = {one["id"]: one for one in tool(governed, "graph_search", query="vip checkout total")["result"]["hits"]}
+        assert answer["ok"] and not any(
+            word in text for word in (*SECRETS, "charge_total", "ADR-0001")
+        ), (name, text)
+    hits = {
+        one["id"]: one
+        for one in tool(governed, "graph_search", query="vip checkout total")["result"]["hits"]
+    }
     assert hits["function:customers.vip.vip_checkout_total"]["redacted_by"] == "customers"
     assert hits["function:shop.checkout_total"]["signature"].startswith("def checkout_total")
     (one,) = tool(governed, "memory_search", query="checkout")["result"]["records"]
-    assert one == {"id": memory, "kind": "memory", "status": "approved", "path": one["path"],
-                   "redacted_by": "memories stay short"}  # fmt: skip
+    assert one == {
+        "id": memory,
+        "kind": "memory",
+        "status": "approved",
+        "path": one["path"],
+        "redacted_by": "memories stay short",
+    }
     assert tool(governed, "decision_list")["result"]["total"] == 0
-    asked = {"decision_read": "ADR-0001", "graph_show": "charge_total", "graph_callers": "charge_total"}
-    for name, key, value in (*((n, "id", i) for n, i in asked.items()), ("symbols", "path", "src/payments/charge.py")):
+    asked = {
+        "decision_read": "ADR-0001",
+        "graph_show": "charge_total",
+        "graph_callers": "charge_total",
+    }
+    for name, key, value in (
+        *((n, "id", i) for n, i in asked.items()),
+        ("symbols", "path", "src/payments/charge.py"),
+    ):
         answer = tool(governed, name, **{key: value})
-        assert not answer["ok"] and ".kl/policy.yaml denies it to you" in answer["error"]["reason"], (name, answer)
+        assert (
+            not answer["ok"] and ".kl/policy.yaml denies it to you" in answer["error"]["reason"]
+        ), (name, answer)
     words = ("checkout", "vip", "charge")
-    commands = [(kind, "search", *words) for kind in ("decision", "memory", "objective", "knowledge", "graph")]
+    commands = [
+        (kind, "search", *words)
+        for kind in ("decision", "memory", "objective", "knowledge", "graph")
+    ]
     commands += [("knowledge", "list"), ("memory", "show", memory), ("memory", "inject")]
     for command in commands:
         for more in ((), ("--format", "json")):
             ran = governed.kl(*command, *more, env=BOT)
-            assert ran.returncode == 0 and not any(word in ran.stdout for word in SECRETS), (command, ran.stdout)
+            assert ran.returncode == 0 and not any(word in ran.stdout for word in SECRETS), (
+                command,
+                ran.stdout,
+            )
     assert governed.kl("decision", "show", "ADR-0001", env=BOT).returncode == 2
     for verb in ("show", "refs", "callers", "dependents"):
         ran = governed.kl("graph", verb, "charge_total", env=BOT)
         assert (ran.returncode, ran.stdout) == (2, "") and "denies it to you" in ran.stderr, verb
-        assert "charge_total" in governed.kl("graph", verb, "charge_total").stdout, "a person can open the file"
-    for command in (("symbols", "src/payments/charge.py"), ("path", "checkout_total", "charge_total")):
+        assert "charge_total" in governed.kl("graph", verb, "charge_total").stdout, (
+            "a person can open the file"
+        )
+    for command in (
+        ("symbols", "src/payments/charge.py"),
+        ("path", "checkout_total", "charge_total"),
+    ):
         ran = governed.kl("graph", *command, env=BOT)
         assert ran.returncode == 2 and "SECRETTOTAL" not in ran.stdout + ran.stderr, command
     governed.write("src/other.py", "def charge_total():\n    pass\n")
     ran = governed.kl("graph", "show", "charge_total", env=BOT)
-    assert ran.returncode == 2 and "charge.py" not in ran.stdout + ran.stderr, "among those that it may mean"
+    assert ran.returncode == 2 and "charge.py" not in ran.stdout + ran.stderr, (
+        "among those that it may mean"
+    )
     refs = json.loads(governed.kl("graph", "refs", "checkout_total", env=BOT).stdout)
-    assert refs["schema"] == "kl.graph.refs/1" and refs["total"] == sum(len(one["links"]) for one in refs["refs"])
-    assert "HRNOTE" in governed.kl("decision", "show", "ADR-0001").stdout, "a person can open the file"
+    assert refs["schema"] == "kl.graph.refs/1" and refs["total"] == sum(
+        len(one["links"]) for one in refs["refs"]
+    )
+    assert "HRNOTE" in governed.kl("decision", "show", "ADR-0001").stdout, (
+        "a person can open the file"
+    )
     events = json.loads(governed.kl("context", "audit", "--format", "json").stdout)["decisions"]
     purposes = {one["purpose"]: one for one in events}
-    assert {"tool decision_read", "tool memory_inject", "kl decision search", "kl graph search"} <= purposes.keys()
+    assert {
+        "tool decision_read",
+        "tool memory_inject",
+        "kl decision search",
+        "kl graph search",
+    } <= purposes.keys()
     assert purposes["tool decision_read"]["items"] == [["deny", "people", "ADR-0001"]]
-    assert purposes["kl decision search"]["subject"] == "agent:codex" and purposes["tool symbols"]["package_id"] == ""
+    assert (
+        purposes["kl decision search"]["subject"] == "agent:codex"
+        and purposes["tool symbols"]["package_id"] == ""
+    )
     assert "kl decision search" in governed.kl("context", "audit").stdout
 
 
@@ -286,7 +389,9 @@ def test_hooks_of_agents_obey_the_policy_and_a_broken_one_shows_nothing(governed
     events = ("SessionStart", "PreCompact")
     assert not any(word in start(event) for event in events for word in SECRETS)
     (governed.root / ".kl/policy.yaml").unlink()
-    assert all("OBJSECRET" in start(event) for event in events) and "HALFUP" in start("SessionStart")
+    assert all("OBJSECRET" in start(event) for event in events) and "HALFUP" in start(
+        "SessionStart"
+    )
     governed.write(".kl/policy.yaml", "rules:\n  - name: a\n    deny: {kinds: [memmory]}\n")
     assert [start(event) for event in events] == ["", ""]
     answer = tool(governed, "decision_list")
@@ -298,9 +403,13 @@ def test_hooks_of_agents_obey_the_policy_and_a_broken_one_shows_nothing(governed
     assert "fix: edit .kl/policy.yaml" in done.stdout
 
 
-def test_a_policy_is_parsed_once_for_each_text(governed: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_is_parsed_once_for_each_text(
+    governed: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parsed = list[bytes]()
-    monkeypatch.setattr(policy, "read_rules", lambda text, kinds: parsed.append(text) or read_rules(text, kinds))
+    monkeypatch.setattr(
+        policy, "read_rules", lambda text, kinds: parsed.append(text) or read_rules(text, kinds)
+    )
     ws = governed.workspace()
     first, second = load_policy(ws), load_policy(governed.workspace())
     assert first == second and first is not None and first.rules[0].name == "payments are internal"

@@ -34,7 +34,16 @@ def listed(repo: Checkout, *args: str) -> list[str]:
 
 @pytest.mark.requirement("A20", "A21", "A23", "B21")
 def test_from_proposal_to_accepted(repo: Checkout) -> None:
-    identifier = made(repo, "Use SQLite", "--governs", "src/a.py", "--tag", "storage", "--alternatives", "files, rows")
+    identifier = made(
+        repo,
+        "Use SQLite",
+        "--governs",
+        "src/a.py",
+        "--tag",
+        "storage",
+        "--alternatives",
+        "files, rows",
+    )
     assert identifier == "ADR-0001"
     text = (repo.root / ".kl/knowledge/decisions/ADR-0001-use-sqlite.md").read_text()
     assert "status: proposed" in text and "- files, rows" in text
@@ -42,14 +51,21 @@ def test_from_proposal_to_accepted(repo: Checkout) -> None:
     fields = shown(repo, "adr-0001")["fields"]
     assert fields["status"] == "accepted" and fields["decided_at"][:4] == fields["date"][:4]
     assert (fields["alternatives"], fields["governs"]) == (["files, rows"], ["src/a.py"])
-    assert listed(repo, "search", "sqlite") == listed(repo, "list", "--tag", "storage") == ["ADR-0001"]
+    assert (
+        listed(repo, "search", "sqlite") == listed(repo, "list", "--tag", "storage") == ["ADR-0001"]
+    )
     assert listed(repo, "search", "sqlite", "--status", "proposed") == []
 
 
 @pytest.mark.requirement("A21")
 @pytest.mark.parametrize("omitted", ["--context", "--decision"])
 def test_what_states_nothing_is_not_made(omitted: str, repo: Checkout) -> None:
-    args = [part for pair in (("--context", "c"), ("--decision", "d")) if pair[0] != omitted for part in pair]
+    args = [
+        part
+        for pair in (("--context", "c"), ("--decision", "d"))
+        if pair[0] != omitted
+        for part in pair
+    ]
     done = repo.kl("decision", "new", "T", *args)
     assert done.returncode == 2 and omitted.strip("-") in done.stderr
     assert repo.kl("decision", "new", " ", *NEW).returncode == 2
@@ -65,14 +81,19 @@ def test_one_takes_the_place_of_another_and_both_report_it(repo: Checkout) -> No
     done = repo.kl("decision", "supersede", "ADR-0002", "ADR-0003")
     assert done.stdout == "ADR-0003 (accepted) ← ADR-0002 (superseded) ← ADR-0001 (superseded)\n"
     middle = shown(repo, "ADR-0002")
-    assert (middle["fields"]["supersedes"], middle["fields"]["superseded_by"]) == (["ADR-0001"], ["ADR-0003"])
+    assert (middle["fields"]["supersedes"], middle["fields"]["superseded_by"]) == (
+        ["ADR-0001"],
+        ["ADR-0003"],
+    )
     for identifier in ("ADR-0001", "ADR-0002", "ADR-0003"):
         assert shown(repo, identifier)["chain"] == ["ADR-0003", "ADR-0002", "ADR-0001"]
     before = {path: path.read_bytes() for path in (repo.root / ".kl/knowledge/decisions").iterdir()}
     for old, new, printed in (
-        ("ADR-0003", "ADR-0001", "supersede each other"), ("ADR-0001", "ADR-0001", "supersede each other"),
-        ("ADR-0003", "ADR-0099", "ADR-0099"), ("ADR-0000", "ADR-0001", "ADR-0000"),
-    ):  # fmt: skip
+        ("ADR-0003", "ADR-0001", "supersede each other"),
+        ("ADR-0001", "ADR-0001", "supersede each other"),
+        ("ADR-0003", "ADR-0099", "ADR-0099"),
+        ("ADR-0000", "ADR-0001", "ADR-0000"),
+    ):
         done = repo.kl("decision", "supersede", old, new)
         assert done.returncode == 2 and printed in done.stderr, (old, new)
     assert {path: path.read_bytes() for path in before} == before
@@ -90,7 +111,9 @@ def test_a_proposal_takes_its_place_only_when_it_is_accepted(repo: Checkout) -> 
     assert made(repo, "Two", "--supersedes", "adr-0001") == "ADR-0002"
     assert shown(repo, "ADR-0002")["fields"]["supersedes"] == ["ADR-0001"]
     assert status_of(repo, "ADR-0001", "ADR-0002") == ["accepted", "proposed"]
-    assert "ADR-0002 (proposed) would take its place" in repo.kl("decision", "show", "ADR-0001").stdout
+    assert (
+        "ADR-0002 (proposed) would take its place" in repo.kl("decision", "show", "ADR-0001").stdout
+    )
     assert repo.kl("knowledge", "check").returncode == 0
     assert repo.kl("decision", "accept", "ADR-0002").returncode == 0
     assert status_of(repo, "ADR-0001", "ADR-0002") == ["superseded", "accepted"]
@@ -103,7 +126,9 @@ def test_a_proposal_takes_its_place_only_when_it_is_accepted(repo: Checkout) -> 
     assert status_of(repo, "ADR-0002", "ADR-0003") == ["accepted", "rejected"]
     assert repo.kl("decision", "supersede", "ADR-0002", "ADR-0003").returncode == 2
     assert repo.kl("knowledge", "check").returncode == 0
-    done = repo.kl("decision", "new", "Four", "--context", "c", "--decision", "d", "--supersedes", "ADR-0099")
+    done = repo.kl(
+        "decision", "new", "Four", "--context", "c", "--decision", "d", "--supersedes", "ADR-0099"
+    )
     assert done.returncode == 2 and "ADR-0099" in done.stderr
 
 
@@ -148,13 +173,19 @@ def test_importing_a_superseding_decision_updates_the_one_that_is_here(repo: Che
     foreign(repo, 3, "xml", "Proposed\n\nSupersedes [2. json](0002-x.md)")
     done = repo.kl("decision", "import", "adr")
     assert done.returncode == 0 and done.stderr == "", done.stderr
-    assert status_of(repo, "ADR-0001", "ADR-0002", "ADR-0003") == ["superseded", "accepted", "proposed"]
+    assert status_of(repo, "ADR-0001", "ADR-0002", "ADR-0003") == [
+        "superseded",
+        "accepted",
+        "proposed",
+    ]
     assert shown(repo, "ADR-0001")["fields"]["superseded_by"] == ["ADR-0002"]
     assert repo.kl("knowledge", "check").returncode == 0
 
 
 @pytest.mark.slow
-def test_twice_through_two_formats_is_once_and_rejected_and_amends_are_stored(repo: Checkout) -> None:
+def test_twice_through_two_formats_is_once_and_rejected_and_amends_are_stored(
+    repo: Checkout,
+) -> None:
     foreign(repo, 1, "stdout", "Accepted")
     foreign(repo, 2, "json", "Rejected")
     foreign(repo, 3, "levels", "Accepted\n\nAmends [1. stdout](0001-x.md)")
@@ -171,8 +202,12 @@ def test_twice_through_two_formats_is_once_and_rejected_and_amends_are_stored(re
     assert "## Status\n\nRejected\n" in out and "Amends [1. stdout](0001-stdout.md)" in out
     out = repo.kl("decision", "export", "ADR-0002", "ADR-0003", "--format", "madr").stdout
     assert "status: rejected" in out and "kl-amends: [ADR-0001]" in out
-    plain = json.loads(repo.kl("decision", "export", "ADR-0002", "ADR-0003", "--format", "json").stdout)
-    assert [one["status"] for one in plain] == ["Rejected", "Accepted"] and plain[1]["amends"] == ["ADR-0001"]
+    plain = json.loads(
+        repo.kl("decision", "export", "ADR-0002", "ADR-0003", "--format", "json").stdout
+    )
+    assert [one["status"] for one in plain] == ["Rejected", "Accepted"] and plain[1]["amends"] == [
+        "ADR-0001"
+    ]
 
 
 @pytest.mark.slow
@@ -222,10 +257,19 @@ def test_the_archive_is_searched_and_not_shown_unasked(repo: Checkout) -> None:
     repo.kl("decision", "accept", made(repo, "Use etcd for locks"))
     repo.kl("decision", "supersede", "ADR-0001", "ADR-0002")
     (home / "archive").mkdir()
-    (home / "ADR-0001-use-zookeeper-for-locks.md").rename(home / "archive/ADR-0001-use-zookeeper-for-locks.md")
-    assert listed(repo, "search", "zookeeper") == [] and listed(repo, "search", "--all", "zookeeper") == ["ADR-0001"]
-    assert listed(repo, "list") == ["ADR-0002"] and listed(repo, "list", "--all") == ["ADR-0001", "ADR-0002"]
-    package = json.loads(repo.kl("context", "which locks: zookeeper or etcd?", "--format", "json").stdout)
+    (home / "ADR-0001-use-zookeeper-for-locks.md").rename(
+        home / "archive/ADR-0001-use-zookeeper-for-locks.md"
+    )
+    assert listed(repo, "search", "zookeeper") == [] and listed(
+        repo, "search", "--all", "zookeeper"
+    ) == ["ADR-0001"]
+    assert listed(repo, "list") == ["ADR-0002"] and listed(repo, "list", "--all") == [
+        "ADR-0001",
+        "ADR-0002",
+    ]
+    package = json.loads(
+        repo.kl("context", "which locks: zookeeper or etcd?", "--format", "json").stdout
+    )
     ids = [one["id"] for one in package["items"]]
     assert "ADR-0002" in str(ids) and "ADR-0001" not in str(ids)
 
@@ -235,15 +279,30 @@ def test_what_it_governs_is_an_edge(repo: Checkout) -> None:
     from kl_hooks.graph import links
 
     repo.write("src/a.py", "def f(): pass\n")
-    made(repo, "One", "--governs", "src/a.py", "--governs", "function:src.not_there.g", "--governs", "src\\b.py")
+    made(
+        repo,
+        "One",
+        "--governs",
+        "src/a.py",
+        "--governs",
+        "function:src.not_there.g",
+        "--governs",
+        "src\\b.py",
+    )
     assert repo.kl("decision", "list").returncode == 0
     with repo.workspace().store.reading("graph") as db:
         assert db is not None
         found = links.outgoing(db, "adr:ADR-0001", "adr_governs")
-    assert [one.target for one in found] == ["file:src/a.py", "file:src/b.py", "function:src.not_there.g"]
+    assert [one.target for one in found] == [
+        "file:src/a.py",
+        "file:src/b.py",
+        "function:src.not_there.g",
+    ]
     assert {one.path for one in found} == {".kl/knowledge/decisions/ADR-0001-one.md"}
     path = repo.root / ".kl/knowledge/decisions/ADR-0001-one.md"
-    path.write_text(path.read_text().partition("governs:")[0] + "---\n\n## Context\n\nc\n\n## Decision\n\nd\n")
+    path.write_text(
+        path.read_text().partition("governs:")[0] + "---\n\n## Context\n\nc\n\n## Decision\n\nd\n"
+    )
     repo.kl("decision", "list")
     with repo.workspace().store.reading("graph") as db:
         assert db is not None and links.outgoing(db, "adr:ADR-0001") == []
@@ -255,16 +314,20 @@ def test_what_is_written_of_code_is_seen_by_the_questions_of_the_graph(repo: Che
     made(repo, "One", "--governs", "src/a.py", "--governs", "function:src.a.f")
     made(repo, "Two", "--governs", "src/", "--governs", "data/", "--context", "see [[One]]")
     for name, sources in (
-        ("file:src/a.py", ["adr:ADR-0001", "adr:ADR-0002"]), ("function:src.a.f", ["adr:ADR-0001"]),
-        ("adr:ADR-0001", ["adr:ADR-0002"]), ("data/", ["adr:ADR-0002"]),
-    ):  # fmt: skip
+        ("file:src/a.py", ["adr:ADR-0001", "adr:ADR-0002"]),
+        ("function:src.a.f", ["adr:ADR-0001"]),
+        ("adr:ADR-0001", ["adr:ADR-0002"]),
+        ("data/", ["adr:ADR-0002"]),
+    ):
         done = repo.kl("graph", "refs", name, "--format", "json")
         assert done.returncode == 0, done.stderr
         rows = [link for place in json.loads(done.stdout)["refs"] for link in place["links"]]
         assert [one["source"] for one in rows] == sources, name
     assert "adr_governs" in repo.kl("graph", "refs", "src/a.py").stdout
     page = repo.kl("graph", "show", "src/a.py").stdout
-    assert "written of it  2 adr_governs" in page and ".kl/knowledge/decisions/ADR-0001-one.md" in page
+    assert (
+        "written of it  2 adr_governs" in page and ".kl/knowledge/decisions/ADR-0001-one.md" in page
+    )
     page = repo.kl("graph", "show", "ADR-0002").stdout
     assert "references adr:ADR-0001" in page and "adr_governs file:data" in page
     (repo.root / ".kl/knowledge/decisions/ADR-0001-one.md").unlink()
@@ -276,19 +339,44 @@ def test_what_is_written_of_code_is_seen_by_the_questions_of_the_graph(repo: Che
 def test_an_answer_is_stored_if_it_decides_enough(repo: Checkout) -> None:
     asked = ("decision", "record", "--question", "Which database should we use for orders?")
     done = repo.kl(*asked, "--answer", "yes")
-    assert done.returncode == 0 and "below the threshold of 40 %" in done.stdout and "yes or no" in done.stdout
+    assert (
+        done.returncode == 0
+        and "below the threshold of 40 %" in done.stdout
+        and "yes or no" in done.stdout
+    )
     assert not (repo.root / ".kl/knowledge").exists()
     answer = "PostgreSQL over MySQL because orders need transactions"
-    done = repo.kl(*asked, "--answer", answer, "--trigger", "TASK_REVIEW", "--task", "TASK-7", "--format", "json")
+    done = repo.kl(
+        *asked,
+        "--answer",
+        answer,
+        "--trigger",
+        "TASK_REVIEW",
+        "--task",
+        "TASK-7",
+        "--format",
+        "json",
+    )
     printed = json.loads(done.stdout)
-    assert (printed["significant"], printed["id"], printed["title"]) == (True, "ADR-0001", "Use PostgreSQL for orders")
+    assert (printed["significant"], printed["id"], printed["title"]) == (
+        True,
+        "ADR-0001",
+        "Use PostgreSQL for orders",
+    )
     fields = shown(repo, "ADR-0001")["fields"]
-    assert (fields["status"], fields["trigger"], fields["source_task_id"]) == ("proposed", "task_review", "TASK-7")
+    assert (fields["status"], fields["trigger"], fields["source_task_id"]) == (
+        "proposed",
+        "task_review",
+        "TASK-7",
+    )
     assert fields["alternatives"] == ["MySQL"] and fields["confidence"] == printed["significance"]
     repo.write(".kl/config.yaml", "version: 1\nsignificance: 100\n")
     weak = ("--answer", "the queue, as it survives a restart")
     assert "100 %" in repo.kl(*asked, *weak).stdout and listed(repo, "list") == ["ADR-0001"]
-    assert repo.kl(*asked, *weak, "--threshold", "10").returncode == 0 and len(listed(repo, "list")) == 2
+    assert (
+        repo.kl(*asked, *weak, "--threshold", "10").returncode == 0
+        and len(listed(repo, "list")) == 2
+    )
 
 
 @pytest.mark.requirement("A22")
@@ -314,7 +402,10 @@ def test_two_branches_that_took_one_id(repo: Checkout, tmp_path: Path) -> None:
     assert "docs/both.md:3" in done.stderr
     assert "[[ADR-0002]]" in (repo.root / "docs/theirs.md").read_text()
     assert "[[ADR-0001]]" in (repo.root / "docs/mine.md").read_text()
-    assert shown(repo, "ADR-0002")["title"] == "From theirs" and shown(repo, "ADR-0001")["title"] == "From mine"
+    assert (
+        shown(repo, "ADR-0002")["title"] == "From theirs"
+        and shown(repo, "ADR-0001")["title"] == "From mine"
+    )
     assert repo.kl("knowledge", "check").returncode == 0
 
 
@@ -347,7 +438,9 @@ def test_a_renumbering_that_was_killed_is_finished_by_the_next(repo: Checkout) -
     assert made(repo, "Two") == "ADR-0003"
 
 
-def test_a_file_of_the_same_words_is_not_taken_for_a_renumbering_that_was_killed(repo: Checkout) -> None:
+def test_a_file_of_the_same_words_is_not_taken_for_a_renumbering_that_was_killed(
+    repo: Checkout,
+) -> None:
     made(repo, "One")
     folder = repo.root / ".kl/knowledge/decisions"
     (one,) = folder.glob("ADR-0001*.md")
@@ -357,7 +450,9 @@ def test_a_file_of_the_same_words_is_not_taken_for_a_renumbering_that_was_killed
     assert repo.kl("knowledge", "check").returncode == 0
 
 
-def test_an_id_in_an_example_is_none_and_a_file_without_one_has_that_of_its_name(repo: Checkout) -> None:
+def test_an_id_in_an_example_is_none_and_a_file_without_one_has_that_of_its_name(
+    repo: Checkout,
+) -> None:
     made(repo, "One")
     folder = repo.root / ".kl/knowledge/decisions"
     other = folder / "ADR-0002-notes.md"
@@ -382,8 +477,18 @@ def test_a_page_that_is_not_utf_8_keeps_its_bytes(repo: Checkout) -> None:
 
 def test_renumbering_the_only_one_takes_every_reference_along(repo: Checkout) -> None:
     made(repo, "One")
-    made(repo, "Two", "--related-adrs", "ADR-0001", "--rationale", "as ADR-0001 says, not ADR-00012 or MY-ADR-0001")
-    repo.write(".kl/architecture.yaml", "version: 1\nlayers:\n  - {name: a, paths: [a/], decision: ADR-0001}\n")
+    made(
+        repo,
+        "Two",
+        "--related-adrs",
+        "ADR-0001",
+        "--rationale",
+        "as ADR-0001 says, not ADR-00012 or MY-ADR-0001",
+    )
+    repo.write(
+        ".kl/architecture.yaml",
+        "version: 1\nlayers:\n  - {name: a, paths: [a/], decision: ADR-0001}\n",
+    )
     done = repo.kl("decision", "renumber", "ADR-0001")
     assert done.returncode == 0, done.stderr
     assert "decision: ADR-0003" in (repo.root / ".kl/architecture.yaml").read_text()
@@ -396,11 +501,21 @@ def test_renumbering_the_only_one_takes_every_reference_along(repo: Checkout) ->
 
 @pytest.mark.requirement("B24")
 def test_what_the_code_decided_is_proposed_once(tmp_path: Path, home: Path) -> None:
-    repo = checkout(tmp_path / "repo", {
-        "pyproject.toml": '[project]\nname = "shop"\ndependencies = ["fastapi>=0.1", "sqlalchemy", "left-pad"]\n',
-        **{f"src/shop/api{n}.py": "import fastapi\n" for n in range(3)}, "src/shop/__init__.py": "",
-        **{f"src/shop/{n}.py": f"class {n.title()}Repository: ...\n" for n in ("order", "user", "item")},
-    })  # fmt: skip
+    repo = checkout(
+        tmp_path / "repo",
+        {
+            "pyproject.toml": (
+                '[project]\nname = "shop"\ndependencies = ["fastapi>=0.1", "sqlalchemy",'
+                ' "left-pad"]\n'
+            ),
+            **{f"src/shop/api{n}.py": "import fastapi\n" for n in range(3)},
+            "src/shop/__init__.py": "",
+            **{
+                f"src/shop/{n}.py": f"class {n.title()}Repository: ...\n"
+                for n in ("order", "user", "item")
+            },
+        },
+    )
     done = repo.kl("decision", "discover", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = {one["key"]: one for one in json.loads(done.stdout)["proposals"]}
@@ -412,19 +527,34 @@ def test_what_the_code_decided_is_proposed_once(tmp_path: Path, home: Path) -> N
     assert repo.kl("decision", "discover", "--write").returncode == 0
     for identifier in listed(repo, "list"):
         fields = shown(repo, identifier)["fields"]
-        assert (fields["status"], fields["trigger"], fields["authority"]) == ("proposed", "discovered", "auto")
+        assert (fields["status"], fields["trigger"], fields["authority"]) == (
+            "proposed",
+            "discovered",
+            "auto",
+        )
     assert repo.kl("decision", "reject", "ADR-0001").returncode == 0
     done = repo.kl("decision", "discover")
-    assert "nothing that no record states already" in done.stdout and "3 decisions omitted" in done.stderr
+    assert (
+        "nothing that no record states already" in done.stdout
+        and "3 decisions omitted" in done.stderr
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["../../x", "ADR-0001\x1b[31m", "\u202eADR-0001", "a" * 5000, "ADR-0001/../../x", ""])
+@pytest.mark.parametrize(
+    "name", ["../../x", "ADR-0001\x1b[31m", "\u202eADR-0001", "a" * 5000, "ADR-0001/../../x", ""]
+)
 def test_odd_names_are_refused_and_shown_harmless(name: str, repo: Checkout) -> None:
     made(repo, "One")
     before = (repo.root / ".kl/knowledge/decisions/ADR-0001-one.md").read_bytes()
-    for args in (("show", name), ("accept", name), ("supersede", name, "ADR-0001"), ("supersede", "ADR-0001", name),
-                 ("renumber", name), ("export", name)):  # fmt: skip
+    for args in (
+        ("show", name),
+        ("accept", name),
+        ("supersede", name, "ADR-0001"),
+        ("supersede", "ADR-0001", name),
+        ("renumber", name),
+        ("export", name),
+    ):
         done = repo.kl("decision", *args)
         assert done.returncode == 2, (args, done.stdout)
         assert "\x1b" not in done.stderr and "\u202e" not in done.stderr and len(done.stderr) < 3000

@@ -25,16 +25,24 @@ def test_a_mistake_in_the_layers_is_fixed_in_their_file(repo: Checkout) -> None:
     repo.write(".kl/architecture.yaml", "layrs: []\n")
     done = repo.kl("doctor")
     assert done.returncode == 1
-    assert 'unknown key "layrs". Did you mean "layers"?' in done.stdout and "missing" not in done.stdout
+    assert (
+        'unknown key "layrs". Did you mean "layers"?' in done.stdout
+        and "missing" not in done.stdout
+    )
     assert "fix: edit .kl/architecture.yaml\n" in done.stdout
 
 
 @pytest.mark.parametrize("inside", ["file", "file/x", "file/x/y"])
-def test_a_state_directory_that_can_be_made_nowhere(repo: Checkout, tmp_path: Path, inside: str) -> None:
+def test_a_state_directory_that_can_be_made_nowhere(
+    repo: Checkout, tmp_path: Path, inside: str
+) -> None:
     (tmp_path / "file").write_text("")
     done = repo.kl("doctor", env={"KL_STATE": str(tmp_path / inside)})
     assert done.returncode == 1
-    assert f"wrong   store        {tmp_path / 'file'} is not a folder; captures go to another spool." in done.stdout
+    assert (
+        f"wrong   store        {tmp_path / 'file'} is not a folder; captures go to another spool."
+        in done.stdout
+    )
     assert "fix: export KL_STATE=FOLDER" in done.stdout
 
 
@@ -47,17 +55,23 @@ def test_a_state_directory_below_one_that_takes_no_folders(repo: Checkout) -> No
 
 
 @pytest.mark.local_database
-def test_looking_at_a_state_directory_that_can_be_made_makes_none(repo: Checkout, tmp_path: Path) -> None:
+def test_looking_at_a_state_directory_that_can_be_made_makes_none(
+    repo: Checkout, tmp_path: Path
+) -> None:
     place = tmp_path / "new/state"
     done = repo.kl("doctor", env={"KL_STATE": str(place)})
     assert "remark  store        no evidence yet" in done.stdout
-    assert sorted(one.name for one in tmp_path.iterdir() if one.name.startswith(("new", ".kl"))) == []
+    assert (
+        sorted(one.name for one in tmp_path.iterdir() if one.name.startswith(("new", ".kl"))) == []
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_file_system_that_is_mounted_read_only(repo: Checkout) -> None:
-    inside = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$1" && shift && exec "$@"'
+    inside = (
+        'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$1" && shift && exec "$@"'
+    )
     mounted = ["unshare", "-rm", "sh", "-c", inside, "sh", str(repo.root)]
     if shutil.which("unshare") is None or run([*mounted, "true"], repo.root, None).returncode:
         pytest.skip("this machine lets nobody mount anything")
@@ -65,13 +79,17 @@ def test_a_file_system_that_is_mounted_read_only(repo: Checkout) -> None:
         assert repo.kl(*first).returncode == 0
         done = run([*mounted, *KL, "doctor"], repo.root, None)
         assert done.returncode == 1
-        assert f"{repo.state} is on a file system that is mounted read-only" in done.stdout, done.stdout + done.stderr
+        assert f"{repo.state} is on a file system that is mounted read-only" in done.stdout, (
+            done.stdout + done.stderr
+        )
         assert "fix: export KL_STATE=FOLDER" in done.stdout
     assert "known     1 receipt" in run([*mounted, *KL, "status"], repo.root, None).stdout
 
 
 def test_a_kind_that_is_wrong_is_named_with_its_place(repo: Checkout) -> None:
-    repo.write(".kl/kinds/risk.yaml", "name: risk\nprefix: RISK\npurpose: x\nstatuses: [open]\nnme: x\n")
+    repo.write(
+        ".kl/kinds/risk.yaml", "name: risk\nprefix: RISK\npurpose: x\nstatuses: [open]\nnme: x\n"
+    )
     done = repo.kl("doctor")
     assert (done.returncode, done.stdout.count(".kl/kinds/risk.yaml:5:1")) == (1, 1), done.stdout
     assert "fix: edit .kl/kinds/risk.yaml" in done.stdout
@@ -79,8 +97,12 @@ def test_a_kind_that_is_wrong_is_named_with_its_place(repo: Checkout) -> None:
 
 
 @pytest.mark.local_database
-@pytest.mark.parametrize("harm", ["DROP TABLE receipt", "DELETE FROM schema_step", "DROP TABLE schema_step"])
-def test_a_store_whose_tables_do_not_fit_is_damaged_and_not_our_bug(repo: Checkout, harm: str) -> None:
+@pytest.mark.parametrize(
+    "harm", ["DROP TABLE receipt", "DELETE FROM schema_step", "DROP TABLE schema_step"]
+)
+def test_a_store_whose_tables_do_not_fit_is_damaged_and_not_our_bug(
+    repo: Checkout, harm: str
+) -> None:
     assert repo.kl("run", "--", "true").returncode == 0
     assert repo.kl("evidence", "list").returncode == 0
     sql(repo.state / "kl.db", harm)
@@ -90,7 +112,10 @@ def test_a_store_whose_tables_do_not_fit_is_damaged_and_not_our_bug(repo: Checko
         assert "Keep it for a look: mv kl.db kl.db.damaged" in done.stderr
     done = repo.kl("doctor")
     assert done.returncode == 1
-    assert f"fix: copy the file if you want to examine it, then move it away: mv {repo.state}/kl.db" in done.stdout
+    assert (
+        f"fix: copy the file if you want to examine it, then move it away: mv {repo.state}/kl.db"
+        in done.stdout
+    )
 
 
 def a_file(path: Path) -> None:
@@ -150,10 +175,17 @@ def test_a_damaged_index_of_git_is_named_with_the_way_to_a_new_one(repo: Checkou
 
 def test_a_set_up_that_git_ignores_is_named_with_the_rule(tmp_path: Path, home: Path) -> None:
     """Some projects ignore `.*`: the gate of a commit would see no manifest."""
-    repo = checkout(tmp_path / "repo", {".gitignore": "build\n.*\n", "shop.py": "X = 1\n"}, kl=False)
-    assert "  ignored .kl/ by .gitignore:2 (.*): commits would not have it." in repo.kl("init").stdout
+    repo = checkout(
+        tmp_path / "repo", {".gitignore": "build\n.*\n", "shop.py": "X = 1\n"}, kl=False
+    )
+    assert (
+        "  ignored .kl/ by .gitignore:2 (.*): commits would not have it." in repo.kl("init").stdout
+    )
     done = repo.kl("doctor")
-    assert done.returncode == 1 and "ignored by .gitignore:2 (.*): commits and clones don't have it." in done.stdout
+    assert (
+        done.returncode == 1
+        and "ignored by .gitignore:2 (.*): commits and clones don't have it." in done.stdout
+    )
     assert "echo '!/.kl/' >> .gitignore" in done.stdout
     repo.write(".gitignore", "build\n.*\n!/.kl/\n")
     assert "ignored" not in repo.kl("doctor").stdout

@@ -1,4 +1,6 @@
-"""`kl evidence list`, `show` and `export`, `kl status` and `kl verify`: what they state of a store."""
+"""`kl evidence list`, `show` and `export`, `kl status` and `kl verify`: what they state of a
+store.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ from tests.evidence.making import leave_run
 from tests.support import Checkout, checkout
 
 TESTS = [
-    ("tests/test_a.py::test_one", "passed", 5), ("tests/test_a.py::test_two[x-1]", "failed", 6),
-    ("tests/test_a.py::test_two[x-2]", "passed", 7), ("tests/sub/test_b.py::TestB::test_c", "skipped", 8),
-]  # fmt: skip
+    ("tests/test_a.py::test_one", "passed", 5),
+    ("tests/test_a.py::test_two[x-1]", "failed", 6),
+    ("tests/test_a.py::test_two[x-2]", "passed", 7),
+    ("tests/sub/test_b.py::TestB::test_c", "skipped", 8),
+]
 GREEN = [(name, "passed", micros) for name, _, micros in TESTS]
 DETAILS = {TESTS[1][0]: {"message": "assert 1 == 2", "path": "src/x.py", "line": 3}}
 
@@ -40,18 +44,41 @@ def answer(repo: Checkout, *args: str, cwd: Path | None = None) -> Any:
 def test_the_list_has_the_shape_that_was_promised(worked: Checkout) -> None:
     found = answer(worked, "evidence", "list")
     assert found["schema"] == "kl.evidence.list/1"
-    assert sorted(r["source"] for r in found["receipts"]) == ["claim", "command", "commits", "pytest"]
+    assert sorted(r["source"] for r in found["receipts"]) == [
+        "claim",
+        "command",
+        "commits",
+        "pytest",
+    ]
     for receipt in found["receipts"]:
         assert receipt["schema"] == "kl.receipt/1"
         assert receipt.keys() >= {
-            "id", "source", "observer", "parent", "tree", "tree_all", "tree_end", "moved", "head", "branch", "dirty",
-            "started", "ended", "environment", "selection", "result", "evidence_digest", "evidence",
-        }  # fmt: skip
+            "id",
+            "source",
+            "observer",
+            "parent",
+            "tree",
+            "tree_all",
+            "tree_end",
+            "moved",
+            "head",
+            "branch",
+            "dirty",
+            "started",
+            "ended",
+            "environment",
+            "selection",
+            "result",
+            "evidence_digest",
+            "evidence",
+        }
         assert receipt["result"].keys() >= {"exit", "complete", "counts"}
         for one in receipt["evidence"]:
             assert one.keys() >= {"class", "subject", "outcome", "duration_us", "executed"}
     (run,) = answer(worked, "evidence", "list", "--source", "pytest")["receipts"]
-    assert {e["subject"]: e["outcome"] for e in run["evidence"]} == {f"test:{name}": what for name, what, _ in TESTS}
+    assert {e["subject"]: e["outcome"] for e in run["evidence"]} == {
+        f"test:{name}": what for name, what, _ in TESTS
+    }
     assert len(answer(worked, "evidence", "list", "--limit", "2")["receipts"]) == 2
     text = worked.kl("evidence", "list").stdout
     assert "1 failed, 2 passed, 1 skipped" in text
@@ -105,9 +132,10 @@ def test_show_shows_what_is_recorded_about_a_test_a_file_or_a_folder(worked: Che
 def test_the_newest_outcome_counts_and_failures_come_first(worked: Checkout) -> None:
     leave_run(worked.workspace(), [(TESTS[0][0], "failed", 5), (TESTS[1][0], "passed", 6)])
     lines = worked.kl("evidence", "show", "tests").stdout.splitlines()
-    assert [line.split()[:2] for line in lines[:2]] == [["skipped", TESTS[3][0]], ["failed", TESTS[0][0]]] or [
-        line.split()[0] for line in lines[:2]
-    ] == ["failed", "skipped"]
+    assert [line.split()[:2] for line in lines[:2]] == [
+        ["skipped", TESTS[3][0]],
+        ["failed", TESTS[0][0]],
+    ] or [line.split()[0] for line in lines[:2]] == ["failed", "skipped"]
     worked.write("src/x.py", "X = 2\n")
     assert not any(one["current"] for one in answer(worked, "evidence", "show", "tests")["tests"])
 
@@ -118,7 +146,16 @@ def test_a_path_is_taken_from_where_one_is(worked: Checkout) -> None:
 
 
 def test_what_nothing_is_known_about_is_reported_as_such(worked: Checkout) -> None:
-    for given in ("nosuch.py", "tests/test_z.py", "ffffffff", "abc", "", "%", "tests/test_a", "ADR-0001"):
+    for given in (
+        "nosuch.py",
+        "tests/test_z.py",
+        "ffffffff",
+        "abc",
+        "",
+        "%",
+        "tests/test_a",
+        "ADR-0001",
+    ):
         done = worked.kl("evidence", "show", given)
         assert (done.returncode, done.stdout) == (2, ""), given
         assert "kl evidence list" in done.stderr
@@ -151,9 +188,14 @@ def test_an_edited_receipt_is_named_and_the_rest_can_be_checked(worked: Checkout
 def test_status_states_what_is_recorded_and_what_is_proven(worked: Checkout) -> None:
     found = answer(worked, "status")
     assert found["counts"] == {
-        "receipts claim": 1, "receipts command": 1, "receipts commits": 1, "receipts pytest": 1,
-        "commits": 2, "tests": 4, "asserted claims": 1,
-    }  # fmt: skip
+        "receipts claim": 1,
+        "receipts command": 1,
+        "receipts commits": 1,
+        "receipts pytest": 1,
+        "commits": 2,
+        "tests": 4,
+        "asserted claims": 1,
+    }
     assert (found["proof"]["tier"], found["changed"], found["branch"]) == ("guessed", 0, "main")
     leave_run(worked.workspace(), GREEN)
     found = answer(worked, "status")

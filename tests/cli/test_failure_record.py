@@ -22,14 +22,20 @@ def recorded(repo: Checkout, *args: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("B31")
 def test_the_same_approach_again_is_counted_and_fills_in(repo: Checkout) -> None:
-    first = recorded(repo, "Mock the database", "--symptom", "green tests, red build", "--severity", "HIGH")
+    first = recorded(
+        repo, "Mock the database", "--symptom", "green tests, red build", "--severity", "HIGH"
+    )
     assert (first["occurrence_count"], first["status"]) == (1, "open")
-    second = recorded(repo, " mock  the DATABASE ", "--prevention", "Use a real one", "--decision", "ADR-0001")
+    second = recorded(
+        repo, " mock  the DATABASE ", "--prevention", "Use a real one", "--decision", "ADR-0001"
+    )
     assert second["id"] == first["id"] and second["occurrence_count"] == 2
     fields = second["fields"]
     assert (fields["severity"], fields["prevention"], fields["symptom"]) == (
-        "high", "Use a real one", "green tests, red build",
-    )  # fmt: skip
+        "high",
+        "Use a real one",
+        "green tests, red build",
+    )
     assert len(list((repo.root / ".kl/knowledge/failures").iterdir())) == 1
     assert recorded(repo, "Mock the clock")["id"] != first["id"]
     shown = json.loads(repo.kl("failure", "show", first["id"], "--format", "json").stdout)
@@ -40,7 +46,9 @@ def test_the_same_approach_again_is_counted_and_fills_in(repo: Checkout) -> None
 def test_a_mitigated_failure_that_comes_back_is_open_again(repo: Checkout) -> None:
     made = recorded(repo, "Mock the database")
     assert repo.kl("failure", "mitigate", made["id"]).returncode == 2  # nothing prevents it yet
-    assert repo.kl("failure", "mitigate", made["id"], "--prevention", "Use a real one").returncode == 0
+    assert (
+        repo.kl("failure", "mitigate", made["id"], "--prevention", "Use a real one").returncode == 0
+    )
     assert recorded(repo, "Mock the database")["status"] == "open"
 
 
@@ -63,10 +71,18 @@ def test_bad_values_are_reported_and_nothing_is_written(repo: Checkout) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("B31")
-def test_six_processes_that_record_a_failure_for_the_first_time_at_once_count_six(repo: Checkout) -> None:
+def test_six_processes_that_record_a_failure_for_the_first_time_at_once_count_six(
+    repo: Checkout,
+) -> None:
     command = [*KL, "failure", "record", "Mock the database"]
     started = [
-        subprocess.Popen(command, cwd=repo.root, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            command,
+            cwd=repo.root,
+            env=dict(os.environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         for _ in range(6)
     ]
     ended = [(one.communicate()[1], one.returncode) for one in started]
@@ -79,7 +95,9 @@ def count_in(repo: Checkout) -> int:
     """The live count of the one failure there."""
     (file,) = (repo.root / ".kl/knowledge/failures").iterdir()
     identifier = "-".join(file.stem.split("-")[:2])
-    found: int = json.loads(repo.kl("failure", "show", identifier, "--format", "json").stdout)["occurrence_count"]
+    found: int = json.loads(repo.kl("failure", "show", identifier, "--format", "json").stdout)[
+        "occurrence_count"
+    ]
     return found
 
 
@@ -90,7 +108,9 @@ def cloned(repo: Checkout, folder: Path) -> Checkout:
 
 @pytest.mark.slow
 @pytest.mark.requirement("B31")
-def test_the_file_holds_a_base_count_and_every_clone_adds_its_own_events(repo: Checkout, tmp_path: Path) -> None:
+def test_the_file_holds_a_base_count_and_every_clone_adds_its_own_events(
+    repo: Checkout, tmp_path: Path
+) -> None:
     made = recorded(repo, "Mock the database")
     repo.commit()
     for n in range(3):
@@ -110,29 +130,42 @@ def test_the_file_holds_a_base_count_and_every_clone_adds_its_own_events(repo: C
     other.commit()
     repo.git("pull", "-q", str(other.root), "main")
     assert recorded(repo, "Mock the database")["occurrence_count"] == 6
-    repo.git("checkout", "-q", "HEAD~1")  # an older base count: what this clone saw is added all the same
+    repo.git(
+        "checkout", "-q", "HEAD~1"
+    )  # an older base count: what this clone saw is added all the same
     assert count_in(repo) == 5
 
 
-def test_a_review_writes_the_count_and_a_file_that_comes_back_goes_on_counting(repo: Checkout) -> None:
+def test_a_review_writes_the_count_and_a_file_that_comes_back_goes_on_counting(
+    repo: Checkout,
+) -> None:
     made = recorded(repo, "Mock the database")
     recorded(repo, "Mock the database")
-    assert repo.kl("failure", "mitigate", made["id"], "--prevention", "Use a real one").returncode == 0
+    assert (
+        repo.kl("failure", "mitigate", made["id"], "--prevention", "Use a real one").returncode == 0
+    )
     assert "occurrence_count: 2" in (repo.root / made["path"]).read_text()
     shown = repo.kl("failure", "show", made["id"])
     assert "occurrence" not in shown.stdout and "counted" not in shown.stdout
     assert (
         "occurrence_count"
-        not in json.loads(repo.kl("failure", "show", made["id"], "--format", "json").stdout)["fields"]
+        not in json.loads(repo.kl("failure", "show", made["id"], "--format", "json").stdout)[
+            "fields"
+        ]
     )
     assert repo.kl("failure", "delete", made["id"], "--yes").returncode == 0
     assert recorded(repo, "Mock the database")["occurrence_count"] == 3
 
 
 def test_a_failure_written_with_new_or_imported_counts_from_there(repo: Checkout) -> None:
-    made = json.loads(repo.kl("failure", "new", "A", "--approach", "Mock it", "--format", "json").stdout)
+    made = json.loads(
+        repo.kl("failure", "new", "A", "--approach", "Mock it", "--format", "json").stdout
+    )
     assert recorded(repo, "Mock it")["occurrence_count"] == 2
-    repo.write("old.json", json.dumps({"approach": "Sleep in tests", "title": "Sleep", "occurrence_count": 4}))
+    repo.write(
+        "old.json",
+        json.dumps({"approach": "Sleep in tests", "title": "Sleep", "occurrence_count": 4}),
+    )
     assert repo.kl("knowledge", "import", "--kind", "failure", "old.json").returncode == 0
     assert recorded(repo, "sleep in tests")["occurrence_count"] == 5
     assert made["status"] == "open"

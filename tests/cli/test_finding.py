@@ -1,4 +1,6 @@
-"""`kl finding`: imported from an agent, found by a later task, and stale when the content changes."""
+"""`kl finding`: imported from an agent, found by a later task, and stale when the content
+changes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ SOURCE = '"""Reads names."""\n\n\ndef feed(name):\n    return name\n'
 
 
 def report(repo: Checkout, tool: str, given: dict[str, Any], answer: Any, *more: str) -> Done:
-    plain = {"session_id": "s1", "cwd": str(repo.root), "tool_name": tool, "tool_input": given, "tool_response": answer}
+    plain = {
+        "session_id": "s1",
+        "cwd": str(repo.root),
+        "tool_name": tool,
+        "tool_input": given,
+        "tool_response": answer,
+    }
     return repo.kl("finding", "add", "--hook", *more, input=json.dumps(plain))
 
 
@@ -44,8 +52,11 @@ def test_a_call_becomes_one_finding_however_often_it_is_reported(shop: Checkout)
     shown = json.loads(shop.kl("finding", "show", one["id"], "--format", "json").stdout)
     fields = shown["fields"]
     assert (fields["entity"], fields["kind"], fields["confidence"], fields["source"]) == (
-        "src/names.py", "observation", 85, "s1",
-    )  # fmt: skip
+        "src/names.py",
+        "observation",
+        85,
+        "s1",
+    )
     assert fields["anchors"] == {"file:src/names.py": shop.git("hash-object", "src/names.py")}
 
 
@@ -60,7 +71,9 @@ def test_lists_and_answers_name_the_agent_the_entity_the_sort_and_how_sure_it_is
     assert expected.items() <= new.items() and new["finding"] == "3 lines; defines feed"
     for command in (("list",), ("search", "feed")):
         (one,) = json.loads(shop.kl("finding", *command, "--format", "json").stdout)["records"]
-        assert expected.items() <= one["fields"].items() and one["fields"]["source"] == "s1", command
+        assert expected.items() <= one["fields"].items() and one["fields"]["source"] == "s1", (
+            command
+        )
     assert "(kind: observation, confidence: 85, agent: bot)" in shop.kl("finding", "list").stdout
 
 
@@ -70,18 +83,24 @@ def test_what_a_call_was_given_is_the_entity_and_the_sort(shop: Checkout) -> Non
     shop.write("pyproject.toml", "[project]\nname = 'shop'\n")
     hit = "src/names.py:4:def feed(name):"
     calls: list[tuple[str, dict[str, Any], str]] = [
-        ("Grep", {"pattern": "feed", "path": "src/names.py"}, hit), ("Grep", {"pattern": "feed", "query": "x"}, hit),
-        ("Grep", {"query": "who feeds"}, hit), ("Read", {"path": "docs/adr/0004-store.md"}, "# Store\n"),
-        ("Read", {"path": "pyproject.toml"}, "[project]\n"), ("Edit", {"file_path": "src/names.py"}, "done"),
-    ]  # fmt: skip
+        ("Grep", {"pattern": "feed", "path": "src/names.py"}, hit),
+        ("Grep", {"pattern": "feed", "query": "x"}, hit),
+        ("Grep", {"query": "who feeds"}, hit),
+        ("Read", {"path": "docs/adr/0004-store.md"}, "# Store\n"),
+        ("Read", {"path": "pyproject.toml"}, "[project]\n"),
+        ("Edit", {"file_path": "src/names.py"}, "done"),
+    ]
     for tool, given, answer in calls:
         assert report(shop, tool, given, answer).returncode == 0
     found = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
     assert sorted((one["fields"]["entity"], one["fields"]["kind"]) for one in found) == [
-        ("docs/adr/0004-store.md", "architectural_decision"), ("feed", "observation"),
-        ("pyproject.toml", "dependency"), ("src/names.py", "change"), ("src/names.py", "observation"),
+        ("docs/adr/0004-store.md", "architectural_decision"),
+        ("feed", "observation"),
+        ("pyproject.toml", "dependency"),
+        ("src/names.py", "change"),
+        ("src/names.py", "observation"),
         ("who feeds", "observation"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.requirement("A62")
@@ -102,8 +121,13 @@ def test_a_change_around_a_symbol_leaves_what_rests_on_the_symbol(shop: Checkout
     shop.write("src/names.py", SOURCE + "\n\nMORE = 1\n")
     assert listed(shop, "--status", "stale") == [("src/names.py", "stale")]
     assert listed(shop, "--status", "live") == [("feed", "live")]
-    stale = json.loads(shop.kl("finding", "list", "--status", "stale", "--format", "json").stdout)["records"][0]["id"]
-    assert "It is outdated: src/names.py has changed since." in shop.kl("finding", "show", stale).stdout
+    stale = json.loads(shop.kl("finding", "list", "--status", "stale", "--format", "json").stdout)[
+        "records"
+    ][0]["id"]
+    assert (
+        "It is outdated: src/names.py has changed since."
+        in shop.kl("finding", "show", stale).stdout
+    )
 
 
 def test_found_again_it_is_valid_for_the_content_of_today(shop: Checkout) -> None:
@@ -115,7 +139,9 @@ def test_found_again_it_is_valid_for_the_content_of_today(shop: Checkout) -> Non
 
 
 @pytest.mark.requirement("A58")
-def test_evidence_for_a_command_never_lowers_the_confidence_and_evidence_against_it_does(shop: Checkout) -> None:
+def test_evidence_for_a_command_never_lowers_the_confidence_and_evidence_against_it_does(
+    shop: Checkout,
+) -> None:
     flaky = ["mkdir", str(shop.root.parent / "once")]
     for command in ([sys.executable, "-c", "pass"], flaky, flaky):
         shop.kl("run", "--", *command)
@@ -132,7 +158,12 @@ def test_evidence_for_a_command_never_lowers_the_confidence_and_evidence_against
 
 @pytest.mark.requirement("A57")
 def test_a_whole_transcript_is_imported_once(shop: Checkout, tmp_path: Path) -> None:
-    call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": str(shop.root / "src/names.py")}}
+    call = {
+        "type": "tool_use",
+        "id": "t1",
+        "name": "Read",
+        "input": {"file_path": str(shop.root / "src/names.py")},
+    }
     answer = {"type": "tool_result", "tool_use_id": "t1", "content": SOURCE}
     lines = [
         {
@@ -170,17 +201,28 @@ def test_where_kl_is_not_used_nothing_is_left(tmp_path: Path, home: Path) -> Non
 
 def test_a_secret_in_a_result_is_in_no_byte_of_the_state(shop: Checkout) -> None:
     secret = "ghp_" + "a1B2" * 9
-    report(shop, "Bash", {"command": f"curl -H 'Authorization: Bearer {secret}' x"}, {"stdout": f"token={secret}"})
+    report(
+        shop,
+        "Bash",
+        {"command": f"curl -H 'Authorization: Bearer {secret}' x"},
+        {"stdout": f"token={secret}"},
+    )
     report(shop, "Read", {"path": "src/names.py"}, f"PASSWORD = '{secret}'\n")
     assert len(listed(shop)) == 2
-    assert not [path for path in shop.state.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    assert not [
+        path
+        for path in shop.state.rglob("*")
+        if path.is_file() and secret.encode() in path.read_bytes()
+    ]
 
 
 @pytest.mark.slow
 def test_a_long_transcript_is_imported_at_once(shop: Checkout, tmp_path: Path) -> None:
     lines = []
     for n in range(400):
-        tool, given = [("Grep", {"pattern": f"name_{n}"}), ("Read", {"file_path": "src/names.py"})][n % 2]
+        tool, given = [("Grep", {"pattern": f"name_{n}"}), ("Read", {"file_path": "src/names.py"})][
+            n % 2
+        ]
         call = {"type": "tool_use", "id": f"t{n}", "name": tool, "input": given}
         answer = {"type": "tool_result", "tool_use_id": f"t{n}", "content": f"def name_{n}(): 0"}
         lines += [{"type": "assistant", "message": {"role": "assistant", "content": [call]}}]

@@ -44,10 +44,12 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "build") == (
         0,
-        "4 files (4 newly read, 0 removed), 11 symbols, 23 links\n"
-        "  symbols  1 field, 2 functions, 2 methods, 4 namespaces, 1 test, 1 type\n"
-        "  links    3 calls, 10 defines, 2 depends_on, 5 imports, 3 references; 0 unresolved (matched by name only)\n"
-        "  0 files not assessed\n",
+        (
+            "4 files (4 newly read, 0 removed), 11 symbols, 23 links\n  symbols  1 field, 2"
+            " functions, 2 methods, 4 namespaces, 1 test, 1 type\n  links    3 calls, 10 defines, 2"
+            " depends_on, 5 imports, 3 references; 0 unresolved (matched by name only)\n  0 files"
+            " not assessed\n"
+        ),
         "",
     )
     assert kl("graph", "build")[1].startswith("4 files (0 newly read, 0 removed)")
@@ -65,11 +67,15 @@ def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     assert err == "kl: bad.py:1:5: invalid syntax. It is not in the graph.\n"
     answer = json.loads(kl("graph", "build", "--format", "json")[1])
     assert answer["schema"] == "kl.graph.build/1"
-    counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links", "unresolved")]
+    counts = [
+        answer[name] for name in ("files", "parsed", "removed", "symbols", "links", "unresolved")
+    ]
     assert counts == [5, 0, 0, 11, 23, 0]
     assert sum(answer["nodes"].values()) == 11
     assert sum(answer["relations"].values()) == 23
-    assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax."}]
+    assert answer["problems"] == [
+        {"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax."}
+    ]
 
 
 class Terminal(io.StringIO):
@@ -101,7 +107,10 @@ def test_lists_are_grouped_by_file_and_no_line_is_long(kl: Kl) -> None:
     name = "a_function_with_a_name_that_is_much_too_long_for_any_line_of_a_list" + "_and_more" * 4
     calls = "".join(f"def {name}_{n}():\n    show_page(None)\n\n\n" for n in range(2))
     source = f"from shop.web import show_page\n\n\n{calls}"
-    write(Path.cwd(), {"src/shop/last.py": source, "tests/test_last.py": source, "src/shop/a.py": source})
+    write(
+        Path.cwd(),
+        {"src/shop/last.py": source, "tests/test_last.py": source, "src/shop/a.py": source},
+    )
     for verb in ("callers", "refs", "dependents"):
         out = kl("graph", verb, "show_page", "--tests")[1].splitlines()[1:]
         assert [line for line in out if len(line) > 100] == []
@@ -125,11 +134,19 @@ def test_search_as_json_with_kind_and_limit(kl: Kl) -> None:
     answer = json.loads(kl("graph", "search", "basket", "--kind", "type", "--format", "json")[1])
     (hit,) = answer["hits"]
     assert (hit["id"], hit["path"], hit["line"], hit["signature"]) == (
-        "type:shop.core.Basket", "src/shop/core.py", 5, "class Basket",
-    )  # fmt: skip
+        "type:shop.core.Basket",
+        "src/shop/core.py",
+        5,
+        "class Basket",
+    )
     assert (hit["name"], hit["kind"], hit["owner"]) == ("Basket", "type", "shop.core")
     assert answer["schema"] == "kl.graph.search/1"
-    assert len(json.loads(kl("graph", "search", "shop", "--limit", "2", "--format", "json")[1])["hits"]) == 2
+    assert (
+        len(
+            json.loads(kl("graph", "search", "shop", "--limit", "2", "--format", "json")[1])["hits"]
+        )
+        == 2
+    )
 
 
 @pytest.mark.requirement("A33", "C15")
@@ -142,12 +159,18 @@ def test_packages_nested_classes_relative_imports_and_bases(kl: Kl) -> None:
     write(Path.cwd(), {"src/shop/deep/__init__.py": source})
     found = {
         hit["id"]: hit
-        for hit in json.loads(kl("graph", "symbols", "deep/__init__.py", "--format", "json")[1])["symbols"]
+        for hit in json.loads(kl("graph", "symbols", "deep/__init__.py", "--format", "json")[1])[
+            "symbols"
+        ]
     }
     assert set(found) == {
-        "namespace:shop.deep", "function:shop.deep.free", "type:shop.deep.Large", "field:shop.deep.Large.SIZE",
-        "type:shop.deep.Large.Handle", "method:shop.deep.Large.Handle.lift",
-    }  # fmt: skip
+        "namespace:shop.deep",
+        "function:shop.deep.free",
+        "type:shop.deep.Large",
+        "field:shop.deep.Large.SIZE",
+        "type:shop.deep.Large.Handle",
+        "method:shop.deep.Large.Handle.lift",
+    }
     assert "inherits" in kl("graph", "refs", "shop.core.Basket")[1]
 
 
@@ -170,23 +193,39 @@ def test_the_kinds_offered_are_those_there_are() -> None:
 
 @pytest.mark.requirement("A32", "C18")
 def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
-    assert kl("graph", "callers", "Basket.total")[1].splitlines()[1:] == ["tests: 1 in 1 file (--tests lists them)"]
+    assert kl("graph", "callers", "Basket.total")[1].splitlines()[1:] == [
+        "tests: 1 in 1 file (--tests lists them)"
+    ]
     assert kl("graph", "callers", "Basket.total", "--tests") == (
         0,
-        "method:shop.core.Basket.total  src/shop/core.py:11\ntests/test_core.py\n"
-        "     5  calls       in function:tests.test_core.test_total  (instance, 80%)\n",
+        (
+            "method:shop.core.Basket.total  src/shop/core.py:11\ntests/test_core.py\n"
+            "     5  calls       in function:tests.test_core.test_total  (instance, 80%)\n"
+        ),
         "",
     )
     answer = json.loads(kl("graph", "refs", "Basket", "--format", "json", "--limit", "2")[1])
-    assert (answer["schema"], answer["answer"], answer["unresolved"]) == ("kl.graph.refs/1", "yes", 0)
+    assert (answer["schema"], answer["answer"], answer["unresolved"]) == (
+        "kl.graph.refs/1",
+        "yes",
+        0,
+    )
     assert (answer["not_assessed"], answer["total"]) == ([], 4)
-    assert [(one["line"], one["links"][0]["relation"]) for one in answer["refs"]] == [(2, "imports"), (5, "references")]
+    assert [(one["line"], one["links"][0]["relation"]) for one in answer["refs"]] == [
+        (2, "imports"),
+        (5, "references"),
+    ]
     place = answer["refs"][1]
     assert (place["path"], place["line"]) == ("src/shop/web.py", 5)
-    assert place["links"] == [{
-        "source": "function:shop.web.show_page", "relation": "references", "target": "type:shop.core.Basket",
-        "method": "import", "confidence": 100,
-    }]  # fmt: skip
+    assert place["links"] == [
+        {
+            "source": "function:shop.web.show_page",
+            "relation": "references",
+            "target": "type:shop.core.Basket",
+            "method": "import",
+            "confidence": 100,
+        }
+    ]
     assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 2; more with --top 2.\n"
 
 
@@ -197,14 +236,21 @@ def test_none_is_reported_three_ways(kl: Kl) -> None:
     code, out, err = kl("graph", "callers", "show_page")
     assert (code, err) == (0, "")
     assert out.splitlines()[1:] == [
-        "none found; 1 unresolved call of that name (kl graph callers show_page --unresolved lists them);"
-        " 1 file not assessed: bad.py"
+        "none found; 1 unresolved call of that name (kl graph callers show_page --unresolved lists"
+        " them); 1 file not assessed: bad.py"
     ]
     listed = kl("graph", "callers", "show_page", "--unresolved")[1].splitlines()[1:]
     assert listed == ["late.py", "     2  calls       in function:late.f  (name only, 0%)"]
     answer = json.loads(kl("graph", "callers", "show_page", "--format", "json")[1])
-    assert (answer["answer"], answer["unresolved"], answer["not_assessed"]) == ("not assessed", 1, ["bad.py"])
-    assert kl("graph", "callers", "Basket.total")[2] == "kl: there may be more: 1 file not assessed: bad.py.\n"
+    assert (answer["answer"], answer["unresolved"], answer["not_assessed"]) == (
+        "not assessed",
+        1,
+        ["bad.py"],
+    )
+    assert (
+        kl("graph", "callers", "Basket.total")[2]
+        == "kl: there may be more: 1 file not assessed: bad.py.\n"
+    )
 
 
 @pytest.mark.requirement("A32")
@@ -231,14 +277,19 @@ def test_dependents_by_level(kl: Kl) -> None:
 @pytest.mark.requirement("A27", "C18")
 def test_path_symbols_and_show(kl: Kl) -> None:
     assert kl("graph", "path", "test_total", "LIMIT")[1].splitlines() == [
-        "function:tests.test_core.test_total  tests/test_core.py:4  (2 links to field:shop.core.LIMIT)",
+        (
+            "function:tests.test_core.test_total  tests/test_core.py:4  (2 links to"
+            " field:shop.core.LIMIT)"
+        ),
         "  calls method:shop.core.Basket.total  tests/test_core.py:5 (instance, 80%)",
         "  references field:shop.core.LIMIT  src/shop/core.py:12 (same scope)",
     ]
     assert kl("graph", "path", "LIMIT", "test_total")[1] == "No path.\n"
     assert kl("graph", "symbols", "web.py")[1].splitlines() == [
-        "src/shop/web.py", "     1  module shop.web", "     5    def show_page(basket: Basket) -> str",
-    ]  # fmt: skip
+        "src/shop/web.py",
+        "     1  module shop.web",
+        "     5    def show_page(basket: Basket) -> str",
+    ]
     out = kl("graph", "show", "Basket.total")[1]
     assert "defined by     type:shop.core.Basket" in out
     assert "tests          1\n    test:tests/test_core.py::test_total" in out
@@ -249,7 +300,10 @@ def test_path_symbols_and_show(kl: Kl) -> None:
 
 
 def test_show_names_the_layer(kl: Kl) -> None:
-    manifest = "version: 1\nlayers:\n  - name: core\n    paths: [src/shop/core.py]\n    may_depend_on: []\n"
+    manifest = (
+        "version: 1\nlayers:\n  - name: core\n    paths: [src/shop/core.py]\n    may_depend_on:"
+        " []\n"
+    )
     write(Path.cwd(), {".kl/architecture.yaml": manifest})
     assert "governed by    layer:core" in kl("graph", "show", "Basket")[1]
     assert json.loads(kl("graph", "show", "web.py", "--format", "json")[1])["layer"] == ""
@@ -262,11 +316,15 @@ def test_what_means_several_items_or_none_is_exit_2(kl: Kl) -> None:
     code, out, err = kl("graph", "callers", "total")
     assert (code, out) == (2, "")
     assert err.splitlines()[1:] == [
-        "  function:more.total  more.py:1", "  method:shop.core.Basket.total  src/shop/core.py:11",
-    ]  # fmt: skip
+        "  function:more.total  more.py:1",
+        "  method:shop.core.Basket.total  src/shop/core.py:11",
+    ]
     answer = json.loads(kl("graph", "callers", "total", "--format", "json")[1])
     assert answer["schema"] == "kl.graph.candidates/1"
-    assert [one["id"] for one in answer["candidates"]] == ["function:more.total", "method:shop.core.Basket.total"]
+    assert [one["id"] for one in answer["candidates"]] == [
+        "function:more.total",
+        "method:shop.core.Basket.total",
+    ]
     code, out, err = kl("graph", "refs", "show_pag")
     assert (code, out) == (2, "")
     assert "Did you mean function:shop.web.show_page?" in err
@@ -274,12 +332,21 @@ def test_what_means_several_items_or_none_is_exit_2(kl: Kl) -> None:
 
 def test_every_question_can_be_put_to_a_revision(kl: Kl) -> None:
     write(Path.cwd(), {"src/shop/web.py": "def other(): pass\n"})
-    for words in (("refs", "show_page"), ("callers", "show_page"), ("dependents", "show_page"), ("symbols", "web.py"),
-                  ("path", "show_page", "LIMIT"), ("show", "show_page"), ("search", "show_page")):  # fmt: skip
+    for words in (
+        ("refs", "show_page"),
+        ("callers", "show_page"),
+        ("dependents", "show_page"),
+        ("symbols", "web.py"),
+        ("path", "show_page", "LIMIT"),
+        ("show", "show_page"),
+        ("search", "show_page"),
+    ):
         code, out, err = kl("graph", *words, "--at", "HEAD")
         assert (code, err) == (0, "")
         assert "show_page" in out
-    assert kl("graph", "build", "--at", "HEAD")[1].startswith("4 files (0 newly read, 0 removed), 11 symbols")
+    assert kl("graph", "build", "--at", "HEAD")[1].startswith(
+        "4 files (0 newly read, 0 removed), 11 symbols"
+    )
     assert kl("graph", "show", "show_page")[0] == 2
     assert kl("graph", "show", "show_page", "--at", "nope")[0] == 2
 
@@ -303,9 +370,13 @@ def test_a_repository_that_does_not_use_kl_gets_no_state(kl: Kl, tmp_path: Path)
 
 
 def test_unresolved_uses_of_a_part_leave_dependents_open(kl: Kl) -> None:
-    write(Path.cwd(), {"late.py": "class Late:\n    def feed(self): pass\n\n\ndef f(x):\n    x.feed()\n"})
+    write(
+        Path.cwd(),
+        {"late.py": "class Late:\n    def feed(self): pass\n\n\ndef f(x):\n    x.feed()\n"},
+    )
     assert kl("graph", "dependents", "Late")[1].splitlines()[1:] == [
-        "none found; 1 unresolved use of its name or a part's (kl graph dependents Late --unresolved lists them)"
+        "none found; 1 unresolved use of its name or a part's (kl graph dependents Late"
+        " --unresolved lists them)"
     ]
     listed = kl("graph", "dependents", "Late", "--unresolved")[1].splitlines()[1:]
     assert listed == ["late.py", "     6  calls      feed  in function:late.f  (name only, 0%)"]
@@ -319,25 +390,41 @@ def test_a_name_that_is_only_imported_has_a_user(kl: Kl) -> None:
     write(Path.cwd(), {"a.py": "LIMIT_OF_A = 1\n", "b.py": "from a import LIMIT_OF_A\n"})
     printed = kl("graph", "refs", "LIMIT_OF_A")[1].splitlines()
     assert printed[1:] == ["b.py", "     1  imports     in namespace:b  (import)"]
-    assert kl("graph", "path", "b", "LIMIT_OF_A")[1].splitlines()[1] == "  imports field:a.LIMIT_OF_A  b.py:1 (import)"
+    assert (
+        kl("graph", "path", "b", "LIMIT_OF_A")[1].splitlines()[1]
+        == "  imports field:a.LIMIT_OF_A  b.py:1 (import)"
+    )
 
 
 def test_show_counts_in_plain_words(kl: Kl) -> None:
     source = (
-        "class Base: pass\nclass One(Base): pass\nclass Two(Base): pass\n\ndef f():\n    Base()\n    return [Base]\n"
+        "class Base: pass\nclass One(Base): pass\nclass Two(Base): pass\n\ndef f():\n    Base()\n  "
+        "  return [Base]\n"
     )
     write(Path.cwd(), {"a.py": source, "b.py": "from a import Base\n"})
     out = kl("graph", "show", "a.Base")[1]
     assert "used by        1 call, 1 import, 2 subclasses, 1 reference\n" in out
     assert "    calls in function:a.f  a.py:6 (same scope)\n" in out
-    assert "uses           1 base class\n    inherits type:a.Base  a.py:2" in kl("graph", "show", "a.One")[1]
+    assert (
+        "uses           1 base class\n    inherits type:a.Base  a.py:2"
+        in kl("graph", "show", "a.One")[1]
+    )
 
 
 def test_a_name_with_a_line_end_ends_no_line(kl: Kl) -> None:
     """Lines that begin with `::` are orders to whoever runs a job on GitHub."""
-    write(Path.cwd(), {"a\n::add-mask::x.py": "from shop.core import LIMIT\ndef odd(): return LIMIT\n"})
+    write(
+        Path.cwd(),
+        {"a\n::add-mask::x.py": "from shop.core import LIMIT\ndef odd(): return LIMIT\n"},
+    )
     write(Path.cwd(), {"b\n::error::y.py": "x = = 1\n"})
-    asked = [("build",), ("search", "odd"), ("show", "odd"), ("symbols", "::add-mask::x.py"), ("refs", "LIMIT")]
+    asked = [
+        ("build",),
+        ("search", "odd"),
+        ("show", "odd"),
+        ("symbols", "::add-mask::x.py"),
+        ("refs", "LIMIT"),
+    ]
     asked += [("dependents", "LIMIT"), ("path", "odd", "LIMIT"), ("callers", "odd")]
     for question in asked:
         code, out, err = kl("graph", *question)
@@ -346,30 +433,59 @@ def test_a_name_with_a_line_end_ends_no_line(kl: Kl) -> None:
 
 
 IMPORTED = (
-    "import os, sys; from kl_hooks.cli.main import run; code = run(sys.argv[1:]); sys.stdout.flush(); "
-    "os.write(2, ' '.join(sys.modules).encode()); os._exit(code)"
+    "import os, sys; from kl_hooks.cli.main import run; code = run(sys.argv[1:]);"
+    " sys.stdout.flush(); os.write(2, ' '.join(sys.modules).encode()); os._exit(code)"
 )
 NEVER = {
-    "shutil", "tempfile", "random", "rich", "yaml", "logging", "multiprocessing", "concurrent.futures", "libcst",
-    "grimp", "diskcache", "socket", "importlib.metadata", "kl_hooks.code.precise", "kl_hooks.records.sync",
-    "kl_hooks.records.query", "kl_hooks.evidence.ledger", "kl_hooks.arch.manifest_parser", "kl_hooks.cli.kind_commands",
-}  # fmt: skip
+    "shutil",
+    "tempfile",
+    "random",
+    "rich",
+    "yaml",
+    "logging",
+    "multiprocessing",
+    "concurrent.futures",
+    "libcst",
+    "grimp",
+    "diskcache",
+    "socket",
+    "importlib.metadata",
+    "kl_hooks.code.precise",
+    "kl_hooks.records.sync",
+    "kl_hooks.records.query",
+    "kl_hooks.evidence.ledger",
+    "kl_hooks.arch.manifest_parser",
+    "kl_hooks.cli.kind_commands",
+}
 """What no question to the code needs, whether a file was changed or not."""
 WRITING = {
     f"kl_hooks.{name}"
     for name in (
-        "code.update", "code.file_facts", "code.linker", "code.name_index", "code.scanner.imports",
-        "code.scanner.references", "code.scanner.symbols", "code.scanner.visitor", "store.redaction",
+        "code.update",
+        "code.file_facts",
+        "code.linker",
+        "code.name_index",
+        "code.scanner.imports",
+        "code.scanner.references",
+        "code.scanner.symbols",
+        "code.scanner.visitor",
+        "store.redaction",
     )
-}  # fmt: skip
+}
 """What only a changed file needs."""
 
 
 def imported(root: Path, *argv: str) -> set[str]:
     """The modules that a command imported."""
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("KL_", "GIT_"))} | {"PYTHONPATH": str(ROOT)}
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("KL_", "GIT_"))} | {
+        "PYTHONPATH": str(ROOT)
+    }
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTED, *argv], cwd=root, env=environ, capture_output=True, text=True
+        [sys.executable, "-c", IMPORTED, *argv],
+        cwd=root,
+        env=environ,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return set(done.stderr.split())
@@ -388,7 +504,9 @@ def test_a_question_imports_what_it_needs(kl: Kl, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seen", [True, False])
-def test_what_takes_long_is_announced_to_whoever_watches(kl: Kl, monkeypatch: pytest.MonkeyPatch, seen: bool) -> None:
+def test_what_takes_long_is_announced_to_whoever_watches(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: seen)
     monkeypatch.setattr("sys.stderr", screen)

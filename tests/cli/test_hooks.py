@@ -52,9 +52,13 @@ def test_installed_a_commit_is_noted_and_uninstalled(repo: Repository) -> None:
     found = as_json(repo.top, "hooks", "status")
     assert found["schema"] == "kl.hooks.status/1"
     assert [(h["name"], h["state"]) for h in found["hooks"]] == [
-        ("post-commit", "installed"), ("pre-commit", "installed"), ("pre-push", "installed"),
-    ]  # fmt: skip
-    assert [h["action"] for h in as_json(repo.top, "hooks", "uninstall")["hooks"]] == ["removed"] * 3
+        ("post-commit", "installed"),
+        ("pre-commit", "installed"),
+        ("pre-push", "installed"),
+    ]
+    assert [h["action"] for h in as_json(repo.top, "hooks", "uninstall")["hooks"]] == [
+        "removed"
+    ] * 3
     again = kl(repo.top, "hooks", "uninstall")
     assert (again.returncode, again.stdout) == (0, "")
     assert "no git hook of kl is here" in again.stderr
@@ -67,7 +71,11 @@ def test_only_some(repo: Repository) -> None:
 
 
 def test_a_commit_that_breaks_a_layer_is_blocked_and_states_where(repo: Repository) -> None:
-    for name, text in {".kl/architecture.yaml": LAYERS, "top/__init__.py": "", "low/__init__.py": ""}.items():
+    for name, text in {
+        ".kl/architecture.yaml": LAYERS,
+        "top/__init__.py": "",
+        "low/__init__.py": "",
+    }.items():
         (repo.top / name).parent.mkdir(exist_ok=True)
         (repo.top / name).write_text(text)
     kl(repo.top, "hooks", "install")
@@ -112,7 +120,9 @@ def tmp_remote(repo: Repository) -> Path:
 def commit_with(repo: Repository, message: str) -> subprocess.CompletedProcess[str]:
     sh(repo.top, "add", "-A")
     command = ["git", "commit", "-q", "-m", message]
-    return subprocess.run(command, cwd=repo.top, env=ENV, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=repo.top, env=ENV, capture_output=True, text=True, check=False
+    )
 
 
 def test_a_layer_free_repository_commits_as_before(repo: Repository) -> None:
@@ -151,24 +161,38 @@ def test_where_it_cannot_be_installed_the_lines_to_add_are_shown(repo: Repositor
 
 def test_what_pre_commit_runs_of_ours_is_not_missing(repo: Repository) -> None:
     entries = ("kl-check", "kl-record-commit", "kl-verify")
-    listed = "".join(f"      - {{id: {one}, name: x, language: system, entry: 'true'}}\n" for one in entries)
-    (repo.top / ".pre-commit-config.yaml").write_text(f"repos:\n  - repo: local\n    hooks:\n{listed}")
+    listed = "".join(
+        f"      - {{id: {one}, name: x, language: system, entry: 'true'}}\n" for one in entries
+    )
+    (repo.top / ".pre-commit-config.yaml").write_text(
+        f"repos:\n  - repo: local\n    hooks:\n{listed}"
+    )
     before = as_json(repo.top, "hooks", "status")["hooks"]
     assert [(h["state"], h["reason"].partition("   ")[0]) for h in before] == [
-        ("missing", f"pre-commit install -t {name}") for name in ("post-commit", "pre-commit", "pre-push")
+        ("missing", f"pre-commit install -t {name}")
+        for name in ("post-commit", "pre-commit", "pre-push")
     ]
     for name in ("pre-commit", "pre-push"):
         pre_commit = [sys.executable, "-m", "pre_commit", "install", "-t", name]
-        assert subprocess.run(pre_commit, cwd=repo.top, env=ENV, capture_output=True, check=False).returncode == 0
+        assert (
+            subprocess.run(
+                pre_commit, cwd=repo.top, env=ENV, capture_output=True, check=False
+            ).returncode
+            == 0
+        )
     after = as_json(repo.top, "hooks", "status")["hooks"]
     assert [h["state"] for h in after] == ["missing", "called", "called"]
     assert after[1]["reason"] == "pre-commit runs kl's entry in .pre-commit-config.yaml."
     (repo.top / ".pre-commit-config.yaml").write_text("repos: []  # kl-check-push\n")
-    assert [h["reason"] for h in as_json(repo.top, "hooks", "status")["hooks"]][1] == "kl hooks install"
+    assert [h["reason"] for h in as_json(repo.top, "hooks", "status")["hooks"]][
+        1
+    ] == "kl hooks install"
 
 
 def older(path: Path) -> bytes:
-    """Give a git hook of ours the text of an older version, with the checksum that this one would have written."""
+    """Give a git hook of ours the text of an older version, with the checksum that this one would
+    have written.
+    """
     text = path.read_bytes().replace(b"exit 0\n", b"exit 0 # as it was\n")
     blank = re.sub(rb"(?m)^(# kl git hook \d+ )[0-9a-f]{64}$", rb"\g<1>@sum@", text)
     text = blank.replace(b"@sum@", hashlib.sha256(blank).hexdigest().encode())
@@ -177,19 +201,28 @@ def older(path: Path) -> bytes:
 
 
 def test_hooks_of_an_older_version_are_named_and_renewed(repo: Repository) -> None:
-    assert kl(repo.top, "hooks", "install", "--only", "pre-commit", "--only", "post-commit").returncode == 0
+    assert (
+        kl(repo.top, "hooks", "install", "--only", "pre-commit", "--only", "post-commit").returncode
+        == 0
+    )
     hooks = repo.common_dir / "hooks"
     current = (hooks / "pre-commit").read_bytes()
     (hooks / "pre-push").write_text("#!/bin/sh\n# of another tool\n")
     assert "older version" not in kl(repo.top, "doctor").stdout
     assert kl(repo.top, "init", "--upgrade").stdout.startswith("nothing to renew")
     older(hooks / "pre-commit")
-    (edited,) = [line for line in kl(repo.top, "doctor").stdout.splitlines() if "older version" in line]
-    assert edited.split()[:2] == ["remark", "git"] and "pre-commit was written by an older version" in edited
+    (edited,) = [
+        line for line in kl(repo.top, "doctor").stdout.splitlines() if "older version" in line
+    ]
+    assert (
+        edited.split()[:2] == ["remark", "git"]
+        and "pre-commit was written by an older version" in edited
+    )
     found = as_json(repo.top, "init", "--upgrade")
     assert (found["schema"], [(h["name"], h["action"]) for h in found["hooks"]]) == (
-        "kl.init.upgrade/1", [("pre-commit", "updated")],
-    )  # fmt: skip
+        "kl.init.upgrade/1",
+        [("pre-commit", "updated")],
+    )
     assert (hooks / "pre-commit").read_bytes() == current
     assert (hooks / "pre-push").read_text() == "#!/bin/sh\n# of another tool\n"
 

@@ -1,4 +1,6 @@
-"""What no longer holds is given to nobody unasked: by packages, critical context, inject, tools, searches."""
+"""What no longer holds is given to nobody unasked: by packages, critical context, inject, tools,
+searches.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def memory(repo: Checkout) -> str:
 
 
 def decision(repo: Checkout, title: str = f"Paint {WORDS}") -> str:
-    made = repo.kl("decision", "new", title, "--context", WORDS, "--decision", f"White {WORDS}.").stdout.split()[0]
+    made = repo.kl(
+        "decision", "new", title, "--context", WORDS, "--decision", f"White {WORDS}."
+    ).stdout.split()[0]
     repo.kl("decision", "accept", made)
     return made
 
@@ -49,7 +53,9 @@ def expired(repo: Checkout) -> str:
     made = memory(repo)
     repo.kl("memory", "edit", made, "--ttl-days", "0")
     path = next((repo.root / ".kl/knowledge/memories").glob(f"{made}*.md"))
-    path.write_text(path.read_text().replace("status: approved", "status: approved\nexpires: 2020-01-01"))
+    path.write_text(
+        path.read_text().replace("status: approved", "status: approved\nexpires: 2020-01-01")
+    )
     return made
 
 
@@ -82,14 +88,24 @@ def outdated(repo: Checkout) -> str:
 
 
 CASES = (
-    disproven, deprecated_memory, rejected, candidate, expired, deprecated_decision, superseded, archived, outdated,
-)  # fmt: skip
+    disproven,
+    deprecated_memory,
+    rejected,
+    candidate,
+    expired,
+    deprecated_decision,
+    superseded,
+    archived,
+    outdated,
+)
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("A42", "A43", "B16")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_what_is_not_in_force_is_given_to_nobody_unasked(repo: Checkout, case: Callable[[Checkout], str]) -> None:
+def test_what_is_not_in_force_is_given_to_nobody_unasked(
+    repo: Checkout, case: Callable[[Checkout], str]
+) -> None:
     made = case(repo)
     kind = {"MEM": "memory", "ADR": "decision", "GUI": "guide"}[made[:3]]
     repo.commit()
@@ -100,12 +116,18 @@ def test_what_is_not_in_force_is_given_to_nobody_unasked(repo: Checkout, case: C
         "search": repo.kl("knowledge", "search", *WORDS.split()).stdout,
         "kind search": repo.kl(kind, "search", *WORDS.split()).stdout,
         "tool": repo.kl("tool", f"{kind}_search", json.dumps({"query": WORDS})).stdout,
-        "context tool": json.loads(repo.kl("tool", "context", json.dumps({"task": WORDS})).stdout)["result"]["text"],
+        "context tool": json.loads(repo.kl("tool", "context", json.dumps({"task": WORDS})).stdout)[
+            "result"
+        ]["text"],
     }
-    assert {where: text for where, text in given.items() if f"{made} " in text or f'"{made}"' in text} == {}
+    assert {
+        where: text for where, text in given.items() if f"{made} " in text or f'"{made}"' in text
+    } == {}
     assert "not in force" in repo.kl("knowledge", "search", *WORDS.split()).stderr
     assert made in repo.kl("knowledge", "search", "--all", *WORDS.split()).stdout
-    assert made in repo.kl("tool", f"{kind}_search", json.dumps({"query": WORDS, "all": True})).stdout
+    assert (
+        made in repo.kl("tool", f"{kind}_search", json.dumps({"query": WORDS, "all": True})).stdout
+    )
 
 
 def test_a_record_in_force_is_given_everywhere(repo: Checkout) -> None:
@@ -129,7 +151,9 @@ def test_a_proposed_successor_leaves_the_old_one_in_force(repo: Checkout) -> Non
     old = memory(repo)
     newer = repo.kl("memory", "add", "Paint them yellow.", "--agent").stdout.split()[0]
     path = next((repo.root / ".kl/knowledge/memories").glob(f"{old}*.md"))
-    path.write_text(path.read_text().replace("status: approved", f"status: approved\nsuperseded_by: [{newer}]"))
+    path.write_text(
+        path.read_text().replace("status: approved", f"status: approved\nsuperseded_by: [{newer}]")
+    )
     assert old in repo.kl("memory", "search", "zebra").stdout
     repo.kl("memory", "approve", newer)
     assert old not in repo.kl("memory", "search", "zebra").stdout
@@ -153,7 +177,9 @@ def with_a_risk(repo: Checkout, home: str = "state") -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["broken", "gone"])
 @pytest.mark.parametrize("rests", ["state", "file"])
-def test_records_of_a_kind_that_nothing_describes_hinder_no_command(repo: Checkout, how: str, rests: str) -> None:
+def test_records_of_a_kind_that_nothing_describes_hinder_no_command(
+    repo: Checkout, how: str, rests: str
+) -> None:
     with_a_risk(repo, rests)
     path = repo.root / ".kl/kinds/risk.yaml"
     before = path.read_text()
@@ -165,7 +191,11 @@ def test_records_of_a_kind_that_nothing_describes_hinder_no_command(repo: Checko
         assert done.returncode == 0 and "RISK" not in done.stdout, (args, done.stdout, done.stderr)
         assert done.stderr.count(where) == 1 and fix in done.stderr, (args, done.stderr)
     done = repo.kl("status")
-    assert (done.returncode, "1 objective" in done.stdout, where in done.stderr) == (0, True, True), done.stderr
+    assert (done.returncode, "1 objective" in done.stdout, where in done.stderr) == (
+        0,
+        True,
+        True,
+    ), done.stderr
     found = json.loads(repo.kl("knowledge", "list", "--format", "json").stdout)
     assert ([one["id"] for one in found["records"]], found["total"]) == (["OBJ-0001"], 1)
     shown = repo.kl("knowledge", "show", "RISK-0001")
@@ -193,4 +223,8 @@ def test_what_is_wrong_with_a_kind_is_reported_once(repo: Checkout) -> None:
     repo.write(".kl/kinds/risk.yaml", RISK.format(home="state") + "nme: x\n")
     for args in (["risk", "list"], ["knowledge", "check"], ["knowledge", "list"]):
         done = repo.kl(*args)
-        assert (done.stdout + done.stderr).count("risk.yaml:6:1") == 1, (args, done.stdout, done.stderr)
+        assert (done.stdout + done.stderr).count("risk.yaml:6:1") == 1, (
+            args,
+            done.stdout,
+            done.stderr,
+        )

@@ -20,7 +20,10 @@ from tests.support import Checkout
 
 LIFECYCLE = ".kl/knowledge/lifecycle.yaml"
 Kl = Callable[..., tuple[int, str, str]]
-PRE_COMMIT = "repos:\n  - repo: https://example.org/black\n    rev: '24'\n    hooks:\n      - id: black  # mine\n"
+PRE_COMMIT = (
+    "repos:\n  - repo: https://example.org/black\n    rev: '24'\n    hooks:\n      - id: black  #"
+    " mine\n"
+)
 
 
 @pytest.fixture
@@ -41,18 +44,33 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 def ours() -> dict[str, bytes]:
     """The files of the working tree."""
-    return {p.as_posix(): p.read_bytes() for p in Path().rglob("*") if p.is_file() and ".git" not in p.parts}
+    return {
+        p.as_posix(): p.read_bytes()
+        for p in Path().rglob("*")
+        if p.is_file() and ".git" not in p.parts
+    }
 
 
 @pytest.mark.requirement("A49")
 def test_init_writes_layers_that_are_green_and_states_what_to_do_next(kl: Kl) -> None:
     code, out, err = kl("init")
     assert (code, err) == (0, "")
-    assert sorted(set(ours()) - set(FILES)) == [".kl/.gitignore", MANIFEST, ".kl/config.yaml", LIFECYCLE]
+    assert sorted(set(ours()) - set(FILES)) == [
+        ".kl/.gitignore",
+        MANIFEST,
+        ".kl/config.yaml",
+        LIFECYCLE,
+    ]
     for part in (
-        "found   python", "5 modules, 1 import", f"wrote   {MANIFEST}", "3 layers, proposed from your imports",
-        "private to this clone", "1. look at the proposal", "kl hooks install", "Undo with: kl init --undo",
-    ):  # fmt: skip
+        "found   python",
+        "5 modules, 1 import",
+        f"wrote   {MANIFEST}",
+        "3 layers, proposed from your imports",
+        "private to this clone",
+        "1. look at the proposal",
+        "kl hooks install",
+        "Undo with: kl init --undo",
+    ):
         assert part in out, part
     assert kl("arch", "check")[0] == 0
     sh(Path.cwd(), "add", "-A")
@@ -89,7 +107,11 @@ def test_undo_takes_kl_s_git_hooks_away_and_restores_those_before_them(kl: Kl) -
     edited.write_bytes(edited.read_bytes() + b"echo mine\n")
     code, out, _ = kl("init", "--undo", "--format", "json")
     done = {one["path"]: one["what"] for one in json.loads(out)["done"]}
-    assert (code, done[".git/hooks/pre-push"], done[".git/hooks/pre-commit"]) == (0, "restored", "removed")
+    assert (code, done[".git/hooks/pre-push"], done[".git/hooks/pre-commit"]) == (
+        0,
+        "restored",
+        "removed",
+    )
     assert done[".git/hooks/post-commit"].startswith("left: somebody has edited it")
     edited.unlink()
     assert {path: (path.read_bytes(), path.stat().st_mode) for path in hooks.iterdir()} == before
@@ -120,7 +142,10 @@ def test_without_consent_the_pre_commit_configuration_is_printed_not_touched(kl:
     write(Path.cwd(), {PRE_COMMIT_FILE: PRE_COMMIT})
     code, out, _ = kl("init")
     assert code == 0 and Path(PRE_COMMIT_FILE).read_text() == PRE_COMMIT
-    assert "- id: kl-check" in out and "default_install_hook_types: [pre-commit, post-commit, pre-push]" in out
+    assert (
+        "- id: kl-check" in out
+        and "default_install_hook_types: [pre-commit, post-commit, pre-push]" in out
+    )
 
 
 def test_with_consent_it_is_appended_and_stays_byte_for_byte(kl: Kl) -> None:
@@ -135,24 +160,37 @@ def test_with_consent_it_is_appended_and_stays_byte_for_byte(kl: Kl) -> None:
 def test_the_appended_configuration_is_valid_for_pre_commit(kl: Kl, tmp_path: Path) -> None:
     from pre_commit.clientlib import load_config
 
-    for number, text in enumerate((PRE_COMMIT, "default_install_hook_types: [commit-msg]\n" + PRE_COMMIT)):
+    for number, text in enumerate(
+        (PRE_COMMIT, "default_install_hook_types: [commit-msg]\n" + PRE_COMMIT)
+    ):
         added = _pre_commit_addition(text.encode())
         assert added is not None
         path = tmp_path / f"{number}.yaml"
         path.write_text(text + added)
         config = load_config(str(path))
         assert [hook["id"] for repo in config["repos"] for hook in repo["hooks"]][1:] == [
-            "kl-check", "kl-check-push", "kl-record-commit", "kl-verify",
-        ]  # fmt: skip
+            "kl-check",
+            "kl-check-push",
+            "kl-record-commit",
+            "kl-verify",
+        ]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "repos: []\n", "repos: [{repo: local, hooks: []}]\n", PRE_COMMIT + "ci: {}\n", "x: &a 1\n" + PRE_COMMIT, "",
-        "- a\n", "repos:\n", PRE_COMMIT.replace("\n", "\r\n"), PRE_COMMIT + "\t\n: x", "repos:\n- &a {repo: local}\n",
+        "repos: []\n",
+        "repos: [{repo: local, hooks: []}]\n",
+        PRE_COMMIT + "ci: {}\n",
+        "x: &a 1\n" + PRE_COMMIT,
+        "",
+        "- a\n",
+        "repos:\n",
+        PRE_COMMIT.replace("\n", "\r\n"),
+        PRE_COMMIT + "\t\n: x",
+        "repos:\n- &a {repo: local}\n",
     ],
-)  # fmt: skip
+)
 def test_where_appending_is_not_plainly_right_nothing_is_appended(text: str) -> None:
     assert _pre_commit_addition(text.encode()) is None
 
@@ -180,26 +218,37 @@ def test_a_repository_without_python_gets_settings_only(kl: Kl, tmp_path: Path) 
     make(tmp_path / "empty", {"README": "hello\n"})
     code, out, _ = kl("--root", str(tmp_path / "empty"), "init")
     assert code == 0 and "no layers to propose" in out
-    assert not (tmp_path / "empty" / MANIFEST).exists() and (tmp_path / "empty" / ".kl/config.yaml").exists()
+    assert (
+        not (tmp_path / "empty" / MANIFEST).exists()
+        and (tmp_path / "empty" / ".kl/config.yaml").exists()
+    )
 
 
 def test_a_home_that_leads_elsewhere_is_refused(kl: Kl, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     Path(".kl").symlink_to(tmp_path / "outside")
     code, _, err = kl("init")
-    assert code == 2 and "leads out of the repository" in err and list((tmp_path / "outside").iterdir()) == []
+    assert (
+        code == 2
+        and "leads out of the repository" in err
+        and list((tmp_path / "outside").iterdir()) == []
+    )
 
 
 def test_a_file_in_its_place_is_refused(kl: Kl) -> None:
     Path(".kl").write_text("mine")
     code, _, err = kl("init")
-    assert code == 2 and "is not a folder. Move it away" in err and Path(".kl").read_text() == "mine"
+    assert (
+        code == 2 and "is not a folder. Move it away" in err and Path(".kl").read_text() == "mine"
+    )
 
 
 def test_no_repository_no_init(kl: Kl, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     code, _, err = kl("--root", str(tmp_path / "plain"), "init")
-    assert code == 3 and "not a git repository" in err and list((tmp_path / "plain").iterdir()) == []
+    assert (
+        code == 3 and "not a git repository" in err and list((tmp_path / "plain").iterdir()) == []
+    )
 
 
 def test_json(kl: Kl) -> None:
@@ -220,11 +269,17 @@ def test_a_proposal_states_which_files_it_could_not_read(kl: Kl) -> None:
 def test_init_touches_nothing_in_git_but_its_state(kl: Kl) -> None:
     before = fingerprint(Path(".git"))
     kl("init")
-    after = {path: facts for path, facts in fingerprint(Path(".git")).items() if not path.startswith(".git/kl")}
+    after = {
+        path: facts
+        for path, facts in fingerprint(Path(".git")).items()
+        if not path.startswith(".git/kl")
+    }
     assert after == before
 
 
-def test_two_at_once_write_once_and_one_undo_takes_it_back(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_at_once_write_once_and_one_undo_takes_it_back(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(Path.cwd(), {PRE_COMMIT_FILE: PRE_COMMIT})
     sh(Path.cwd(), "add", "-A")
     real = init_command._survey
@@ -243,7 +298,9 @@ def test_two_at_once_write_once_and_one_undo_takes_it_back(kl: Kl, monkeypatch: 
     assert not Path(".kl").exists()
 
 
-def test_another_file_that_appeared_meanwhile_is_left(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_file_that_appeared_meanwhile_is_left(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = init_command._survey
 
     def late(*args: object, **options: object) -> object:
@@ -268,8 +325,9 @@ def test_with_consent_the_documents_become_records_and_undo_takes_them_back(kl: 
     assert code == 0 and "seeded  2 records" in out
     made = {name for name in ours() if name.startswith(".kl/knowledge/") and name.endswith(".md")}
     assert made == {
-        ".kl/knowledge/facts/FACT-0001-what-this-project-is.md", ".kl/knowledge/guides/GUIDE-0001-installation.md",
-    }  # fmt: skip
+        ".kl/knowledge/facts/FACT-0001-what-this-project-is.md",
+        ".kl/knowledge/guides/GUIDE-0001-installation.md",
+    }
     assert "2 skipped" in kl("seed")[1]
     assert kl("init", "--undo")[0] == 0
     assert (ours(), Path(".kl").exists()) == (before, False)
@@ -292,7 +350,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_second_time_only_what_is_still_open_is_asked_and_advised(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_time_only_what_is_still_open_is_asked_and_advised(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(Path.cwd(), {"README.md": README, PRE_COMMIT_FILE: PRE_COMMIT})
     monkeypatch.setattr("sys.stdin", Terminal("y\ny\n"))
     code, out, err = kl("init")
@@ -310,7 +370,9 @@ def test_a_second_time_only_what_is_still_open_is_asked_and_advised(kl: Kl, monk
     assert "Make 1 record of what your documents state?" in err and "kl seed   (1 record)" in out
 
 
-def test_nobody_is_asked_about_a_file_that_nothing_can_be_appended_to(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_asked_about_a_file_that_nothing_can_be_appended_to(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(Path.cwd(), {PRE_COMMIT_FILE: "repos: []\n"})
     monkeypatch.setattr("sys.stdin", Terminal(""))
     code, out, err = kl("init")
@@ -324,7 +386,13 @@ def test_undo_where_nothing_was_made_speaks_of_no_files(kl: Kl) -> None:
 
 
 def test_files_named_like_tests_outside_testpaths_are_proposed_as_excluded(repo: Checkout) -> None:
-    for name in ("tests/test_a.py", "docs/ex/test_b.py", "docs/ex/deep/test_c.py", "test_root.py", "src/plain.py"):
+    for name in (
+        "tests/test_a.py",
+        "docs/ex/test_b.py",
+        "docs/ex/deep/test_c.py",
+        "test_root.py",
+        "src/plain.py",
+    ):
         repo.write(name, "def test_x():\n    pass\n")
     repo.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
     repo.commit("tests here and there")
@@ -361,4 +429,8 @@ def test_parts_that_import_each_other_are_layers_with_a_baseline(kl: Kl) -> None
 def test_run_by_pre_commit_it_speaks_of_pre_commit(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRE_COMMIT", "1")
     out = kl("init")[1]
-    assert "pre-commit run kl-check" in out and "pre-commit install" in out and "kl arch check" not in out
+    assert (
+        "pre-commit run kl-check" in out
+        and "pre-commit install" in out
+        and "kl arch check" not in out
+    )

@@ -16,31 +16,54 @@ RIGHT = ("--context", "It was slow.", "--decision", "Use ast.")
 @pytest.mark.slow
 @pytest.mark.requirement("A20", "A22")
 def test_a_record_from_its_making_to_its_end(repo: Checkout) -> None:
-    done = repo.kl("decision", "new", "Two scanners", *RIGHT, "--tag", "speed", "--governs", "src/a.py")
+    done = repo.kl(
+        "decision", "new", "Two scanners", *RIGHT, "--tag", "speed", "--governs", "src/a.py"
+    )
     path = ".kl/knowledge/decisions/ADR-0001-two-scanners.md"
     assert (done.returncode, done.stdout) == (0, f"ADR-0001  proposed  Two scanners\n    {path}\n")
-    assert repo.kl("decision", "create", "--title", "More", *RIGHT).stdout.startswith("ADR-0002  proposed  More\n")
+    assert repo.kl("decision", "create", "--title", "More", *RIGHT).stdout.startswith(
+        "ADR-0002  proposed  More\n"
+    )
     assert repo.kl("decision", "accept", "adr-0001").stdout.startswith("ADR-0001  accepted")
     rows = repo.kl("decision", "list").stdout.splitlines()
     assert [row.split()[:2] for row in rows] == [["ADR-0001", "accepted"], ["ADR-0002", "proposed"]]
-    for args in (["--tag", "speed"], ["--about", "src/a.py"], ["--about", "src"], ["--status", "accepted"]):
-        assert [row.split()[0] for row in repo.kl("decision", "list", *args).stdout.splitlines()] == ["ADR-0001"], args
+    for args in (
+        ["--tag", "speed"],
+        ["--about", "src/a.py"],
+        ["--about", "src"],
+        ["--status", "accepted"],
+    ):
+        assert [
+            row.split()[0] for row in repo.kl("decision", "list", *args).stdout.splitlines()
+        ] == ["ADR-0001"], args
     page = repo.kl("decision", "show", "ADR-0001").stdout
     assert "Two scanners" in page and "It was slow." in page and path in page
     found = json.loads(repo.kl("decision", "search", "ast", "--all", "--format", "json").stdout)
     # the same text in both: the shorter one comes first
     assert [one["id"] for one in found["records"]] == ["ADR-0002", "ADR-0001"]
-    assert repo.kl("decision", "edit", "ADR-0001", "--tag", "a", "--clear", "governs").returncode == 0
+    assert (
+        repo.kl("decision", "edit", "ADR-0001", "--tag", "a", "--clear", "governs").returncode == 0
+    )
     shown = json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)
     assert (shown["fields"]["tags"], "governs" in shown["fields"]) == (["a"], False)
-    assert repo.kl("decision", "delete", "ADR-0001", "--yes").stdout == f"deleted ADR-0001  {path}\n"
+    assert (
+        repo.kl("decision", "delete", "ADR-0001", "--yes").stdout == f"deleted ADR-0001  {path}\n"
+    )
     assert not (repo.root / path).exists()
 
 
 def test_what_is_wrong_is_reported_at_once_and_nothing_is_written(repo: Checkout) -> None:
-    done = repo.kl("decision", "new", "--tag", "two words", "--confidence", "300", "--governs", "../x")
+    done = repo.kl(
+        "decision", "new", "--tag", "two words", "--confidence", "300", "--governs", "../x"
+    )
     assert done.returncode == 2
-    for word in ('"title" is missing', '"context" is missing', "two words", "from 0 to 100", "'../x'"):
+    for word in (
+        '"title" is missing',
+        '"context" is missing',
+        "two words",
+        "from 0 to 100",
+        "'../x'",
+    ):
         assert word in done.stderr, word
     assert not (repo.root / ".kl/knowledge").exists()
 
@@ -60,7 +83,10 @@ def test_only_people_accept(repo: Checkout) -> None:
     assert made.returncode == 0
     done = repo.kl("decision", "accept", "ADR-0001", env={"KL_AGENT": "bot"})
     assert (done.returncode, "is for people" in done.stderr) == (2, True)
-    assert json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)["authority"] == "agent"
+    assert (
+        json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)["authority"]
+        == "agent"
+    )
     assert repo.kl("decision", "accept", "ADR-0001").returncode == 0
 
 
@@ -72,7 +98,10 @@ def test_an_agent_answers_for_nobody_else_that_he_vouches_for_it(repo: Checkout)
     done = repo.kl("decision", "edit", "ADR-0001", "--authority", "human", env=bot)
     assert (done.returncode, "human is for people" in done.stderr) == (2, True)
     assert repo.kl("decision", "edit", "ADR-0001", "--confidence", "70", env=bot).returncode == 0
-    assert json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)["authority"] == "agent"
+    assert (
+        json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)["authority"]
+        == "agent"
+    )
 
 
 def test_what_a_person_accepted_is_not_an_agent_s_to_change_or_delete(repo: Checkout) -> None:
@@ -81,9 +110,11 @@ def test_what_a_person_accepted_is_not_an_agent_s_to_change_or_delete(repo: Chec
     repo.kl("memory", "add", "Names with umlauts need UTF-8.")
     memory = next((repo.root / ".kl/knowledge/memories").glob("MEM-*.md"))
     files = {path: path.read_bytes() for path in (repo.root / ".kl/knowledge").rglob("*-*.md")}
-    for args, why in ((("decision", "edit", "ADR-0001"), "can't open an editor"),
-                      (("decision", "delete", "ADR-0001", "--yes"), "a person decided"),
-                      (("memory", "delete", memory.name[:12], "--yes"), "a person decided")):  # fmt: skip
+    for args, why in (
+        (("decision", "edit", "ADR-0001"), "can't open an editor"),
+        (("decision", "delete", "ADR-0001", "--yes"), "a person decided"),
+        (("memory", "delete", memory.name[:12], "--yes"), "a person decided"),
+    ):
         done = repo.kl(*args, env={"KL_AGENT": "bot"})
         assert done.returncode == 2 and why in done.stderr, args
     done = repo.kl("decision", "edit", "ADR-0001", "--decision", "None.", env={"KL_AGENT": "bot"})
@@ -101,7 +132,11 @@ def test_no_secret_stays_of_a_heading_or_a_session(repo: Checkout, tmp_path: Pat
     file = tmp_path / "memory.json"
     file.write_text(json.dumps({"content": "Run make.", "source": secret}))
     assert repo.kl("memory", "import", str(file)).returncode == 0
-    stored = [path for path in (*repo.root.rglob("kl.db*"), *(repo.root / ".kl").rglob("*.md")) if path.is_file()]
+    stored = [
+        path
+        for path in (*repo.root.rglob("kl.db*"), *(repo.root / ".kl").rglob("*.md"))
+        if path.is_file()
+    ]
     assert stored and not [path for path in stored if secret.encode() in path.read_bytes()]
 
 
@@ -113,7 +148,12 @@ def test_a_field_called_as_an_option_is_the_option(repo: Checkout) -> None:
 
 def test_nothing_dangerous_reaches_the_terminal(repo: Checkout) -> None:
     evil = "a\x1b]0;x\x07\u202eb\u200b"
-    assert repo.kl("decision", "new", evil, "--context", evil, "--decision", f"{evil}\n{evil}").returncode == 0
+    assert (
+        repo.kl(
+            "decision", "new", evil, "--context", evil, "--decision", f"{evil}\n{evil}"
+        ).returncode
+        == 0
+    )
     for args in (["list"], ["show", "ADR-0001"], ["search", "--all", "a"]):
         done = repo.kl("decision", *args)
         assert done.returncode == 0 and "\\x1b]0;x\\x07\\u202eb\\u200b" in done.stdout, args
@@ -131,7 +171,9 @@ def test_where_kl_is_not_set_up_nothing_is_made(repo: Checkout) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("B9")
 def test_a_repository_describes_a_kind_of_its_own(repo: Checkout) -> None:
-    repo.write(".kl/kinds/runbook.yaml", """\
+    repo.write(
+        ".kl/kinds/runbook.yaml",
+        """\
 version: 1
 name: runbook
 plural: runbooks
@@ -145,9 +187,12 @@ fields:
   - {name: steps, type: lines, says: What to do., required: true, section: Steps}
 verbs:
   - {name: retire, to: outdated, says: It does not hold any more.}
-""")  # fmt: skip
+""",
+    )
     assert "What to do when something breaks." in repo.kl("help", "all").stdout
-    done = repo.kl("runbook", "new", "Restart the importer", "--steps", "stop", "--steps", "start importer")
+    done = repo.kl(
+        "runbook", "new", "Restart the importer", "--steps", "stop", "--steps", "start importer"
+    )
     assert done.stdout.startswith("RUN-0001  current  Restart the importer\n"), done.stderr
     assert (
         "- stop\n- start importer\n"
@@ -161,7 +206,9 @@ verbs:
     assert (done.returncode, ".kl/kinds/bad.yaml" in done.stderr) == (0, True)
 
 
-def test_delete_without_anybody_to_ask_is_a_usage_error_and_names_the_option(repo: Checkout) -> None:
+def test_delete_without_anybody_to_ask_is_a_usage_error_and_names_the_option(
+    repo: Checkout,
+) -> None:
     repo.kl("decision", "new", "Two scanners", *RIGHT)
     done = repo.kl("decision", "delete", "ADR-0001")
     assert (done.returncode, "--yes" in done.stderr) == (2, True)
@@ -179,7 +226,10 @@ def test_ids_of_any_length_are_in_columns(repo: Checkout) -> None:
 
 def test_a_flag_is_shown_in_words(repo: Checkout) -> None:
     made = repo.kl("outcome", "capture", "Round totals", "--success").stdout.split()[0]
-    assert "yes" in repo.kl("outcome", "show", made).stdout and "True" not in repo.kl("context", "round totals").stdout
+    assert (
+        "yes" in repo.kl("outcome", "show", made).stdout
+        and "True" not in repo.kl("context", "round totals").stdout
+    )
 
 
 def test_a_kind_whose_file_is_wrong_is_not_called_unknown(repo: Checkout) -> None:
@@ -198,7 +248,9 @@ def test_no_editor_opens_where_nobody_can_see_it(repo: Checkout) -> None:
 
 def test_an_empty_list_names_the_command_to_begin_with(repo: Checkout) -> None:
     assert repo.kl("memory", "list").stdout == 'no memories yet. Make one: kl memory add "…"\n'
-    assert repo.kl("decision", "list").stdout == "no decisions yet. Make one: kl decision new --edit\n"
+    assert (
+        repo.kl("decision", "list").stdout == "no decisions yet. Make one: kl decision new --edit\n"
+    )
     assert repo.kl("knowledge", "list").stdout.startswith("nothing is known yet.")
     assert repo.kl("decision", "list", "--status", "accepted").stdout == "no decision fits.\n"
 
@@ -211,24 +263,45 @@ def test_a_change_of_status_and_an_edit_answer_in_json_too(repo: Checkout) -> No
 
 
 def test_a_broken_kind_hinders_no_other_one(repo: Checkout) -> None:
-    """Its own commands, and the gate, state what is wrong; everything else works and states it too."""
-    repo.write(".kl/kinds/risk.yaml", "version: 1\nname: risk\nprefix: RISK\nstatuses: [open, Over]\n")
-    repo.write(".kl/kinds/twin.yaml", "name: memory\nprefix: TWIN\npurpose: A twin\nstatuses: [open]\n")
+    """Its own commands, and the gate, state what is wrong; everything else works and states it
+    too.
+    """
+    repo.write(
+        ".kl/kinds/risk.yaml", "version: 1\nname: risk\nprefix: RISK\nstatuses: [open, Over]\n"
+    )
+    repo.write(
+        ".kl/kinds/twin.yaml", "name: memory\nprefix: TWIN\npurpose: A twin\nstatuses: [open]\n"
+    )
     assert repo.kl("decision", "new", "Two scanners", *RIGHT).returncode == 0
     done = repo.kl("decision", "list")
     assert (done.returncode, done.stdout.split()[0]) == (0, "ADR-0001")
     assert ".kl/kinds/risk.yaml:4:18" in done.stderr and "there already" in done.stderr
-    for args in (["risk", "list"], ["knowledge", "check"], ["knowledge", "check", ".kl/knowledge/decisions"]):
+    for args in (
+        ["risk", "list"],
+        ["knowledge", "check"],
+        ["knowledge", "check", ".kl/knowledge/decisions"],
+    ):
         done = repo.kl(*args)
         assert done.returncode == 2 and "risk.yaml:4:18" in done.stdout + done.stderr, args
-    repo.write(".kl/kinds/twin.yaml", "name: twin\nprefix: TWIN\npurpose: A twin\nstatuses: [open]\n")
+    repo.write(
+        ".kl/kinds/twin.yaml", "name: twin\nprefix: TWIN\npurpose: A twin\nstatuses: [open]\n"
+    )
     done = repo.kl("twin", "list")
     assert (done.returncode, "risk.yaml" in done.stderr) == (0, True)
 
 
 def test_a_list_shows_what_the_status_does_not_state(repo: Checkout) -> None:
     assert repo.kl("outcome", "capture", "Parser", "--failure").returncode == 0
-    turn = ("--feature", "FEAT-A-12", "--decision", "implemented", "--review", "rejected", "--feedback", "No tests.")
+    turn = (
+        "--feature",
+        "FEAT-A-12",
+        "--decision",
+        "implemented",
+        "--review",
+        "rejected",
+        "--feedback",
+        "No tests.",
+    )
     assert repo.kl("turn", "add", *turn).returncode == 0
     assert repo.kl("outcome", "list").stdout.endswith("Parser   (outcome type: task_failed)\n")
     shown = repo.kl("turn", "list").stdout
@@ -279,25 +352,37 @@ def test_what_is_missing_names_its_option(repo: Checkout) -> None:
     assert "Give --context, or --edit.\n" in printed
     assert "Give --decision, or --edit.\n" in printed
     assert "Give TITLE, or --edit.\n" in printed
-    assert repo.kl("objective", "new").stderr.endswith('"title" is missing. What it is, in one line. Give TITLE.\n')
+    assert repo.kl("objective", "new").stderr.endswith(
+        '"title" is missing. What it is, in one line. Give TITLE.\n'
+    )
     assert "Give --task-type, or --edit." in repo.kl("gate", "new", "Strict").stderr
 
 
 @pytest.mark.parametrize("kind", ["decision", "failure", "gate", "turn", "role", "finding"])
 def test_the_example_of_new_can_be_typed_unchanged(repo: Checkout, kind: str) -> None:
-    (example,) = [line for line in repo.kl(kind, "new", "--help").stdout.splitlines() if "Example: kl " in line]
+    (example,) = [
+        line
+        for line in repo.kl(kind, "new", "--help").stdout.splitlines()
+        if "Example: kl " in line
+    ]
     assert example.endswith(" --edit")
     writes = repo.write("editor.sh", "#!/bin/sh\nexit 0\n")
     writes.chmod(0o755)
     done = repo.kl(kind, "new", "In one line", "--edit", env={"EDITOR": str(writes)})
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"kl {kind} new: nothing was changed in the editor, so nothing was made.\n" in done.stderr
+    assert (
+        f"kl {kind} new: nothing was changed in the editor, so nothing was made.\n" in done.stderr
+    )
     assert "interrupted" not in done.stderr
 
 
-@pytest.mark.parametrize("kind", ["memory", "objective", "task", "outcome", "failure", "turn", "role"])
+@pytest.mark.parametrize(
+    "kind", ["memory", "objective", "task", "outcome", "failure", "turn", "role"]
+)
 def test_what_an_empty_list_states_can_be_typed_unchanged(repo: Checkout, kind: str) -> None:
     advice = repo.kl(kind, "list").stdout.partition("Make one: kl ")[2]
     done = repo.kl(*shlex.split(advice), env={"EDITOR": "false"})
     assert "missing" not in done.stderr.lower()
-    assert "Editing failed" in done.stderr if "--edit" in advice else done.returncode == 0, done.stderr
+    assert "Editing failed" in done.stderr if "--edit" in advice else done.returncode == 0, (
+        done.stderr
+    )

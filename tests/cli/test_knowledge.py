@@ -20,10 +20,16 @@ def known(repo: Checkout) -> Checkout:
     repo.write("src/a.py", "def feed(name):\n    return name\n")
     repo.commit()
     ws = repo.workspace()
-    for title, about in (("Feed bytes", "src/a.py"), ("Feed text", "function:a.feed"), ("Feed lines", "src/gone.py")):
+    for title, about in (
+        ("Feed bytes", "src/a.py"),
+        ("Feed text", "function:a.feed"),
+        ("Feed lines", "src/gone.py"),
+    ):
         create_record(ws, ws.kinds["decision"], {"title": title, "governs": [about], **PRINTED})
     supersede(ws, "ADR-0001", "ADR-0002")
-    create_record(ws, ws.kinds["memory"], {"title": "m", "pattern": "Feed slowly.", "authority": "agent"})
+    create_record(
+        ws, ws.kinds["memory"], {"title": "m", "pattern": "Feed slowly.", "authority": "agent"}
+    )
     create_record(ws, ws.kinds["objective"], {"title": "Feed everything"})
     return repo
 
@@ -51,7 +57,9 @@ def test_status_counts_by_kind_and_states_what_waits(known: Checkout) -> None:
 def test_list_and_search_reach_every_kind(known: Checkout) -> None:
     listed = json.loads(known.kl("knowledge", "list", "--format", "json").stdout)["records"]
     assert {one["kind"] for one in listed} == {"decision", "memory", "objective"}
-    found = json.loads(known.kl("knowledge", "search", "--all", "feed", "--format", "json").stdout)["records"]
+    found = json.loads(known.kl("knowledge", "search", "--all", "feed", "--format", "json").stdout)[
+        "records"
+    ]
     assert {one["kind"] for one in found} == {"decision", "memory", "objective"}
     assert known.kl("knowledge", "search", "zebra").stdout == "no matches for: zebra\n"
     assert known.kl("knowledge", "list", "--kind", "memory").stdout.count("\n") == 1
@@ -62,7 +70,10 @@ def test_list_and_search_reach_every_kind(known: Checkout) -> None:
 def test_health_states_what_speaks_against_what_and_can_fail(known: Checkout) -> None:
     assert health(known) == {"unanchored": ["ADR-0003"]}
     good = known.kl("knowledge", "health", "--fail-under", "66")
-    assert (good.returncode, good.stdout.splitlines()[-1]) == (0, "2 of 3 live records healthy (66 %).")
+    assert (good.returncode, good.stdout.splitlines()[-1]) == (
+        0,
+        "2 of 3 live records healthy (66 %).",
+    )
     bad = known.kl("knowledge", "health", "--fail-under", "67")
     assert bad.returncode == 1
     assert "fewer than 67 %" in bad.stderr
@@ -71,7 +82,9 @@ def test_health_states_what_speaks_against_what_and_can_fail(known: Checkout) ->
 @pytest.mark.slow
 def test_contradictions_by_subject_only(known: Checkout) -> None:
     ws = known.workspace()
-    create_record(ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **PRINTED})
+    create_record(
+        ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **PRINTED}
+    )
     assert health(known)["contradicted"] == ["ADR-0002", "ADR-0004"]
     known.write(
         ".kl/architecture.yaml",
@@ -79,7 +92,12 @@ def test_contradictions_by_subject_only(known: Checkout) -> None:
         "  - name: cli\n    paths: [src/cli/]\n    may_depend_on: [core]\n",
     )
     known.write("src/core/a.py", "A = 1\n")
-    printed = {"title": "t", "pattern": "Use from cli import x.", "about": ["src/core/a.py"], "status": "approved"}
+    printed = {
+        "title": "t",
+        "pattern": "Use from cli import x.",
+        "about": ["src/core/a.py"],
+        "status": "approved",
+    }
     made = create_record(ws, ws.kinds["memory"], printed)
     assert made.id in health(known)["contradicted"]
 
@@ -97,7 +115,10 @@ def test_unused_is_not_assessed_before_anything_was_given(known: Checkout) -> No
 
 
 def test_where_nothing_is_known_everything_is_well(repo: Checkout) -> None:
-    assert repo.kl("knowledge", "health", "--fail-under", "100").stdout == "0 of 0 live records healthy (100 %).\n"
+    assert (
+        repo.kl("knowledge", "health", "--fail-under", "100").stdout
+        == "0 of 0 live records healthy (100 %).\n"
+    )
     assert "nothing is known yet" in repo.kl("knowledge", "status").stdout
 
 
@@ -116,7 +137,9 @@ def test_every_list_that_is_cut_states_how_many_there_are(repo: Checkout) -> Non
         assert f"these are the first 1 of {total}" in done.stderr, command
         found = json.loads(repo.kl(*command, "--limit", "1", "--format", "json").stdout)
         other = ("pages", "order", "claims")
-        (shown,) = [value for key, value in found.items() if isinstance(value, list) and key not in other]
+        (shown,) = [
+            value for key, value in found.items() if isinstance(value, list) and key not in other
+        ]
         assert (len(shown), found["total"]) == (1, total), command
     repo.write("src/a.py", "")
     for number in range(11):
@@ -146,9 +169,14 @@ def test_only_what_seeding_made_goes_and_it_can_be_sown_again(seeded: Checkout) 
     guide.write_text(guide.read_text().replace("pip install shop", "Ask Ada."))
     dry = json.loads(seeded.kl("knowledge", "clear", "--dry-run", "--format", "json").stdout)
     assert (len(dry["removed"]), dry["edited"]) == (15, ["GUIDE-0001"])
-    assert json.loads(seeded.kl("knowledge", "clear", "--project-only", "--yes", "--format", "json").stdout) == {
-        "schema": "kl.knowledge.clear/2", "dry_run": False, "removed": ["FACT-0001"], "edited": ["GUIDE-0001"],
-    }  # fmt: skip
+    assert json.loads(
+        seeded.kl("knowledge", "clear", "--project-only", "--yes", "--format", "json").stdout
+    ) == {
+        "schema": "kl.knowledge.clear/2",
+        "dry_run": False,
+        "removed": ["FACT-0001"],
+        "edited": ["GUIDE-0001"],
+    }
     assert "1 created, 1 skipped" in seeded.kl("seed").stdout
     seeded.kl("knowledge", "clear", "--force", "--yes")
     left = json.loads(seeded.kl("knowledge", "list", "--format", "json").stdout)["records"]
@@ -160,14 +188,24 @@ def test_only_what_seeding_made_goes_and_it_can_be_sown_again(seeded: Checkout) 
 @pytest.mark.slow
 def test_without_consent_nothing_goes(seeded: Checkout) -> None:
     assert seeded.kl("knowledge", "clear").returncode != 0
-    assert len(json.loads(seeded.kl("knowledge", "clear", "--dry-run", "--format", "json").stdout)["removed"]) == 16
+    assert (
+        len(
+            json.loads(seeded.kl("knowledge", "clear", "--dry-run", "--format", "json").stdout)[
+                "removed"
+            ]
+        )
+        == 16
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("B55")
 def test_any_record_is_shown_by_its_id(seeded: Checkout) -> None:
     assert "The coach reviews" in seeded.kl("knowledge", "show", "role-0001").stdout
-    assert json.loads(seeded.kl("knowledge", "show", "FACT-0001", "--format", "json").stdout)["kind"] == "fact"
+    assert (
+        json.loads(seeded.kl("knowledge", "show", "FACT-0001", "--format", "json").stdout)["kind"]
+        == "fact"
+    )
     assert seeded.kl("knowledge", "show", "FACT-0099").returncode == 2
 
 
@@ -203,7 +241,8 @@ def test_a_record_made_by_hand_is_left_alone(repo: Checkout) -> None:
 @pytest.mark.requirement("B55")
 def test_an_overview_becomes_facts_and_guides(repo: Checkout) -> None:
     repo.write(
-        "docs/overview.md", "# Shop\n\nA shop for tests, open to all.\n\n## Architecture\n\nTwo rooms and a door.\n"
+        "docs/overview.md",
+        "# Shop\n\nA shop for tests, open to all.\n\n## Architecture\n\nTwo rooms and a door.\n",
     )
     repo.kl("knowledge", "add", "docs/overview.md", "--type", "project-overview")
     assert "What this project is" in repo.kl("fact", "list").stdout
@@ -237,26 +276,40 @@ def added(repo: Checkout, *args: str) -> list[tuple[str, str, str]]:
 @pytest.mark.requirement("B55", "B56")
 def test_decisions_and_specifications_are_recognized_by_their_text(repo: Checkout) -> None:
     repo.write("docs/in/storage.md", ADR)
-    repo.write("docs/in/locks.md", ADR.replace("SQLite", "flock").replace("# Use", "---\nid: ADR-0042\n---\n\n# Use"))
-    repo.write("docs/in/sign-in.md", "---\nid: FEAT-AUTH-12\n---\n\n# Sign in\n\n## Purpose\n\nLet people in.\n")
+    repo.write(
+        "docs/in/locks.md",
+        ADR.replace("SQLite", "flock").replace("# Use", "---\nid: ADR-0042\n---\n\n# Use"),
+    )
+    repo.write(
+        "docs/in/sign-in.md",
+        "---\nid: FEAT-AUTH-12\n---\n\n# Sign in\n\n## Purpose\n\nLet people in.\n",
+    )
     repo.write("docs/in/other.md", "# Other\n\nNothing.\n")
     assert sorted(added(repo, "docs/in")) == [
-        ("created", "decision", "ADR-0042"), ("created", "decision", "ADR-0043"),
+        ("created", "decision", "ADR-0042"),
+        ("created", "decision", "ADR-0043"),
         ("created", "feature", "FEAT-AUTH-12"),
-    ]  # fmt: skip
+    ]
     assert {one[0] for one in added(repo, "docs/in")} == {"skipped"}
     repo.write("plain.md", "# Use tabs\n\nBecause.\n")
     assert added(repo, "plain.md", "--type", "adr") == [("created", "decision", "ADR-0044")]
-    assert added(repo, "plain.md", "--type", "adr", "--dry-run") == [("skipped", "decision", "ADR-0044")]
+    assert added(repo, "plain.md", "--type", "adr", "--dry-run") == [
+        ("skipped", "decision", "ADR-0044")
+    ]
 
 
 @pytest.mark.requirement("B56")
 def test_a_whole_document_becomes_passages(repo: Checkout) -> None:
-    text = "# Running\n\n## Restart\n\nThe zebra restarts by itself.\n\n## Logs\n\nThe giraffe writes them.\n"
+    text = (
+        "# Running\n\n## Restart\n\nThe zebra restarts by itself.\n\n## Logs\n\nThe giraffe writes"
+        " them.\n"
+    )
     repo.write("runbook/run.md", text)
     done = repo.kl("knowledge", "add", "runbook", "--type", "full-doc")
     assert done.returncode == 0 and "3 chunks" in done.stdout
-    found = json.loads(repo.kl("search", "zebra", "--kind", "document", "--format", "json").stdout)["results"]
+    found = json.loads(repo.kl("search", "zebra", "--kind", "document", "--format", "json").stdout)[
+        "results"
+    ]
     assert found and "giraffe" not in json.dumps(found), "a passage, not the document"
     assert repo.kl("knowledge", "add", "runbook", "--type", "full-doc", "--dry-run").returncode == 2
 
@@ -273,7 +326,10 @@ def filled(repo: Checkout) -> Checkout:
 
 @pytest.mark.requirement("B55")
 def test_lists_and_searches_by_topic_and_group(filled: Checkout) -> None:
-    (stack,), (failure,) = ids(filled, "guide", "list", "--topic", "stack"), ids(filled, "failure", "list")
+    (stack,), (failure,) = (
+        ids(filled, "guide", "list", "--topic", "stack"),
+        ids(filled, "failure", "list"),
+    )
     assert ids(filled, "guide", "search", "zebra", "--topic", "stack") == [stack]
     for word in ("technology_stack", "stack", "Technology-Stack"):
         assert ids(filled, "knowledge", "list", "--group", word) == [stack]
@@ -292,8 +348,15 @@ def test_stats_count_kinds_statuses_topics_and_uses(filled: Checkout) -> None:
     assert (found["schema"], found["records"]) == ("kl.knowledge.stats/1", 4)
     guide = found["kinds"]["guide"]
     assert (guide["records"], guide["files"], guide["statuses"], guide["topics"]) == (
-        2, 2, {"current": 2}, {"rule": 1, "stack": 1},
-    )  # fmt: skip
-    assert found["uses"]["injected"] >= 1 and set(found["kinds"]) == {"decision", "failure", "guide"}
+        2,
+        2,
+        {"current": 2},
+        {"rule": 1, "stack": 1},
+    )
+    assert found["uses"]["injected"] >= 1 and set(found["kinds"]) == {
+        "decision",
+        "failure",
+        "guide",
+    }
     text = filled.kl("knowledge", "stats").stdout
     assert "2 current; 2 human" in text and "1 rule, 1 stack" in text

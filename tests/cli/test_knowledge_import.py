@@ -10,7 +10,10 @@ from kl_hooks.cli.main import OWN_COMMANDS
 from kl_hooks.records.events import list_events
 from tests.support import Checkout
 
-SEED = "Id: OBJ-0007\nTitle: Ship it\nStatus: Paused\nCompletedTasks: [A]\nRemainingTasks: [B]\nOwner: ada\n"
+SEED = (
+    "Id: OBJ-0007\nTitle: Ship it\nStatus: Paused\nCompletedTasks: [A]\nRemainingTasks: [B]\nOwner:"
+    " ada\n"
+)
 
 
 @pytest.mark.requirement("A53")
@@ -35,9 +38,10 @@ def test_if_anything_is_wrong_nothing_is_imported(repo: Checkout) -> None:
     assert done.returncode == 2 and "b.yaml" in done.stderr and "nearly" not in done.stdout
     assert repo.kl("objective", "list", "--format", "json").stdout.count("OBJ-") == 0
     for args, printed in (
-        (("--kind", "objectiv", str(good)), "objective"), (("--kind", "memory", str(good)), "kl memory import"),
+        (("--kind", "objectiv", str(good)), "objective"),
+        (("--kind", "memory", str(good)), "kl memory import"),
         (("--kind", "objective", "nothing.json"), "is not there"),
-    ):  # fmt: skip
+    ):
         done = repo.kl("knowledge", "import", *args)
         assert done.returncode == 2 and printed in done.stderr, args
 
@@ -45,13 +49,21 @@ def test_if_anything_is_wrong_nothing_is_imported(repo: Checkout) -> None:
 @pytest.mark.parametrize(
     ("records", "printed"),
     [
-        ([{"id": "OBJ-0007", "title": "A"}, {"id": "OBJ-0007", "title": "B"}, {"title": "C"}], "a.json (2): OBJ-0007"),
-        ([{"title": "A"}, {"id": "bogus-1", "title": "B"}, {"id": "OBJ-xx_y!", "title": "C"}], "a.json (3): 'OBJ-xx"),
+        (
+            [{"id": "OBJ-0007", "title": "A"}, {"id": "OBJ-0007", "title": "B"}, {"title": "C"}],
+            "a.json (2): OBJ-0007",
+        ),
+        (
+            [{"title": "A"}, {"id": "bogus-1", "title": "B"}, {"id": "OBJ-xx_y!", "title": "C"}],
+            "a.json (3): 'OBJ-xx",
+        ),
         ([{"title": "A"}, {"title": "B", "status": "nearly"}], "a.json (2)"),
         ([{"title": "A"}, {"id": "OBJ-0001", "title": "Gone"}], "a.json (2): OBJ-0001 was deleted"),
     ],
-)  # fmt: skip
-def test_a_record_that_does_not_fit_keeps_all_others_out(repo: Checkout, records: list[object], printed: str) -> None:
+)
+def test_a_record_that_does_not_fit_keeps_all_others_out(
+    repo: Checkout, records: list[object], printed: str
+) -> None:
     repo.kl("objective", "new", "Gone")
     assert repo.kl("objective", "delete", "OBJ-0001", "--yes").returncode == 0
     repo.write("a.json", json.dumps(records))
@@ -61,37 +73,64 @@ def test_a_record_that_does_not_fit_keeps_all_others_out(repo: Checkout, records
 
 
 def test_one_file_that_can_t_be_written_undoes_the_others(repo: Checkout) -> None:
-    repo.write("a.json", json.dumps([{"id": "OBJ-0001", "title": "One"}, {"id": "OBJ-0002", "title": "Two"}]))
+    repo.write(
+        "a.json",
+        json.dumps([{"id": "OBJ-0001", "title": "One"}, {"id": "OBJ-0002", "title": "Two"}]),
+    )
     (repo.root / ".kl/knowledge/objectives/OBJ-0002-two.md").mkdir(parents=True)
     done = repo.kl("knowledge", "import", "--kind", "objective", "a.json")
     assert (done.returncode, done.stdout) == (3, "")
-    assert [path.name for path in (repo.root / ".kl/knowledge/objectives").iterdir()] == ["OBJ-0002-two.md"]
+    assert [path.name for path in (repo.root / ".kl/knowledge/objectives").iterdir()] == [
+        "OBJ-0002-two.md"
+    ]
 
 
 def test_ids_of_the_file_are_not_given_to_records_that_have_none(repo: Checkout) -> None:
-    repo.write("a.json", json.dumps([{"title": "A"}, {"title": "B"}, {"id": "OBJ-0002", "title": "C"}, {"title": "D"}]))
+    repo.write(
+        "a.json",
+        json.dumps(
+            [{"title": "A"}, {"title": "B"}, {"id": "OBJ-0002", "title": "C"}, {"title": "D"}]
+        ),
+    )
     done = repo.kl("knowledge", "import", "--kind", "objective", "a.json")
     assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith("OBJ")] == [
-        "OBJ-0003", "OBJ-0004", "OBJ-0002", "OBJ-0005",
-    ], done.stderr  # fmt: skip
+        "OBJ-0003",
+        "OBJ-0004",
+        "OBJ-0002",
+        "OBJ-0005",
+    ], done.stderr
 
 
 def test_a_file_written_by_hand_counts_as_there(repo: Checkout) -> None:
     repo.write(".kl/knowledge/objectives/OBJ-0004-x.md", "---\nid: OBJ-0004\ntitle: X\n---\n")
     repo.write("a.json", json.dumps({"id": "OBJ-0004", "title": "Y"}))
     done = repo.kl("knowledge", "import", "--kind", "objective", "a.json")
-    assert (done.returncode, done.stdout, "there already" in done.stderr) == (0, "", True), done.stderr
+    assert (done.returncode, done.stdout, "there already" in done.stderr) == (
+        0,
+        "",
+        True,
+    ), done.stderr
 
 
-def test_the_same_item_twice_is_known_by_what_it_states_where_ids_follow_from_that(repo: Checkout) -> None:
+def test_the_same_item_twice_is_known_by_what_it_states_where_ids_follow_from_that(
+    repo: Checkout,
+) -> None:
     one = {"title": "Mock the clock", "approach": "Mock it.", "prevention": "Use a real one."}
     repo.write("a.json", json.dumps([one, one]))
     done = repo.kl("knowledge", "import", "--kind", "failure", "a.json")
-    assert (done.returncode, done.stdout, "a.json (2): FAIL-" in done.stderr) == (2, "", True), done.stderr
+    assert (done.returncode, done.stdout, "a.json (2): FAIL-" in done.stderr) == (
+        2,
+        "",
+        True,
+    ), done.stderr
     repo.write("a.json", json.dumps(one))
     assert repo.kl("knowledge", "import", "--kind", "failure", "a.json").stdout.startswith("FAIL-")
     again = repo.kl("knowledge", "import", "--kind", "failure", "a.json")
-    assert (again.returncode, again.stdout, "there already" in again.stderr) == (0, "", True), again.stderr
+    assert (again.returncode, again.stdout, "there already" in again.stderr) == (
+        0,
+        "",
+        True,
+    ), again.stderr
 
 
 @pytest.mark.parametrize("text", ["[] #x", "---\n[]", "[ ]", "[]"])
@@ -100,7 +139,9 @@ def test_a_file_without_a_record_is_reported(repo: Checkout, text: str) -> None:
         repo.write(name, text)
         done = repo.kl("knowledge", "import", "--kind", "objective", name)
         assert done.returncode == 2 and name in done.stderr, done.stderr
-    assert "holds no record" in repo.kl("knowledge", "import", "--kind", "objective", "a.yaml").stderr
+    assert (
+        "holds no record" in repo.kl("knowledge", "import", "--kind", "objective", "a.yaml").stderr
+    )
 
 
 PLAN = """\
@@ -115,13 +156,26 @@ verbs:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("odd", [{"status": "approved"}, {"Status": "approved"}, {"status": "ok"}, {"status": " OK "},
-                                  {"status": " approved "}])  # fmt: skip
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"status": "approved"},
+        {"Status": "approved"},
+        {"status": "ok"},
+        {"status": " OK "},
+        {"status": " approved "},
+    ],
+)
 def test_an_agent_approves_nothing_by_an_import(repo: Checkout, odd: dict[str, str]) -> None:
     repo.write(".kl/kinds/plan.yaml", PLAN)
     repo.write("a.json", json.dumps({"title": "A", **odd}))
-    for env, status, authority in (({"KL_AGENT": "bot"}, "proposed", "agent"), ({}, "approved", "human")):
-        done = repo.kl("knowledge", "import", "--kind", "plan", "a.json", "--format", "json", env=env)
+    for env, status, authority in (
+        ({"KL_AGENT": "bot"}, "proposed", "agent"),
+        ({}, "approved", "human"),
+    ):
+        done = repo.kl(
+            "knowledge", "import", "--kind", "plan", "a.json", "--format", "json", env=env
+        )
         (made,) = json.loads(done.stdout)["made"]
         found = json.loads(repo.kl("plan", "show", made, "--format", "json").stdout)
         assert (found["status"], found["authority"]) == (status, authority)
@@ -132,12 +186,19 @@ def test_an_agent_approves_nothing_by_an_import(repo: Checkout, odd: dict[str, s
 def test_an_agent_answers_for_nobody_else_in_an_import(repo: Checkout) -> None:
     repo.write("a.json", json.dumps([{"title": "A"}, {"title": "B", "Authority": " Human"}]))
     done = repo.kl("knowledge", "import", "--kind", "objective", "a.json", env={"KL_AGENT": "bot"})
-    assert done.returncode == 2 and "a.json (2): human is for people" in done.stderr and "twice" not in done.stderr
+    assert (
+        done.returncode == 2
+        and "a.json (2): human is for people" in done.stderr
+        and "twice" not in done.stderr
+    )
     assert not (repo.root / ".kl/knowledge/objectives").exists()
     repo.write("a.json", json.dumps({"title": "B", "Authority": "auto"}))
     done = repo.kl("knowledge", "import", "--kind", "objective", "a.json", env={"KL_AGENT": "bot"})
     assert done.returncode == 0, done.stderr
-    assert json.loads(repo.kl("objective", "show", "OBJ-0001", "--format", "json").stdout)["authority"] == "auto"
+    assert (
+        json.loads(repo.kl("objective", "show", "OBJ-0001", "--format", "json").stdout)["authority"]
+        == "auto"
+    )
 
 
 FILE = """\
@@ -158,14 +219,21 @@ Why it is so.
 """
 
 
-def written(repo: Checkout, place: str = "", status: str = "active", expires: str = "2999-01-01") -> None:
-    repo.write(f".kl/knowledge/objectives/{place}OBJ-0004-x.md", FILE.format(status=status, expires=expires))
+def written(
+    repo: Checkout, place: str = "", status: str = "active", expires: str = "2999-01-01"
+) -> None:
+    repo.write(
+        f".kl/knowledge/objectives/{place}OBJ-0004-x.md",
+        FILE.format(status=status, expires=expires),
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "yaml"])
 @pytest.mark.parametrize("env", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
-def test_what_goes_out_comes_back_on_any_terminal(repo: Checkout, form: str, env: dict[str, str]) -> None:
+def test_what_goes_out_comes_back_on_any_terminal(
+    repo: Checkout, form: str, env: dict[str, str]
+) -> None:
     written(repo)
     before = json.loads(repo.kl("objective", "show", "OBJ-0004", "--format", "json").stdout)
     done = repo.kl_process("knowledge", "export", "OBJ-0004", "--format", form, env=env)
@@ -180,7 +248,9 @@ def test_what_goes_out_comes_back_on_any_terminal(repo: Checkout, form: str, env
 
 
 @pytest.mark.parametrize(("place", "expires"), [("archive/", "2999-01-01"), ("", "2001-01-01")])
-def test_what_is_archived_or_has_ended_goes_out_too(repo: Checkout, place: str, expires: str) -> None:
+def test_what_is_archived_or_has_ended_goes_out_too(
+    repo: Checkout, place: str, expires: str
+) -> None:
     written(repo, place, expires=expires)
     out = json.loads(repo.kl("knowledge", "export", "--kind", "objective").stdout)
     assert (out["id"], out["expires"]) == ("OBJ-0004", expires)
@@ -188,15 +258,24 @@ def test_what_is_archived_or_has_ended_goes_out_too(repo: Checkout, place: str, 
 
 def test_a_kind_that_there_is_not_is_reported_and_the_near_one_named(repo: Checkout) -> None:
     written(repo)
-    for args in (("--kind", "objectiv"), ("OBJ-0004", "--kind", "objectiv"), ("OBJ-0020", "--kind", "objectiv")):
+    for args in (
+        ("--kind", "objectiv"),
+        ("OBJ-0004", "--kind", "objectiv"),
+        ("OBJ-0020", "--kind", "objectiv"),
+    ):
         done = repo.kl("knowledge", "export", *args)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "there is no kind of this name" in done.stderr and 'Did you mean "objective"?' in done.stderr
+        assert (
+            "there is no kind of this name" in done.stderr
+            and 'Did you mean "objective"?' in done.stderr
+        )
     assert "no records selected" in repo.kl("knowledge", "export").stderr
 
 
 @pytest.mark.parametrize("command", ["import", "export"])
-def test_the_help_names_the_kinds_that_have_an_import_of_their_own(repo: Checkout, command: str) -> None:
+def test_the_help_names_the_kinds_that_have_an_import_of_their_own(
+    repo: Checkout, command: str
+) -> None:
     printed = " ".join(repo.kl("knowledge", command, "--help").stdout.split())
     for kind in (kind for kind, verbs in OWN_COMMANDS.items() if "import" in verbs):
         assert f"kl {kind} import" in printed

@@ -1,4 +1,6 @@
-"""`kl maintain`, by hand and behind another command: at most once a day, and never where it would be in the way."""
+"""`kl maintain`, by hand and behind another command: at most once a day, and never where it would
+be in the way.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from tests.support import Checkout
 def test_by_hand(repo: Checkout) -> None:
     done = repo.kl("maintain", "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert [one["action"] for one in json.loads(done.stdout)["done"]] == ["ingest", "mine", "tidy", "verify"]
+    assert [one["action"] for one in json.loads(done.stdout)["done"]] == [
+        "ingest",
+        "mine",
+        "tidy",
+        "verify",
+    ]
     assert repo.kl("maintain", "--due").stdout == "Nothing is due.\n"
 
 
@@ -40,7 +47,9 @@ def test_whoever_asks_for_it_gets_it_once_a_day_behind_a_command(repo: Checkout)
     assert (repo.state / MARK).stat().st_mtime_ns == began
 
 
-@pytest.mark.parametrize("name", ["CI", "GIT_DIR", "GIT_INDEX_FILE", "PRE_COMMIT", "GITHUB_ACTIONS", "KL_MAINTAINING"])
+@pytest.mark.parametrize(
+    "name", ["CI", "GIT_DIR", "GIT_INDEX_FILE", "PRE_COMMIT", "GITHUB_ACTIONS", "KL_MAINTAINING"]
+)
 def test_never_in_ci_nor_in_a_git_hook(name: str) -> None:
     assert may_run({})
     assert not may_run({name: "1"})

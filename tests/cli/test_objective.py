@@ -10,14 +10,25 @@ from tests.support import Checkout
 
 
 def status(repo: Checkout) -> dict[str, object]:
-    found = json.loads(repo.kl("objective", "status", "OBJ-0001", "--format", "json").stdout)["objectives"]
+    found = json.loads(repo.kl("objective", "status", "OBJ-0001", "--format", "json").stdout)[
+        "objectives"
+    ]
     assert len(found) == 1
     return dict(found[0])
 
 
 @pytest.mark.requirement("A53", "A54", "A55")
 def test_create_list_and_status_as_the_older_commands_did(repo: Checkout) -> None:
-    made = repo.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer, Grammar,, ", "--task", "Docs, too")
+    made = repo.kl(
+        "objective",
+        "create",
+        "--title",
+        "A parser",
+        "--tasks",
+        "Lexer, Grammar,, ",
+        "--task",
+        "Docs, too",
+    )
     assert made.returncode == 0, made.stderr
     assert (repo.root / ".kl/knowledge/objectives/OBJ-0001-a-parser.md").is_file()
     assert "OBJ-0001  active     A parser" in repo.kl("objective", "list").stdout
@@ -32,8 +43,14 @@ def test_linking_moves_a_task_and_notes_the_session(repo: Checkout) -> None:
     assert done.returncode == 0 and "50 % (1 of 2 tasks)" in done.stdout
     repo.kl("objective", "link", "OBJ-0001", "Printer", env={"KL_SESSION": "s-1"})
     found = status(repo)
-    assert (found["completed"], found["remaining"], found["percent"]) == (["Lexer"], ["Grammar", "Printer"], 33)
-    fields = json.loads(repo.kl("objective", "show", "OBJ-0001", "--format", "json").stdout)["fields"]
+    assert (found["completed"], found["remaining"], found["percent"]) == (
+        ["Lexer"],
+        ["Grammar", "Printer"],
+        33,
+    )
+    fields = json.loads(repo.kl("objective", "show", "OBJ-0001", "--format", "json").stdout)[
+        "fields"
+    ]
     assert fields["sessions"] == ["s-1"]
     repo.kl("objective", "link", "OBJ-0001", "Lexer")
     assert status(repo)["percent"] == 0
@@ -69,7 +86,9 @@ def test_mistakes_are_reported_and_change_nothing(repo: Checkout) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("A53")
-def test_all_active_objectives_are_counted_and_the_smallest_budget_keeps_one_line(repo: Checkout) -> None:
+def test_all_active_objectives_are_counted_and_the_smallest_budget_keeps_one_line(
+    repo: Checkout,
+) -> None:
     for number in range(16):
         repo.kl("objective", "new", f"Goal {number}", "--tasks", "x")
     repo.commit()

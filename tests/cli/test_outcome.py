@@ -47,22 +47,67 @@ def captured(repo: Checkout, *args: str) -> dict[str, Any]:
 @pytest.mark.requirement("B25", "B26")
 def test_everything_that_can_be_recorded_of_an_outcome_is_stored(repo: Checkout) -> None:
     made = captured(
-        repo, "Sign-in", "--type", "REVIEW_FAILED", "--failure", "--task-id", "T-1", "--requirements", "R", "--summary",
-        "S", "--approach", "A", "--pattern", "P1", "--pattern", "P2", "--problem", "Q", "--lesson", "L",
+        repo,
+        "Sign-in",
+        "--type",
+        "REVIEW_FAILED",
+        "--failure",
+        "--task-id",
+        "T-1",
+        "--requirements",
+        "R",
+        "--summary",
+        "S",
+        "--approach",
+        "A",
+        "--pattern",
+        "P1",
+        "--pattern",
+        "P2",
+        "--problem",
+        "Q",
+        "--lesson",
+        "L",
         "--tests-written",
-        "--coverage", "70", "--review-cycles", "3", "--started", "2026-01-01T10:00:00Z", "--completed", "2026-01-01",
-        "--minutes", "90", "--feature", "FEAT-AUTH-12", "--decision", "ADR-0001",
-    )  # fmt: skip
+        "--coverage",
+        "70",
+        "--review-cycles",
+        "3",
+        "--started",
+        "2026-01-01T10:00:00Z",
+        "--completed",
+        "2026-01-01",
+        "--minutes",
+        "90",
+        "--feature",
+        "FEAT-AUTH-12",
+        "--decision",
+        "ADR-0001",
+    )
     assert made["id"].startswith("OUT-") and len(made["id"]) == 12
     fields = made["fields"]
-    assert {name: fields[name] for name in fields if name not in ("date", "status", "authority")} == {
-        "title": "Sign-in", "outcome_type": "review_failed", "success": False, "task_id": "T-1",
-        "task_requirements": "R", "summary": "S", "approach_used": "A", "patterns_used": ["P1", "P2"],
+    assert {
+        name: fields[name] for name in fields if name not in ("date", "status", "authority")
+    } == {
+        "title": "Sign-in",
+        "outcome_type": "review_failed",
+        "success": False,
+        "task_id": "T-1",
+        "task_requirements": "R",
+        "summary": "S",
+        "approach_used": "A",
+        "patterns_used": ["P1", "P2"],
         "problems_encountered": ["Q"],
-        "lessons_learned": ["L"], "tests_written": True, "test_coverage": 70, "review_cycles": 3,
-        "started_at": "2026-01-01T10:00:00Z", "completed_at": "2026-01-01", "duration_minutes": 90,
-        "feature_id": ["FEAT-AUTH-12"], "related_adr_ids": ["ADR-0001"],
-    }  # fmt: skip
+        "lessons_learned": ["L"],
+        "tests_written": True,
+        "test_coverage": 70,
+        "review_cycles": 3,
+        "started_at": "2026-01-01T10:00:00Z",
+        "completed_at": "2026-01-01",
+        "duration_minutes": 90,
+        "feature_id": ["FEAT-AUTH-12"],
+        "related_adr_ids": ["ADR-0001"],
+    }
 
 
 @pytest.mark.requirement("B55")
@@ -71,21 +116,43 @@ def test_a_task_file_states_most_of_it_and_options_win(repo: Checkout) -> None:
     dry = captured(repo, "--from-task-file", "t.md", "--dry-run")
     assert dry["fields"]["task_id"] == "TASK-42"
     assert json.loads(repo.kl("outcome", "list", "--format", "json").stdout)["total"] == 0
-    fields = captured(repo, "--from-task-file", "t.md", "--title", "Second factor", "--lesson", "Mine")["fields"]
-    assert (fields["title"], fields["success"], fields["test_coverage"]) == ("Second factor", True, 82)
+    fields = captured(
+        repo, "--from-task-file", "t.md", "--title", "Second factor", "--lesson", "Mine"
+    )["fields"]
+    assert (fields["title"], fields["success"], fields["test_coverage"]) == (
+        "Second factor",
+        True,
+        82,
+    )
     assert fields["lessons_learned"] == ["Mine"]
-    assert fields["task_requirements"].startswith("People sign in") and "30 seconds" in fields["task_requirements"]
+    assert (
+        fields["task_requirements"].startswith("People sign in")
+        and "30 seconds" in fields["task_requirements"]
+    )
 
 
 @pytest.mark.requirement("B27")
 def test_the_nearest_tasks_come_first_and_no_more_than_asked_for(repo: Checkout) -> None:
     captured(repo, "Printing", "--requirements", "Print a list of prices on paper.")
-    near = captured(repo, "Sign-in", "--requirements", "Sign in with a code from a phone.", "--lesson", "Pin the clock")
+    near = captured(
+        repo,
+        "Sign-in",
+        "--requirements",
+        "Sign in with a code from a phone.",
+        "--lesson",
+        "Pin the clock",
+    )
     captured(repo, "Sign-out", "--requirements", "Leave, wherever the phone is.")
-    found = json.loads(repo.kl("outcome", "similar", "sign in by phone code", "--format", "json").stdout)["outcomes"]
+    found = json.loads(
+        repo.kl("outcome", "similar", "sign in by phone code", "--format", "json").stdout
+    )["outcomes"]
     assert found[0]["id"] == near["id"] and "Printing" not in [one["title"] for one in found]
     assert (
-        len(json.loads(repo.kl("outcome", "similar", "phone", "--limit", "1", "--format", "json").stdout)["outcomes"])
+        len(
+            json.loads(
+                repo.kl("outcome", "similar", "phone", "--limit", "1", "--format", "json").stdout
+            )["outcomes"]
+        )
         == 1
     )
     assert "Pin the clock" in repo.kl("outcome", "similar", 'sign "in" AND ( phone*').stdout
@@ -94,7 +161,14 @@ def test_the_nearest_tasks_come_first_and_no_more_than_asked_for(repo: Checkout)
 
 @pytest.mark.requirement("B27", "B28")
 def test_a_similar_outcome_reaches_the_package(repo: Checkout) -> None:
-    made = captured(repo, "Sign-in", "--requirements", "Sign in with a code from a phone.", "--lesson", "Pin the clock")
+    made = captured(
+        repo,
+        "Sign-in",
+        "--requirements",
+        "Sign in with a code from a phone.",
+        "--lesson",
+        "Pin the clock",
+    )
     package = repo.kl("context", "sign in with a phone code").stdout
     assert made["id"] in package and "Pin the clock" in package
 
@@ -115,11 +189,15 @@ def test_an_outcome_has_its_id_even_while_the_store_can_not_be_written(repo: Che
     database = repo.state / "kl.db"
     whole = database.read_bytes()
     database.write_bytes(b"this is no database" * 100)
-    done = repo.kl("outcome", "capture", "Second", "--requirements", "Bake a loaf.", "--format", "json")
+    done = repo.kl(
+        "outcome", "capture", "Second", "--requirements", "Bake a loaf.", "--format", "json"
+    )
     assert done.returncode == 0 and "put aside" in done.stderr
     identifier = json.loads(done.stdout)["id"]
     database.write_bytes(whole)
-    found = json.loads(repo.kl("outcome", "similar", "bake a loaf", "--format", "json").stdout)["outcomes"]
+    found = json.loads(repo.kl("outcome", "similar", "bake a loaf", "--format", "json").stdout)[
+        "outcomes"
+    ]
     assert found[0]["id"] == identifier and len(found) == 2
     assert not list((repo.state / "outcomes").iterdir())
 
@@ -134,4 +212,8 @@ def test_what_was_put_aside_and_spoilt_is_left_where_it_is(repo: Checkout) -> No
     (aside / "notes.txt").write_text("mine")
     found = json.loads(repo.kl("outcome", "similar", "cake", "--format", "json").stdout)["outcomes"]
     assert {one["id"] for one in found} >= {"OUT-00000003"}
-    assert sorted(path.name for path in aside.iterdir()) == ["OUT-00000001.json", "OUT-00000002.json", "notes.txt"]
+    assert sorted(path.name for path in aside.iterdir()) == [
+        "OUT-00000001.json",
+        "OUT-00000002.json",
+        "notes.txt",
+    ]

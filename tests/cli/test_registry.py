@@ -13,7 +13,9 @@ from tests.support import Checkout
 BOT = {"KL_AGENT": "bot", "KL_SESSION": "s-1"}
 
 
-def ask(repo: Checkout, *names: str, env: dict[str, str] | None = None) -> dict[str, list[dict[str, Any]]]:
+def ask(
+    repo: Checkout, *names: str, env: dict[str, str] | None = None
+) -> dict[str, list[dict[str, Any]]]:
     done = repo.kl("knowledge", "registry", *names, "--format", "json", env=env)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)["registries"]
@@ -21,31 +23,57 @@ def ask(repo: Checkout, *names: str, env: dict[str, str] | None = None) -> dict[
 
 
 @pytest.mark.requirement("D53")
-def test_registries_are_asked_for_now_and_a_snapshot_has_what_everybody_may_read(repo: Checkout) -> None:
-    write(repo, {"pdf": text("pdf", "Reads | writes PDF.", agents="bot"), "ocr": text("ocr", "Reads scans.")})
+def test_registries_are_asked_for_now_and_a_snapshot_has_what_everybody_may_read(
+    repo: Checkout,
+) -> None:
+    write(
+        repo,
+        {
+            "pdf": text("pdf", "Reads | writes PDF.", agents="bot"),
+            "ocr": text("ocr", "Reads scans."),
+        },
+    )
     repo.write("docs/a.md", "# A\n\nText.\n")
-    for command in (("pool", "create", "team", "--public"), ("pool", "create", "own", "--type", "agent_private"),
-                    ("skill", "use", "pdf"), ("remember", "plan", "x", "--tier", "long")):  # fmt: skip
+    for command in (
+        ("pool", "create", "team", "--public"),
+        ("pool", "create", "own", "--type", "agent_private"),
+        ("skill", "use", "pdf"),
+        ("remember", "plan", "x", "--tier", "long"),
+    ):
         assert repo.kl(*command, env=BOT).returncode == 0, command
     found = ask(repo)
     assert set(found) == {"skills", "agents", "pools", "contexts", "collections", "kinds"}
     assert [(one["name"], one["uses"]) for one in found["skills"]] == [("ocr", 0), ("pdf", 1)]
-    assert [(one["name"], one["skills"], one["uses"]) for one in found["agents"]] == [("bot", ["pdf"], 1)]
+    assert [(one["name"], one["skills"], one["uses"]) for one in found["agents"]] == [
+        ("bot", ["pdf"], 1)
+    ]
     assert [one["name"] for one in found["pools"]] == ["team"] and found["contexts"] == []
     assert found["collections"][0]["documents"] == 1
     mine = ask(repo, "pools", "contexts", env=BOT)
-    assert [one["name"] for one in mine["pools"]] == ["own", "team"] and mine["contexts"][0]["name"] == "agent:bot"
+    assert [one["name"] for one in mine["pools"]] == ["own", "team"] and mine["contexts"][0][
+        "name"
+    ] == "agent:bot"
     # nothing is stored: the next answer is without what was removed
     (repo.root / ".claude/skills/ocr/SKILL.md").unlink()
     assert [one["name"] for one in ask(repo, "skills")["skills"]] == ["pdf"]
     repo.kl("remember", "plan", "x", "--tier", "long")
     assert repo.kl("knowledge", "registry", "--snapshot", "docs/registries.md").returncode == 0
     page = (repo.root / "docs/registries.md").read_text()
-    assert "| pdf |" in page and "Reads \\| writes PDF." in page and "| team |" in page and "human" not in page
+    assert (
+        "| pdf |" in page
+        and "Reads \\| writes PDF." in page
+        and "| team |" in page
+        and "human" not in page
+    )
     assert repo.kl("knowledge", "registry", "--snapshot", "docs/registries.md").returncode == 0
     again = (repo.root / "docs/registries.md").read_text()
     assert again.partition("## Collections")[0] == page.partition("## Collections")[0]
-    refused = (("docs/a.md", {}), ("../x.md", {}), (".claude/skills/pdf/SKILL.md", {}), ("docs/b.md", BOT))
+    refused = (
+        ("docs/a.md", {}),
+        ("../x.md", {}),
+        (".claude/skills/pdf/SKILL.md", {}),
+        ("docs/b.md", BOT),
+    )
     for place, env in refused:
         done = repo.kl("knowledge", "registry", "pools", "--snapshot", place, env=env)
         assert done.returncode == 2, (place, done.stdout)

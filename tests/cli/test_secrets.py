@@ -1,4 +1,6 @@
-"""Secrets planted wherever text comes from: not one of them in any byte, or any name, below the state and the cache."""
+"""Secrets planted wherever text comes from: not one of them in any byte, or any name, below the
+state and the cache.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,33 @@ from tests.store.secrets import SHAPES
 from tests.support import Checkout, checkout
 
 WHERE = (
-    "test id", "case", "message", "printed", "fixture", "keyword", "variable", "argument", "option", "output", "errors",
-    "subject", "body", "trailer", "author", "email", "branch", "file", "junit name", "junit message", "claim", "about",
-    "agent", "worktree", "marker", "run output cut",
-)  # fmt: skip
+    "test id",
+    "case",
+    "message",
+    "printed",
+    "fixture",
+    "keyword",
+    "variable",
+    "argument",
+    "option",
+    "output",
+    "errors",
+    "subject",
+    "body",
+    "trailer",
+    "author",
+    "email",
+    "branch",
+    "file",
+    "junit name",
+    "junit message",
+    "claim",
+    "about",
+    "agent",
+    "worktree",
+    "marker",
+    "run output cut",
+)
 TOKENS = ("github", "gitlab", "stripe", "npm", "huggingface", "digitalocean", "shopify", "aws id")
 
 
@@ -33,7 +58,9 @@ def plant() -> dict[str, str]:
 def blobs(path: Path) -> Iterator[bytes]:
     """What is packed in a database, unpacked."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as raw:
-        tables = [name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         for table in tables:
             for row in raw.execute(f'SELECT * FROM "{table}"'):
                 yield from (unpacked(value) for value in row if isinstance(value, bytes))
@@ -59,33 +86,31 @@ def everything(*folders: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def make_work(base: Path, secret: dict[str, str]) -> Checkout:
-    """A repository in which every way of recording meets a secret; the checkout that was worked in."""
+    """A repository in which every way of recording meets a secret; the checkout that was worked
+    in.
+    """
     main = checkout(base / "main")
     tree = base / f"tree-{secret['worktree']}"
     main.git("worktree", "add", "-q", "-b", f"fix/{secret['branch']}", str(tree))
     repo = Checkout(tree)
     repo.write(
         "tests/test_leaks.py",
-        "import os, pytest\n"
-        "def make(name):\n"
-        "    def test(): pass\n"
-        "    test.__name__ = name\n"
-        "    return test\n"
-        f"globals()['test_x_{secret['test id']}'] = make('test_x_{secret['test id']}')\n"
-        f"@pytest.mark.parametrize('key', ['{secret['case']}'])\n"
-        "def test_case(key): pass\n"
-        f"def test_message(): assert 'x' == '{secret['message']}'\n"
-        f"def test_printed(): print('{secret['printed']}'); raise ValueError(os.environ['DB_PASSWORD'])\n"
-        "@pytest.fixture\n"
-        f"def broken(): raise RuntimeError('{secret['fixture']}')\n"
-        "def test_fixture(broken): pass\n"
-        f"@pytest.mark.xfail(reason='{secret['marker']}')\n"
-        "def test_marked(): assert False\n",
+        "import os, pytest\ndef make(name):\n    def test(): pass\n    test.__name__ = name\n   "
+        f" return test\nglobals()['test_x_{secret['test id']}'] ="
+        f" make('test_x_{secret['test id']}')\n@pytest.mark.parametrize('key',"
+        f" ['{secret['case']}'])\ndef test_case(key): pass\ndef test_message(): assert 'x' =="
+        f" '{secret['message']}'\ndef test_printed(): print('{secret['printed']}'); raise"
+        " ValueError(os.environ['DB_PASSWORD'])\n@pytest.fixture\ndef broken(): raise"
+        f" RuntimeError('{secret['fixture']}')\ndef test_fixture(broken):"
+        f" pass\n@pytest.mark.xfail(reason='{secret['marker']}')\ndef test_marked(): assert"
+        " False\n",
     )
     repo.write(f"keys/{secret['file']}.txt", "x\n")
     repo.git("config", "user.name", f"Ada {secret['author']}")
     repo.git("config", "user.email", f"{secret['email']}@example.org")
-    repo.commit(f"Use {secret['subject']}\n\nAs {secret['body']} says.\n\nToken: {secret['trailer']}")
+    repo.commit(
+        f"Use {secret['subject']}\n\nAs {secret['body']} says.\n\nToken: {secret['trailer']}"
+    )
     return repo
 
 
@@ -95,7 +120,9 @@ def record_all(repo: Checkout, secret: dict[str, str], base: Path) -> None:
     assert "3 failed" in tests.stdout or "2 failed" in tests.stdout, tests.stdout
     shown = f"echo {secret['output']}; echo {secret['errors']} >&2; echo $DB_PASSWORD; exit 1"
     assert (
-        repo.kl("run", "--", "sh", "-c", shown, secret["argument"], "--token", secret["option"], env=env).returncode
+        repo.kl(
+            "run", "--", "sh", "-c", shown, secret["argument"], "--token", secret["option"], env=env
+        ).returncode
         == 1
     )
     long = f"yes {secret['run output cut']} | head -c 20000; exit 1"
@@ -104,9 +131,18 @@ def record_all(repo: Checkout, secret: dict[str, str], base: Path) -> None:
     case = f'<testcase classname="a" name={name}><failure message={message}/>'
     (base / "r.xml").write_text(f"<testsuite>{case}</testcase></testsuite>")
     assert repo.kl("evidence", "import", "junit", str(base / "r.xml")).returncode == 0
-    added = repo.kl("claim", "add", f"uses {secret['claim']}", "--about", f"file:{secret['about']}", env=env)
+    added = repo.kl(
+        "claim", "add", f"uses {secret['claim']}", "--about", f"file:{secret['about']}", env=env
+    )
     assert added.returncode == 0
-    for command in (["status"], ["evidence", "list"], ["claim", "list"], ["verify"], ["commits", "record"], ["doctor"]):
+    for command in (
+        ["status"],
+        ["evidence", "list"],
+        ["claim", "list"],
+        ["verify"],
+        ["commits", "record"],
+        ["doctor"],
+    ):
         assert repo.kl(*command, env=env).returncode in (0, 1)
     assert repo.kl("context", "fix test_message", env=env).returncode == 0
 
@@ -123,8 +159,15 @@ def test_no_secret_rests_anywhere(tmp_path: Path, home: Path) -> None:
     assert "[redacted:" in json.dumps(listed)
     stored = list(everything(repo.state, home))
     assert len(stored) > 10
-    found = {(place, where) for place, text in secret.items() for where, content in stored if text.encode() in content}
-    found = {(place, where) for place, where in found if not (place == "file" and "/graph/" in where)}
+    found = {
+        (place, where)
+        for place, text in secret.items()
+        for where, content in stored
+        if text.encode() in content
+    }
+    found = {
+        (place, where) for place, where in found if not (place == "file" and "/graph/" in where)
+    }
     assert found == set()
 
 

@@ -1,4 +1,6 @@
-"""`kl seed` from outside: created once, skipped after, changed where its source changed, and what people did stays."""
+"""`kl seed` from outside: created once, skipped after, changed where its source changed, and what
+people did stays.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ def seeds(repo: Checkout, *args: str) -> dict[str, str]:
 @pytest.mark.requirement("B4", "B5", "B6", "B7")
 def test_seeding_again_changes_only_what_changed(repo: Checkout) -> None:
     repo.write("README.md", README)
-    assert seeds(repo, "--dry-run") == {"repo__purpose": "created", "repo__readme-installation": "created"}
+    assert seeds(repo, "--dry-run") == {
+        "repo__purpose": "created",
+        "repo__readme-installation": "created",
+    }
     assert not (repo.root / ".kl/knowledge").exists()
     assert set(seeds(repo).values()) == {"created"}
     path = repo.root / ".kl/knowledge/guides/GUIDE-0001-installation.md"
@@ -34,7 +39,9 @@ def test_seeding_again_changes_only_what_changed(repo: Checkout) -> None:
     assert "installation" in repo.kl("guide", "search", "pipx").stdout.lower()
     repo.write("pyproject.toml", f'[project]\nname = "My_Project.{"x" * 60} 2"\n')
     project = "my-project" + "x" * 40
-    assert {key.partition("__")[0] for key in seeds(repo, "--dry-run")} == {project} and len(project) == 50
+    assert {key.partition("__")[0] for key in seeds(repo, "--dry-run")} == {project} and len(
+        project
+    ) == 50
 
 
 @pytest.mark.requirement("B6")
@@ -44,10 +51,16 @@ def test_what_people_did_stays_until_forced(repo: Checkout) -> None:
     (repo.root / ".kl/knowledge/facts/FACT-0001-what-this-project-is.md").unlink()
     guide = repo.root / ".kl/knowledge/guides/GUIDE-0001-installation.md"
     guide.write_text(guide.read_text().replace("pip install shop", "Ask Ada."))
-    repo.write("README.md", README.replace("pip install shop", "pipx install shop").replace("nothing", "little"))
+    repo.write(
+        "README.md",
+        README.replace("pip install shop", "pipx install shop").replace("nothing", "little"),
+    )
     assert set(seeds(repo).values()) == {"kept"}
     assert "Ask Ada." in guide.read_text()
-    assert seeds(repo, "--force") == {"repo__purpose": "created", "repo__readme-installation": "updated"}
+    assert seeds(repo, "--force") == {
+        "repo__purpose": "created",
+        "repo__readme-installation": "updated",
+    }
     assert "Ask Ada." not in guide.read_text()
 
 
@@ -65,7 +78,11 @@ def test_a_document_of_50_megabytes_is_omitted_and_reported(repo: Checkout) -> N
     with (repo.root / "README.md").open("wb") as file:
         file.truncate(50_000_000)
     done = repo.kl("seed")
-    assert done.returncode == 0 and "README.md: longer than" in done.stderr and "1 seed: 1 created" in done.stdout
+    assert (
+        done.returncode == 0
+        and "README.md: longer than" in done.stderr
+        and "1 seed: 1 created" in done.stdout
+    )
 
 
 def test_a_project_that_states_nothing_has_nothing_to_seed(repo: Checkout) -> None:
@@ -94,11 +111,18 @@ def test_what_keeps_the_records_of_seeding_is_never_shown_to_an_agent(repo: Chec
 
 
 GROUPS = {
-    "product_knowledge": "product", "command_workflows": "workflow", "quality_gate_phases": "workflow",
-    "technology_stack": "stack", "feature_build_architecture": "architecture", "component_status": "component",
-    "integration_points": "integration", "templates": "template", "agents": "agent", "patterns": "pattern",
+    "product_knowledge": "product",
+    "command_workflows": "workflow",
+    "quality_gate_phases": "workflow",
+    "technology_stack": "stack",
+    "feature_build_architecture": "architecture",
+    "component_status": "component",
+    "integration_points": "integration",
+    "templates": "template",
+    "agents": "agent",
+    "patterns": "pattern",
     "rules": "rule",
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow

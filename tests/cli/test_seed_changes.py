@@ -1,4 +1,6 @@
-"""Seeds when documents, names and branches change; and which agent is not shown what it reads itself."""
+"""Seeds when documents, names and branches change; and which agent is not shown what it reads
+itself.
+"""
 
 from __future__ import annotations
 
@@ -52,16 +54,22 @@ def shop(repo: Checkout) -> Checkout:
 def test_introduction_goals_and_constraints_are_facts(shop: Checkout) -> None:
     seeded(shop)
     rows = json.loads(shop.kl("fact", "list", "--format", "json").stdout)["records"]
-    fields = [json.loads(shop.kl("fact", "show", one["id"], "--format", "json").stdout)["fields"] for one in rows]
+    fields = [
+        json.loads(shop.kl("fact", "show", one["id"], "--format", "json").stdout)["fields"]
+        for one in rows
+    ]
     assert {one["category"]: (one["answers"], one["answer"]) for one in fields} == {
-        "project_overview": ("purpose", "Sells baskets to people."), "goals": ("goals", "Sell a million baskets."),
+        "project_overview": ("purpose", "Sells baskets to people."),
+        "goals": ("goals", "Sell a million baskets."),
         "constraints": ("technical_constraints", "No network at run time."),
-    }  # fmt: skip
+    }
     for name in ("entity_id", "source_hash", "seeded_hash"):
         assert name not in fields[0] and name not in shop.kl("fact", "show", rows[0]["id"]).stdout
     done = shop.kl("fact", "edit", rows[0]["id"], "--clear", "seeded_hash")
     assert done.returncode == 2 and "written by kl alone" in done.stderr
-    done = shop.kl("tool", "--allow-write", "fact_create", json.dumps({"title": "x", "entity_id": "y"}))
+    done = shop.kl(
+        "tool", "--allow-write", "fact_create", json.dumps({"title": "x", "entity_id": "y"})
+    )
     assert done.returncode == 2 and "entity_id" in done.stdout + done.stderr
 
 
@@ -72,14 +80,23 @@ def test_a_renamed_project_or_document_takes_its_records_along(shop: Checkout) -
     shop.write("pyproject.toml", '[project]\nname = "market"\n')
     (shop.root / "README.md").rename(shop.root / "README.rst")
     text = "Shop\n====\n\nSells baskets to people.\n\nGoals\n-----\n\nSell a million baskets.\n\n"
-    text += "Usage\n-----\n\nRun it with care::\n\n    market --run\n\n.. image:: x.png\n   :width: 3\n"
+    text += (
+        "Usage\n-----\n\nRun it with care::\n\n    market --run\n\n.. image:: x.png\n   :width: 3\n"
+    )
     shop.write("README.rst", text)
     done = seeded(shop)
-    assert done["Usage"] == done["What this project is"] == done["What this project is to achieve"] == "updated"
+    assert (
+        done["Usage"]
+        == done["What this project is"]
+        == done["What this project is to achieve"]
+        == "updated"
+    )
     assert done["What limits this project"] == "outdated"
     after = statuses(shop, "guide") | statuses(shop, "fact")
     assert {name.split()[0] for name in after} >= {name.split()[0] for name in before}
-    assert [name for name, status in after.items() if name.endswith(" Usage")] == ["GUIDE-0001 Usage"]
+    assert [name for name, status in after.items() if name.endswith(" Usage")] == [
+        "GUIDE-0001 Usage"
+    ]
     assert (
         "market --run" in shop.kl("guide", "show", "GUIDE-0001").stdout
         and "image" not in shop.kl("guide", "show", "GUIDE-0001").stdout
@@ -97,10 +114,14 @@ def test_a_removed_section_outdates_its_guide_and_back_again_renews_it(shop: Che
     assert statuses(shop, "guide") == {"GUIDE-0001 Usage": "outdated"}
     assert "Run it with care" not in shop.kl("context", "how to run it with care: usage").stdout
     shop.write("README.md", README)
-    assert seeded(shop)["Usage"] == "updated" and statuses(shop, "guide") == {"GUIDE-0001 Usage": "current"}
+    assert seeded(shop)["Usage"] == "updated" and statuses(shop, "guide") == {
+        "GUIDE-0001 Usage": "current"
+    }
     shop.kl("guide", "edit", "GUIDE-0001", "--text", "My own words.")
     shop.write("README.md", README.partition("## Usage")[0])
-    assert seeded(shop)["Usage"] == "kept" and statuses(shop, "guide") == {"GUIDE-0001 Usage": "current"}
+    assert seeded(shop)["Usage"] == "kept" and statuses(shop, "guide") == {
+        "GUIDE-0001 Usage": "current"
+    }
 
 
 @pytest.mark.requirement("B6")
@@ -117,7 +138,10 @@ def test_a_branch_without_the_records_is_no_dead_end(shop: Checkout) -> None:
     assert seeded(shop)["Usage"] == "kept"  # deleted by a person, on this branch
     shop.git("checkout", "-q", str(guide.relative_to(shop.root)))
     shop.git("merge", "-q", "side")
-    assert seeded(shop)["Usage"] in ("skipped", "outdated")  # the second one states that it is outdated
+    assert seeded(shop)["Usage"] in (
+        "skipped",
+        "outdated",
+    )  # the second one states that it is outdated
     assert sorted(statuses(shop, "guide").values()) == ["current", "outdated"]
 
 
@@ -127,7 +151,9 @@ def test_other_places_of_a_contributing_guide_are_read(repo: Checkout) -> None:
 
 
 @pytest.mark.requirement("B2")
-def test_health_sees_stale_seeds_and_files_never_valid_and_leaves_what_is_given_on_request(shop: Checkout) -> None:
+def test_health_sees_stale_seeds_and_files_never_valid_and_leaves_what_is_given_on_request(
+    shop: Checkout,
+) -> None:
     seeded(shop)
     shop.kl("seed", "--system")
     shop.write("README.md", README.replace("with care", "with joy"))
@@ -139,13 +165,17 @@ def test_health_sees_stale_seeds_and_files_never_valid_and_leaves_what_is_given_
 
 
 @pytest.mark.requirement("B2")
-def test_what_an_agent_reads_itself_is_omitted_for_that_agent_only_and_counted(repo: Checkout) -> None:
+def test_what_an_agent_reads_itself_is_omitted_for_that_agent_only_and_counted(
+    repo: Checkout,
+) -> None:
     repo.write("CLAUDE.md", "# Rules\n\n## Testing zebras\n\nZebras are tested with stripes.\n")
     repo.commit()
     seeded(repo)
 
     def package(agent: str) -> dict[str, Any]:
-        done = repo.kl("context", "testing zebras with stripes", "--format", "json", env={"KL_AGENT": agent})
+        done = repo.kl(
+            "context", "testing zebras with stripes", "--format", "json", env={"KL_AGENT": agent}
+        )
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 

@@ -1,4 +1,6 @@
-"""Every state of a repository and its store, against the commands that read, add, look and run: nobody is harmed."""
+"""Every state of a repository and its store, against the commands that read, add, look and run:
+nobody is harmed.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +47,24 @@ TABLE = {
     "detached": FINE,
     "linked worktree": FINE,
     "bare": Expected(3, 3, 3, 1, ("bare.git: is a bare repository", "Run kl in a clone")),
-    "corrupt": Expected(3, 3, 3, 1, ("kl.db: is not a database", "Captures wait in the spool.", "kl doctor")),
-    "truncated": Expected(3, 3, 3, 1, ("kl.db: can't be read", "Captures wait in the spool.", "kl doctor")),
+    "corrupt": Expected(
+        3, 3, 3, 1, ("kl.db: is not a database", "Captures wait in the spool.", "kl doctor")
+    ),
+    "truncated": Expected(
+        3, 3, 3, 1, ("kl.db: can't be read", "Captures wait in the spool.", "kl doctor")
+    ),
     "newer format": Expected(
         0, 3, 3, 1, ("kl.db: was made by a newer kl (format 2;", "pip install --upgrade kl-hooks")
     ),
-    "newer step": Expected(0, 3, 3, 1, ("kl.db: was made by a newer kl (evidence step 99;", "pip install --upgrade")),
-    "locked": Expected(0, 0, 3, 1, ("store.lock: the store is busy: pid ", "(a long job) holds it.", "kl doctor")),
-    "read only": Expected(0, 0, 3, 1, ("store.lock: can't be used (Permission denied).", "kl doctor")),
+    "newer step": Expected(
+        0, 3, 3, 1, ("kl.db: was made by a newer kl (evidence step 99;", "pip install --upgrade")
+    ),
+    "locked": Expected(
+        0, 0, 3, 1, ("store.lock: the store is busy: pid ", "(a long job) holds it.", "kl doctor")
+    ),
+    "read only": Expected(
+        0, 0, 3, 1, ("store.lock: can't be used (Permission denied).", "kl doctor")
+    ),
 }
 UNUSED = ("no repository", "not set up")
 """Where kl was never used: looking must leave nothing."""
@@ -61,7 +73,9 @@ AT_WORK = ("corrupt", "locked", "read only")
 
 
 @pytest.fixture(scope="module", params=TABLE)
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Scene]]:
+def scene(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Scene]]:
     from tests.support import isolate
 
     patch = pytest.MonkeyPatch()
@@ -78,7 +92,11 @@ def harmless(done: Done) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file() and "objects" not in p.parts}
+    return {
+        str(p): p.read_bytes()
+        for p in folder.rglob("*")
+        if p.is_file() and "objects" not in p.parts
+    }
 
 
 @pytest.mark.slow
@@ -86,13 +104,17 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_reading(scene: tuple[str, Scene], command: str) -> None:
     name, made = scene
     expected = TABLE[name]
-    before = contents(made.folder) | contents(made.repo.root.parent / "home") if name in UNUSED else {}
+    before = (
+        contents(made.folder) | contents(made.repo.root.parent / "home") if name in UNUSED else {}
+    )
     done = made.kl(*READING[command])
     harmless(done)
     assert done.returncode == expected.read, done.stderr
     for words in expected.messages:
         assert words in done.stderr
-    assert done.stderr.count(expected.messages[0] if expected.messages else "kl: ") <= 1, "said once"
+    assert done.stderr.count(expected.messages[0] if expected.messages else "kl: ") <= 1, (
+        "said once"
+    )
     if expected.read:
         assert done.stdout == ""
     elif "--format" in READING[command]:
@@ -160,9 +182,22 @@ def test_commits_and_tests_are_unharmed(scene: tuple[str, Scene]) -> None:
         return
     assert made.repo.kl("hooks", "install").returncode == 0
     before = [] if made.rights else [sys.executable, "-c", WITHOUT_RIGHTS]
-    git = run([*before, "/usr/bin/env", "git", "commit", "-q", "--allow-empty", "-m", "third"], made.folder, made.env)
+    git = run(
+        [*before, "/usr/bin/env", "git", "commit", "-q", "--allow-empty", "-m", "third"],
+        made.folder,
+        made.env,
+    )
     assert (git.returncode, git.stdout) == (0, ""), git.stderr
-    command = [sys.executable, "-m", "pytest", "-p", "pytest_kl.plugin", "-q", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "pytest_kl.plugin",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+    ]
     tests = run([*before, *command], made.folder, made.env)
     assert tests.returncode == 0
     assert "1 passed" in tests.stdout

@@ -1,4 +1,6 @@
-"""`kl status` and `kl verify`: what is there in plain words, and a proof that states what it does not prove."""
+"""`kl status` and `kl verify`: what is there in plain words, and a proof that states what it does
+not prove.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ def test_a_pass_beside_untracked_files_is_reported_as_one(repo: Checkout) -> Non
     assert "passed on this content, with untracked files in the working tree" in done.stdout
     assert "These files are not committed." in done.stdout
     assert json.loads(repo.kl("verify", "--format", "json").stdout)["untracked"] is True
-    assert "passed on this content, with untracked files in the working tree" in repo.kl("status").stdout
+    assert (
+        "passed on this content, with untracked files in the working tree"
+        in repo.kl("status").stdout
+    )
     repo.commit("and what it needs")
     done = repo.kl("verify")
     assert done.returncode == 0
@@ -32,7 +37,9 @@ def test_a_pass_beside_untracked_files_is_reported_as_one(repo: Checkout) -> Non
     assert json.loads(repo.kl("status", "--format", "json").stdout)["proof"]["untracked"] is False
 
 
-def test_a_command_opens_a_database_once_to_read_it(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_opens_a_database_once_to_read_it(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo.kl("decision", "new", "Prices are whole numbers")
     repo.kl("status")  # brings everything up to date
     opened = list[str]()
@@ -79,7 +86,10 @@ def test_a_scratch_test_that_was_removed_does_not_make_a_tree_unprovable(repo: C
 
 @pytest.mark.slow
 def test_a_failure_of_a_test_in_a_file_that_is_still_here_counts(repo: Checkout) -> None:
-    repo.write("tests/test_x.py", "from pathlib import Path\n\n\ndef test_x():\n    assert not Path('y').exists()\n")
+    repo.write(
+        "tests/test_x.py",
+        "from pathlib import Path\n\n\ndef test_x():\n    assert not Path('y').exists()\n",
+    )
     repo.write("tests/test_z.py", "def test_z():\n    pass\n")
     repo.commit("the tests")
     other = repo.write("y", "y\n")
@@ -124,7 +134,12 @@ def test_status_states_what_is_stored_what_waits_and_what_no_longer_holds(repo: 
     printed = ("--context", "Two clocks drift apart.", "--decision", "One clock is read.")
     assert repo.kl("decision", "new", "Read one clock", *printed).returncode == 0
     repo.write("src/names.py", "def feed(name):\n    return name\n")
-    read = {"session_id": "s1", "cwd": str(repo.root), "tool_name": "Read", "tool_input": {"file_path": "src/names.py"}}
+    read = {
+        "session_id": "s1",
+        "cwd": str(repo.root),
+        "tool_name": "Read",
+        "tool_input": {"file_path": "src/names.py"},
+    }
     reported = json.dumps({**read, "tool_response": "def feed(name):\n    return name\n"})
     repo.kl("finding", "add", "--hook", input=reported)
     shown = repo.kl("status").stdout
@@ -154,7 +169,10 @@ def test_a_manifest_with_mistakes_is_reported_instead_of_an_old_verdict(repo: Ch
     assert repo.kl("arch", "check").returncode == 0
     assert "layers    clean at the last check" in repo.kl("status").stdout
     repo.write(".kl/architecture.yaml", "layrs: [{name: x, paths: [x.py]}]\n")
-    assert "layers    .kl/architecture.yaml has mistakes. See: kl arch check\n" in repo.kl("status").stdout
+    assert (
+        "layers    .kl/architecture.yaml has mistakes. See: kl arch check\n"
+        in repo.kl("status").stdout
+    )
     plain = json.loads(repo.kl("status", "--format", "json").stdout)
     assert (plain["manifest"], plain["manifest_mistakes"]) == (True, True)
 
@@ -162,7 +180,9 @@ def test_a_manifest_with_mistakes_is_reported_instead_of_an_old_verdict(repo: Ch
 @pytest.mark.slow
 def test_parameters_that_hold_a_clock_do_not_make_more_tests(repo: Checkout) -> None:
     mark = "@pytest.mark.parametrize('at', [time.time_ns(), 2])"
-    repo.write("test_x.py", f"import time\n\nimport pytest\n\n\n{mark}\ndef test_x(at):\n    pass\n")
+    repo.write(
+        "test_x.py", f"import time\n\nimport pytest\n\n\n{mark}\ndef test_x(at):\n    pass\n"
+    )
     for args in ((), (), ("-k", "2]")):
         assert repo.pytest("-q", *args).returncode == 0
     assert json.loads(repo.kl("status", "--format", "json").stdout)["counts"]["tests"] == 2

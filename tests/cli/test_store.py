@@ -45,9 +45,13 @@ def test_two_clones_share_evidence_records_pools_and_claims(
     done = second.kl("verify")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert not (second.state / "kl.db").exists()
-    made = json.loads(first.kl("task", "new", "--title", "Postgres for everybody", "--format", "json").stdout)
+    made = json.loads(
+        first.kl("task", "new", "--title", "Postgres for everybody", "--format", "json").stdout
+    )
     assert made["id"] in second.kl("task", "list").stdout
-    assert made["id"] in second.kl("search", "postgres").stdout  # each clone has an index of its own
+    assert (
+        made["id"] in second.kl("search", "postgres").stdout
+    )  # each clone has an index of its own
     assert first.kl("claim", "add", "The test is quick.", "--about", "test_one.py").returncode == 0
     assert "The test is quick." in second.kl("claim", "list").stdout
     assert first.kl("pool", "create", "notes").returncode == 0
@@ -62,24 +66,44 @@ def test_two_clones_share_evidence_records_pools_and_claims(
         assert one.kl("doctor").returncode == 0
         assert "receipts" in one.kl("status").stdout
     asked, run = [], PostgresDatabase._run
-    monkeypatch.setattr(PostgresDatabase, "_run", lambda db, sql, params: asked.append(sql) or run(db, sql, params))
+    monkeypatch.setattr(
+        PostgresDatabase, "_run", lambda db, sql, params: asked.append(sql) or run(db, sql, params)
+    )
     assert first.kl("context", "test_one").returncode == 0
-    # each question crosses the network: that the tables are there is not asked for each of the 50 sources
+    # each question crosses the network: that the tables are there is not asked for each of the 50
+    # sources
     assert sum("FROM schema_step" in one for one in asked) < 15, Counter(asked).most_common(5)
 
 
 FILL = (
     ("task", "new", "--title", "Round the total of a cart once"),
     ("task", "new", "--title", "Größe der Überschrift im Warenkorb"),
-    ("finding", "new", "--title", "Cart totals", "--entity", "test_one.py", "--finding", "rounds half to even"),
+    (
+        "finding",
+        "new",
+        "--title",
+        "Cart totals",
+        "--entity",
+        "test_one.py",
+        "--finding",
+        "rounds half to even",
+    ),
     ("claim", "add", "The total of a cart is exact.", "--about", "test_one.py"),
     ("pool", "write", "default", "cart", "the cart rounds at the end"),
     ("document", "add", "docs/cart.md"),
 )
 ASK = (
-    "search cart rounding", "search WARENKORB größe", "search ROUNDING", "knowledge search cart", "task search total",
-    "task search überschrift", "finding search half even", "claim search exact total", "recall cart", "document list",
-)  # fmt: skip
+    "search cart rounding",
+    "search WARENKORB größe",
+    "search ROUNDING",
+    "knowledge search cart",
+    "task search total",
+    "task search überschrift",
+    "finding search half even",
+    "claim search exact total",
+    "recall cart",
+    "document list",
+)
 
 
 def test_what_one_clone_stored_another_finds_as_in_a_store_of_its_own(
@@ -98,7 +122,9 @@ def test_what_one_clone_stored_another_finds_as_in_a_store_of_its_own(
         assert re.search("(?i)cart|korb", printed[0]), command
 
 
-def test_status_grants_and_upgrades(clones: tuple[Checkout, Checkout], team: TeamServer, tmp_path: Path) -> None:
+def test_status_grants_and_upgrades(
+    clones: tuple[Checkout, Checkout], team: TeamServer, tmp_path: Path
+) -> None:
     first, second = clones
     team.sql("DO $$ BEGIN CREATE ROLE ann LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
     url = team.url("team", "ann")
@@ -116,8 +142,10 @@ def test_status_grants_and_upgrades(clones: tuple[Checkout, Checkout], team: Tea
     assert second.kl("task", "new", "--title", "Yes").returncode == 0
     status = json.loads(second.kl("store", "status", "--format", "json").stdout)
     assert (status["schema"], status["access"], status["members"]) == (
-        "kl.store.status/1", "writer", {"ann": "writer", "postgres": "admin"},
-    )  # fmt: skip
+        "kl.store.status/1",
+        "writer",
+        {"ann": "writer", "postgres": "admin"},
+    )
     assert first.kl("store", "upgrade").stdout == "the tables are up to date.\n"
     # a table that only a newer kl knows, then one that an older one has not made yet
     team.sql("INSERT INTO kl.schema_step VALUES ('records', 99)", database="team")
@@ -128,7 +156,9 @@ def test_status_grants_and_upgrades(clones: tuple[Checkout, Checkout], team: Tea
     assert "kl store upgrade" in second.kl("task", "new", "--title", "Early").stderr
 
 
-def test_the_server_being_away_costs_no_run_and_no_commit(clones: tuple[Checkout, Checkout], team: TeamServer) -> None:
+def test_the_server_being_away_costs_no_run_and_no_commit(
+    clones: tuple[Checkout, Checkout], team: TeamServer
+) -> None:
     first, second = clones
     assert first.kl("hooks", "install").returncode == 0
     team.stop()
@@ -146,7 +176,10 @@ def test_the_server_being_away_costs_no_run_and_no_commit(clones: tuple[Checkout
             ["doctor"],
         ):
             done = first.kl(*command)
-            assert done.returncode in (0, 1, 3) and "Traceback" not in done.stderr, (command, done.stderr)
+            assert done.returncode in (0, 1, 3) and "Traceback" not in done.stderr, (
+                command,
+                done.stderr,
+            )
             assert "can't be used" in done.stdout + done.stderr, (command, done.stdout, done.stderr)
     finally:
         team.start()
@@ -156,7 +189,9 @@ def test_the_server_being_away_costs_no_run_and_no_commit(clones: tuple[Checkout
 
 
 def test_addresses(repo: Checkout, team: TeamServer) -> None:
-    done = repo.kl("store", "use", "postgresql://ada:s3cretword@db.example.org/team", "--repository", "x")
+    done = repo.kl(
+        "store", "use", "postgresql://ada:s3cretword@db.example.org/team", "--repository", "x"
+    )
     assert done.returncode == 2 and "holds a password" in done.stderr
     assert "s3cretword" not in done.stderr + (repo.root / ".git" / "config").read_text()
     assert repo.kl("store", "use", "mysql://x/y", "--repository", "x").returncode == 2
@@ -178,8 +213,17 @@ def test_addresses(repo: Checkout, team: TeamServer) -> None:
 def test_tls_is_verified_and_a_refusal_has_a_hint(repo: Checkout, tmp_path: Path) -> None:
     def certify(folder: Path, name: str) -> str:
         options = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-addext")
-        made = [*options, f"subjectAltName=DNS:{name}", "-subj", f"/CN={name}", "-keyout", f"{name}.key"]
-        subprocess.run(["openssl", "req", "-x509", *made, "-out", f"{name}.crt"], cwd=folder, check=True)
+        made = [
+            *options,
+            f"subjectAltName=DNS:{name}",
+            "-subj",
+            f"/CN={name}",
+            "-keyout",
+            f"{name}.key",
+        ]
+        subprocess.run(
+            ["openssl", "req", "-x509", *made, "-out", f"{name}.crt"], cwd=folder, check=True
+        )
         if os.geteuid() == 0:
             os.chown(folder / f"{name}.key", NOBODY, NOBODY)
         return str(folder / f"{name}.crt")
@@ -203,13 +247,25 @@ def test_tls_is_verified_and_a_refusal_has_a_hint(repo: Checkout, tmp_path: Path
         assert use("localhost", whole).startswith("0 evidence and records are stored in")
         for host, query, printed in (
             ("127.0.0.1", whole, "Use the host that the certificate names"),
-            ("localhost", "sslmode=verify-full&sslrootcert=/none.crt", "?sslrootcert=FILE, or =system"),
-            ("localhost", f"sslmode=verify-full&sslrootcert={other}", "authority that signed the server's certificate"),
+            (
+                "localhost",
+                "sslmode=verify-full&sslrootcert=/none.crt",
+                "?sslrootcert=FILE, or =system",
+            ),
+            (
+                "localhost",
+                f"sslmode=verify-full&sslrootcert={other}",
+                "authority that signed the server's certificate",
+            ),
         ):
             done = use(host, query)
             assert done.startswith("3 ") and printed in done, done
-        assert use("localhost", "sslmode=perhaps").startswith("2 kl: kl.store: is no address (invalid sslmode value")
-        assert "2 kl: kl.store: is no address (definition of service" in use("localhost", "service=nowhere")
+        assert use("localhost", "sslmode=perhaps").startswith(
+            "2 kl: kl.store: is no address (invalid sslmode value"
+        )
+        assert "2 kl: kl.store: is no address (definition of service" in use(
+            "localhost", "service=nowhere"
+        )
         server.stop()
         server.start("listen_addresses=127.0.0.1")
         assert "Turn TLS on at the server" in use("localhost", "sslmode=require")
@@ -226,23 +282,39 @@ def test_a_full_disk_of_the_server_is_reported_and_nothing_is_lost(
     try:
         (small / "table").mkdir(mode=0o700)
         os.chown(small / "table", NOBODY, NOBODY)
-        team.sql(f"CREATE TABLESPACE small LOCATION '{small}/table'", "CREATE DATABASE full_disk TABLESPACE small")
-        assert repo.kl("store", "use", team.url("full_disk"), "--repository", "x", "--create").returncode == 0
+        team.sql(
+            f"CREATE TABLESPACE small LOCATION '{small}/table'",
+            "CREATE DATABASE full_disk TABLESPACE small",
+        )
+        assert (
+            repo.kl(
+                "store", "use", team.url("full_disk"), "--repository", "x", "--create"
+            ).returncode
+            == 0
+        )
         assert repo.kl("task", "new", "--title", "Before").returncode == 0
         # without a buffer: what is left in one is written when the file is closed, and fails again
-        with (small / "ballast").open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+        with (
+            (small / "ballast").open("wb", buffering=0) as file,
+            pytest.raises(OSError, match="No space"),
+        ):
             while True:
                 file.write(b"x" * 4096)
         ws = repo.workspace()
         run = leave_run(ws, [(f"test_{n}.py::test_{n}", "passed", n) for n in range(2000)])
         done = repo.kl("evidence", "list")
-        assert "the disk of the server is full" in done.stderr and "Captures wait in the spool" in done.stderr
+        assert (
+            "the disk of the server is full" in done.stderr
+            and "Captures wait in the spool" in done.stderr
+        )
         assert "Before" in repo.kl("task", "list").stdout
         (small / "ballast").unlink()
         assert run[:8] in repo.kl("evidence", "list").stdout
         assert repo.kl("evidence", "verify").returncode == 0
     finally:
-        team.sql("DROP DATABASE IF EXISTS full_disk WITH (FORCE)", "DROP TABLESPACE IF EXISTS small")
+        team.sql(
+            "DROP DATABASE IF EXISTS full_disk WITH (FORCE)", "DROP TABLESPACE IF EXISTS small"
+        )
         subprocess.run(["umount", small], check=True)
 
 
@@ -267,7 +339,17 @@ def test_a_killed_migration_goes_on_and_both_ways_give_the_same(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(PostgresDatabase, "many", killed)
-    to = ("store", "migrate", "--to", team.url("team"), "--repository", "shop", "--create", "--format", "json")
+    to = (
+        "store",
+        "migrate",
+        "--to",
+        team.url("team"),
+        "--repository",
+        "shop",
+        "--create",
+        "--format",
+        "json",
+    )
     assert repo.kl(*to).returncode == 130
     assert "kl.db" in repo.kl("store", "status").stdout  # nothing was switched
     assert any(rows for (rows,) in team.sql("SELECT count(*) FROM kl.commit_log", database="team"))
@@ -286,7 +368,16 @@ def test_a_killed_migration_goes_on_and_both_ways_give_the_same(
     done = other.kl(*to)
     assert done.returncode == 2 and "holds rows already" in done.stderr
     back = json.loads(
-        other.kl("store", "migrate", "--from", team.url("team"), "--repository", "shop", "--format", "json").stdout
+        other.kl(
+            "store",
+            "migrate",
+            "--from",
+            team.url("team"),
+            "--repository",
+            "shop",
+            "--format",
+            "json",
+        ).stdout
     )
     assert back["rows"]["record"] == 9
     assert len(list((other.state / "backup").glob("kl-before-migration-*.db"))) == 1

@@ -25,14 +25,19 @@ def test_tools_are_listed_with_their_schemas(repo: Checkout) -> None:
     one = answer(repo.kl("tool", "decision_read", "--schema"))
     assert one["tools"] == [
         {
-            "name": "decision_read", "writes": False,
+            "name": "decision_read",
+            "writes": False,
             "description": "One decision, whole: its text, its status, what took its place.",
             "input_schema": {
-                "type": "object", "required": ["id"], "additionalProperties": False,
-                "properties": {"id": {"type": "string", "description": "Its id, such as ADR-0001."}},
+                "type": "object",
+                "required": ["id"],
+                "additionalProperties": False,
+                "properties": {
+                    "id": {"type": "string", "description": "Its id, such as ADR-0001."}
+                },
             },
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_arguments_come_from_the_line_or_from_stdin(repo: Checkout) -> None:
@@ -46,12 +51,18 @@ def test_arguments_come_from_the_line_or_from_stdin(repo: Checkout) -> None:
 @pytest.mark.parametrize(
     ("args", "code"),
     [
-        (("decision_read", '{"id": "ADR-9"}'), 2), (("decision_read", "{"), 2), (("no_tool",), 2),
-        (("decision_create", '{"title": "x"}', "--allow-write"), 2), (("objective_create", '{"title": "x"}'), 2),
-        (("no_tool", "--schema"), 2), (("context", '{"task": "x", "budget": "lots"}'), 2),
+        (("decision_read", '{"id": "ADR-9"}'), 2),
+        (("decision_read", "{"), 2),
+        (("no_tool",), 2),
+        (("decision_create", '{"title": "x"}', "--allow-write"), 2),
+        (("objective_create", '{"title": "x"}'), 2),
+        (("no_tool", "--schema"), 2),
+        (("context", '{"task": "x", "budget": "lots"}'), 2),
     ],
-)  # fmt: skip
-def test_a_problem_is_an_answer_with_its_exit_code(repo: Checkout, args: tuple[str, ...], code: int) -> None:
+)
+def test_a_problem_is_an_answer_with_its_exit_code(
+    repo: Checkout, args: tuple[str, ...], code: int
+) -> None:
     done = repo.kl("tool", *args)
     assert done.returncode == code, done.stderr
     plain = answer(done)
@@ -63,7 +74,12 @@ def test_a_problem_is_an_answer_with_its_exit_code(repo: Checkout, args: tuple[s
 
 def test_without_a_home_the_answer_states_what_to_do(tmp_path: Path, home: Path) -> None:
     bare = checkout(tmp_path / "bare", kl=False)
-    done = bare.kl("tool", "decision_create", '{"title": "x", "context": "c", "decision": "d"}', "--allow-write")
+    done = bare.kl(
+        "tool",
+        "decision_create",
+        '{"title": "x", "context": "c", "decision": "d"}',
+        "--allow-write",
+    )
     assert done.returncode == 3
     assert "kl init" in done.stdout
     assert not bare.state.exists()
@@ -71,7 +87,9 @@ def test_without_a_home_the_answer_states_what_to_do(tmp_path: Path, home: Path)
 
 
 def test_agents_can_plan_fulfil_and_ask_as_people_do(repo: Checkout) -> None:
-    """The same answers as `kl task`, `kl gate for`, `kl feature detect` and `kl failure record` give."""
+    """The same answers as `kl task`, `kl gate for`, `kl feature detect` and `kl failure record`
+    give.
+    """
     repo.kl("task", "new", "Grammar", "--produces", "artifact:grammar")
     repo.kl("task", "new", "Lexer", "--requires", "artifact:grammar")
     repo.kl("seed", "--system")
@@ -91,7 +109,9 @@ def test_agents_can_plan_fulfil_and_ask_as_people_do(repo: Checkout) -> None:
     assert called("task_plan")["waves"] == [["TSK-0001"], ["TSK-0002"]]
     assert called("task_eligible") == printed("task", "eligible")
     assert called("task_eligible", **{"with": ["artifact:grammar"]})["waiting"] == []
-    assert answer(repo.kl("tool", "task_fulfil", '{"id": "TSK-0002"}', "--allow-write"))["ok"] is False
+    assert (
+        answer(repo.kl("tool", "task_fulfil", '{"id": "TSK-0002"}', "--allow-write"))["ok"] is False
+    )
     done = called("task_fulfil", id="TSK-0001")
     assert done["produces"] == ["artifact:grammar"] and str(done["outcome"]).startswith("OUT-")
     assert called("task_eligible")["eligible"] == ["TSK-0002"]

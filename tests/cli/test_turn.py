@@ -1,4 +1,6 @@
-"""Turns from outside: numbered per feature and task, and a rejection is the first item the next round hears."""
+"""Turns from outside: numbered per feature and task, and a rejection is the first item the next
+round hears.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import pytest
 from tests.support import Checkout
 
 
-def added(repo: Checkout, *args: str, feature: str = "FEAT-AUTH-12", task: str = "T-3") -> dict[str, Any]:
+def added(
+    repo: Checkout, *args: str, feature: str = "FEAT-AUTH-12", task: str = "T-3"
+) -> dict[str, Any]:
     done = repo.kl("turn", "add", "--feature", feature, "--task", task, "--format", "json", *args)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -20,27 +24,70 @@ def added(repo: Checkout, *args: str, feature: str = "FEAT-AUTH-12", task: str =
 @pytest.mark.requirement("B29")
 def test_everything_that_can_be_recorded_of_a_turn_is_stored(repo: Checkout) -> None:
     made = added(
-        repo, "--summary", "Did it", "--decision", "implemented", "--review", "REJECTED", "--feedback",
-        "No test", "--mode", "continuing_work", "--blocker", "B1", "--criterion", "a = b=done", "--file", "src/a.py",
-        "--passed", "3", "--failed", "1", "--coverage", "71", "--arch-score", "60", "--lessons", "L", "--next", "N",
-        "--progress", "half",
-        "--started", "2026-01-01", "--seconds", "90",
-    )  # fmt: skip
+        repo,
+        "--summary",
+        "Did it",
+        "--decision",
+        "implemented",
+        "--review",
+        "REJECTED",
+        "--feedback",
+        "No test",
+        "--mode",
+        "continuing_work",
+        "--blocker",
+        "B1",
+        "--criterion",
+        "a = b=done",
+        "--file",
+        "src/a.py",
+        "--passed",
+        "3",
+        "--failed",
+        "1",
+        "--coverage",
+        "71",
+        "--arch-score",
+        "60",
+        "--lessons",
+        "L",
+        "--next",
+        "N",
+        "--progress",
+        "half",
+        "--started",
+        "2026-01-01",
+        "--seconds",
+        "90",
+    )
     assert made["id"] == "TURN-FEAT-AUTH-12-1"
     fields = made["fields"]
     assert fields["acceptance_criteria_status"] == {"a = b": "done"}
-    assert (fields["turn_number"], fields["coach_decision"], fields["mode"]) == (1, "rejected", "continuing_work")
-    assert (fields["tests_passed"], fields["tests_failed"], fields["coverage"], fields["arch_score"]) == (3, 1, 71, 60)
+    assert (fields["turn_number"], fields["coach_decision"], fields["mode"]) == (
+        1,
+        "rejected",
+        "continuing_work",
+    )
+    assert (
+        fields["tests_passed"],
+        fields["tests_failed"],
+        fields["coverage"],
+        fields["arch_score"],
+    ) == (3, 1, 71, 60)
 
 
 @pytest.mark.requirement("B30")
-def test_the_next_round_starts_from_the_last_five_and_what_must_be_addressed(repo: Checkout) -> None:
+def test_the_next_round_starts_from_the_last_five_and_what_must_be_addressed(
+    repo: Checkout,
+) -> None:
     for number in range(1, 8):
         added(repo, "--summary", f"Round {number}", "--review", "approved")
     added(repo, task="T-4")
     added(repo, "--review", "rejected", "--feedback", "No test for UTF-8.")
     answer = json.loads(
-        repo.kl("turn", "continue", "--feature", "feat-auth-12", "--task", "T-3", "--format", "json").stdout
+        repo.kl(
+            "turn", "continue", "--feature", "feat-auth-12", "--task", "T-3", "--format", "json"
+        ).stdout
     )
     assert [one["fields"]["turn_number"] for one in answer["turns"]] == [4, 5, 6, 7, 8]
     assert answer["must_address"] == "No test for UTF-8." and answer["next"] == 9

@@ -1,4 +1,6 @@
-"""`kl verify`, `kl status` and the tool: no answer from a part of the evidence, and messages that state what to do."""
+"""`kl verify`, `kl status` and the tool: no answer from a part of the evidence, and messages that
+state what to do.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def locked(repo: Checkout) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_failing_run_that_waits_in_the_spool_counts_while_the_store_is_locked(proven: Checkout) -> None:
+def test_a_failing_run_that_waits_in_the_spool_counts_while_the_store_is_locked(
+    proven: Checkout,
+) -> None:
     failed = leave_run(proven.workspace(), RED)
     with locked(proven) as env:
         done = proven.kl("verify", env=env)
@@ -77,7 +81,8 @@ def test_a_failing_run_that_waits_in_the_spool_counts_while_the_store_is_locked(
         assert verdicts(proven, env) == [(False, [])] * 3
         text = proven.kl("status", env=env).stdout
         assert (
-            f"run {failed[:8]} failed on this content (1 failed, 1 passed). See: kl evidence show {failed[:8]}" in text
+            f"run {failed[:8]} failed on this content (1 failed, 1 passed). See: kl evidence show"
+            f" {failed[:8]}" in text
         )
         again = leave_run(proven.workspace(), GREEN)
         assert verdicts(proven, env) == [(True, [])] * 3
@@ -115,7 +120,10 @@ def test_a_read_only_state_folder(proven: Checkout) -> None:
     (proven.state / "spool" / "x.jsonl").touch()
     (proven.state / "spool" / "x.jsonl").chmod(0)
     done = kl("verify")
-    assert (done.returncode, "x.jsonl can't be read (Permission denied)" in done.stdout) == (3, True)
+    assert (done.returncode, "x.jsonl can't be read (Permission denied)" in done.stdout) == (
+        3,
+        True,
+    )
     for path in [proven.state, *proven.state.rglob("*")]:
         path.chmod(0o755)
 
@@ -147,9 +155,10 @@ def test_a_full_disk(proven: Checkout) -> None:
 @pytest.mark.slow
 def test_a_disk_without_a_free_byte(proven: Checkout, tmp_path: Path) -> None:
     script = (
-        'mount -t tmpfs -o size=512k none "$1" && cp -r "$2"/. "$1" && cd "$3" && export KL_STATE="$1" && shift 3 && '
-        '"$@" evidence list >/dev/null; cp /late/*.jsonl "$KL_STATE/spool/"; cat /dev/zero > "$KL_STATE/fill" 2>&-; '
-        '"$@" verify; echo "exit $?"; "$@" doctor'
+        'mount -t tmpfs -o size=512k none "$1" && cp -r "$2"/. "$1" && cd "$3" && export'
+        ' KL_STATE="$1" && shift 3 && "$@" evidence list >/dev/null; cp /late/*.jsonl'
+        ' "$KL_STATE/spool/"; cat /dev/zero > "$KL_STATE/fill" 2>&-; "$@" verify; echo "exit $?";'
+        ' "$@" doctor'
     )
     (tmp_path / "disk").mkdir()
     late = tmp_path / "late"
@@ -161,7 +170,9 @@ def test_a_disk_without_a_free_byte(proven: Checkout, tmp_path: Path) -> None:
     done = run(["unshare", "-rm", "sh", "-c", script, "sh", *places, *KL], proven.root)
     if "exit " not in done.stdout:
         pytest.skip("this machine lets nobody mount anything")
-    assert f"run {failed[:8]} failed" in done.stdout and "exit 1" in done.stdout, done.stdout + done.stderr
+    assert f"run {failed[:8]} failed" in done.stdout and "exit 1" in done.stdout, (
+        done.stdout + done.stderr
+    )
     assert "the disk is full (No space left on device; " in done.stdout
 
 
@@ -175,7 +186,9 @@ def test_a_spool_file_that_cannot_be_understood_is_named(proven: Checkout) -> No
     unread = "newer.jsonl was written by another version of kl (schema kl.spool/9)"
     assert unread in done.stdout
     # it may be of a run in which the others failed
-    assert [unread in proven.kl("proof", *args).stderr for args in (["impacted"], ["tests", "f"])] == [True, True]
+    assert [
+        unread in proven.kl("proof", *args).stderr for args in (["impacted"], ["tests", "f"])
+    ] == [True, True]
     newer.path.unlink()
     torn = proven.state / "spool" / "torn.jsonl"
     torn.write_text("nonsense\n")
@@ -197,7 +210,10 @@ def test_what_is_imported_between_two_looks_is_seen_once(proven: Checkout) -> No
         name.write_bytes(copy)
         assert plain(proven, "verify", env=env)["waiting"] == 0
     with snapshot(ws) as seen:
-        assert len([one for one in seen.of_tree(ws_trees(proven)) if one.receipt.source == "pytest"]) == 2
+        assert (
+            len([one for one in seen.of_tree(ws_trees(proven)) if one.receipt.source == "pytest"])
+            == 2
+        )
 
 
 def ws_trees(repo: Checkout) -> tuple[str, ...]:
@@ -227,7 +243,10 @@ def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, f
         number = len(proven.entries())
         now = f", now {number}" if number < 3 else f"; not all of them are among its {number} now"
         assert done.returncode == 1
-        assert f"{now}\n" in done.stdout and "not assessed: this store had 3 receipts on 20" in done.stdout
+        assert (
+            f"{now}\n" in done.stdout
+            and "not assessed: this store had 3 receipts on 20" in done.stdout
+        )
         assert "kl evidence accept --reason TEXT" in done.stdout
         assert [good for good, _ in verdicts(proven)] == [False] * 3
         assert "this store had 3 receipts on" in proven.kl("status").stdout
@@ -237,7 +256,10 @@ def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, f
     assert proven.kl("evidence", "accept").returncode == 2
     assert proven.kl("evidence", "accept", "--reason", " ").returncode == 2
     done = proven.kl("evidence", "accept", "--reason", "restored from Monday's backup")
-    assert (done.returncode, "accepted: this store had 3 receipts on 20" in done.stdout) == (0, True)
+    assert (done.returncode, "accepted: this store had 3 receipts on 20" in done.stdout) == (
+        0,
+        True,
+    )
     assert proven.kl("verify").returncode == 0
     for command in (("doctor",), ("evidence", "verify")):
         assert "this store had 3 receipts, then" in proven.kl(*command).stdout
@@ -259,7 +281,9 @@ def test_a_store_that_was_removed(proven: Checkout, removed: str) -> None:
         shutil.rmtree(proven.state)
     done = proven.kl("doctor")
     assert "this store had 2 receipts on 2027-01-15, now 0" in done.stdout
-    assert (f"kl.db {'is empty (0 bytes)' if removed == 'emptied' else 'was deleted'}" in done.stdout) is True
+    assert (
+        f"kl.db {'is empty (0 bytes)' if removed == 'emptied' else 'was deleted'}" in done.stdout
+    ) is True
     done = proven.kl("verify")
     assert (done.returncode, "this store had 2 receipts on 2027-01-15" in done.stdout) == (1, True)
     assert proven.kl("evidence", "accept", "--reason", "deleted on purpose").returncode == 0
@@ -284,7 +308,9 @@ def test_a_copy_of_the_repository_raises_no_alarm(proven: Checkout, tmp_path: Pa
 
 
 @pytest.mark.local_database
-def test_a_mark_of_the_previous_release_and_a_home_that_cannot_be_written(proven: Checkout, home: Path) -> None:
+def test_a_mark_of_the_previous_release_and_a_home_that_cannot_be_written(
+    proven: Checkout, home: Path
+) -> None:
     mark = proven.state / "high-water"
     plain_mark = json.loads(mark.read_text())
     mark.write_text(json.dumps({"seq": plain_mark["seq"], "chain": plain_mark["chain"]}))
@@ -319,7 +345,10 @@ def test_edited_headers_and_a_damaged_store_are_named_by_the_doctor(proven: Chec
     sql(proven.state / "kl.db", "UPDATE receipt SET header = CAST(x'ff' AS TEXT) WHERE seq = 2")
     done = proven.kl("doctor")
     assert done.returncode == 1
-    assert "kl.db: can't be read" in done.stdout and "fix: copy the file if you want to examine it" in done.stdout
+    assert (
+        "kl.db: can't be read" in done.stdout
+        and "fix: copy the file if you want to examine it" in done.stdout
+    )
 
 
 # what is reported
@@ -334,7 +363,10 @@ def test_the_empty_tree_of_an_unborn_branch_is_never_proven(home: Path, tmp_path
     made.write("test_x.py", "def test_a(): pass\n")
     leave_run(made.workspace(), GREEN)
     done = made.kl("verify")
-    assert (done.returncode, "the content tree is empty: git tracks no file yet" in done.stdout) == (1, True)
+    assert (
+        done.returncode,
+        "the content tree is empty: git tracks no file yet" in done.stdout,
+    ) == (1, True)
     assert "hint: git add your files, then run pytest" in done.stdout
     assert [good for good, _ in verdicts(made)] == [False] * 3
     made.commit("as it was run")
@@ -342,11 +374,16 @@ def test_the_empty_tree_of_an_unborn_branch_is_never_proven(home: Path, tmp_path
 
 
 @pytest.mark.requirement("A49")
-def test_without_a_set_up_the_gate_is_closed_and_with_recorded_runs_alone_it_judges(home: Path, tmp_path: Path) -> None:
+def test_without_a_set_up_the_gate_is_closed_and_with_recorded_runs_alone_it_judges(
+    home: Path, tmp_path: Path
+) -> None:
     repo = checkout(tmp_path / "bare", FILES, kl=False)
     for args in ((), ("--format", "json"), ("--type", "feature")):
         done = repo.kl("verify", *args)
-        assert (done.returncode, done.stdout) == (3, "") and "Set it up with: kl init" in done.stderr, args
+        assert (done.returncode, done.stdout) == (
+            3,
+            "",
+        ) and "Set it up with: kl init" in done.stderr, args
     leave_run(repo.workspace(), GREEN)
     assert repo.kl("verify").returncode == 0, "recorded without .kl/, as pytest --kl does"
 
@@ -357,18 +394,27 @@ def test_which_files_differ_from_the_proven_content_is_reported(proven: Checkout
     proven.write("src/a.py", "A = 1\n")
     proven.write("src/b.py", "B = 1\n")
     (run_id,) = {one.receipt.run for one in proven.entries() if one.receipt.source == "pytest"}
-    printed = f"only CHANGELOG.rst and src/ (2 files) differ from the proven content of run {run_id[:8]}"
+    printed = (
+        f"only CHANGELOG.rst and src/ (2 files) differ from the proven content of run {run_id[:8]}"
+    )
     done = proven.kl("verify")
     assert (done.returncode, printed in done.stdout) == (1, True)
     assert "not proven: no evidence (one complete passing run required)" in done.stdout
     assert "no passing full test run recorded for this content. hint: run pytest" in done.stdout
     assert printed in proven.kl("status").stdout
     near = plain(proven, "verify")["nearest"]
-    assert (near["paths"], near["total"], near["run"]) == (["CHANGELOG.rst", "src/a.py", "src/b.py"], 3, run_id)
+    assert (near["paths"], near["total"], near["run"]) == (
+        ["CHANGELOG.rst", "src/a.py", "src/b.py"],
+        3,
+        run_id,
+    )
     for number in range(4):
         proven.write(f"d{number}/x.py", "")
     proven.commit("more")
-    assert "7 files differ from the proven content of run" in proven.kl("verify", "--at", "HEAD").stdout
+    assert (
+        "7 files differ from the proven content of run"
+        in proven.kl("verify", "--at", "HEAD").stdout
+    )
     assert "CHANGELOG.rst, d0/x.py, d1/x.py and 3 more" in proven.kl("verify").stdout
     proven.git("rm", "-q", "-r", "--cached", ".")
     assert proven.kl("verify").returncode == 1
@@ -391,7 +437,11 @@ def test_a_run_has_one_name_and_runs_without_tests_are_listed_on_demand(proven: 
     for args, code in ((["--collect-only"], 0), (["nosuch.py"], 4)):
         assert proven.pytest("-q", *args).returncode == code
     done = proven.pytest("-q")
-    (named,) = {line.split()[2].rstrip(":") for line in done.stdout.splitlines() if line.startswith("kl: run ")}
+    (named,) = {
+        line.split()[2].rstrip(":")
+        for line in done.stdout.splitlines()
+        if line.startswith("kl: run ")
+    }
     lines = proven.kl("evidence", "list").stdout.splitlines()
     assert lines[0].startswith(f"{named}  ") and len(lines) == 4
     assert lines[-1] == "2 runs without tests (--collect-only, usage errors) not shown: --all"
@@ -403,7 +453,9 @@ def test_a_run_has_one_name_and_runs_without_tests_are_listed_on_demand(proven: 
         assert receipt["id"][:8] not in shown
     found = plain(proven, "evidence", "list", "--limit", "2")
     assert (len(found["receipts"]), found["total"], found["hidden"]) == (2, 3, 2)
-    assert "the first 2 of 3; more with --top" in proven.kl("evidence", "list", "--limit", "2").stderr
+    assert (
+        "the first 2 of 3; more with --top" in proven.kl("evidence", "list", "--limit", "2").stderr
+    )
     found = plain(proven, "evidence", "list", "--all")
     assert (len(found["receipts"]), found["total"], found["hidden"]) == (5, 5, 0)
     assert "not shown" not in proven.kl("evidence", "list", "--all").stdout
@@ -413,7 +465,9 @@ def test_a_run_has_one_name_and_runs_without_tests_are_listed_on_demand(proven: 
 def test_a_claim_about_an_older_content_is_stale_before_anything_else(proven: Checkout) -> None:
     proven.write("src/a.py", "A = 1\n")
     rows = proven.kl("claim", "list").stdout.splitlines()
-    assert len(rows) == 2 and all("  stale: inferred on an older tree  Test passes: " in row for row in rows)
+    assert len(rows) == 2 and all(
+        "  stale: inferred on an older tree  Test passes: " in row for row in rows
+    )
     shown = proven.kl("claim", "show", rows[0].split()[0]).stdout
     assert "status     stale: inferred on an older tree\n" in shown and "\ntier " not in shown
     text = proven.kl("context", "test_x.py::test_a fails").stdout
@@ -442,15 +496,21 @@ def test_the_gate_that_fits_is_applied_and_what_it_can_not_check_is_named(gated:
     code, found = verdict(gated, *work)
     assert code == 1 and "gate" not in verdict(gated)[1]
     assert {one["demand"]: one["met"] for one in found["gate"]["demands"]} == {
-        "tests": False, "lint": None, "coverage": None, "arch_review": None,
-    }  # fmt: skip
+        "tests": False,
+        "lint": None,
+        "coverage": None,
+        "arch_review": None,
+    }
     assert found["gate"]["not_checked"] == ["lint", "coverage", "arch_review"]
     assert gated.pytest("-q").returncode == 0
     assert verdict(gated, *work)[0] == 0
     text = gated.kl("verify", *work).stdout
     assert "feature, complexity 4-6" in text and "not checked  coverage at least 75 %" in text
     assert "met          all tests pass" in text
-    for status, met in (("1", False), ("0", True)):  # the last run of a linter on this very content decides
+    for status, met in (
+        ("1", False),
+        ("0", True),
+    ):  # the last run of a linter on this very content decides
         gated.kl("run", "--", "sh", "-c", "exit $LINT; : ruff check .", env={"LINT": status})
         code, found = verdict(gated, *work)
         assert code == (0 if met else 1)
@@ -462,12 +522,18 @@ def test_a_task_states_its_gate_and_one_without_a_type_is_refused(gated: Checkou
     gated.kl("task", "new", "Write it", "--task-type", "docs", "--complexity", "3")
     gated.kl("task", "new", "Do it")
     code, found = verdict(gated, "--task", "TSK-0001")
-    assert (code, found["proven"], found["gate"]["demands"]) == (0, False, [])  # documents demand nothing
+    assert (code, found["proven"], found["gate"]["demands"]) == (
+        0,
+        False,
+        [],
+    )  # documents demand nothing
     for args, printed in (
-        (("--task", "TSK-0002"), "has no type of work"), (("--type", "zebra"), "no active gate"),
-        (("--complexity", "5"), "Add --type feature"), (("--task", "TSK-0099"), "TSK-0099"),
+        (("--task", "TSK-0002"), "has no type of work"),
+        (("--type", "zebra"), "no active gate"),
+        (("--complexity", "5"), "Add --type feature"),
+        (("--task", "TSK-0099"), "TSK-0099"),
         (("--type", "scaffolding", "--complexity", "9"), "no gate covers complexity 9"),
-    ):  # fmt: skip
+    ):
         done = gated.kl("verify", *args)
         assert done.returncode == 2 and printed in done.stderr, args
 
@@ -488,15 +554,35 @@ class Case(Schema, unittest.TestCase): pass
 
 
 def test_classes_that_can_be_no_tests_are_not_named(tmp_path: Path, home: Path) -> None:
-    none = {"OfPackage": "Schema", "OfRelative": "Relative", "OfLocal": "Local, enum.Enum", "OfError": "ValueError"}
+    none = {
+        "OfPackage": "Schema",
+        "OfRelative": "Relative",
+        "OfLocal": "Local, enum.Enum",
+        "OfError": "ValueError",
+    }
     # its name is that of a test, or its base is of unittest, unknown, or made
-    maybe = {"TestNamed": "Schema", "OfCase": "Case", "OfOther": "other.Base", "OfMade": "type('X', (), {})"}
-    classes = [f"class {name}({base}):\n    def test_f(self): pass\n" for name, base in (none | maybe).items()]
+    maybe = {
+        "TestNamed": "Schema",
+        "OfCase": "Case",
+        "OfOther": "other.Base",
+        "OfMade": "type('X', (), {})",
+    }
+    classes = [
+        f"class {name}({base}):\n    def test_f(self): pass\n"
+        for name, base in (none | maybe).items()
+    ]
     files = {
-        "tests/__init__.py": "", "tests/test_h.py": HELPERS + "".join(classes),
+        "tests/__init__.py": "",
+        "tests/test_h.py": HELPERS + "".join(classes),
         "tests/test_x.py": "class Local: pass\ndef test_a(): pass\n",
-        "src/shop/__init__.py": "from .base import Schema as Schema\n", "src/shop/base.py": SCHEMA,
-    }  # fmt: skip
+        "src/shop/__init__.py": "from .base import Schema as Schema\n",
+        "src/shop/base.py": SCHEMA,
+    }
     repo = checkout(tmp_path / "repo", files)
-    leave_run(repo.workspace(), [(f"tests/test_{name}", "passed", 5) for name in ("x.py::test_a", "h.py::test_b")])
-    assert set(plain(repo, "verify")["not_assessed"]) == {f"tests/test_h.py::{name}::test_f" for name in maybe}
+    leave_run(
+        repo.workspace(),
+        [(f"tests/test_{name}", "passed", 5) for name in ("x.py::test_a", "h.py::test_b")],
+    )
+    assert set(plain(repo, "verify")["not_assessed"]) == {
+        f"tests/test_h.py::{name}::test_f" for name in maybe
+    }

@@ -1,4 +1,6 @@
-"""`kl verify` after changes that no test executes or reads: in real repositories, with recorded runs of pytest."""
+"""`kl verify` after changes that no test executes or reads: in real repositories, with recorded
+runs of pytest.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,21 @@ from tests.support import Checkout, checkout
 
 RESULTS = [("test_x.py::test_a", "passed", 5), ("test_x.py::test_b", "passed", 5)]
 FILES = {
-    "test_x.py": "def test_a(): pass\ndef test_b(): pass\n", "src/a.py": "", "CHANGES.rst": "none\n",
-    "data.json": "{}", "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ''\n", "docs/guide.txt": "text\n",
-}  # fmt: skip
+    "test_x.py": "def test_a(): pass\ndef test_b(): pass\n",
+    "src/a.py": "",
+    "CHANGES.rst": "none\n",
+    "data.json": "{}",
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ''\n",
+    "docs/guide.txt": "text\n",
+}
 
 
 def proven(tmp_path: Path, results: Any = RESULTS, **files: str) -> Checkout:
     """A repository with a recorded run of its content."""
-    made = checkout(tmp_path / "repo", {**FILES, **{name.replace("__", "."): text for name, text in files.items()}})
+    made = checkout(
+        tmp_path / "repo",
+        {**FILES, **{name.replace("__", "."): text for name, text in files.items()}},
+    )
     leave_run(made.workspace(), results)
     sync_evidence(made.workspace())
     return made
@@ -39,13 +48,18 @@ def test_documentation_that_no_test_reads_changes_nothing(tmp_path: Path, home: 
     repo.write("docs/new.md", "more\n")
     repo.write(".kl/note.txt", "more\n")
     done = repo.kl("verify")
-    words = f"proven (inferred; transferred from run {run[:8]}: all 2 tests executed nothing that changed)"
+    words = (
+        f"proven (inferred; transferred from run {run[:8]}: all 2 tests executed nothing that"
+        " changed)"
+    )
     assert (done.returncode, words in done.stdout) == (0, True), done.stdout
     repo.commit()
     found = verdict(repo)
     assert (found["schema"], found["proven"], found["transferred"]) == (
-        "kl.verify/2", True, [{"run": run, "valid": 2, "total": 2}],
-    )  # fmt: skip
+        "kl.verify/2",
+        True,
+        [{"run": run, "valid": 2, "total": 2}],
+    )
     assert verdict(repo, "--at", "HEAD")["proven"]
     # the index, with other files on disk
     repo.write("src/a.py", "X = 1\n")
@@ -64,9 +78,17 @@ def test_documentation_that_no_test_reads_changes_nothing(tmp_path: Path, home: 
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("data.json", "{1}", "data.json changed, and which files the tests opened was not recorded"),
+        (
+            "data.json",
+            "{1}",
+            "data.json changed, and which files the tests opened was not recorded",
+        ),
         ("src/a.py", "X = 1\n", "src/a.py changed, and no executed symbols were recorded"),
-        ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '-q'\n", "configuration in pyproject.toml changed"),
+        (
+            "pyproject.toml",
+            "[tool.pytest.ini_options]\naddopts = '-q'\n",
+            "configuration in pyproject.toml changed",
+        ),
         ("requirements.txt", "x\n", "requirements.txt changed: other packages may be installed"),
     ],
 )
@@ -77,15 +99,24 @@ def test_what_can_not_be_compared_is_not_transferred(
     repo.write(name, text)
     repo.commit()
     found = verdict(repo)
-    assert (found["proven"], [reason in one for one in found["not_compared"]]) == (False, [True]), found
+    assert (found["proven"], [reason in one for one in found["not_compared"]]) == (
+        False,
+        [True],
+    ), found
 
 
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({"test_x__py": "def test_a(): open('CHANGES.rst')\ndef test_b(): pass\n"}, "test_x.py names 'CHANGES.rst'"),
+        (
+            {"test_x__py": "def test_a(): open('CHANGES.rst')\ndef test_b(): pass\n"},
+            "test_x.py names 'CHANGES.rst'",
+        ),
         ({"test_x__py": "def test_a(): '*.rst'\ndef test_b(): pass\n"}, "test_x.py names '.rst'"),
-        ({"pytest__ini": "[pytest]\naddopts = --doctest-glob=*.rst\n"}, "pytest.ini makes tests of documentation"),
+        (
+            {"pytest__ini": "[pytest]\naddopts = --doctest-glob=*.rst\n"},
+            "pytest.ini makes tests of documentation",
+        ),
     ],
 )
 def test_documentation_that_a_test_may_read_is_no_documentation(
@@ -117,24 +148,35 @@ def test_what_is_only_advised_blocks_nothing(tmp_path: Path, home: Path) -> None
     assert [repo.kl("verify", *args).returncode for args in ((), ("--advise",))] == [1, 1]
     github = repo.kl("verify", "--format", "github").stdout
     assert github.startswith("::error title=kl verify::tree ")
-    assert json.loads(repo.kl("verify", "--format", "sarif").stdout)["runs"][0]["results"][0]["ruleId"]
+    assert json.loads(repo.kl("verify", "--format", "sarif").stdout)["runs"][0]["results"][0][
+        "ruleId"
+    ]
     repo.write(".kl/config.yaml", "verify: {mode: loud}\n")
     assert repo.kl("verify").returncode == 2
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on")
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on"
+)
 def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -> None:
     repo = checkout(
         tmp_path / "repo",
         {
-            "shop.py": "def total(items):\n    return sum(items)\ndef empty(items):\n    return not items\n",
-            "test_shop.py": "import shop\ndef test_total():\n    assert shop.total([1]) == 1\n"
-            "def test_empty():\n    assert shop.empty([])\n",
+            "shop.py": (
+                "def total(items):\n    return sum(items)\ndef empty(items):\n    return not"
+                " items\n"
+            ),
+            "test_shop.py": (
+                "import shop\ndef test_total():\n    assert shop.total([1]) == 1\n"
+                "def test_empty():\n    assert shop.empty([])\n"
+            ),
         },
     )
     assert repo.pytest("-q").returncode == 0
     run = verdict(repo)["run"]
-    repo.write("shop.py", (repo.root / "shop.py").read_text().replace("not items", "len(items) == 0"))
+    repo.write(
+        "shop.py", (repo.root / "shop.py").read_text().replace("not items", "len(items) == 0")
+    )
     done = repo.kl("verify")
     assert "not proven: 1 test must run again" in done.stdout
     assert "hint: pytest test_shop.py::test_empty\n" in done.stdout
@@ -144,14 +186,20 @@ def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -
     assert "1 passed" in tested.stdout, tested.stdout
     found = verdict(repo, "--require", "proven")
     assert (found["proven"], found["transferred"], found["ran"]) == (
-        True, [{"run": run, "valid": 1, "total": 2}], 1,
-    )  # fmt: skip
-    assert [(one["symbol"], one["state"]) for one in found["symbols"]] == [("function:shop.empty", "proven")]
+        True,
+        [{"run": run, "valid": 1, "total": 2}],
+        1,
+    )
+    assert [(one["symbol"], one["state"]) for one in found["symbols"]] == [
+        ("function:shop.empty", "proven")
+    ]
     repo.commit()
     assert "; 1 ran here)" in repo.kl("verify").stdout
     # green before and after the change: the change reaches it all the same
     reached = repo.kl("proof", "impacted", "--changed", "HEAD~1...HEAD")
-    assert reached.stdout.startswith("test_shop.py::test_empty: shop.empty changed\n1 test to run;"), reached
+    assert reached.stdout.startswith(
+        "test_shop.py::test_empty: shop.empty changed\n1 test to run;"
+    ), reached
     assert "1 passed" in repo.pytest("-q", "--kl-impacted=HEAD~1...HEAD").stdout
     assert repo.pytest("-q", "--kl-impacted").returncode == 0, "nothing had to run"
     assert repo.pytest("-q", "--kl-impacted", "test_shop.py").returncode == 4
@@ -161,14 +209,26 @@ def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -
     assert repo.kl("proof", "tests", "nothing.here").returncode == 2
 
 
-def test_a_moved_test_must_run_again_and_is_named_where_its_content_is_unique(tmp_path: Path, home: Path) -> None:
+def test_a_moved_test_must_run_again_and_is_named_where_its_content_is_unique(
+    tmp_path: Path, home: Path
+) -> None:
     tests = {
-        "tests/test_one.py": "def test_a(): assert 1\nclass TestOld:\n    def test_m(self): assert 2\n",
-        "tests/test_two.py": "def test_same(): pass\n", "tests/test_three.py": "def test_same(): pass\n",
-    }  # fmt: skip
+        "tests/test_one.py": (
+            "def test_a(): assert 1\nclass TestOld:\n    def test_m(self): assert 2\n"
+        ),
+        "tests/test_two.py": "def test_same(): pass\n",
+        "tests/test_three.py": "def test_same(): pass\n",
+    }
     repo = checkout(tmp_path / "repo", {**FILES, **tests})
-    names = ["one.py::test_a", "one.py::TestOld::test_m", "two.py::test_same", "three.py::test_same"]
-    leave_run(repo.workspace(), [*RESULTS, *((f"tests/test_{name}", "passed", 5) for name in names)])
+    names = [
+        "one.py::test_a",
+        "one.py::TestOld::test_m",
+        "two.py::test_same",
+        "three.py::test_same",
+    ]
+    leave_run(
+        repo.workspace(), [*RESULTS, *((f"tests/test_{name}", "passed", 5) for name in names)]
+    )
     (repo.root / "tests/new").mkdir()
     for name in ("one", "two", "three"):
         repo.git("mv", f"tests/test_{name}.py", f"tests/new/test_{name}.py")
@@ -176,9 +236,14 @@ def test_a_moved_test_must_run_again_and_is_named_where_its_content_is_unique(tm
     plain = json.loads(repo.kl("proof", "impacted", "--format", "json").stdout)
     assert {one["test"]: one["reason"] for one in plain["tests"] if "/new/" in one["test"]} == {
         "tests/new/test_one.py::test_a": "not recorded yet; it was tests/test_one.py::test_a",
-        "tests/new/test_one.py::TestNew::test_m": "not recorded yet; it was tests/test_one.py::TestOld::test_m",
-        **dict.fromkeys([f"tests/new/test_{name}.py::test_same" for name in ("two", "three")], "not recorded yet"),
-    }  # fmt: skip
+        "tests/new/test_one.py::TestNew::test_m": (
+            "not recorded yet; it was tests/test_one.py::TestOld::test_m"
+        ),
+        **dict.fromkeys(
+            [f"tests/new/test_{name}.py::test_same" for name in ("two", "three")],
+            "not recorded yet",
+        ),
+    }
     assert not verdict(repo)["proven"]
 
 
@@ -199,13 +264,17 @@ def test_slow():
 """
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on")
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on"
+)
 def test_impacted_tests_end_whatever_the_tests_are_called(tmp_path: Path, home: Path) -> None:
     files = {
-        "lib/__init__.py": "from lib.core import total\n", "shop.py": "from lib import total\nWRONG = 1\n",
-        "lib/core.py": "def total(items):\n    return sum(items)\n", "test_shop.py": CHANGING_NAMES,
+        "lib/__init__.py": "from lib.core import total\n",
+        "shop.py": "from lib import total\nWRONG = 1\n",
+        "lib/core.py": "def total(items):\n    return sum(items)\n",
+        "test_shop.py": CHANGING_NAMES,
         "pytest.ini": "[pytest]\naddopts = -m 'not slow'\nmarkers = slow\n",
-    }  # fmt: skip
+    }
     repo = checkout(tmp_path / "repo", files)
     # two tests of one redacted name: that one failed is not hidden by the other, which passed later
     assert "1 failed, 3 passed, 1 deselected" in repo.pytest("-q").stdout
@@ -224,9 +293,14 @@ def test_impacted_tests_end_whatever_the_tests_are_called(tmp_path: Path, home: 
     assert left in repo.kl("proof", "impacted").stdout
     assert repo.pytest("-q", "-m", "", "test_shop.py::test_slow").returncode == 0
     # what pytest makes of a file is known only where it was run as a whole
-    assert "addopts deselect tests (-m 'not slow'): pytest -m '' test_shop.py\n" in repo.kl("verify").stdout
+    assert (
+        "addopts deselect tests (-m 'not slow'): pytest -m '' test_shop.py\n"
+        in repo.kl("verify").stdout
+    )
     assert repo.pytest("-q", "-m", "", "test_shop.py").returncode == 0
     assert verdict(repo)["proven"]
     # a name that a module hands on is what it was defined as
     rows = repo.kl("proof", "tests", "lib.total", "--top", "2")
-    assert (rows.stdout.count("\n"), "these are the first 2 of" in rows.stderr) == (2, True), rows.stdout + rows.stderr
+    assert (rows.stdout.count("\n"), "these are the first 2 of" in rows.stderr) == (2, True), (
+        rows.stdout + rows.stderr
+    )

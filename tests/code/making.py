@@ -10,18 +10,33 @@ from kl_hooks.code.query.lookup import SYMBOLS
 from kl_hooks.code.scanner.python import VERSION, scan_python
 from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner
-from kl_hooks.index.postings import KNOWLEDGE, OTHER, SOURCE, Everything, StoredPostings, postings_of, unpack
+from kl_hooks.index.postings import (
+    KNOWLEDGE,
+    OTHER,
+    SOURCE,
+    Everything,
+    StoredPostings,
+    postings_of,
+    unpack,
+)
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, open_workspace
 from tests.git.repos import make
 
 FILES = {
     "src/shop/__init__.py": "",
-    "src/shop/core.py": '"""The core."""\nLIMIT = 3\n\n\nclass Basket:\n    """Holds lines."""\n\n'
-    "    def add_line(self, item: str) -> None:\n        pass\n\n    def total(self) -> int:\n        return LIMIT\n",
-    "src/shop/web.py": "from . import core\nfrom shop.core import Basket\n\n\ndef show_page(basket: Basket) -> str:\n"
-    '    """Renders the page."""\n    return str(core.LIMIT)\n',
-    "tests/test_core.py": "from shop.core import Basket\n\n\ndef test_total():\n    assert Basket().total() == 3\n",
+    "src/shop/core.py": (
+        '"""The core."""\nLIMIT = 3\n\n\nclass Basket:\n    """Holds lines."""\n\n    def'
+        " add_line(self, item: str) -> None:\n        pass\n\n    def total(self) -> int:\n       "
+        " return LIMIT\n"
+    ),
+    "src/shop/web.py": (
+        "from . import core\nfrom shop.core import Basket\n\n\ndef show_page(basket: Basket) ->"
+        ' str:\n    """Renders the page."""\n    return str(core.LIMIT)\n'
+    ),
+    "tests/test_core.py": (
+        "from shop.core import Basket\n\n\ndef test_total():\n    assert Basket().total() == 3\n"
+    ),
     "notes.txt": "no source",
 }
 
@@ -63,14 +78,19 @@ class Counting:
 
 
 def graph_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything that the graph database contains, in an order that does not depend on how it was made."""
+    """Everything that the graph database contains, in an order that does not depend on how it was
+    made.
+    """
     with ws.store.reading("graph") as db:
         assert db is not None
         tables = {
             "files": "path, blob, scanner, module, error",
             SYMBOLS: "id, name, path, line, end_line, signature, decorators, doc, content_hash",
         }
-        found = {name.split()[-1]: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in tables.items()}
+        found = {
+            name.split()[-1]: sorted(db.rows(f"SELECT {columns} FROM {name}"))
+            for name, columns in tables.items()
+        }
         return found | {"links": [tuple(link) for link in links.every(db)], "terms": terms_of(db)}
 
 
@@ -86,5 +106,7 @@ def terms_of(db: Database) -> list[tuple[Any, ...]]:
             for doc, where, length, positions in postings_of(columns):
                 if doc in files:
                     first, at = places[files[doc].path]
-                    found.append((term, files[doc].path, at[doc - first], where, length, tuple(positions)))
+                    found.append(
+                        (term, files[doc].path, at[doc - first], where, length, tuple(positions))
+                    )
     return sorted(found)

@@ -13,9 +13,15 @@ Row = tuple[str, str, str, int, str, int]
 
 
 def rows(files: dict[str, str], path: str) -> list[Row]:
-    """The links that the uses in one of the files give: (source, relation, target, line, method, percent)."""
+    """The links that the uses in one of the files give: (source, relation, target, line, method,
+    percent).
+    """
     facts, modules, resolver = _read(files)
-    names = {row[0].partition(":")[2].rpartition(".")[2] for one in facts.values() for row in one["symbols"]}
+    names = {
+        row[0].partition(":")[2].rpartition(".")[2]
+        for one in facts.values()
+        for row in one["symbols"]
+    }
     ids = [row[0] for row in facts[path]["symbols"]]
     return list(used_links(modules[path], ids, facts[path]["uses"], resolver, names.__contains__))
 
@@ -33,7 +39,9 @@ def called(files: dict[str, str], path: str) -> list[str]:
 
 
 def _read(files: dict[str, str]) -> tuple[dict[str, Facts], dict[str, str], Resolver]:
-    facts = named_facts({name: scan_python(dedent(text).encode(), name, "_") for name, text in files.items()})
+    facts = named_facts(
+        {name: scan_python(dedent(text).encode(), name, "_") for name, text in files.items()}
+    )
     assert not any(one["error"] for one in facts.values())
     modules = {name: one["symbols"][0][0].partition(":")[2] for name, one in facts.items()}
     outlines = {modules[name]: one["outline"] for name, one in facts.items()}

@@ -20,7 +20,11 @@ SAMPLES = sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))[::25]
     ("text", "names", "places"),
     [
         ("from a import user\ndef f():\n    user()\ndef g(): ...\n", ["user"], [Place("f", 2)]),
-        ("from a import user as u\nclass C:\n    def m(self):\n        return u\n", ["user"], [Place("m", 3)]),
+        (
+            "from a import user as u\nclass C:\n    def m(self):\n        return u\n",
+            ["user"],
+            [Place("m", 3)],
+        ),
         ("def f():\n    import a.b\n    a.b.c()\n", ["b"], [Place("f", 1)]),
         ("from a import user\nx = user\ndef f():\n    user()\n", ["user"], []),
         ("from a import User\ndef f(u: User):\n    User()\n", ["User"], [Place("f", 2)]),
@@ -29,11 +33,34 @@ SAMPLES = sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))[::25]
         ("import a.b\nV = a.version\ndef f():\n    a\n", ["b"], []),
         ("import a, a.b\ndef f():\n    a\ndef g(): ...\n", ["a", "b"], [Place("f", 2)]),
         ("from a import b\ndef __getattr__(n):\n    return b\n", ["b"], []),
-        ("from a import b\nclass C:\n    def __eq__(self, o):\n        return b\ndef f():\n    b\n", ["b"], []),
-        ("from a import b\nclass C:\n    def __init__(self):\n        b\n", ["b"], [Place("__init__", 3)]),
-        ("from a import b\nclass C:\n    def __call__(self):\n        b\n", ["b"], [Place("__call__", 3)]),
-        ("from a import b\nclass C:\n    def __new__(cls):\n        b\n", ["b"], [Place("__new__", 3)]),
-        ("from a import b\ndef __f():\n    b\ndef f__():\n    b\n", ["b"], [Place("__f", 2), Place("f__", 4)]),
+        (
+            (
+                "from a import b\nclass C:\n    def __eq__(self, o):\n        return b\ndef f():\n "
+                "   b\n"
+            ),
+            ["b"],
+            [],
+        ),
+        (
+            "from a import b\nclass C:\n    def __init__(self):\n        b\n",
+            ["b"],
+            [Place("__init__", 3)],
+        ),
+        (
+            "from a import b\nclass C:\n    def __call__(self):\n        b\n",
+            ["b"],
+            [Place("__call__", 3)],
+        ),
+        (
+            "from a import b\nclass C:\n    def __new__(cls):\n        b\n",
+            ["b"],
+            [Place("__new__", 3)],
+        ),
+        (
+            "from a import b\ndef __f():\n    b\ndef f__():\n    b\n",
+            ["b"],
+            [Place("__f", 2), Place("f__", 4)],
+        ),
         ("import a.b as c\ndef f():\n    c\n", ["b"], [Place("f", 2)]),
     ],
 )
@@ -49,9 +76,14 @@ def test_methods_with_a_fixed_signature_are_no_example() -> None:
 
 def test_takers_by_name_or_annotation() -> None:
     text = (
-        "def a(user): ...\ndef b(*, current_user=None): ...\ndef c(x: 'list[current_user]'): ...\ndef d(users): ...\n"
+        "def a(user): ...\ndef b(*, current_user=None): ...\ndef c(x: 'list[current_user]'):"
+        " ...\ndef d(users): ...\n"
     )
-    assert [place.name for place in takers(ast.parse(text), text.encode(), ["current_user"])] == ["a", "b", "c"]
+    assert [place.name for place in takers(ast.parse(text), text.encode(), ["current_user"])] == [
+        "a",
+        "b",
+        "c",
+    ]
     assert may_accept(text.encode(), ["current_user"])
 
 
@@ -95,19 +127,40 @@ def test_the_text_never_hides_an_argument(text: str) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="both came with Python 3.12")
-@pytest.mark.parametrize("content", [b"def f[T: (int, str)](user): ...\n", b"def f(a=f'{x[')']}', user=1): ...\n"])
+@pytest.mark.parametrize(
+    "content", [b"def f[T: (int, str)](user): ...\n", b"def f(a=f'{x[')']}', user=1): ...\n"]
+)
 def test_type_parameters_and_nested_quotes_hide_none(content: bytes) -> None:
     assert takers(ast.parse(content), content, ["user"])
     assert may_accept(content, ["user"])
 
 
-GAPS = st.sampled_from(["", " ", "\t", "\n", " # )\n", " # def g(\n", " \\\n", " # '\n", "\r\n", "\f"])
-VALUES = st.sampled_from(
-    ["1", "')'", '"("', "'''\n)'''", "(1, [2])", "b')'", r"r'\\'", "'def x()'", "f')'", "g(user)", "{1: ')'}", r"'\''"]
+GAPS = st.sampled_from(
+    ["", " ", "\t", "\n", " # )\n", " # def g(\n", " \\\n", " # '\n", "\r\n", "\f"]
 )
-PARAMETERS = st.tuples(GAPS, st.sampled_from(["a", "b", "user", "c: user", "d: 'x[user]'", "e: ')'"]), GAPS, VALUES)
+VALUES = st.sampled_from(
+    [
+        "1",
+        "')'",
+        '"("',
+        "'''\n)'''",
+        "(1, [2])",
+        "b')'",
+        r"r'\\'",
+        "'def x()'",
+        "f')'",
+        "g(user)",
+        "{1: ')'}",
+        r"'\''",
+    ]
+)
+PARAMETERS = st.tuples(
+    GAPS, st.sampled_from(["a", "b", "user", "c: user", "d: 'x[user]'", "e: ')'"]), GAPS, VALUES
+)
 FUNCTIONS = st.builds(
-    lambda start, gap, some, more: f"{start}{gap}f({','.join(f'{a}{n}{b}={v}' for a, n, b, v in some)}{more}): ...",
+    lambda start, gap, some, more: (
+        f"{start}{gap}f({','.join(f'{a}{n}{b}={v}' for a, n, b, v in some)}{more}): ..."
+    ),
     st.sampled_from(["def ", "def\t", "async def ", "if 1: pass\ndef ", "'''(\n'''\ndef "]),
     st.sampled_from(["", " ", "\\\n"]),
     st.lists(PARAMETERS, max_size=4),

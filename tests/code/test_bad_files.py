@@ -1,4 +1,6 @@
-"""Bad files: each is named with its place and the reason, the others are read, and nothing of the graph is lost."""
+"""Bad files: each is named with its place and the reason, the others are read, and nothing of the
+graph is lost.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,27 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "deep_round": (b"x = " + b"(" * DEEP + b"1" + b")" * DEEP, 1, "too many nested parentheses"),
     "deep_square": (b"x = " + b"[" * DEEP + b"]" * DEEP, 1, "too many nested parentheses"),
     "deep_calls": (b"x = " + b"f(" * DEEP + b")" * DEEP, 1, "too many nested parentheses"),
-    "deep_comprehensions": (b"x = " + b"[y for y in " * DEEP + b"z" + b"]" * DEEP, 1, "too many nested parentheses"),
+    "deep_comprehensions": (
+        b"x = " + b"[y for y in " * DEEP + b"z" + b"]" * DEEP,
+        1,
+        "too many nested parentheses",
+    ),
     "deep_unclosed": (b"x = " + b"{" * DEEP, 1, "too many nested parentheses"),
     "deep_minus": (b"x = " + b"-" * DEEP + b"1\n", 0, "nested too deeply"),
     "deep_not": (b"x = " + b"not " * DEEP + b"1\n", 0, "nested too deeply"),
     "deep_lambdas": (b"x = " + b"lambda:" * DEEP + b"1\n", 0, "nested too deeply"),
     "deep_ternaries": (b"x = " + b"1 if a else " * DEEP + b"1\n", 0, "nested too deeply"),
     "deep_powers": (b"x = a" + b"**a" * DEEP + b"\n", 0, "nested too deeply"),
-    "deep_blocks": (b"".join(b" " * n + b"if a:\n" for n in range(DEEP // 10)), 101, "too many levels of indentation"),
-    "deep_functions": (b"".join(b" " * n + b"def f():\n" for n in range(200)), 101, "too many levels of indentation"),
+    "deep_blocks": (
+        b"".join(b" " * n + b"if a:\n" for n in range(DEEP // 10)),
+        101,
+        "too many levels of indentation",
+    ),
+    "deep_functions": (
+        b"".join(b" " * n + b"def f():\n" for n in range(200)),
+        101,
+        "too many levels of indentation",
+    ),
     "long_attributes": (b"x = a" + b".b" * 2 * DEEP + b"\n", 0, "nested too deeply"),
     "long_calls": (b"x = a" + b".b()" * DEEP + b"\n", 0, "nested too deeply"),
     "long_sum": (b"x = a" + b"+a" * 2 * DEEP + b"\n", 0, "nested too deeply"),
@@ -51,11 +65,17 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "long_number": (b"x = " + b"9" * 5000 + b"\n", 1, "Exceeds the limit"),
     "large": (b"# large\n" + b"x = 1\n" * (LARGEST // 6), 0, "larger than 1,000,000 bytes"),
     "large_import": (b"import a" + b".a" * (LARGEST // 2), 0, "larger than 1,000,000 bytes"),
-    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", 0, "Git LFS pointer"),
+    "lfs": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+        0,
+        "Git LFS pointer",
+    ),
     "newer_3_15": (b"lazy import a\n", 1, NEW),
     "newer_after_form_feed": (b"x = 1\n\x0c\ny = 2\nlazy import a\n", 4, NEW),
-}  # fmt: skip
-"""Stem of the file → content, line of the problem (0: the file as a whole), what its message states."""
+}
+"""Stem of the file → content, line of the problem (0: the file as a whole), what its message
+states.
+"""
 GOOD: dict[str, bytes] = {
     "empty": b"",
     "newline": b"\n",
@@ -88,11 +108,15 @@ MANIFEST = "version: 1\nlayers:\n  - name: core\n    paths: [src/core/]\n    may
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """One repository with every file of both tables, and what `kl graph build` and `kl arch check` state of it."""
+    """One repository with every file of both tables, and what `kl graph build` and `kl arch check`
+    state of it.
+    """
     base = tmp_path_factory.mktemp("bad")
     with pytest.MonkeyPatch.context() as patch:
         isolate(patch, base / "home")
-        repo = checkout(base / "repo", {".kl/architecture.yaml": MANIFEST, "src/core/__init__.py": ""})
+        repo = checkout(
+            base / "repo", {".kl/architecture.yaml": MANIFEST, "src/core/__init__.py": ""}
+        )
         for stem, content in {**{stem: bad[0] for stem, bad in BAD.items()}, **GOOD}.items():
             (repo.root / "src" / "core" / f"{stem}.py").write_bytes(content)
         build = repo.kl("graph", "build", "--format", "json")
@@ -156,7 +180,12 @@ def test_a_failure_of_our_reader_costs_one_file(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     ("start", "gap"),
-    [(b"import a", b""), (b"x = 1; from a", b" "), (b"import \\\na", b"\\\n"), (b"import b, a", b" \\\r\n ")],
+    [
+        (b"import a", b""),
+        (b"x = 1; from a", b" "),
+        (b"import \\\na", b"\\\n"),
+        (b"import b, a", b" \\\r\n "),
+    ],
 )
 def test_a_name_without_end_never_reaches_the_parser(start: bytes, gap: bytes) -> None:
     """CPython would take 10 GB for it."""
@@ -181,7 +210,9 @@ def built(repo: Checkout) -> tuple[dict[str, str], int]:
 
 
 def test_what_is_no_regular_file_is_left_alone(repo: Checkout) -> None:
-    """Symbolic links (loops, dangling, outside), a FIFO and a socket hold no source; reading them could hang."""
+    """Symbolic links (loops, dangling, outside), a FIFO and a socket hold no source; reading them
+    could hang.
+    """
     repo.write("good.py", "x = 1\n")
     (repo.root / "loop.py").symlink_to("loop.py")
     (repo.root / "dangling.py").symlink_to("nowhere.py")
@@ -213,8 +244,19 @@ def test_a_tracked_file_that_became_something_else_is_not_lost_silently(repo: Ch
 
 
 def test_odd_names(repo: Checkout) -> None:
-    """Newlines, quotes, spaces, differences in case only; what is not UTF-8 can have no Id and is reported."""
-    for name in ("a\nb.py", "Case.py", "case.py", "q\"u'o.py", " lead.py", "-dash.py", "é.py", "tab\t.py"):
+    """Newlines, quotes, spaces, differences in case only; what is not UTF-8 can have no Id and is
+    reported.
+    """
+    for name in (
+        "a\nb.py",
+        "Case.py",
+        "case.py",
+        "q\"u'o.py",
+        " lead.py",
+        "-dash.py",
+        "é.py",
+        "tab\t.py",
+    ):
         repo.write(name, "def f(): pass\n")
     (repo.root / os.fsdecode(b"\xff\xfe.py")).write_text("x = 1\n")
     printed, files = built(repo)
@@ -256,7 +298,9 @@ def test_an_edited_file_of_a_hundred_megabytes_is_reported_and_never_loaded(repo
 
 
 def synced_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
-    """Syncs in this process; `goes.py` is deleted between the listing of the files and their reading."""
+    """Syncs in this process; `goes.py` is deleted between the listing of the files and their
+    reading.
+    """
     from kl_hooks.code.query.session import refresh_graph
     from kl_hooks.git import files
 
@@ -271,7 +315,9 @@ def synced_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "worktree_files", vanishing)
-        return [(problem.path, problem.message) for problem in refresh_graph(repo.workspace()).problems]
+        return [
+            (problem.path, problem.message) for problem in refresh_graph(repo.workspace()).problems
+        ]
 
 
 def test_a_file_that_vanishes_while_it_is_read_costs_itself_only(repo: Checkout) -> None:

@@ -1,4 +1,6 @@
-"""A graph that is laid out at once is the one that would be written file by file, whatever else is or was there."""
+"""A graph that is laid out at once is the one that would be written file by file, whatever else is
+or was there.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ from tests.code.making import FILES, graph_of, repository, terms_of, workspace
 
 MORE = {
     **FILES,
-    "src/shop/__main__.py": "from .web import *\nfrom .core import Basket as B\nclass C(B):\n    def total(self):\n"
-    "        return super().total() + unknown(self.add_line('x'), __init__)\n",
+    "src/shop/__main__.py": (
+        "from .web import *\nfrom .core import Basket as B\nclass C(B):\n    def total(self):\n"
+        "        return super().total() + unknown(self.add_line('x'), __init__)\n"
+    ),
     "src/shop/broken.py": "def f(:\n",
     "src/shop/empty.py": "",
     "scripts/web.py": "import shop.web\nshop.web.show_page(shop.core.Basket())\n",
@@ -51,7 +55,9 @@ def tables_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
     with ws.store.reading("graph") as db:
         assert db is not None
         more = {"consulted": "path, keys", "said": "path, names", "naming": "name, asked_for"}
-        return graph_of(ws) | {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in more.items()}
+        return graph_of(ws) | {
+            name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in more.items()
+        }
 
 
 def by_file(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Any, ...]]]:
@@ -135,7 +141,9 @@ def test_what_could_not_be_had_is_asked_for_again(
     assert len(written) == 1
     with ws.store.reading("graph") as db:
         assert db is not None
-        assert db.rows("SELECT substr(blob, 1, 1) FROM files WHERE path = ?", (missing,)) == [("?",)]
+        assert db.rows("SELECT substr(blob, 1, 1) FROM files WHERE path = ?", (missing,)) == [
+            ("?",)
+        ]
     refresh_graph(ws)
     assert tables_of(ws) == by_file(ws, monkeypatch)
 
@@ -162,7 +170,11 @@ if a:
 
 
 def test_what_is_stored_is_what_the_scanner_returns(tmp_path: Path) -> None:
-    contents = {"src/def/class.py": SPELLINGS, "tests/test_a.py": SPELLINGS, "src/def/__init__.py": ""}
+    contents = {
+        "src/def/class.py": SPELLINGS,
+        "tests/test_a.py": SPELLINGS,
+        "src/def/__init__.py": "",
+    }
     ws = repository(tmp_path / "repo", contents)
     refresh_graph(ws)
     with ws.store.reading("graph") as db:
@@ -175,6 +187,9 @@ def test_what_is_stored_is_what_the_scanner_returns(tmp_path: Path) -> None:
         stored = {path: select_symbols(db, "path = ?", (path,)) for path in contents}
     for path, facts in scanned.items():
         rows = [tuple(row[:6]) for row in (*facts["symbols"], *facts["tests"])]
-        found = [(one.id, one.line, one.end_line, one.signature, one.doc, one.content_hash) for one in stored[path]]
+        found = [
+            (one.id, one.line, one.end_line, one.signature, one.doc, one.content_hash)
+            for one in stored[path]
+        ]
         assert sorted(found) == sorted(rows)
     assert sum(len(symbols) for symbols in stored.values()) >= 30

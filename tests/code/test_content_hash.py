@@ -1,4 +1,6 @@
-"""The content hash: the same for the same code on every Python, whatever its layout; another for other code."""
+"""The content hash: the same for the same code on every Python, whatever its layout; another for
+other code.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,11 @@ from tests.code.test_scan import library_sample
 
 GOLDEN = Path(__file__).parent / "golden"
 GOLDENS = [
-    ("every_syntax", (3, 11)), ("more_syntax", (3, 11)), ("python_3_12", (3, 12)), ("python_3_12_more", (3, 12))
-]  # fmt: skip
+    ("every_syntax", (3, 11)),
+    ("more_syntax", (3, 11)),
+    ("python_3_12", (3, 12)),
+    ("python_3_12_more", (3, 12)),
+]
 
 
 def hashes(source: str) -> dict[str, str]:
@@ -28,7 +33,9 @@ def hashes(source: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("name", "since"), GOLDENS)
 def test_golden(name: str, since: tuple[int, int]) -> None:
-    """Made on Python 3.12; a difference here means that stored hashes of users change: raise the scanner's version."""
+    """Made on Python 3.12; a difference here means that stored hashes of users change: raise the
+    scanner's version.
+    """
     facts = scan_python((GOLDEN / f"{name}.py.txt").read_bytes(), "x.py", "m")
     found = {row[0]: [row[1], row[3], row[5]] for row in facts["symbols"]}
     if sys.version_info >= since:
@@ -37,7 +44,9 @@ def test_golden(name: str, since: tuple[int, int]) -> None:
         assert facts["error"] and not found
 
 
-BASE = "class C:\n    x = 1\n    def m(self, a):\n        return a\n\ndef f(a):\n    return {'k': a}\n"
+BASE = (
+    "class C:\n    x = 1\n    def m(self, a):\n        return a\n\ndef f(a):\n    return {'k': a}\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -83,14 +92,19 @@ def test_what_the_code_states_counts_where_it_states_it(other: str, changed: set
 
 
 def test_a_class_and_a_module_omit_what_has_a_hash_of_its_own() -> None:
-    more = BASE.replace("    x = 1\n", "    x = 1\n    def n(self): pass\n    class D: pass\n") + "def g(): pass\n"
+    more = (
+        BASE.replace("    x = 1\n", "    x = 1\n    def n(self): pass\n    class D: pass\n")
+        + "def g(): pass\n"
+    )
     before, after = hashes(BASE), hashes(more)
     assert {name for name in before if before[name] != after[name]} == set()
     assert set(after) - set(before) == {"method:m.C.n", "type:m.C.D", "function:m.g"}
 
 
 def test_a_function_contains_what_is_defined_in_it() -> None:
-    source = "def f():\n def g():\n  return 1\n class C:\n  def h(self): return lambda: 2\n return g\n"
+    source = (
+        "def f():\n def g():\n  return 1\n class C:\n  def h(self): return lambda: 2\n return g\n"
+    )
     changed = hashes(source.replace("lambda: 2", "lambda: 3"))
     before = hashes(source)
     assert {name for name in before if before[name] != changed[name]} == {
@@ -100,27 +114,107 @@ def test_a_function_contains_what_is_defined_in_it() -> None:
 
 
 def test_definitions_of_one_name_have_one_hash_over_all() -> None:
-    one, two = hashes("if x:\n def f(): return 1\n"), hashes("if x:\n def f(): return 1\nelse:\n def f(): return 2\n")
+    one, two = (
+        hashes("if x:\n def f(): return 1\n"),
+        hashes("if x:\n def f(): return 1\nelse:\n def f(): return 2\n"),
+    )
     swapped = hashes("if x:\n def f(): return 2\nelse:\n def f(): return 1\n")
     assert len({one["function:m.f"], two["function:m.f"], swapped["function:m.f"]}) == 3
 
 
 def test_neighbours_can_not_be_mistaken_for_each_other() -> None:
     sources = [
-        "f(a, b)", "f(a)(b)", "f(a, *b)", "f(a, b=b)", "f(a=a, b=b)", "f(**b)", "f(b)", "f.b", "f['b']", "'f' 'b'",
-        "f'{b}'", "f'b'", "f'{b!r}'", "f'{b:b}'", "a < b < c", "a < (b < c)", "a and b and c", "a and (b and c)",
-        "[a, b]", "(a, b)", "{a, b}", "{a: b}", "[a for b in c]", "(a for b in c)", "lambda a: b",
-        "lambda: (a, b)", "a[b:c]", "a[b:c:None]", "a[b, c]", "a[b][c]", "if a: b\nelse: c", "if a:\n b\nc",
-        "if a:\n b\n c", "a if b else c", "for a in b: c", "while a: b\nelse: c", "while a: b\nc", "'#Name'",
-        "Name", "'.'", "not a", "-a", "a - b", "b - a", "1", "'1'", "1j", "1.0", "-1", "b'1'", "True", "None",
-        "...", "'\\0'", "'\\\\0'", "'%00'", "x: int", "(x): int", "x: int = 1", "x = 1", "try: a\nfinally: b",
-        "try: a\nexcept: b", "try: a\nexcept b: c", "try: a\nexcept b as c: pass", "import a", "import a as b",
-        "from a import b", "from . import b", "from .a import b", "import a.b", "import a, b", "global a", "del a",
-        "del a, b", "def a(): pass", "def a(b): pass", "def a(*b): pass", "def a(**b): pass", "def a(*, b): pass",
-        "def a(b, /): pass", "def a(b=c): pass", "def a(*, b=c): pass", "def a(b: c): pass", "def a() -> b: pass",
-        "@b\ndef a(): pass", "class a(b): pass", "class a(b=c): pass", "@b\nclass a: pass", "def a(b, c=1): pass",
+        "f(a, b)",
+        "f(a)(b)",
+        "f(a, *b)",
+        "f(a, b=b)",
+        "f(a=a, b=b)",
+        "f(**b)",
+        "f(b)",
+        "f.b",
+        "f['b']",
+        "'f' 'b'",
+        "f'{b}'",
+        "f'b'",
+        "f'{b!r}'",
+        "f'{b:b}'",
+        "a < b < c",
+        "a < (b < c)",
+        "a and b and c",
+        "a and (b and c)",
+        "[a, b]",
+        "(a, b)",
+        "{a, b}",
+        "{a: b}",
+        "[a for b in c]",
+        "(a for b in c)",
+        "lambda a: b",
+        "lambda: (a, b)",
+        "a[b:c]",
+        "a[b:c:None]",
+        "a[b, c]",
+        "a[b][c]",
+        "if a: b\nelse: c",
+        "if a:\n b\nc",
+        "if a:\n b\n c",
+        "a if b else c",
+        "for a in b: c",
+        "while a: b\nelse: c",
+        "while a: b\nc",
+        "'#Name'",
+        "Name",
+        "'.'",
+        "not a",
+        "-a",
+        "a - b",
+        "b - a",
+        "1",
+        "'1'",
+        "1j",
+        "1.0",
+        "-1",
+        "b'1'",
+        "True",
+        "None",
+        "...",
+        "'\\0'",
+        "'\\\\0'",
+        "'%00'",
+        "x: int",
+        "(x): int",
+        "x: int = 1",
+        "x = 1",
+        "try: a\nfinally: b",
+        "try: a\nexcept: b",
+        "try: a\nexcept b: c",
+        "try: a\nexcept b as c: pass",
+        "import a",
+        "import a as b",
+        "from a import b",
+        "from . import b",
+        "from .a import b",
+        "import a.b",
+        "import a, b",
+        "global a",
+        "del a",
+        "del a, b",
+        "def a(): pass",
+        "def a(b): pass",
+        "def a(*b): pass",
+        "def a(**b): pass",
+        "def a(*, b): pass",
+        "def a(b, /): pass",
+        "def a(b=c): pass",
+        "def a(*, b=c): pass",
+        "def a(b: c): pass",
+        "def a() -> b: pass",
+        "@b\ndef a(): pass",
+        "class a(b): pass",
+        "class a(b=c): pass",
+        "@b\nclass a: pass",
+        "def a(b, c=1): pass",
         "def a(b=1, *, c): pass",
-    ]  # fmt: skip
+    ]
     texts = {}
     for source in sources:
         wrapped = "def whole():\n 0\n" + "".join(f" {line}\n" for line in source.splitlines())
@@ -140,10 +234,15 @@ def test_unparsed_and_parsed_again_the_standard_library_states_the_same() -> Non
             ast.parse(again)
         except (SyntaxError, ValueError, RecursionError):
             continue
-        first, second = scan_python(path.read_bytes(), "m.py", "m"), scan_python(again.encode(), "m.py", "m")
+        first, second = (
+            scan_python(path.read_bytes(), "m.py", "m"),
+            scan_python(again.encode(), "m.py", "m"),
+        )
         if first["error"] or second["error"]:
             continue
-        assert {r[0]: r[5] for r in first["symbols"]} == {r[0]: r[5] for r in second["symbols"]}, path
+        assert {r[0]: r[5] for r in first["symbols"]} == {r[0]: r[5] for r in second["symbols"]}, (
+            path
+        )
         compared += len(first["symbols"])
     assert compared > 500
 
@@ -184,9 +283,29 @@ def test_only_what_is_reported_counts(text: str, between: str) -> None:
         ["1000", "1_000", "0x3e8", "0X3_E8", "0o1750", "0b1111101000", "(1000)", "1000  # why"],
         ["1000.0", "1e3", "1_0e2", "1000.", "10E+2"],
         ["2j", "2J", "2.0j", "0_2j"],
-        ["'ab'", '"ab"', "u'ab'", "'a' 'b'", "'a' \"b\"", "'''ab'''", "'\\x61b'", "r'ab'", "('a'\n 'b')", "'a\\\nb'"],
+        [
+            "'ab'",
+            '"ab"',
+            "u'ab'",
+            "'a' 'b'",
+            "'a' \"b\"",
+            "'''ab'''",
+            "'\\x61b'",
+            "r'ab'",
+            "('a'\n 'b')",
+            "'a\\\nb'",
+        ],
         ["b'ab'", "B'ab'", "b'a' b'b'", "rb'ab'", "b'\\x61b'"],
-        ["f'{a}b'", "F'{a}b'", "f'{a}' 'b'", "f'{a}' f'b'", "f'{ a }b'", "rf'{a}b'", "f'{(a)}b'", "'' f'{a}' f'' 'b'"],
+        [
+            "f'{a}b'",
+            "F'{a}b'",
+            "f'{a}' 'b'",
+            "f'{a}' f'b'",
+            "f'{ a }b'",
+            "rf'{a}b'",
+            "f'{(a)}b'",
+            "'' f'{a}' f'' 'b'",
+        ],
         ["f'{a!r:>{b}}'", "f'{a !r:>{b}}'", "f'{a!r:>{ b }}'"],
         ["f(a, b,)", "f(a,b)", "(f)(a, (b))", "f(\n a,\n b\n)"],
         ["a if b else c", "(a if (b) else c)"],
@@ -202,12 +321,52 @@ def test_forms_of_one_item_have_one_hash(forms: list[str]) -> None:
 
 def test_different_items_have_different_hashes() -> None:
     forms = [
-        "1000", "1000.0", "1000j", "'1000'", "b'1000'", "f'1000'", "-1000", "+1000", "f'{1000}'", "f'{a}'", "f'{a!r}'",
-        "f'{a!s}'", "f'{a:x}'", "f'{a:{x}}'", "f'{a=}'", "f'{a}{b}'", "f'{a}b'", "f'a{b}'", "f'{{a}}'", "'a{b}'",
-        "(x := a)", "x == a", "[x for x in a]", "(x for x in a)", "{x for x in a}", "[*a]", "[a]", "f(*a)", "f(**a)",
-        "f(a)", "0.1", "0.10000000000000002", "1e400", "0j", "0.0", "-0.0", "0", "False", "''", "b''", "()", "[]", "{}",
-        "None", "...",
-    ]  # fmt: skip
+        "1000",
+        "1000.0",
+        "1000j",
+        "'1000'",
+        "b'1000'",
+        "f'1000'",
+        "-1000",
+        "+1000",
+        "f'{1000}'",
+        "f'{a}'",
+        "f'{a!r}'",
+        "f'{a!s}'",
+        "f'{a:x}'",
+        "f'{a:{x}}'",
+        "f'{a=}'",
+        "f'{a}{b}'",
+        "f'{a}b'",
+        "f'a{b}'",
+        "f'{{a}}'",
+        "'a{b}'",
+        "(x := a)",
+        "x == a",
+        "[x for x in a]",
+        "(x for x in a)",
+        "{x for x in a}",
+        "[*a]",
+        "[a]",
+        "f(*a)",
+        "f(**a)",
+        "f(a)",
+        "0.1",
+        "0.10000000000000002",
+        "1e400",
+        "0j",
+        "0.0",
+        "-0.0",
+        "0",
+        "False",
+        "''",
+        "b''",
+        "()",
+        "[]",
+        "{}",
+        "None",
+        "...",
+    ]
     by_hash: dict[str, list[str]] = {}
     for form in forms:
         by_hash.setdefault(hashes(f"def g():\n return {form}\n")["function:m.g"], []).append(form)
@@ -224,15 +383,23 @@ PIECES = [
 
 def written(data: st.DataObject, numbers: list[list[int]], decorated: bool) -> str:
     """A module of these pieces, with comments, docstrings, blank lines and indentation as drawn."""
-    lines = list(data.draw(st.sampled_from([[], ["# start"], ['"""Module."""'], ["", "", "# -*- nothing -*-"]])))
+    lines = list(
+        data.draw(
+            st.sampled_from([[], ["# start"], ['"""Module."""'], ["", "", "# -*- nothing -*-"]])
+        )
+    )
     for n, (first, second) in enumerate(numbers):
         head, (one, two) = PIECES[n % len(PIECES)]
         indent = data.draw(st.sampled_from([" ", "    ", "\t"]))
         lines += data.draw(st.sampled_from([[], [""], ["# before", ""], ["\x0c"]]))
         lines += ["@decorator(a)"] if decorated else []
         lines.append(head.format(n=n) + data.draw(st.sampled_from(["", "  # why"])))
-        lines += data.draw(st.sampled_from([[], [indent + "'''Doc.'''"], [indent + "'Doc' ' more'", ""]]))
-        lines.append(indent + one.format(k=first) + data.draw(st.sampled_from(["", "  # one", " ;"])))
+        lines += data.draw(
+            st.sampled_from([[], [indent + "'''Doc.'''"], [indent + "'Doc' ' more'", ""]])
+        )
+        lines.append(
+            indent + one.format(k=first) + data.draw(st.sampled_from(["", "  # one", " ;"]))
+        )
         lines += data.draw(st.sampled_from([[], [""], ["# at the margin"]]))
         lines.append(indent + two.format(k=second))
     return str(data.draw(st.sampled_from(["\n", "\r\n"]))).join([*lines, ""])
@@ -242,7 +409,9 @@ NUMBERS = st.lists(st.lists(st.integers(0, 99), min_size=2, max_size=2), min_siz
 
 
 @given(st.data(), NUMBERS, st.booleans())
-def test_no_edit_of_layout_changes_a_hash(data: st.DataObject, numbers: list[list[int]], decorated: bool) -> None:
+def test_no_edit_of_layout_changes_a_hash(
+    data: st.DataObject, numbers: list[list[int]], decorated: bool
+) -> None:
     assert hashes(written(data, numbers, decorated)) == hashes(written(data, numbers, decorated))
 
 
@@ -254,7 +423,10 @@ def test_an_edit_of_code_changes_the_hash_of_its_owners_alone(
     which = data.draw(st.integers(0, 1))
     other = [list(pair) for pair in numbers]
     other[place][which] += 100
-    before, after = hashes(written(data, numbers, decorated)), hashes(written(data, other, decorated))
+    before, after = (
+        hashes(written(data, numbers, decorated)),
+        hashes(written(data, other, decorated)),
+    )
     assert before.keys() == after.keys()
     owners = {
         0: {f"function:m.f{place}"},

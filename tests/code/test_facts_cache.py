@@ -1,4 +1,6 @@
-"""Facts folded into bytes state the same as before, part by part, and go into the database as they are."""
+"""Facts folded into bytes state the same as before, part by part, and go into the database as they
+are.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,14 @@ from kl_hooks.code.scanner.parser import Facts, unavailable_facts, unreadable_fa
 from kl_hooks.code.scanner.python import scan_python
 
 SOURCES = (
-    b"", b"import os\nclass TestA(B):\n    x: int = 1\n    @d\n    def test_f(self): return os.sep('\\0', self.x)\n",
-    "def é(ü='ß'): 'Größe \\ud800 \\x00'\n".encode(), b"def f(:\n",
-)  # fmt: skip
+    b"",
+    (
+        b"import os\nclass TestA(B):\n    x: int = 1\n    @d\n    def test_f(self): return"
+        b" os.sep('\\0', self.x)\n"
+    ),
+    "def é(ü='ß'): 'Größe \\ud800 \\x00'\n".encode(),
+    b"def f(:\n",
+)
 
 
 def facts(content: bytes) -> Facts:
@@ -37,7 +44,9 @@ def facts(content: bytes) -> Facts:
 
 
 @given(st.sampled_from(SOURCES) | st.binary(max_size=60), st.permutations(PARTS))
-def test_every_part_is_what_it_was_whichever_is_asked_first(content: bytes, order: list[str]) -> None:
+def test_every_part_is_what_it_was_whichever_is_asked_first(
+    content: bytes, order: list[str]
+) -> None:
     one = PackedFacts([(("b", "s"), pack_facts(facts(content)))])["b", "s"]
     assert {part: one[part] for part in order} == facts(content)
 
@@ -48,16 +57,22 @@ def test_many_contents_stay_apart() -> None:
     stored = PackedFacts((key, pack_facts(one)) for key, one in made.items())
     assert unpacked_facts(stored) == made and len(stored) == len(made)
     assert ("x", "s") not in stored and stored.get(("x", "s")) is None
-    assert {key: stored.columns(key) for key in stored} == {key: columns_of(one) for key, one in made.items()}
+    assert {key: stored.columns(key) for key in stored} == {
+        key: columns_of(one) for key, one in made.items()
+    }
     assert unpacked_facts(made) is made
 
 
-def test_without_a_place_for_a_file_they_are_stored_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_place_for_a_file_they_are_stored_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuses(buffering: int) -> Any:
         raise OSError("No usable temporary directory found")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuses)
-    assert unpacked_facts(PackedFacts([(("b", "s"), pack_facts(facts(SOURCES[1])))])) == {("b", "s"): facts(SOURCES[1])}
+    assert unpacked_facts(PackedFacts([(("b", "s"), pack_facts(facts(SOURCES[1])))])) == {
+        ("b", "s"): facts(SOURCES[1])
+    }
 
 
 class Full(FileIO):
@@ -70,7 +85,9 @@ class Full(FileIO):
         return super().write(piece)
 
 
-def test_what_a_full_disk_does_not_take_is_stored_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_full_disk_does_not_take_is_stored_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda buffering: Full(tmp_path / "file", "w+"))
     pieces = [b"one", b"two two", b"", b"three"]
     pile = TempBlobFile(iter(pieces))
@@ -107,10 +124,14 @@ def test_what_is_folded_is_written_as_what_is_not() -> None:
 def test_named_facts_are_those_under_a_module(content: bytes, path: str) -> None:
     key = ("b", "s")
     named = FilesFacts(
-        PackedFacts([(key, pack_facts(facts(content)))]), {path: (key, "pkg.m"), "gone.py": (("x", "s"), "gone")}
+        PackedFacts([(key, pack_facts(facts(content)))]),
+        {path: (key, "pkg.m"), "gone.py": (("x", "s"), "gone")},
     )
     expected = facts_under(facts(content), "pkg.m", path)
     for order in (list(expected), sorted(expected), sorted(expected, reverse=True)):
         one = named[path]
         assert {part: one[part] for part in order} == expected
-    assert named["gone.py"]["error"] == unavailable_facts()["error"] and list(named) == [path, "gone.py"]
+    assert named["gone.py"]["error"] == unavailable_facts()["error"] and list(named) == [
+        path,
+        "gone.py",
+    ]

@@ -31,12 +31,25 @@ from tests.git.repos import commit, sh, write
 SECRET = "ghp_" + "Zk3vQ9xW7mN2bL5cR8tY1uJ4hG6fD0sAqE9p"
 
 
-def facts(ws: Workspace, counting: Counting, store: Store | None, printed: list[str] | None = None, **more: Any) -> Any:
+def facts(
+    ws: Workspace,
+    counting: Counting,
+    store: Store | None,
+    printed: list[str] | None = None,
+    **more: Any,
+) -> Any:
     assert ws.repo is not None
     repo = ws.repo
     entries = files.worktree_files(repo, (".py",))
     warn = (printed if printed is not None else []).append
-    return facts_of(store, entries, lambda some: files.read_files(repo, some), [counting.scanner()], warn=warn, **more)
+    return facts_of(
+        store,
+        entries,
+        lambda some: files.read_files(repo, some),
+        [counting.scanner()],
+        warn=warn,
+        **more,
+    )
 
 
 @pytest.fixture
@@ -49,8 +62,9 @@ def test_the_same_with_a_store_without_one_and_the_second_time(ws: Workspace) ->
     plain = facts(ws, counting, None)
     assert set(plain) == {name for name in FILES if name.endswith(".py")}
     assert [row[0] for row in plain["src/shop/web.py"]["symbols"]] == [
-        "namespace:shop.web", "function:shop.web.show_page",
-    ]  # fmt: skip
+        "namespace:shop.web",
+        "function:shop.web.show_page",
+    ]
     assert counting.asked() == sorted(plain)
     assert facts(ws, counting, ws.store) == plain
     assert counting.asked() == sorted(plain)
@@ -61,7 +75,9 @@ def test_the_same_with_a_store_without_one_and_the_second_time(ws: Workspace) ->
 def test_without_symbols_the_imports_are_there(ws: Workspace) -> None:
     whole = facts(ws, Counting(), ws.store)
     light = facts(ws, Counting(), ws.store, symbols=False)
-    assert {path: one["imports"] for path, one in light.items()} == {p: one["imports"] for p, one in whole.items()}
+    assert {path: one["imports"] for path, one in light.items()} == {
+        p: one["imports"] for p, one in whole.items()
+    }
 
 
 def test_only_unseen_contents_are_read(ws: Workspace, tmp_path: Path) -> None:
@@ -89,7 +105,10 @@ def test_equal_contents_are_read_once_and_named_apart(tmp_path: Path) -> None:
     counting = Counting()
     found = facts(ws, counting, None)
     assert len(counting.asked()) == 1
-    assert [found[path]["symbols"][1][0] for path in ("a.py", "b.py")] == ["function:a.f", "function:b.f"]
+    assert [found[path]["symbols"][1][0] for path in ("a.py", "b.py")] == [
+        "function:a.f",
+        "function:b.f",
+    ]
 
 
 def test_another_scanner_reads_anew(ws: Workspace) -> None:
@@ -101,7 +120,9 @@ def test_another_scanner_reads_anew(ws: Workspace) -> None:
 
 def test_a_bad_file_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
     many = {f"m{n}.py": f"def f{n}(): pass\n" for n in range(60)}
-    ws = repository(tmp_path / "repo", {**many, "bad.py": "def f(:\n", "worse.py": "x = '\\N{nothing}'\n"})
+    ws = repository(
+        tmp_path / "repo", {**many, "bad.py": "def f(:\n", "worse.py": "x = '\\N{nothing}'\n"}
+    )
     found = facts(ws, Counting(), ws.store)
     assert {path for path, one in found.items() if one["error"]} == {"bad.py", "worse.py"}
     assert found["bad.py"]["error"].startswith("1:7: ")
@@ -146,12 +167,15 @@ def test_a_row_that_was_tampered_with_is_read_again(ws: Workspace) -> None:
 
 def test_no_secret_of_the_source_reaches_the_store(tmp_path: Path) -> None:
     source = (
-        f"API_TOKEN = '{SECRET}'\n\n\ndef connect(token='{SECRET}'):\n    '''Uses {SECRET} to connect.'''\n\n\n"
-        "class TestMultiGraphISOVF2pp(Base):\n    pass\n"
+        f"API_TOKEN = '{SECRET}'\n\n\ndef connect(token='{SECRET}'):\n    '''Uses {SECRET} to"
+        " connect.'''\n\n\nclass TestMultiGraphISOVF2pp(Base):\n    pass\n"
     )
     ws = repository(tmp_path / "repo", {"a.py": source})
     found = facts(ws, Counting(), ws.store)
-    assert found["a.py"]["symbols"][3][0:4:3] == ["type:a.TestMultiGraphISOVF2pp", "class TestMultiGraphISOVF2pp(Base)"]
+    assert found["a.py"]["symbols"][3][0:4:3] == [
+        "type:a.TestMultiGraphISOVF2pp",
+        "class TestMultiGraphISOVF2pp(Base)",
+    ]
     assert "connect(token=" in found["a.py"]["symbols"][2][3]
     stored = b"".join(path.read_bytes() for path in ws.state.graph.parent.iterdir())
     with ws.store.reading("graph") as db:
@@ -189,8 +213,13 @@ def test_an_error_of_the_scan_is_raised() -> None:
         list(scan_in_processes([1, 2], fails, lambda item: item, count=2))
 
 
-def test_a_graph_by_processes_equals_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {f"p/m{n}.py": f"from p.m{n - 1} import f as g\ndef f(x): return g(x) + {n}\n" for n in range(60)}
+def test_a_graph_by_processes_equals_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        f"p/m{n}.py": f"from p.m{n - 1} import f as g\ndef f(x): return g(x) + {n}\n"
+        for n in range(60)
+    }
     ws = repository(tmp_path / "repo", {"p/__init__.py": "", **files})
     refresh_graph(ws)
     plain = graph_of(ws)
@@ -224,13 +253,17 @@ refresh_graph(workspace(Path(sys.argv[1])))
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only there are several processes used")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only there are several processes used"
+)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_no_process_outlives_a_build_that_is_killed(tmp_path: Path, how: signal.Signals) -> None:
     functions = "".join(f"def f{n}(x): return f{n - 1}(x) + {n}\n" for n in range(400))
     repo = tmp_path / "repo"
     repository(repo, {f"m{n}.py": f"N = {n}\n{functions}" for n in range(120)})
-    with subprocess.Popen([sys.executable, "-c", BUILD, str(repo)], stderr=subprocess.DEVNULL) as build:
+    with subprocess.Popen(
+        [sys.executable, "-c", BUILD, str(repo)], stderr=subprocess.DEVNULL
+    ) as build:
         assert wait_for(lambda: len(running(repo)) == 3), "the build and two that it forked"
         build.send_signal(how)
         build.wait()

@@ -1,4 +1,6 @@
-"""Many files to a row: where they differ from what was noted is found, and nothing else is looked into."""
+"""Many files to a row: where they differ from what was noted is found, and nothing else is looked
+into.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from kl_hooks.hookspecs import Scanner
 from tests.code.test_name_index import Rows
 
 SCANNERS = [Scanner("python", (".py",), VERSION, scan_python)]
-NAMES = st.sampled_from([f"{folder}{name}.py" for folder in ("", "a/", "a-b/", "é/") for name in "klmn"])
+NAMES = st.sampled_from(
+    [f"{folder}{name}.py" for folder in ("", "a/", "a-b/", "é/") for name in "klmn"]
+)
 TREES = st.dictionaries(NAMES, st.sampled_from(["1", "2", "3"]), max_size=16)
 
 
@@ -29,14 +33,21 @@ def test_all_that_differs_is_in_the_part_and_all_else_is_as_it_was(
     trees: list[dict[str, str]], at_once: int, large: int
 ) -> None:
     locked: dict[str, str] = {}
-    with pytest.MonkeyPatch.context() as patched, closing(sqlite3.connect(":memory:")) as connection:
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        closing(sqlite3.connect(":memory:")) as connection,
+    ):
         patched.setattr(file_index, "_AT_ONCE", at_once)
         patched.setattr(file_index, "_LARGE", large)
         db = Rows(connection)
         for tree in trees:
             part = file_index.differing_part(db, entries(tree), SCANNERS)
             now = {entry.path: entry.blob for some in part.entries for entry in some}
-            inside = {path for path in locked.keys() | tree.keys() if any(within(one, path) for one in part.ranges)}
+            inside = {
+                path
+                for path in locked.keys() | tree.keys()
+                if any(within(one, path) for one in part.ranges)
+            }
             assert now == {path: blob for path, blob in tree.items() if path in inside}
             assert {path: blob for path, blob in tree.items() if path not in inside} == {
                 path: blob for path, blob in locked.items() if path not in inside

@@ -1,4 +1,6 @@
-"""grimp is given the folders of packages: nothing of them is imported, and nothing of them is on `sys.path`."""
+"""grimp is given the folders of packages: nothing of them is imported, and nothing of them is on
+`sys.path`.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,20 @@ except Exception as wrong:
 
 def built(folders: dict[str, list[Path]], externals: bool = False, without: bool = False) -> Any:
     """Modules and edges, from a process of its own: grimp's settings are changed there."""
-    asked = json.dumps([{name: [str(x) for x in places] for name, places in folders.items()}, externals, without])
-    done = subprocess.run([sys.executable, "-c", CALL, asked], capture_output=True, text=True, check=True)
+    asked = json.dumps(
+        [{name: [str(x) for x in places] for name, places in folders.items()}, externals, without]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, asked], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)
 
 
 def written(folder: Path, **files: str) -> Path:
     for name, text in files.items():
-        path = folder / (name.replace("__init__", "init").replace("__", "/").replace("init", "__init__") + ".py")
+        path = folder / (
+            name.replace("__init__", "init").replace("__", "/").replace("init", "__init__") + ".py"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return folder
@@ -51,10 +59,15 @@ def test_packages_of_any_name_from_any_folder(tmp_path: Path) -> None:
 
 
 def test_a_namespace_package_in_several_folders_and_below_another(tmp_path: Path) -> None:
-    one, two = (written(tmp_path / n / "ns", **{f"{n}____init__": "", f"{n}__m": ""}) for n in ("one", "two"))
+    one, two = (
+        written(tmp_path / n / "ns", **{f"{n}____init__": "", f"{n}__m": ""})
+        for n in ("one", "two")
+    )
     (one / "one/m.py").write_text("import ns.two.m\n")
     assert built({"ns": [one, two]})[1] == [["ns.one.m", "ns.two.m"]]
-    assert built({"ns.one": [one / "one"], "ns.two": [two / "two"]})[1] == [["ns.one.m", "ns.two.m"]]
+    assert built({"ns.one": [one / "one"], "ns.two": [two / "two"]})[1] == [
+        ["ns.one.m", "ns.two.m"]
+    ]
     finder = KnownFolders({"ns": ["a", "b"], "p": ["a"]})
     assert finder.determine_package_directory("p", None) == "a"
     with pytest.raises(ValueError, match="several folders"):
@@ -66,7 +79,10 @@ def test_what_counts_and_what_does_not_parse(tmp_path: Path) -> None:
     folder = written(tmp_path / "p", __init__="", a=text, b="")
     assert built({"p": [folder]})[1] == [["p.a", "p.b"]]
     assert built({"p": [folder]}, without=True)[1] == []
-    assert built({"p": [folder]}, externals=True, without=True)[1] == [["p.a", "json"], ["p.a", "typing"]]
+    assert built({"p": [folder]}, externals=True, without=True)[1] == [
+        ["p.a", "json"],
+        ["p.a", "typing"],
+    ]
     (folder / "b.py").write_text("\n\ndef f(:\n")
     assert built({"p": [folder]}) == [str(folder / "b.py"), 3]
     assert place_of_syntax_error(ValueError("x")) is None

@@ -19,11 +19,15 @@ from kl_hooks.model.symbol import Link
 from tests.code.test_name_index import Rows
 
 MODULES = {
-    "shop/__init__.py": "shop", "shop/a.py": "shop.a", "shop/core/__init__.py": "shop.core",
-    "shop/core/order.py": "shop.core.order", "run.py": "run",
-    "one/conftest.py": "conftest@one/conftest.py", "two/conftest.py": "conftest@two/conftest.py",
+    "shop/__init__.py": "shop",
+    "shop/a.py": "shop.a",
+    "shop/core/__init__.py": "shop.core",
+    "shop/core/order.py": "shop.core.order",
+    "run.py": "run",
+    "one/conftest.py": "conftest@one/conftest.py",
+    "two/conftest.py": "conftest@two/conftest.py",
     "two/test_b.py": "test_b",
-}  # fmt: skip
+}
 
 
 def links(path: str, source: str) -> list[Link]:
@@ -61,26 +65,39 @@ def links(path: str, source: str) -> list[Link]:
     ],
 )
 def test_targets(path: str, source: str, targets: list[str]) -> None:
-    assert [link.target for link in links(path, source)] == [f"namespace:{name}" for name in targets]
+    assert [link.target for link in links(path, source)] == [
+        f"namespace:{name}" for name in targets
+    ]
 
 
 def test_a_link_states_who_where_how_and_how_sure() -> None:
-    source = "import shop\ndef f():\n    import shop.made\nif TYPE_CHECKING:\n    from shop import a\n"
+    source = (
+        "import shop\ndef f():\n    import shop.made\nif TYPE_CHECKING:\n    from shop import a\n"
+    )
     assert links("run.py", source) == [
         Link("namespace:run", "imports", "namespace:shop", "run.py", 1, "import", 100),
         Link("namespace:run", "imports", "namespace:shop", "run.py", 3, "lazy import", 50),
-        Link("namespace:run", "imports", "namespace:shop.a", "run.py", 5, "type-checking import", 100),
+        Link(
+            "namespace:run", "imports", "namespace:shop.a", "run.py", 5, "type-checking import", 100
+        ),
     ]
 
 
 def test_links_come_by_path_and_line_whatever_the_order_of_the_facts() -> None:
-    facts = {path: scan_python(b"import z\nimport a\n", path, MODULES[path]) for path in reversed(MODULES)}
+    facts = {
+        path: scan_python(b"import z\nimport a\n", path, MODULES[path])
+        for path in reversed(MODULES)
+    }
     found = [(link.path, link.line) for link in import_links(facts, MODULES)]
     assert found == sorted(found) and len(found) == 2 * len(MODULES)
 
 
 def test_of_a_package_and_a_module_next_to_it_the_package_is_imported() -> None:
-    both = {"shop/web.py": "shop.web@shop/web.py", "shop/web/__init__.py": "shop.web", "shop/core/a.py": "shop.core.a"}
+    both = {
+        "shop/web.py": "shop.web@shop/web.py",
+        "shop/web/__init__.py": "shop.web",
+        "shop/core/a.py": "shop.core.a",
+    }
     facts = scan_python(b"import shop.web", "shop/core/a.py", "shop.core.a")
     for modules in (both, dict(reversed(both.items()))):
         (link,) = import_links({"shop/core/a.py": facts}, modules)
@@ -88,8 +105,28 @@ def test_of_a_package_and_a_module_next_to_it_the_package_is_imported() -> None:
 
 
 FOLDERS = ["", "a/", "a/b/", "src/a/", "other/", "other/a/", "@x/", "a/@b.c/", "a-b/"]
-PATHS = st.sets(st.sampled_from([f"{folder}{name}.py" for folder in FOLDERS for name in ("__init__", "a", "b", "c@d")]))
-NAMES = ["a", "a.b", "b", "a.a", "a.b.c", "src", "other", "other.a", "@x", "a@src", "c", "c@d", "zz", "a.", "__init__"]
+PATHS = st.sets(
+    st.sampled_from(
+        [f"{folder}{name}.py" for folder in FOLDERS for name in ("__init__", "a", "b", "c@d")]
+    )
+)
+NAMES = [
+    "a",
+    "a.b",
+    "b",
+    "a.a",
+    "a.b.c",
+    "src",
+    "other",
+    "other.a",
+    "@x",
+    "a@src",
+    "c",
+    "c@d",
+    "zz",
+    "a.",
+    "__init__",
+]
 
 
 @given(PATHS, st.sets(st.sampled_from(NAMES)))
@@ -98,7 +135,10 @@ def test_it_answers_as_the_modules_in_memory_do(paths: set[str], imported: set[s
     known = ModuleIndex(modules)
     with closing(sqlite3.connect(":memory:")) as connection:
         db = Rows(connection)
-        db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, 'b', 's', ?, '')", modules.items())
+        db.many(
+            "INSERT INTO files (path, blob, scanner, module, error) VALUES (?, 'b', 's', ?, '')",
+            modules.items(),
+        )
         stored = StoredModuleIndex(db)
         for _ in range(2):  # the second time from what it remembers
             for path, module in modules.items():

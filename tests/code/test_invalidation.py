@@ -1,4 +1,6 @@
-"""Which files must be linked again: never fewer than those whose links change, and no others than depend on it."""
+"""Which files must be linked again: never fewer than those whose links change, and no others than
+depend on it.
+"""
 
 from __future__ import annotations
 
@@ -37,22 +39,80 @@ PATHS = [
     "t.py",
 ]
 PIECES = [
-    "def f(): pass", "def f() -> C: pass", "class C:\n    def g(self): self.h()", "class C: pass",
-    "class C(B):\n    x = 1", "class B:\n    def h(self) -> 'C': pass\n    def __init__(self): self.c = C()",
-    "x = C()", "y: C = f()", "D = C", "mm = m", "import p.m", "import p.m as mm", "import p", "import m",
-    "from p import m", "from p import m as mm", "from . import m", "from .m import C", "from .m import C as E",
-    "from .. import m", "from ..q import mm", "from p.q import mm", "from p import *", "from .m import *",
-    "from p.m import *", "from . import *", "from .q import *", "import p.inner.m", "import json", "from p import q",
-    "from p.q import D, x", "from p.m import f as made", "__all__ = ['C', 'f']", "__all__ = ['m']",
-    "from p.q import E, y", "f().g()", "C().h().g()", "mm.f().g()", "mm.C().c.g()", "p.m.C().h()", "m.f()",
-    "p.inner.m.f()", "q.mm.C.g", "D().g()", "x.g()", "y.h().x", "E().g()", "made().g()", "q.x.c.x",
-    "def k(c: C): c.h().g()", "class K(E):\n    def l(self): self.g(); super().h()", "def k(a: mm.C): a.g()",
-    "with f() as w: w.g()", "json.dumps()", "def json(): pass", "p.mm.f()", "q.json()", "def broken(:",
-    "from hub import *", "import hub", "from hub import m", "hub.m.f()", "from hub import D", "__all__ = ['m', 'q']",
-    "from .hub import q", "from .q import f", "def हिन्दी(): pass", "m.हिन्दी()",
-]  # fmt: skip
+    "def f(): pass",
+    "def f() -> C: pass",
+    "class C:\n    def g(self): self.h()",
+    "class C: pass",
+    "class C(B):\n    x = 1",
+    "class B:\n    def h(self) -> 'C': pass\n    def __init__(self): self.c = C()",
+    "x = C()",
+    "y: C = f()",
+    "D = C",
+    "mm = m",
+    "import p.m",
+    "import p.m as mm",
+    "import p",
+    "import m",
+    "from p import m",
+    "from p import m as mm",
+    "from . import m",
+    "from .m import C",
+    "from .m import C as E",
+    "from .. import m",
+    "from ..q import mm",
+    "from p.q import mm",
+    "from p import *",
+    "from .m import *",
+    "from p.m import *",
+    "from . import *",
+    "from .q import *",
+    "import p.inner.m",
+    "import json",
+    "from p import q",
+    "from p.q import D, x",
+    "from p.m import f as made",
+    "__all__ = ['C', 'f']",
+    "__all__ = ['m']",
+    "from p.q import E, y",
+    "f().g()",
+    "C().h().g()",
+    "mm.f().g()",
+    "mm.C().c.g()",
+    "p.m.C().h()",
+    "m.f()",
+    "p.inner.m.f()",
+    "q.mm.C.g",
+    "D().g()",
+    "x.g()",
+    "y.h().x",
+    "E().g()",
+    "made().g()",
+    "q.x.c.x",
+    "def k(c: C): c.h().g()",
+    "class K(E):\n    def l(self): self.g(); super().h()",
+    "def k(a: mm.C): a.g()",
+    "with f() as w: w.g()",
+    "json.dumps()",
+    "def json(): pass",
+    "p.mm.f()",
+    "q.json()",
+    "def broken(:",
+    "from hub import *",
+    "import hub",
+    "from hub import m",
+    "hub.m.f()",
+    "from hub import D",
+    "__all__ = ['m', 'q']",
+    "from .hub import q",
+    "from .q import f",
+    "def हिन्दी(): pass",
+    "m.हिन्दी()",
+]
 FILES = st.dictionaries(
-    st.sampled_from(PATHS), st.lists(st.sampled_from(PIECES), max_size=5).map("\n".join), min_size=1, max_size=7
+    st.sampled_from(PATHS),
+    st.lists(st.sampled_from(PIECES), max_size=5).map("\n".join),
+    min_size=1,
+    max_size=7,
 )
 
 
@@ -68,7 +128,10 @@ class World:
     def becomes(self, files: dict[str, str]) -> dict[str, Any]:
         """Makes the graph hold these files, and gives all that it contains then."""
         blobs = {hashlib.sha256(text.encode()).hexdigest(): text for text in files.values()}
-        entries = [FileEntry(path, hashlib.sha256(text.encode()).hexdigest(), "100644") for path, text in files.items()]
+        entries = [
+            FileEntry(path, hashlib.sha256(text.encode()).hexdigest(), "100644")
+            for path, text in files.items()
+        ]
 
         def read(some: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
             return ((entry, blobs[entry.blob].encode()) for entry in some)
@@ -79,7 +142,10 @@ class World:
 
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(FILES, st.lists(st.tuples(FILES, st.sets(st.sampled_from(PATHS), max_size=1)), min_size=1, max_size=3))
+@given(
+    FILES,
+    st.lists(st.tuples(FILES, st.sets(st.sampled_from(PATHS), max_size=1)), min_size=1, max_size=3),
+)
 def test_after_any_edits_the_links_are_those_of_a_graph_from_nothing(
     files: dict[str, str], edits: list[tuple[dict[str, str], set[str]]]
 ) -> None:
@@ -96,38 +162,64 @@ def test_after_any_edits_the_links_are_those_of_a_graph_from_nothing(
 OLD, NEW = "class A: pass\n", "class A:\n    def save(self): pass\ndef other(): pass\n"
 CHAINS = {
     "an instance": ({"b.py": "from core.low import A\nbox = A()\n"}, "import b\nb.box.save()\n"),
-    "a subclass": ({"b.py": "from core.low import A\nclass D(A): pass\n"}, "from b import D\nD().save()\n"),
-    "what a function returns": ({"b.py": "from core.low import A\ndef f() -> A: pass\n"}, "import b\nb.f().save()\n"),
+    "a subclass": (
+        {"b.py": "from core.low import A\nclass D(A): pass\n"},
+        "from b import D\nD().save()\n",
+    ),
+    "what a function returns": (
+        {"b.py": "from core.low import A\ndef f() -> A: pass\n"},
+        "import b\nb.f().save()\n",
+    ),
     "a method of a field": (
-        {"b.py": "import core.low as n\nclass K:\n    k: n.A\n", "d.py": "from b import K\nx = K()\n"},
+        {
+            "b.py": "import core.low as n\nclass K:\n    k: n.A\n",
+            "d.py": "from b import K\nx = K()\n",
+        },
         "import d\nd.x.k.save()\n",
     ),
-    "another name of the module": ({"b.py": "import core.low as n\n"}, "from b import n\nn.A().save()\nn.other()\n"),
-    "another name of that": (
-        {"b.py": "import core.low as n\n", "d.py": "from b import n as o\n"}, "import d\nd.o.other()\n"
+    "another name of the module": (
+        {"b.py": "import core.low as n\n"},
+        "from b import n\nn.A().save()\nn.other()\n",
     ),
-    "a field that is the module": ({"b.py": "from core import low\nn = low\n"}, "from b import n\nn.other()\n"),
+    "another name of that": (
+        {"b.py": "import core.low as n\n", "d.py": "from b import n as o\n"},
+        "import d\nd.o.other()\n",
+    ),
+    "a field that is the module": (
+        {"b.py": "from core import low\nn = low\n"},
+        "from b import n\nn.other()\n",
+    ),
     "its own name in another module": (
-        {"b.py": "from core import low\n"}, "import b\nb.low.A().save()\nb.low.other()\n"
+        {"b.py": "from core import low\n"},
+        "import b\nb.low.A().save()\nb.low.other()\n",
     ),
     "its own name twice passed on": (
-        {"b.py": "from core import low\n", "d.py": "from b import low\n"}, "import d\nd.low.other()\n"
+        {"b.py": "from core import low\n", "d.py": "from b import low\n"},
+        "import d\nd.low.other()\n",
     ),
     "its own name as a star import brings it": (
-        {"core/__init__.py": "from . import low\n", "b.py": "from core import *\n"}, "from b import low\nlow.other()\n"
+        {"core/__init__.py": "from . import low\n", "b.py": "from core import *\n"},
+        "from b import low\nlow.other()\n",
     ),
     "a field of its own name": (
         {"b.py": "import core.low\nclass K:\n    def __init__(self): self.low = core.low\n"},
         "from b import K\nK().low.other()\n",
     ),
-    "another name of the package": ({"b.py": "import core as c\n"}, "from b import c\nc.low.other()\n"),
+    "another name of the package": (
+        {"b.py": "import core as c\n"},
+        "from b import c\nc.low.other()\n",
+    ),
     "a star import": ({"b.py": "from core.low import *\n"}, "import b\nb.A().save()\nb.other()\n"),
     "two star imports": (
-        {"b.py": "from core.low import *\n", "d.py": "from b import *\n"}, "from d import A, other\nA().save()\n"
+        {"b.py": "from core.low import *\n", "d.py": "from b import *\n"},
+        "from d import A, other\nA().save()\n",
     ),
-    "the package": ({"core/__init__.py": "from .low import A, other\n"}, "from core import A, other\nA().save()\n"),
+    "the package": (
+        {"core/__init__.py": "from .low import A, other\n"},
+        "from core import A, other\nA().save()\n",
+    ),
     "nothing": ({}, "from core.low import A\nA().save()\n"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -145,38 +237,66 @@ def test_what_reaches_a_name_by_way_of_others_is_resolved_again(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("text", ["", "def f(): pass\n"])
-def test_a_package_that_comes_or_goes_is_seen_by_relative_imports_inside_it(tmp_path: Path, text: str) -> None:
+def test_a_package_that_comes_or_goes_is_seen_by_relative_imports_inside_it(
+    tmp_path: Path, text: str
+) -> None:
     """They need not contain its name."""
     files = {"p/q.py": "", "p/inner/m.py": "from .. import m, f\nm.f()\nf()\n"}
     world = World(tmp_path / "one")
-    for number, more in enumerate([{}, {"p/__init__.py": text}, {"p/__init__.py": "def broken(:\n"}, {}]):
-        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+    for number, more in enumerate(
+        [{}, {"p/__init__.py": text}, {"p/__init__.py": "def broken(:\n"}, {}]
+    ):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(
+            files | more
+        )
 
 
-@pytest.mark.parametrize("printed", ["from .zz import q\n", "from . import q\nq.f()\n", "from .q import f\nf()\n"])
-def test_a_module_beside_a_folder_of_its_name_is_seen_by_relative_imports_there(tmp_path: Path, printed: str) -> None:
-    """The folder has no `__init__.py`: what is in it is under the module as soon as that is there."""
+@pytest.mark.parametrize(
+    "printed", ["from .zz import q\n", "from . import q\nq.f()\n", "from .q import f\nf()\n"]
+)
+def test_a_module_beside_a_folder_of_its_name_is_seen_by_relative_imports_there(
+    tmp_path: Path, printed: str
+) -> None:
+    """The folder has no `__init__.py`: what is in it is under the module as soon as that is
+    there.
+    """
     files = {"k/t.py": printed, "k/s/t.py": printed, "other.py": "def f(): pass\n"}
     world = World(tmp_path / "one")
     for number, more in enumerate([{}, {"k.py": "X = 1\n"}, {"k.py": ""}, {}]):
-        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(
+            files | more
+        )
 
 
 def test_a_module_that_becomes_a_package_imports_from_elsewhere(tmp_path: Path) -> None:
-    """Its outline is the same text before and after, but its relative imports start one level deeper."""
+    """Its outline is the same text before and after, but its relative imports start one level
+    deeper.
+    """
     text = "from .m import C\n"
     files = {"p/__init__.py": "", "p/m.py": "class C: pass\n", "use.py": "from p.k import C\nC()\n"}
     world = World(tmp_path / "one")
-    for number, more in enumerate([{"p/k.py": text}, {"p/k/__init__.py": text, "p/k/m.py": "X = 1\n"}]):
-        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+    for number, more in enumerate(
+        [{"p/k.py": text}, {"p/k/__init__.py": text, "p/k/m.py": "X = 1\n"}]
+    ):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(
+            files | more
+        )
 
 
-LISTS = ["X = 1\n__all__ = ['sub']\n", "X = 1\n__all__ = []\n", "X = 1\n", "__all__ = ['sub']\n", "__all__ = []\n"]
+LISTS = [
+    "X = 1\n__all__ = ['sub']\n",
+    "X = 1\n__all__ = []\n",
+    "X = 1\n",
+    "__all__ = ['sub']\n",
+    "__all__ = []\n",
+]
 
 
 @pytest.mark.parametrize("before", LISTS)
 @pytest.mark.parametrize("after", LISTS)
-def test_a_submodule_that_all_names_is_a_name_of_its_package(tmp_path: Path, before: str, after: str) -> None:
+def test_a_submodule_that_all_names_is_a_name_of_its_package(
+    tmp_path: Path, before: str, after: str
+) -> None:
     files = {"pkg/sub.py": "def f(): pass\n", "use.py": "from pkg import *\nsub.f()\n"}
     world = World(tmp_path / "one")
     world.becomes(files | {"pkg/__init__.py": before})
@@ -185,12 +305,19 @@ def test_a_submodule_that_all_names_is_a_name_of_its_package(tmp_path: Path, bef
 
 
 STARRED = {
-    "q.py": "from hub import *\n", "r.py": "from q import *\n", "m.py": "from q import D\ndef f() -> D: pass\n",
-    "m2.py": "import r as s\ndef f() -> s.D: pass\n", "m3.py": "from m2 import s\nclass K(s.D): pass\n",
-    "m4.py": "from m3 import K\nK.x()\nfrom m import f\nf().x()\n", "other.py": "class D:\n    def x(self): pass\n",
-}  # fmt: skip
+    "q.py": "from hub import *\n",
+    "r.py": "from q import *\n",
+    "m.py": "from q import D\ndef f() -> D: pass\n",
+    "m2.py": "import r as s\ndef f() -> s.D: pass\n",
+    "m3.py": "from m2 import s\nclass K(s.D): pass\n",
+    "m4.py": "from m3 import K\nK.x()\nfrom m import f\nf().x()\n",
+    "other.py": "class D:\n    def x(self): pass\n",
+}
 INNER = {f"p/{path}": text.replace("from hub", "from .hub") for path, text in STARRED.items()}
-INNER = {path: text.replace("from q", "from .q").replace("import r", "from . import r") for path, text in INNER.items()}
+INNER = {
+    path: text.replace("from q", "from .q").replace("import r", "from . import r")
+    for path, text in INNER.items()
+}
 
 
 @pytest.mark.slow
@@ -200,23 +327,40 @@ def test_a_module_that_is_imported_with_a_star_comes_and_goes(tmp_path: Path, hu
     files = INNER | {"p/__init__.py": ""} if hub.startswith("p/") else STARRED
     world = World(tmp_path / "one")
     for number, more in enumerate([{}, {hub: "X = 1\n"}, {hub: ""}, {hub: "class D: pass\n"}, {}]):
-        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(
+            files | more
+        )
 
 
 def test_of_two_that_a_star_import_may_mean_the_nearer_one_comes(tmp_path: Path) -> None:
-    files = {"a/hub.py": "class D: pass\n", "b/hub.py": "", "c/q.py": "from hub import *\n", "m.py": STARRED["m.py"]}
+    files = {
+        "a/hub.py": "class D: pass\n",
+        "b/hub.py": "",
+        "c/q.py": "from hub import *\n",
+        "m.py": STARRED["m.py"],
+    }
     files |= {"use.py": "from c.q import D\nD()\n", "c/m.py": STARRED["m.py"]}
     world = World(tmp_path / "one")
     for number, more in enumerate([{}, {"c/hub.py": "X = 1\n"}, {}]):
-        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(
+            files | more
+        )
 
 
 @pytest.mark.parametrize("name", ["हिन्दी", "a·b", "π·x", "℘x", "_é"])
 def test_every_name_that_python_takes_is_followed(tmp_path: Path, name: str) -> None:
-    files = {"use.py": f"import core\ncore.{name}()\n", "other.py": f"def {name}(): pass\n", "core.py": "X = 1\n"}
+    files = {
+        "use.py": f"import core\ncore.{name}()\n",
+        "other.py": f"def {name}(): pass\n",
+        "core.py": "X = 1\n",
+    }
     world = World(tmp_path / "one")
-    for number, more in enumerate([{}, {"core.py": f"def {name}(): pass\n"}, {"core.py": "def π(): pass\n"}]):
-        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+    for number, more in enumerate(
+        [{}, {"core.py": f"def {name}(): pass\n"}, {"core.py": "def π(): pass\n"}]
+    ):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(
+            files | more
+        )
 
 
 @pytest.fixture
@@ -235,8 +379,16 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_what_many_mention_concerns_few(tmp_path: Path, written: list[str]) -> None:
     """Hundreds of files import json, and define and call `save`; none of them can come to `low`."""
-    many = {f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n" for n in range(300)}
-    files = {"core/__init__.py": "", "core/low.py": OLD, "use.py": "from core.low import A\nA().save()\n", **many}
+    many = {
+        f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n"
+        for n in range(300)
+    }
+    files = {
+        "core/__init__.py": "",
+        "core/low.py": OLD,
+        "use.py": "from core.low import A\nA().save()\n",
+        **many,
+    }
     world = World(tmp_path)
     world.becomes(files)
     written.clear()
@@ -247,12 +399,23 @@ def test_what_many_mention_concerns_few(tmp_path: Path, written: list[str]) -> N
 
 
 def test_a_star_import_concerns_those_who_come_to_it(tmp_path: Path, written: list[str]) -> None:
-    """None where its package was there before, and only who mentions the name where another module of it was added."""
+    """None where its package was there before, and only who mentions the name where another module
+    of it was added.
+    """
     many = {f"m{n}.py": f"from json import *\nimport q{n}\nq{n}.dumps(D)\n" for n in range(60)}
-    files = {"q.py": "from core.hub import *\n", "use.py": "from q import D\nD()\n", "core/a.py": "", **many}
+    files = {
+        "q.py": "from core.hub import *\n",
+        "use.py": "from q import D\nD()\n",
+        "core/a.py": "",
+        **many,
+    }
     world = World(tmp_path)
     world.becomes(files)
-    for come, others in (("core/hub/a.py", ["use.py"]), ("core/hub/b.py", []), ("other/hub.py", ["q.py"])):
+    for come, others in (
+        ("core/hub/a.py", ["use.py"]),
+        ("core/hub/b.py", []),
+        ("other/hub.py", ["q.py"]),
+    ):
         written.clear()
         files = files | {come: "X = 1\n"}
         world.becomes(files)

@@ -8,17 +8,31 @@ from tests.code.resolving import rows, taken
 
 FILES = {
     "pkg/__init__.py": "",
-    "pkg/core.py": "from typing import Protocol\nclass Base:\n    def __init__(self): pass\n    def feed(self): pass\n"
-    "class Shape(Protocol): pass\ndef made() -> Base: pass\nlimit = 3\n",
+    "pkg/core.py": (
+        "from typing import Protocol\nclass Base:\n    def __init__(self): pass\n    def"
+        " feed(self): pass\nclass Shape(Protocol): pass\ndef made() -> Base: pass\nlimit = 3\n"
+    ),
 }
 CASES: dict[str, tuple[str, set[tuple[str, str, str, int]]]] = {
     "same scope": ("def f(): pass\nf()", {("calls", "function:pkg.use.f", "same scope", 100)}),
-    "import": ("from .core import made\nmade()", {("calls", "function:pkg.core.made", "import", 100)}),
-    "only named": ("from .core import made\nx = [made]", {("references", "function:pkg.core.made", "import", 100)}),
-    "star import": ("from .core import *\nmade()", {("calls", "function:pkg.core.made", "star import", 90)}),
+    "import": (
+        "from .core import made\nmade()",
+        {("calls", "function:pkg.core.made", "import", 100)},
+    ),
+    "only named": (
+        "from .core import made\nx = [made]",
+        {("references", "function:pkg.core.made", "import", 100)},
+    ),
+    "star import": (
+        "from .core import *\nmade()",
+        {("calls", "function:pkg.core.made", "star import", 90)},
+    ),
     "constructor": (
         "from .core import Base\nBase()",
-        {("calls", "type:pkg.core.Base", "import", 100), ("calls", "method:pkg.core.Base.__init__", "constructor", 90)},
+        {
+            ("calls", "type:pkg.core.Base", "import", 100),
+            ("calls", "method:pkg.core.Base.__init__", "constructor", 90),
+        },
     ),
     "no constructor where a class is only named": (
         "from .core import Base\nx = [Base]",
@@ -27,11 +41,17 @@ CASES: dict[str, tuple[str, set[tuple[str, str, str, int]]]] = {
     "self": ("class A:\n    def f(self): self.f()", {("calls", "method:pkg.use.A.f", "self", 90)}),
     "super": (
         "from .core import Base\nclass A(Base):\n    def feed(self): super().feed()",
-        {("inherits", "type:pkg.core.Base", "import", 100), ("calls", "method:pkg.core.Base.feed", "super", 90)},
+        {
+            ("inherits", "type:pkg.core.Base", "import", 100),
+            ("calls", "method:pkg.core.Base.feed", "super", 90),
+        },
     ),
     "instance": (
         "from .core import Base\ndef f(b: Base): b.feed()",
-        {("references", "type:pkg.core.Base", "import", 100), ("calls", "method:pkg.core.Base.feed", "instance", 80)},
+        {
+            ("references", "type:pkg.core.Base", "import", 100),
+            ("calls", "method:pkg.core.Base.feed", "instance", 80),
+        },
     ),
     "return annotation": (
         "from .core import made\nmade().feed()",
@@ -48,7 +68,10 @@ CASES: dict[str, tuple[str, set[tuple[str, str, str, int]]]] = {
     ),
     "passed on the way": (
         "from .core import limit\nlimit.feed()",
-        {("references", "field:pkg.core.limit", "import", 100), ("calls", "name:feed", "name only", 0)},
+        {
+            ("references", "field:pkg.core.limit", "import", 100),
+            ("calls", "name:feed", "name only", 0),
+        },
     ),
 }
 
@@ -56,7 +79,10 @@ CASES: dict[str, tuple[str, set[tuple[str, str, str, int]]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_links(case: str) -> None:
     source, wanted = CASES[case]
-    assert {(row[1], row[2], row[4], row[5]) for row in rows(FILES | {"pkg/use.py": source}, "pkg/use.py")} == wanted
+    assert {
+        (row[1], row[2], row[4], row[5])
+        for row in rows(FILES | {"pkg/use.py": source}, "pkg/use.py")
+    } == wanted
 
 
 def test_each_link_once_a_line() -> None:
@@ -67,14 +93,15 @@ def test_each_link_once_a_line() -> None:
 TAKEN = {
     "from .core import made": {("function:pkg.core.made", 1, "import")},
     "def f():\n    from pkg.core import Base as B, limit": {
-        ("type:pkg.core.Base", 2, "lazy import"), ("field:pkg.core.limit", 2, "lazy import"),
+        ("type:pkg.core.Base", 2, "lazy import"),
+        ("field:pkg.core.limit", 2, "lazy import"),
     },
     "from pkg.again import made": {("function:pkg.core.made", 1, "import")},
     "from . import core": set(),
     "from .core import *": set(),
     "from .core import nothing_there\nfrom os import path": set(),
     "import pkg.core": set(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("source", TAKEN)

@@ -46,13 +46,20 @@ def test_all_files_that_mention_a_name_are_found(
     share: int, classes: int, changes: list[tuple[set[str], dict[str, str]]], asked: set[str]
 ) -> None:
     now: dict[str, str] = {}
-    with pytest.MonkeyPatch.context() as patched, closing(sqlite3.connect(":memory:")) as connection:
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        closing(sqlite3.connect(":memory:")) as connection,
+    ):
         patched.setattr(name_index, "_SHARE", share)
         patched.setattr(name_index, "_BUCKETS", classes)
         db = Rows(connection)
         for removed, written in changes:
             name_index.replace_files(db, removed - written.keys(), written)
-            now = {path: words for path, words in {**now, **written}.items() if path not in removed - written.keys()}
+            now = {
+                path: words
+                for path, words in {**now, **written}.items()
+                if path not in removed - written.keys()
+            }
         now = {path: words for path, words in now.items() if words}
         assert name_index.all_files(db) == now
         found = name_index.files_mentioning(db, asked)
@@ -63,7 +70,9 @@ def test_all_files_that_mention_a_name_are_found(
 def test_one_name_is_looked_for_in_few_files() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         db = Rows(connection)
-        name_index.replace_files(db, (), {f"m{number}.py": f"self name{number}" for number in range(500)})
+        name_index.replace_files(
+            db, (), {f"m{number}.py": f"self name{number}" for number in range(500)}
+        )
         assert len(name_index.files_mentioning(db, {"name77"})) < 10
         db.asked.clear()
         name_index.replace_files(db, (), {"m77.py": "self other"})

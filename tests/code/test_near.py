@@ -10,7 +10,11 @@ import pytest
 import kl_hooks
 from kl_hooks.arch.suggestions import lines_with, near, places
 
-SAMPLES = [path for path in sorted(Path(kl_hooks.__file__).parent.rglob("*.py")) if path.stat().st_size > 4_000][::12]
+SAMPLES = [
+    path
+    for path in sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))
+    if path.stat().st_size > 4_000
+][::12]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +36,9 @@ def test_places_of_whole_words() -> None:
 
 
 def test_statements_on_other_lines_are_omitted() -> None:
-    tree = ast.parse("def f():\n    x = 1\n    a = 2\n@a\ndef g(): ...\nif b:\n    c\nelse:\n    d\n")
+    tree = ast.parse(
+        "def f():\n    x = 1\n    a = 2\n@a\ndef g(): ...\nif b:\n    c\nelse:\n    d\n"
+    )
     seen = {node.id for node in near([tree], [3, 4, 9]) if isinstance(node, ast.Name)}
     assert seen == {"a", "b", "d"}
 

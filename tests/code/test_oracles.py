@@ -60,7 +60,9 @@ class Definitions(Visitor):
 
 
 class ScopedDefinitions(Visitor):
-    """The same with libcst's own qualified names: an oracle for these too, but some ten times slower."""
+    """The same with libcst's own qualified names: an oracle for these too, but some ten times
+    slower.
+    """
 
     METADATA_DEPENDENCIES = (PositionProvider, QualifiedNameProvider)
 
@@ -71,7 +73,9 @@ class ScopedDefinitions(Visitor):
 
 
 def compare(folder: Path, visitor_class: type[Visitor], names: str = "") -> int:
-    """Holds the files of a package (always the same of a large one) against libcst; how many definitions there are."""
+    """Holds the files of a package (always the same of a large one) against libcst; how many
+    definitions there are.
+    """
     compared = 0
     files = {name: content for name, content in python_files(folder).items() if names in name}
     for name, content in oracles.sample(files, MOST).items():
@@ -79,7 +83,11 @@ def compare(folder: Path, visitor_class: type[Visitor], names: str = "") -> int:
         MetadataWrapper(cst.parse_module(content), unsafe_skip_copy=True).visit(visitor)
         facts = scan_python(content, name, "m")
         kinds = ("type:", "interface:", "function:", "method:", "property:")
-        ours = {row[0].partition(":m.")[2]: row[1] for row in facts["symbols"] if row[0].startswith(kinds)}
+        ours = {
+            row[0].partition(":m.")[2]: row[1]
+            for row in facts["symbols"]
+            if row[0].startswith(kinds)
+        }
         assert set(ours) == {found for found, _ in visitor.found}, name
         # of several definitions of one name one place is stored, and it is the place of one of them
         assert set(ours.items()) <= visitor.found, name
@@ -88,14 +96,17 @@ def compare(folder: Path, visitor_class: type[Visitor], names: str = "") -> int:
 
 
 @pytest.mark.parametrize(
-    "package", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("kl_hooks", "click")), "pluggy"]
+    "package",
+    [*(pytest.param(one, marks=pytest.mark.slow) for one in ("kl_hooks", "click")), "pluggy"],
 )
 def test_definitions_are_those_that_libcst_sees(package: str) -> None:
     assert compare(source_of(package), Definitions) > 50
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("package", "names"), [("kl_hooks", "code/modules"), ("click", "decorators")])
+@pytest.mark.parametrize(
+    ("package", "names"), [("kl_hooks", "code/modules"), ("click", "decorators")]
+)
 def test_qualified_names_are_those_of_libcst(package: str, names: str) -> None:
     assert compare(source_of(package), ScopedDefinitions, names) > 10
 
@@ -137,7 +148,9 @@ def test_three_large_packages_are_what_libcst_and_grimp_see(name: str, tmp_path:
     assert result.edges > 1000
 
 
-@pytest.mark.parametrize("package", ["click", "pluggy", pytest.param("networkx", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "package", ["click", "pluggy", pytest.param("networkx", marks=pytest.mark.slow)]
+)
 def test_installed_packages_import_what_grimp_sees(package: str) -> None:
     folder = source_of(package)
     files = {f"{package}/{path}": content for path, content in python_files(folder).items()}

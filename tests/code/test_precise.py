@@ -1,4 +1,6 @@
-"""`kl graph build --precise`: equality and differences are shown, a crash costs one file, nothing is executed."""
+"""`kl graph build --precise`: equality and differences are shown, a crash costs one file, nothing
+is executed.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,17 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem
 from tests.support import Checkout
 
-TRAP = "import os, pathlib\npathlib.Path(os.environ['TRAP']).write_text(__file__)\nraise SystemExit('sprung')\n"
+TRAP = (
+    "import os, pathlib\npathlib.Path(os.environ['TRAP']).write_text(__file__)\nraise"
+    " SystemExit('sprung')\n"
+)
 FILES = {
     "src/shop/__init__.py": TRAP,
     "src/shop/core.py": TRAP + "class Basket:\n    lines = 1\n",
     "src/shop/web/__init__.py": TRAP,
-    "src/shop/web/page.py": TRAP + "from shop.core import Basket\nfrom .. import core\nimport json.tool\n",
+    "src/shop/web/page.py": (
+        TRAP + "from shop.core import Basket\nfrom .. import core\nimport json.tool\n"
+    ),
     "json/__init__.py": TRAP,
     "json/tool.py": TRAP,
     "grimp/__init__.py": TRAP + "import json\n",
@@ -46,8 +53,12 @@ FILES = {
 }
 
 
-def test_nothing_of_the_repository_is_executed_and_nothing_is_left(repo: Checkout, tmp_path: Path) -> None:
-    """Every file would leave a mark and end its process; some have the names of what the children import."""
+def test_nothing_of_the_repository_is_executed_and_nothing_is_left(
+    repo: Checkout, tmp_path: Path
+) -> None:
+    """Every file would leave a mark and end its process; some have the names of what the children
+    import.
+    """
     for name, text in FILES.items():
         repo.write(name, text)
     repo.commit()
@@ -79,7 +90,9 @@ def test_what_people_read_of_an_equal_result(repo: Checkout) -> None:
 
 def test_differences_are_lines_and_do_not_fail() -> None:
     rows = (Difference("a.py", 3, "function:a.f", "defined", "not there"),)
-    found = Comparison(2, 5, 1, 1, rows, (Problem("b.py", 0, 0, "took longer than 60 seconds."),), {})
+    found = Comparison(
+        2, 5, 1, 1, rows, (Problem("b.py", 0, 0, "took longer than 60 seconds."),), {}
+    )
     assert shown._comparison_lines(found) == [
         "precise: 2 files, 5 definitions, 1 import, 1 edge; 1 not assessed; 1 difference:",
         "  a.py:3: function:a.f: fast 'defined', precise 'not there'",
@@ -87,9 +100,17 @@ def test_differences_are_lines_and_do_not_fail() -> None:
     plain = shown._comparison_to_dict(found)
     assert plain["equal"] is False
     assert plain["differences"] == [
-        {"path": "a.py", "line": 3, "what": "function:a.f", "fast": "defined", "precise": "not there"}
+        {
+            "path": "a.py",
+            "line": 3,
+            "what": "function:a.f",
+            "fast": "defined",
+            "precise": "not there",
+        }
     ]
-    assert plain["not_assessed"] == [{"path": "b.py", "line": 0, "message": "took longer than 60 seconds."}]
+    assert plain["not_assessed"] == [
+        {"path": "b.py", "line": 0, "message": "took longer than 60 seconds."}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -98,15 +119,27 @@ def test_differences_are_lines_and_do_not_fail() -> None:
         ("import a\ndef f(x): 'doc'\n", []),
         ("import a\ndef f(y): 'doc'\n", [[2, "signature of function:m.f", "def f(y)", "def f(x)"]]),
         ("import a\ndef f(x): 'dog'\n", [[2, "docstring of function:m.f", "dog", "doc"]]),
-        ("import a\n\ndef f(x): 'doc'\n", [
-            [1, "end line of namespace:m", "3", "2"], [3, "end line of function:m.f", "3", "2"],
-            [3, "line of function:m.f", "3", "2"]]),
-        ("import a\ng = f(x)or'doc'\n", [[2, "field:m.g", "defined", "not there"],
-            [2, "function:m.f", "not there", "defined"]]),
-        ("import b\ndef f(x): 'doc'\n", [[1, "import of a (import a)", "not there", "imported"],
-            [1, "import of b (import b)", "imported", "not there"]]),
+        (
+            "import a\n\ndef f(x): 'doc'\n",
+            [
+                [1, "end line of namespace:m", "3", "2"],
+                [3, "end line of function:m.f", "3", "2"],
+                [3, "line of function:m.f", "3", "2"],
+            ],
+        ),
+        (
+            "import a\ng = f(x)or'doc'\n",
+            [[2, "field:m.g", "defined", "not there"], [2, "function:m.f", "not there", "defined"]],
+        ),
+        (
+            "import b\ndef f(x): 'doc'\n",
+            [
+                [1, "import of a (import a)", "not there", "imported"],
+                [1, "import of b (import b)", "imported", "not there"],
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_difference_between_two_readings_is_found(
     fast: str, differences: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +181,9 @@ FAULT = (
         ("(lambda f: f(f))(lambda f: f(f))", "nested too deeply for a visitor in Python"),
     ],
 )
-def test_a_child_that_ends_costs_the_file_it_was_at(fault: str, printed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_ends_costs_the_file_it_was_at(
+    fault: str, printed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(precise_run, "_START", FAULT.format(fault=fault, seconds="sleep" in fault))
     found = assess_files(JOBS, processes=1)
     assert sorted(found) == sorted(path for path, _, _ in JOBS)
@@ -158,7 +193,9 @@ def test_a_child_that_ends_costs_the_file_it_was_at(fault: str, printed: str, mo
 
 
 def test_a_crash_of_libcst_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million nested brackets end a process whatever its stack; CPython's parser, asked first, refuses them."""
+    """A million nested brackets end a process whatever its stack; CPython's parser, asked first,
+    refuses them.
+    """
     fault = "from kl_hooks.code.precise.scan import scan_precise as s; s(b'(' * 10**6, path, 'm')"
     monkeypatch.setattr(precise_run, "_START", FAULT.format(fault=fault, seconds=False))
     found = assess_files(JOBS[1:4], processes=1)
@@ -166,7 +203,9 @@ def test_a_crash_of_libcst_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["b.py"]["differences"] == found["c.py"]["differences"] == []
 
 
-def test_a_child_that_can_not_even_start_is_the_environments_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_can_not_even_start_is_the_environments_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(precise_run, "_START", "import nothing_of_that_name")
     with pytest.raises(EnvironmentProblem, match="No module named 'nothing_of_that_name'"):
         assess_files(JOBS)
@@ -176,13 +215,19 @@ def test_a_child_that_can_not_even_start_is_the_environments_fault(monkeypatch: 
 
 def test_export_puts_every_file_where_its_modules_name_states(tmp_path: Path) -> None:
     modules = {
-        "src/p/__init__.py": "p", "src/p/m.py": "p.m", "ns/deep/n.py": "ns.deep.n", "alone.py": "alone",
-        "x/conftest.py": "conftest@x/conftest.py", "b/../etc.py": "b....etc",
-    }  # fmt: skip
-    packages = export_packages(tmp_path / "out", [(path, path.encode()) for path in modules], modules)
-    assert {p.relative_to(tmp_path / "out").as_posix() for p in (tmp_path / "out").rglob("*.py")} == {
-        "p/__init__.py", "p/m.py", "ns/deep/n.py", "alone.py"
-    }  # fmt: skip
+        "src/p/__init__.py": "p",
+        "src/p/m.py": "p.m",
+        "ns/deep/n.py": "ns.deep.n",
+        "alone.py": "alone",
+        "x/conftest.py": "conftest@x/conftest.py",
+        "b/../etc.py": "b....etc",
+    }
+    packages = export_packages(
+        tmp_path / "out", [(path, path.encode()) for path in modules], modules
+    )
+    assert {
+        p.relative_to(tmp_path / "out").as_posix() for p in (tmp_path / "out").rglob("*.py")
+    } == {"p/__init__.py", "p/m.py", "ns/deep/n.py", "alone.py"}
     assert packages == {"ns": str(tmp_path / "out/ns"), "p": str(tmp_path / "out/p")}
 
 
@@ -212,11 +257,15 @@ def test_edges_are_compared_and_what_grimp_can_not_see_is_counted() -> None:
         "y/conftest.py": "",
     }
     modules = {path: path.removesuffix(".py").replace("/", ".") for path in sources} | {
-        "p/__init__.py": "p", "x/conftest.py": "conftest@x", "y/conftest.py": "conftest@y"
-    }  # fmt: skip
+        "p/__init__.py": "p",
+        "x/conftest.py": "conftest@x",
+        "y/conftest.py": "conftest@y",
+    }
     facts = {path: scan_python(text.encode(), path, "m") for path, text in sources.items()}
     seen = {"p", "p.a", "p.b"}
-    count, differences, unseen = compare_imports(facts, modules, seen, {("p.a", "p.b"): [1, 9], ("p.b", "p"): [2]})
+    count, differences, unseen = compare_imports(
+        facts, modules, seen, {("p.a", "p.b"): [1, 9], ("p.b", "p"): [2]}
+    )
     assert count == 1
     assert differences == [
         ["p/a.py", 9, "import p.a -> p.b", "not there", "imported"],

@@ -20,8 +20,9 @@ def shapes(draw: st.DrawFn) -> Shape:
     """For each class the numbers of its bases, which come before it."""
     number = draw(st.integers(1, 8))
     return [
-        draw(st.lists(st.integers(0, one - 1), unique=True, max_size=4)) if one else [] for one in range(number)
-    ]  # fmt: skip
+        draw(st.lists(st.integers(0, one - 1), unique=True, max_size=4)) if one else []
+        for one in range(number)
+    ]
 
 
 def orders(shape: Shape) -> list[list[int]]:
@@ -54,7 +55,9 @@ def test_every_class_above_is_there_once_and_the_class_itself_first(shape: Shape
     ours = orders(shape)
     for one, bases in enumerate(shape):
         assert ours[one][0] == one
-        assert sorted(ours[one]) == sorted({one, *(above for base in bases for above in ours[base])})
+        assert sorted(ours[one]) == sorted(
+            {one, *(above for base in bases for above in ours[base])}
+        )
 
 
 def test_a_diamond_and_an_impossible_one() -> None:
@@ -104,16 +107,27 @@ ONE: dict[str, tuple[str, list[str]]] = {
     "builtin": ("len([])", []),
     "nobody binds it": ("run()", ["name:run"]),
     "member of a class": ("from .core import Base\nBase.feed(1)", [FEED]),
-    "inherited, by the class": ("from .core import Child\nChild.make()", ["method:pkg.core.Base.make"]),
+    "inherited, by the class": (
+        "from .core import Child\nChild.make()",
+        ["method:pkg.core.Base.make"],
+    ),
     "constructed": ("from .core import Child\nChild().feed()", ["type:pkg.core.Child", CHILD]),
-    "local instance": ("from .core import Base\ndef f():\n    b = Base()\n    b.feed()", ["type:pkg.core.Base", FEED]),
+    "local instance": (
+        "from .core import Base\ndef f():\n    b = Base()\n    b.feed()",
+        ["type:pkg.core.Base", FEED],
+    ),
     "local instance of two classes": (
-        "from .core import Base, Child\ndef f(x):\n    b = Base()\n    if x:\n        b = Child()\n    b.feed()",
+        (
+            "from .core import Base, Child\ndef f(x):\n    b = Base()\n    if x:\n        b ="
+            " Child()\n    b.feed()"
+        ),
         ["type:pkg.core.Base", "type:pkg.core.Child", "name:feed"],
     ),
     "rebound by an inner function": (
-        "from .core import Base\ndef f(x):\n    b = Base()\n    def g():\n        nonlocal b\n"
-        "        b = x\n    b.feed()",
+        (
+            "from .core import Base\ndef f(x):\n    b = Base()\n    def g():\n        nonlocal b\n"
+            "        b = x\n    b.feed()"
+        ),
         ["type:pkg.core.Base", "name:feed"],
     ),
     "annotated argument": ("from .core import Base\ndef f(b: Base): b.feed()", [FEED]),
@@ -126,13 +140,19 @@ ONE: dict[str, tuple[str, list[str]]] = {
     "Any says nothing": ("from typing import Any\ndef f(b: Any): b.feed()", ["name:feed"]),
     "an annotation from outside": ("from os import PathLike\ndef f(b: PathLike): b.feed()", []),
     "no annotation": ("def f(b): b.feed()", ["name:feed"]),
-    "annotated argument, rebound": ("from .core import Base\ndef f(b: Base):\n    b = g\n    b.feed()", ["name:feed"]),
+    "annotated argument, rebound": (
+        "from .core import Base\ndef f(b: Base):\n    b = g\n    b.feed()",
+        ["name:feed"],
+    ),
     "returned": ("from .core import made\nmade().feed()", ["function:pkg.core.made", FEED]),
     "returned, kept": (
         "from .core import made\ndef f():\n    b = made()\n    b.feed()",
         ["function:pkg.core.made", FEED],
     ),
-    "returned or None": ("from .core import maybe\nmaybe().feed()", ["function:pkg.core.maybe", FEED]),
+    "returned or None": (
+        "from .core import maybe\nmaybe().feed()",
+        ["function:pkg.core.maybe", FEED],
+    ),
     "a coroutine is not its result": (
         "from .core import later\nlater().feed()",
         ["function:pkg.core.later", "name:feed"],
@@ -141,21 +161,36 @@ ONE: dict[str, tuple[str, list[str]]] = {
         "from .core import changed\nchanged().feed()",
         ["function:pkg.core.changed", "name:feed"],
     ),
-    "returns anything": ("from .core import anything\nanything().feed()", ["function:pkg.core.anything", "name:feed"]),
-    "returned by a classmethod": ("from .core import Base\nBase.make().feed()", ["method:pkg.core.Base.make", FEED]),
+    "returns anything": (
+        "from .core import anything\nanything().feed()",
+        ["function:pkg.core.anything", "name:feed"],
+    ),
+    "returned by a classmethod": (
+        "from .core import Base\nBase.make().feed()",
+        ["method:pkg.core.Base.make", FEED],
+    ),
     "Self is the class it is called on": (
         "from .core import Child\ndef f(c: Child):\n    d = c.copy()\n    d.feed()",
         ["method:pkg.core.Base.copy", CHILD],
     ),
     "property": ("from .core import Base\ndef f(b: Base): b.twin.feed()", [FEED]),
     "__class__": ("from .core import Child\ndef f(c: Child): c.__class__.feed(c)", [CHILD]),
-    "another name of a class": ("from .core import Other\nOther().feed()", ["field:pkg.core.Other", FEED]),
-    "another name of a class, local": ("from .core import Base\ndef f():\n    B = Base\n    B.feed(1)", [FEED]),
+    "another name of a class": (
+        "from .core import Other\nOther().feed()",
+        ["field:pkg.core.Other", FEED],
+    ),
+    "another name of a class, local": (
+        "from .core import Base\ndef f():\n    B = Base\n    B.feed(1)",
+        [FEED],
+    ),
     "another name of a method": (
         "from .core import Base\ndef f(b: Base):\n    feed_it = b.feed\n    feed_it()",
         [FEED],
     ),
-    "a base by another name": ("from .core import Other\nclass D(Other):\n    def f(self): self.feed()", [FEED]),
+    "a base by another name": (
+        "from .core import Other\nclass D(Other):\n    def f(self): self.feed()",
+        [FEED],
+    ),
     "module variable": ("from .core import default\ndefault.feed()", [FEED]),
     "module variable bound to two": ("from .core import loose\nloose.feed()", ["name:feed"]),
     "unpacked": ("from .core import first\nfirst.feed()", ["name:feed"]),
@@ -180,7 +215,10 @@ INSIDE: dict[str, tuple[str, list[str]]] = {
     "staticmethod has no self": ("@staticmethod\ndef m(x): x.n()", ["name:n"]),
     "class scope is not seen in methods": ("def m(self): n()", ["name:n"]),
     "inherited": ("def m(self): self.up()", ["method:a.Up.up"]),
-    "nested class": ("class In:\n    def k(self): self.j()\n    def j(self): pass", ["method:a.A.In.j"]),
+    "nested class": (
+        "class In:\n    def k(self): self.j()\n    def j(self): pass",
+        ["method:a.A.In.j"],
+    ),
     "attribute of self": (
         "def __init__(self): self.b = Up()\ndef m(self): self.b.up()",
         ["type:a.Up", "method:a.Up.up"],
@@ -202,12 +240,17 @@ INSIDE: dict[str, tuple[str, list[str]]] = {
         "def __enter__(self) -> 'A': pass\ndef m(self):\n    with A() as x:\n        x.n()",
         ["type:a.A", "method:a.A.n"],
     ),
-    "with what does not say": ("def m(self):\n    with Up() as x:\n        x.up()", ["type:a.Up", "name:up"]),
+    "with what does not say": (
+        "def m(self):\n    with Up() as x:\n        x.up()",
+        ["type:a.Up", "name:up"],
+    ),
     "except": ("def m(self):\n    try: pass\n    except Up as x: x.up()", ["method:a.Up.up"]),
     "except two": ("def m(self):\n    try: pass\n    except (Up, A) as x: x.up()", ["name:up"]),
     "overloads that return different things": (
-        "@overload\ndef o(self) -> Up: pass\n@overload\ndef o(self, x) -> A: pass\ndef o(self, x=0): pass\n"
-        "def m(self): self.o().up()",
+        (
+            "@overload\ndef o(self) -> Up: pass\n@overload\ndef o(self, x) -> A: pass\ndef o(self,"
+            " x=0): pass\ndef m(self): self.o().up()"
+        ),
         ["method:a.A.o", "name:up"],
     ),
 }
@@ -238,7 +281,11 @@ REEXPORTS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["name:f"],
     ),
     "star, private": (
-        {"p/__init__.py": "from .m import *", "p/m.py": "def _f(): pass", "use.py": "from p import _f\n_f()"},
+        {
+            "p/__init__.py": "from .m import *",
+            "p/m.py": "def _f(): pass",
+            "use.py": "from p import _f\n_f()",
+        },
         ["name:_f"],
     ),
     "star where it is used": ({"use.py": "from p.m import *\nf()"}, ["function:p.m.f"]),
@@ -256,7 +303,10 @@ REEXPORTS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["method:p.m.f"],
     ),
     "a submodule": ({"use.py": "import p.m\np.m.f()"}, ["function:p.m.f"]),
-    "a namespace without a file": ({"n/o.py": "def f(): pass", "use.py": "import n.o\nn.o.f()"}, ["function:n.o.f"]),
+    "a namespace without a file": (
+        {"n/o.py": "def f(): pass", "use.py": "import n.o\nn.o.f()"},
+        ["function:n.o.f"],
+    ),
     "from a namespace without a file": (
         {"n/o.py": "def f(): pass", "use.py": "from n import o\no.f()"},
         ["function:n.o.f"],
@@ -276,20 +326,29 @@ def test_members_are_inherited_in_pythons_order_through_files() -> None:
         "top.py": "class Top:\n    def f(self): pass\n    def g(self): pass\n",
         "left.py": "from top import Top\nclass Left(Top): pass\n",
         "right.py": "import top\nclass Right(top.Top):\n    def f(self): pass\n",
-        "use.py": "from left import Left\nfrom right import Right\nclass Use(Left, Right):\n"
-        "    def m(self):\n        self.f()\n        self.g()\n",
+        "use.py": (
+            "from left import Left\nfrom right import Right\nclass Use(Left, Right):\n"
+            "    def m(self):\n        self.f()\n        self.g()\n"
+        ),
     }
     assert called(files, "use.py") == ["method:right.Right.f", "method:top.Top.g"]
 
 
 def test_a_member_of_an_unknown_base_is_not_guessed() -> None:
-    files = {"a.py": "from elsewhere import Base\ndef f(): pass\nclass A(Base):\n    def m(self): self.f()\n"}
+    files = {
+        "a.py": (
+            "from elsewhere import Base\ndef f(): pass\nclass A(Base):\n    def m(self): self.f()\n"
+        )
+    }
     assert called(files, "a.py") == ["name:f"]
 
 
 def test_what_is_outside_is_passed_and_not_called() -> None:
     """`table.get()` calls something of dict, and only mentions the table."""
-    files = {"a.py": "from typing import Mapping\ntable: Mapping = {}\n", "b.py": "from a import table\ntable.get()\n"}
+    files = {
+        "a.py": "from typing import Mapping\ntable: Mapping = {}\n",
+        "b.py": "from a import table\ntable.get()\n",
+    }
     assert [row[1:3] for row in rows(files, "b.py")] == [("references", "field:a.table")]
 
 
@@ -304,10 +363,14 @@ def test_an_attribute_without_a_symbol_is_no_call_of_what_has_it() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "X = X\nX.f()\n", "X = Y\nY = X\nX.f()\nX()\n", "class A(A): pass\nA.f()\n", "def f() -> f: pass\nf().f()\n",
-        "class A(B): pass\nclass B(A): pass\nA.f()\n", "def f(x):\n    x = x.f()\n    x.f()\n",
+        "X = X\nX.f()\n",
+        "X = Y\nY = X\nX.f()\nX()\n",
+        "class A(A): pass\nA.f()\n",
+        "def f() -> f: pass\nf().f()\n",
+        "class A(B): pass\nclass B(A): pass\nA.f()\n",
+        "def f(x):\n    x = x.f()\n    x.f()\n",
         "class A:\n    a: 'A'\n    def f(self): self.a.a.a.a.f()\n    x = f\n    f = x\n",
     ],
-)  # fmt: skip
+)
 def test_cycles_end(source: str) -> None:
     assert isinstance(rows({"a.py": source + "def f(): pass\n"}, "a.py"), list)

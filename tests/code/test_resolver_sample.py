@@ -1,4 +1,6 @@
-"""300 references in packages nobody here wrote, read by hand: the resolver can't get worse unseen."""
+"""300 references in packages nobody here wrote, read by hand: the resolver can't get worse
+unseen.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def test_the_table_is_whole() -> None:
     assert len(rows) == 300
     assert len({(row["package"], row["path"], row["line"], row["column"]) for row in rows}) == 300
     assert {row["package"] for row in rows} == set(WHEELS)
-    assert Counter(row["kind"] for row in rows) == {kind: 6 * number for kind, number in PER_PACKAGE.items()}
+    assert Counter(row["kind"] for row in rows) == {
+        kind: 6 * number for kind, number in PER_PACKAGE.items()
+    }
     for row in rows:
         assert ":" in row["truth"] or row["truth"] in COLUMN_TRUTHS, row
         assert row["note"], row
@@ -25,7 +29,10 @@ def test_the_table_is_whole() -> None:
 
 FILES = {
     "m/__init__.py": b"",
-    "m/a.py": b"class A:\n    def f(self): pass\ndef g(x, a: A):\n    x.f()\n    a.f()\n    a.b\n    len(x)\n",
+    "m/a.py": (
+        b"class A:\n    def f(self): pass\ndef g(x, a: A):\n    x.f()\n    a.f()\n    a.b\n   "
+        b" len(x)\n"
+    ),
 }
 
 
@@ -42,14 +49,29 @@ def row(line: int, column: int, expression: str, truth: str) -> dict[str, str]:
 
 
 def test_right_wrong_and_lost_are_counted() -> None:
-    found = ask(FILES, [
-        row(4, 4, "x.f", "method:m.a.A.f"), row(5, 4, "a.f", "method:m.a.A.f"), row(5, 4, "a.f", "external"),
-        row(6, 4, "a.b", "no symbol"),
-    ])  # fmt: skip
+    found = ask(
+        FILES,
+        [
+            row(4, 4, "x.f", "method:m.a.A.f"),
+            row(5, 4, "a.f", "method:m.a.A.f"),
+            row(5, 4, "a.f", "external"),
+            row(6, 4, "a.b", "no symbol"),
+        ],
+    )
     one = score(found)
-    assert (one.number, one.known, one.linked, one.correct, one.unresolved, one.silent) == (4, 2, 2, 1, 1, 0)
+    assert (one.number, one.known, one.linked, one.correct, one.unresolved, one.silent) == (
+        4,
+        2,
+        2,
+        1,
+        1,
+        0,
+    )
     assert (one.precision, one.recall) == (0.5, 0.5)
-    assert [line.partition(":")[0] for line in report(found) if not line.startswith("|")] == ["lost", "wrong"]
+    assert [line.partition(":")[0] for line in report(found) if not line.startswith("|")] == [
+        "lost",
+        "wrong",
+    ]
 
 
 def test_the_draw_is_always_the_same() -> None:

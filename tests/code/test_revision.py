@@ -1,4 +1,6 @@
-"""Questions about a revision are answered as in a fresh checkout of it; nothing of the working tree is touched."""
+"""Questions about a revision are answered as in a fresh checkout of it; nothing of the working tree
+is touched.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,13 @@ from tests.git.repos import commit, sh, write
 def reported(db: Database) -> dict[str, Any]:
     """All that a graph contains about its files."""
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
-    found = {name: sorted(db.rows(sql)) for name, sql in {
-        "symbols": f"SELECT {columns} FROM {SYMBOLS}", "files": "SELECT path, blob, scanner, module, error FROM files",
-    }.items()}  # fmt: skip
+    found = {
+        name: sorted(db.rows(sql))
+        for name, sql in {
+            "symbols": f"SELECT {columns} FROM {SYMBOLS}",
+            "files": "SELECT path, blob, scanner, module, error FROM files",
+        }.items()
+    }
     return {**found, "links": links.every(db), "terms": terms_of(db)}
 
 
@@ -66,7 +72,9 @@ def test_any_commit_equals_a_fresh_checkout_of_it(tmp_path: Path, seed: int) -> 
 FIRST = {"m.py": "def f(): pass\ndef g(): f()\n", "n.py": "import m\nm.f()\n"}
 
 
-def test_only_contents_never_seen_are_parsed_and_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_contents_never_seen_are_parsed_and_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ws = repository(tmp_path / "repo", FIRST)
     write(tmp_path / "repo", {"m.py": "def f(): pass\n"})
     commit(tmp_path / "repo", "second")
@@ -127,7 +135,9 @@ def test_few_are_retained(tmp_path: Path) -> None:
     assert {path.suffix for path in folder.iterdir()} <= {".db", ".lock"}
 
 
-def test_a_damaged_one_is_built_again_and_an_unwritable_cache_is_done_without(tmp_path: Path) -> None:
+def test_a_damaged_one_is_built_again_and_an_unwritable_cache_is_done_without(
+    tmp_path: Path,
+) -> None:
     ws = repository(tmp_path / "repo", FIRST)
     with open_graph(ws, "HEAD"):
         pass
@@ -161,7 +171,11 @@ def test_violations_of_the_working_tree_are_not_those_of_a_revision(tmp_path: Pa
     ws = repository(tmp_path / "repo", FIRST)
     refresh_graph(ws)
     with ws.store.writing("graph") as db, db.transaction():
-        index.replace(db, "arch:violations", [index.Document("violation:1", "violation", "m.py", 1, "m imports n")])
+        index.replace(
+            db,
+            "arch:violations",
+            [index.Document("violation:1", "violation", "m.py", 1, "m imports n")],
+        )
     with open_graph(ws) as graph:
         assert len(find_all(graph, ["imports"], ["violation"], "", 5)[0]) == 1
     with open_graph(ws, "HEAD") as graph:

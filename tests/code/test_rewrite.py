@@ -14,15 +14,34 @@ from kl_hooks.code.import_edits import Unfixable, rewrite
 from kl_hooks.code.scanner.python import scan_python
 
 FUTURE = "from __future__ import annotations\n"
-HEADS = st.sampled_from(["", '"""Doc."""\n', f"#!/bin/x\n# c\n\n{FUTURE}", f'"""Doc."""\n\n{FUTURE}', FUTURE])
-LINES = st.sampled_from([
-    "import os\n", "import os, sys\n", "from typing import Any\n", "from typing import (\n    Any,\n)\n", "# above\n",
-    "\n", "from w import A\n", "from w import A, B  # beside\n", "from w import (\n    A,  # one\n    B,\n    C,\n)\n",
-    "import w.a as D\n", "from w import (A,\n  B)\n", "import zlib\n", "from .near import E\n", "x = 1\n",
-    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from o import P\n    # foot\n", "import w.b; z = 1\n",
-    "try:\n    import x\nexcept ImportError:\n    x = None\n", "if True:\n\ty = 2\n", "from w import \\\n    F\n",
-    "def f(a: A) -> B:\n    return 1  # r\n", "class K: ...\n",
-])  # fmt: skip
+HEADS = st.sampled_from(
+    ["", '"""Doc."""\n', f"#!/bin/x\n# c\n\n{FUTURE}", f'"""Doc."""\n\n{FUTURE}', FUTURE]
+)
+LINES = st.sampled_from(
+    [
+        "import os\n",
+        "import os, sys\n",
+        "from typing import Any\n",
+        "from typing import (\n    Any,\n)\n",
+        "# above\n",
+        "\n",
+        "from w import A\n",
+        "from w import A, B  # beside\n",
+        "from w import (\n    A,  # one\n    B,\n    C,\n)\n",
+        "import w.a as D\n",
+        "from w import (A,\n  B)\n",
+        "import zlib\n",
+        "from .near import E\n",
+        "x = 1\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from o import P\n    # foot\n",
+        "import w.b; z = 1\n",
+        "try:\n    import x\nexcept ImportError:\n    x = None\n",
+        "if True:\n\ty = 2\n",
+        "from w import \\\n    F\n",
+        "def f(a: A) -> B:\n    return 1  # r\n",
+        "class K: ...\n",
+    ]
+)
 FILES = st.builds(lambda head, lines: head + "".join(lines), HEADS, st.lists(LINES, max_size=9))
 
 
@@ -41,7 +60,10 @@ def rest(content: bytes, chosen: list[str], added: bool) -> list[str]:
             node.body = [part for part in node.body if ast.unparse(part) not in chosen]
             if not node.body:
                 continue
-        if ast.unparse(node) not in (*chosen, *(["from typing import TYPE_CHECKING"] if added else [])):
+        if ast.unparse(node) not in (
+            *chosen,
+            *(["from typing import TYPE_CHECKING"] if added else []),
+        ):
             found.append(ast.dump(node))
     return found
 
@@ -65,10 +87,15 @@ def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.Dat
         return
     assert rest(after, texts, moving) == rest(content, texts, moving)
     assert comments(after) == comments(content)
-    assert (b"\r\n" in after) == (crlf and b"\n" in after) and after.count(b"\r") in (0, after.count(b"\n"))
+    assert (b"\r\n" in after) == (crlf and b"\n" in after) and after.count(b"\r") in (
+        0,
+        after.count(b"\n"),
+    )
     stored = {line.strip() for line in content.splitlines()}
     new = [line.strip() for line in after.splitlines() if line.strip() not in stored]
-    assert all(line in (b"if TYPE_CHECKING:", b"from typing import TYPE_CHECKING", b"") for line in new), new
+    assert all(
+        line in (b"if TYPE_CHECKING:", b"from typing import TYPE_CHECKING", b"") for line in new
+    ), new
 
 
 def comments(content: bytes) -> list[str]:
@@ -77,24 +104,52 @@ def comments(content: bytes) -> list[str]:
 
 
 def line_of(text: str) -> int:
-    return next(number for number, line in enumerate(text.splitlines(), 1) if "from w" in line or "import w" in line)
+    return next(
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if "from w" in line or "import w" in line
+    )
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (f'"""D."""\n\n{FUTURE}\nimport os\nfrom typing import Any\n\nfrom w import A\nfrom z import y\n',
-         f'"""D."""\n\n{FUTURE}\nimport os\nfrom typing import Any\nfrom typing import TYPE_CHECKING\n\n'
-         "from z import y\n\nif TYPE_CHECKING:\n    from w import A\n"),
-        (f"{FUTURE}\nfrom w import A\n\nx = 1\n",
-         f"{FUTURE}\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from w import A\n\nx = 1\n"),
-        (f"{FUTURE}from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n\tfrom a import b\n\t# f\nfrom w import A\n",
-         f"{FUTURE}from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n\tfrom a import b\n\tfrom w import A\n\t# f\n"),
-        (f"{FUTURE}\nfrom w import (\n    A,\n    B,\n)\n",
-         f"{FUTURE}\nfrom typing import TYPE_CHECKING\n\n"
-         "if TYPE_CHECKING:\n    from w import (\n        A,\n        B,\n    )\n"),
+        (
+            (
+                f'"""D."""\n\n{FUTURE}\nimport os\nfrom typing import Any\n\nfrom w import A\nfrom'
+                " z import y\n"
+            ),
+            (
+                f'"""D."""\n\n{FUTURE}\nimport os\nfrom typing import Any\nfrom typing import'
+                " TYPE_CHECKING\n\nfrom z import y\n\nif TYPE_CHECKING:\n    from w import A\n"
+            ),
+        ),
+        (
+            f"{FUTURE}\nfrom w import A\n\nx = 1\n",
+            (
+                f"{FUTURE}\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from w"
+                " import A\n\nx = 1\n"
+            ),
+        ),
+        (
+            (
+                f"{FUTURE}from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n\tfrom a import"
+                " b\n\t# f\nfrom w import A\n"
+            ),
+            (
+                f"{FUTURE}from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n\tfrom a import"
+                " b\n\tfrom w import A\n\t# f\n"
+            ),
+        ),
+        (
+            f"{FUTURE}\nfrom w import (\n    A,\n    B,\n)\n",
+            (
+                f"{FUTURE}\nfrom typing import TYPE_CHECKING\n\n"
+                "if TYPE_CHECKING:\n    from w import (\n        A,\n        B,\n    )\n"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_where_items_go(before: str, after: str) -> None:
     assert rewrite(before.encode(), [line_of(before)], []).decode() == after
 
@@ -104,7 +159,10 @@ def test_where_items_go(before: str, after: str) -> None:
     [
         ("from w import A  # mine\n", "a comment belongs to it"),
         (f"{FUTURE}TYPE_CHECKING = 1\nfrom w import A\n", "called TYPE_CHECKING"),
-        (f"{FUTURE}from typing import Any as TYPE_CHECKING\nfrom w import A\n", "called TYPE_CHECKING"),
+        (
+            f"{FUTURE}from typing import Any as TYPE_CHECKING\nfrom w import A\n",
+            "called TYPE_CHECKING",
+        ),
         ("from w import A\n", "annotations are evaluated"),
         (f"{FUTURE}import w.b; x = 1\n", "not there any more"),
     ],

@@ -44,7 +44,10 @@ def imports(source: str) -> list[list[object]]:
         ("class C(metaclass=ABCMeta): pass", ["interface:m.C"]),
         ("class C:\n def f(self): pass", ["type:m.C", "method:m.C.f"]),
         ("class C:\n @property\n def f(self): pass", ["type:m.C", "property:m.C.f"]),
-        ("class C:\n @functools.cached_property\n def f(self): pass", ["type:m.C", "property:m.C.f"]),
+        (
+            "class C:\n @functools.cached_property\n def f(self): pass",
+            ["type:m.C", "property:m.C.f"],
+        ),
         ("class C:\n @staticmethod\n def f(): pass", ["type:m.C", "method:m.C.f"]),
         ("class C:\n x = 1", ["type:m.C", "field:m.C.x"]),
         ("class C:\n x: int", ["type:m.C", "field:m.C.x"]),
@@ -57,8 +60,10 @@ def imports(source: str) -> list[list[object]]:
         ("if a:\n X = 1\nelse:\n X = 2", ["field:m.X"]),
         ("def f():\n x = 1\n y: int = 2", ["function:m.f"]),
         ("def f():\n def g(): pass", ["function:m.f", "function:m.f.<locals>.g"]),
-        ("def f():\n class C:\n  def g(self): pass", [
-            "function:m.f", "type:m.f.<locals>.C", "method:m.f.<locals>.C.g"]),
+        (
+            "def f():\n class C:\n  def g(self): pass",
+            ["function:m.f", "type:m.f.<locals>.C", "method:m.f.<locals>.C.g"],
+        ),
         ("class C:\n class D:\n  def g(self): pass", ["type:m.C", "type:m.C.D", "method:m.C.D.g"]),
         ("def f():\n global g\n def g(): pass", ["function:m.f", "function:m.g"]),
         ("try:\n def f(): pass\nexcept E:\n def f(): pass", ["function:m.f"]),
@@ -67,7 +72,7 @@ def imports(source: str) -> list[list[object]]:
         ("match x:\n case 1:\n  def f(): pass", ["function:m.f"]),
         ("f = lambda: 0", ["field:m.f"]),
     ],
-)  # fmt: skip
+)
 @pytest.mark.requirement("A33", "C15")
 def test_symbols(source: str, found: list[str]) -> None:
     assert ids(source) == ["namespace:m", *found]
@@ -93,7 +98,10 @@ def test_names_are_those_of_the_code_objects() -> None:
 
 @pytest.mark.requirement("C17")
 def test_a_row_has_place_signature_and_docstring() -> None:
-    source = b'"""What it is.\n\nMore."""\n\n@d\ndef f(a,  # why\n  b: int = 1,\n) -> str:\n  """\n  Says.\n  """\n'
+    source = (
+        b'"""What it is.\n\nMore."""\n\n@d\ndef f(a,  # why\n  b: int = 1,\n) -> str:\n  """\n '
+        b' Says.\n  """\n'
+    )
     rows = scan_python(source, "m.py", "pkg.m")["symbols"]
     assert [row[:5] for row in rows] == [
         ["namespace:pkg.m", 1, 11, "module pkg.m", "What it is."],
@@ -142,25 +150,39 @@ def test_an_overload_is_placed_at_its_implementation_and_a_property_at_its_gette
         ("def f():\n import a", [["a", "", 0, 2, "lazy import"]]),
         ("class C:\n import a", [["a", "", 0, 2, "import"]]),
         ("def f():\n class C:\n  import a", [["a", "", 0, 3, "lazy import"]]),
-        ("try:\n import a\nexcept ImportError:\n import b", [["a", "", 0, 2, "import"], ["b", "", 0, 4, "import"]]),
+        (
+            "try:\n import a\nexcept ImportError:\n import b",
+            [["a", "", 0, 2, "import"], ["b", "", 0, 4, "import"]],
+        ),
         ("if TYPE_CHECKING:\n import a", [["a", "", 0, 2, "type-checking import"]]),
-        ("if typing.TYPE_CHECKING:\n import a\nelse:\n import b", [
-            ["a", "", 0, 2, "type-checking import"], ["b", "", 0, 4, "import"]]),
-        ("if not TYPE_CHECKING:\n import a\nelse:\n import b", [
-            ["a", "", 0, 2, "import"], ["b", "", 0, 4, "type-checking import"]]),
+        (
+            "if typing.TYPE_CHECKING:\n import a\nelse:\n import b",
+            [["a", "", 0, 2, "type-checking import"], ["b", "", 0, 4, "import"]],
+        ),
+        (
+            "if not TYPE_CHECKING:\n import a\nelse:\n import b",
+            [["a", "", 0, 2, "import"], ["b", "", 0, 4, "type-checking import"]],
+        ),
         ("if not not TYPE_CHECKING:\n import a", [["a", "", 0, 2, "type-checking import"]]),
-        ("def f():\n if t.TYPE_CHECKING:\n  if x:\n   from a import *", [["a", "*", 0, 4, "type-checking import"]]),
+        (
+            "def f():\n if t.TYPE_CHECKING:\n  if x:\n   from a import *",
+            [["a", "*", 0, 4, "type-checking import"]],
+        ),
         ("if TYPE_CHECKING:\n def f():\n  import a", [["a", "", 0, 3, "type-checking import"]]),
         ("importlib.import_module('a.b')", [["a.b", "", 0, 1, "dynamic import"]]),
         ("x = [import_module('a') for y in z]", [["a", "", 0, 1, "dynamic import"]]),
         ("def f(): return __import__('a')", [["a", "", 0, 1, "dynamic import"]]),
         ("import_module('.a', __package__)", [["a", "", 1, 1, "dynamic import"]]),
         ("import_module('..a', package='p.q')", [["p.a", "", 0, 1, "dynamic import"]]),
-        ("import_module(name='a.b')\n__import__(name='c', level=0)", [
-            ["a.b", "", 0, 1, "dynamic import"], ["c", "", 0, 2, "dynamic import"]]),
+        (
+            "import_module(name='a.b')\n__import__(name='c', level=0)",
+            [["a.b", "", 0, 1, "dynamic import"], ["c", "", 0, 2, "dynamic import"]],
+        ),
         ("import_module(package='p', name='.a')", [["p.a", "", 0, 1, "dynamic import"]]),
-        ("__import__('a.b', fromlist=['c', 'd'])", [
-            ["a.b", "c", 0, 1, "dynamic import"], ["a.b", "d", 0, 1, "dynamic import"]]),
+        (
+            "__import__('a.b', fromlist=['c', 'd'])",
+            [["a.b", "c", 0, 1, "dynamic import"], ["a.b", "d", 0, 1, "dynamic import"]],
+        ),
         ("__import__('a', globals(), locals(), ('b', x), 1)", [["a", "b", 1, 1, "dynamic import"]]),
         ("__import__('', globals(), None, ['b'], 2)", [["", "b", 2, 1, "dynamic import"]]),
         ("__import__('a', fromlist=wanted)", [["a", "", 0, 1, "dynamic import"]]),
@@ -170,34 +192,75 @@ def test_an_overload_is_placed_at_its_implementation_and_a_property_at_its_gette
         ("il.import_module('a')", [["a", "", 0, 1, "dynamic import"]]),
         ("builtins.__import__('a')", [["a", "", 0, 1, "dynamic import"]]),
         ("import_module(package='p')\nimport_module(**names)\n__import__(name=n)", []),
-        ("import_module('.a', where)\nimport_module('.a')\nimport_module(name)\nimport_module(f'a{b}')", []),
-        ("import_module('not a name')\nimport_module('')\nimport_module()\nimport_module('a/b')", []),
+        (
+            (
+                "import_module('.a',"
+                " where)\nimport_module('.a')\nimport_module(name)\nimport_module(f'a{b}')"
+            ),
+            [],
+        ),
+        (
+            "import_module('not a name')\nimport_module('')\nimport_module()\nimport_module('a/b')",
+            [],
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.requirement("A33")
 def test_imports(source: str, found: list[list[object]]) -> None:
     assert imports(source) == found
 
 
 def test_an_import_shows_its_statement_on_one_line() -> None:
-    source = b"import a  # why\nfrom .b import (\n    c,\n    d as e,\n)\nx = import_module('z').y\n"
+    source = (
+        b"import a  # why\nfrom .b import (\n    c,\n    d as e,\n)\nx = import_module('z').y\n"
+    )
     rows = scan_python(source, "m.py", "m")["imports"]
-    assert [row[5] for row in rows] == ["import a", "from .b import c", "from .b import d", "import_module('z')"]
+    assert [row[5] for row in rows] == [
+        "import a",
+        "from .b import c",
+        "from .b import d",
+        "import_module('z')",
+    ]
 
 
 BAD = [
-    b"def f(:", b"a\0b", b"\0", b"# coding: nope\nx = 1", b"x = '\xff'", b"\xff\xfex\0", b"print 'x'",
+    b"def f(:",
+    b"a\0b",
+    b"\0",
+    b"# coding: nope\nx = 1",
+    b"x = '\xff'",
+    b"\xff\xfex\0",
+    b"print 'x'",
     b"(" * 201 + b")" * 201,
-    b"\xef\xbb\xbf# coding: latin-1\n", b"-" * 100_000 + b"1", b"+".join([b"a"] * 50_000), b"a" + b".a" * 50_000,
-    b"x = " + b"9" * 5000, b"if 1:\n x\n\ty", b"'\\N{no such name}'", b"f'{'", b"\\", b"'''", b"if 1:\n" * 101,
-]  # fmt: skip
+    b"\xef\xbb\xbf# coding: latin-1\n",
+    b"-" * 100_000 + b"1",
+    b"+".join([b"a"] * 50_000),
+    b"a" + b".a" * 50_000,
+    b"x = " + b"9" * 5000,
+    b"if 1:\n x\n\ty",
+    b"'\\N{no such name}'",
+    b"f'{'",
+    b"\\",
+    b"'''",
+    b"if 1:\n" * 101,
+]
 ODD = [
-    b"", b"\n", b"#", b"\xef\xbb\xbfx = 1", b"x = 1\r\ny = 2\rz = 3", b"\x0cx = 1",
+    b"",
+    b"\n",
+    b"#",
+    b"\xef\xbb\xbfx = 1",
+    b"x = 1\r\ny = 2\rz = 3",
+    b"\x0cx = 1",
     b"# coding: latin-1\nx = '\xe9'; y = 1",
-    b"# -*- coding: cp1252 -*-\ndef f(a='\x80'): pass", b"x = '" + b"a" * 200_000 + b"'", b"(" * 60 + b")" * 60,
-    b"# coding: utf-16\nx = 1", b"x = '\\d'", b"\tx = 1", b"def f():\n\t'\\ud800'\n",
+    b"# -*- coding: cp1252 -*-\ndef f(a='\x80'): pass",
+    b"x = '" + b"a" * 200_000 + b"'",
+    b"(" * 60 + b")" * 60,
+    b"# coding: utf-16\nx = 1",
+    b"x = '\\d'",
+    b"\tx = 1",
+    b"def f():\n\t'\\ud800'\n",
     b"# vim: set fileencoding=utf8 :\nx = 'e'",
-]  # fmt: skip
+]
 
 
 def accepted(content: bytes) -> bool:
@@ -242,14 +305,19 @@ def test_columns_fit_in_every_encoding() -> None:
 
 
 def test_words_are_the_identifiers_of_the_code_itself() -> None:
-    source = b"class C:\n x = call(arg).attr\n def f(self):\n  'doc'\n  return other('text', key=1)\n"
+    source = (
+        b"class C:\n x = call(arg).attr\n def f(self):\n  'doc'\n  return other('text', key=1)\n"
+    )
     facts = scan_python(source, "m.py", "m")
     words = dict(zip([row[0] for row in facts["symbols"]], facts["words"], strict=True))
     assert words["field:m.C.x"] == "arg attr call x"
     assert words["method:m.C.f"] == "", "those of its source are in its text"
 
 
-@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))
+)
 def test_any_bytes_give_facts(content: bytes) -> None:
     assert (scan_python(content, "m.py", "m")["error"] == "") == accepted(content)
 
@@ -265,7 +333,11 @@ def test_mutated_source_gives_facts(data: st.DataObject) -> None:
 
 def library_sample() -> list[Path]:
     library = Path(sysconfig.get_paths()["stdlib"])
-    every = sorted(p for p in library.rglob("*.py") if "site-packages" not in p.parts and "idlelib" not in p.parts)
+    every = sorted(
+        p
+        for p in library.rglob("*.py")
+        if "site-packages" not in p.parts and "idlelib" not in p.parts
+    )
     tests = [p for p in every if "test" in p.parts or "tests" in p.parts]
     others = [p for p in every if p not in set(tests)]
     return others[:: max(1, len(others) // 100)] + tests[:: max(1, len(tests) // 60)]
@@ -299,19 +371,30 @@ def test_source_deeper_than_python_recurses() -> None:
 
 def test_a_file_that_is_always_checking_imports_what_it_names() -> None:
     source = "TYPE_CHECKING = {}\nif TYPE_CHECKING:\n    import a\n"
-    assert [row[4] for row in scan_python(source.format("True").encode(), "m.py", "m")["imports"]] == ["import"]
+    assert [
+        row[4] for row in scan_python(source.format("True").encode(), "m.py", "m")["imports"]
+    ] == ["import"]
     for value in ("False", "0"):
         (row,) = scan_python(source.format(value).encode(), "m.py", "m")["imports"]
         assert row[4] == "type-checking import"
 
 
 def test_import_module_under_another_name() -> None:
-    source = "from importlib import import_module as im\nim('a.b')\ndef f():\n    im('c')\nim2('d')\n"
-    assert [row[0] for row in scan_python(source.encode(), "m.py", "m")["imports"]] == ["importlib", "a.b", "c"]
+    source = (
+        "from importlib import import_module as im\nim('a.b')\ndef f():\n    im('c')\nim2('d')\n"
+    )
+    assert [row[0] for row in scan_python(source.encode(), "m.py", "m")["imports"]] == [
+        "importlib",
+        "a.b",
+        "c",
+    ]
 
 
 def test_nothing_of_a_tree_stays_when_its_facts_are_made_though_nobody_looks_for_cycles() -> None:
-    source = b"if TYPE_CHECKING:\n    import a\nclass C(B):\n    x: int = 1\n    def f(self):\n        def g(): pass\n"
+    source = (
+        b"if TYPE_CHECKING:\n    import a\nclass C(B):\n    x: int = 1\n    def f(self):\n       "
+        b" def g(): pass\n"
+    )
     before = _trees()  # of other tests
     with no_garbage_collection():
         for _ in range(3):
@@ -321,4 +404,6 @@ def test_nothing_of_a_tree_stays_when_its_facts_are_made_though_nobody_looks_for
 
 
 def _trees() -> list[object]:
-    return [item for item in gc.get_objects() if isinstance(item, Frame | ast.Module | ast.ClassDef)]
+    return [
+        item for item in gc.get_objects() if isinstance(item, Frame | ast.Module | ast.ClassDef)
+    ]

@@ -14,7 +14,8 @@ from kl_hooks.code.scanner.python import imports_guarded, scan_guarded
 SOURCES = {
     "plain": "import a, b.c as d\nfrom . import e\nfrom ..f import g as h, i\nfrom j import *\n",
     "on several lines": "from a import (\n    b,  # why\n    c,\n)\nimport x; import y\n",
-    "inside": """
+    "inside": (
+        """
 class A:
     import one
     def f(self):
@@ -34,8 +35,10 @@ class A:
                 import nine
             async for x in y:
                 import ten
-""",
-    "tried": """
+"""
+    ),
+    "tried": (
+        """
 try:
     import a
 except ImportError:
@@ -61,8 +64,10 @@ elif y:
     import l
 else:
     import m
-""",
-    "checked": """
+"""
+    ),
+    "checked": (
+        """
 from typing import TYPE_CHECKING
 import typing
 if TYPE_CHECKING:
@@ -85,14 +90,21 @@ def lazily():
     if TYPE_CHECKING:
         import i
         from j import *
-""",
+"""
+    ),
     "always checked": "TYPE_CHECKING = True\nif TYPE_CHECKING:\n    import a\n",
     "always checked by type": "TYPE_CHECKING: bool = True\nif TYPE_CHECKING:\n    import a\n",
-    "always checked among others": "if x:\n    y = TYPE_CHECKING = z = True\nif TYPE_CHECKING:\n    import a\n",
-    "checked in a class only": "class A:\n    TYPE_CHECKING = True\nif TYPE_CHECKING:\n    import a\n",
+    "always checked among others": (
+        "if x:\n    y = TYPE_CHECKING = z = True\nif TYPE_CHECKING:\n    import a\n"
+    ),
+    "checked in a class only": (
+        "class A:\n    TYPE_CHECKING = True\nif TYPE_CHECKING:\n    import a\n"
+    ),
     "checked in a block only": "if TYPE_CHECKING:\n    TYPE_CHECKING = True\n    import a\n",
     "not yet typed": "TYPE_CHECKING: bool\nif TYPE_CHECKING:\n    import a\n",
-    "called": "import importlib\nimportlib.import_module('a.b')\nx = [__import__('c') for d in e]\n",
+    "called": (
+        "import importlib\nimportlib.import_module('a.b')\nx = [__import__('c') for d in e]\n"
+    ),
     "called by another name": "from importlib import import_module as load\nload('a.b')\n",
     "called in another script": "from importlib import ｉmport_module as load\nload('a.b')\n",
     "called in another encoding": "# coding: unicode_escape\n\\x69mport os\n",
@@ -106,7 +118,12 @@ def test_both_ways_state_the_same(what: str) -> None:
     content = SOURCES[what].encode()
     whole, short = scan_guarded(content, "m.py", "_"), imports_guarded(content, "m.py")
     assert (short["error"], short["imports"]) == (whole["error"], whole["imports"])
-    assert whole["imports"] or whole["error"] or not content or what.startswith("called in another encoding")
+    assert (
+        whole["imports"]
+        or whole["error"]
+        or not content
+        or what.startswith("called in another encoding")
+    )
 
 
 def test_both_ways_state_the_same_of_real_files() -> None:
@@ -121,4 +138,6 @@ def test_both_ways_state_the_same_of_real_files() -> None:
 
 def test_expressions_are_left_alone_where_nothing_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python, "scan_python", None)
-    assert [row[0] for row in imports_guarded(SOURCES["inside"].encode(), "m.py")["imports"]][:2] == ["one", "two"]
+    assert [row[0] for row in imports_guarded(SOURCES["inside"].encode(), "m.py")["imports"]][
+        :2
+    ] == ["one", "two"]

@@ -34,7 +34,8 @@ def test_each_word_is_where_it_is_written() -> None:
         "namespace:m": "' Module doc . os PASSWORD os name x \" text",
         "type:m.Cart": "( deco rator \" registered ( Cart Base ' A cart . size int # running count",
         "property:m.Cart.price": (
-            "( property price self int ' Sum of items . sum self items ( price setter price self v . self v v"
+            "( property price self int ' Sum of items . sum self items ( price setter price self v"
+            " . self v v"
         ),
         "function:m.Cart.price.<locals>.inner": '( inner q . q " lit',
         "function:m.top": '( top a b " f default a',
@@ -43,12 +44,17 @@ def test_each_word_is_where_it_is_written() -> None:
 
 def test_no_secret_is_among_the_words() -> None:
     assert "Tr0ub4dor" not in str(words(SOURCE))
-    key = b'KEY = """-----BEGIN RSA PRIVATE KEY-----\\nMIIEowIBAAKCAQEAKeyIsLong\\n-----END RSA PRIVATE KEY-----"""\n'
+    key = (
+        b'KEY = """-----BEGIN RSA PRIVATE KEY-----\\nMIIEowIBAAKCAQEAKeyIsLong\\n-----END RSA'
+        b' PRIVATE KEY-----"""\n'
+    )
     assert "MIIEow" not in str(words(key))
 
 
 def test_encodings_and_line_ends() -> None:
-    latin = "# -*- coding: latin-1 -*-\r\ndef größe():\r\n    # Maß\r\n    return 'süß'\r\n".encode("latin-1")
+    latin = "# -*- coding: latin-1 -*-\r\ndef größe():\r\n    # Maß\r\n    return 'süß'\r\n".encode(
+        "latin-1"
+    )
     assert words(latin)["function:m.größe"] == '( größe # Maß " süß'
     assert words(b"\xef\xbb\xbfdef f():\n    pass\n") == {"namespace:m": "", "function:m.f": "( f"}
 

@@ -1,4 +1,6 @@
-"""What a file may get out of modules: attributes, strings, keywords, class patterns; whatever they are of."""
+"""What a file may get out of modules: attributes, strings, keywords, class patterns; whatever they
+are of.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,16 @@ def test_no_place_for_it_means_compiling(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [b"", b"{", b"[]", b"null", b"[" * 100_000, b"\xff", b'{"plain": {"answer": 0}}', b'{"format": 99, "plain": 1}'],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        b"\xff",
+        b'{"plain": {"answer": 0}}',
+        b'{"format": 99, "plain": 1}',
+    ],
 )
 def test_a_damaged_entry_is_made_again(tmp_path: Path, bad: bytes) -> None:
     cache, make = tmp_path / "cache", Compiler()

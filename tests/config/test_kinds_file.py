@@ -1,4 +1,6 @@
-"""Kinds that a repository describes in YAML: what is read, what is refused, with every mistake reported at once."""
+"""Kinds that a repository describes in YAML: what is read, what is refused, with every mistake
+reported at once.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +54,12 @@ def test_a_kind_in_yaml_is_the_same_kind_of_data_as_a_built_in_one(tmp_path: Pat
     (kind,), problems = read_kinds(tmp_path)
     assert problems == []
     assert (kind.name, kind.plural, kind.prefix, kind.storage, kind.by) == (
-        "runbook", "runbooks", "RUN", "file", ".kl/kinds/runbook.yaml",
-    )  # fmt: skip
+        "runbook",
+        "runbooks",
+        "RUN",
+        "file",
+        ".kl/kinds/runbook.yaml",
+    )
     assert (kind.budget_category, kind.section, kind.live, dict(kind.ttl)) == (
         "warnings",
         "Runbook",
@@ -90,22 +96,34 @@ verbs:
   - {name: delete, to: gone}
 """
     assert printed(text) == [
-        'k.yaml:1:1: "numbering: hash" needs "identity": the fields that make two records the same.',
+        (
+            'k.yaml:1:1: "numbering: hash" needs "identity": the fields that make two records the'
+            " same."
+        ),
         'k.yaml:1:1: the key "purpose" is missing.',
-        'k.yaml:1:7: "name" is "Run Book"; it must be small letters, digits and `-`, a letter first.',
+        (
+            'k.yaml:1:7: "name" is "Run Book"; it must be small letters, digits and `-`, a letter'
+            " first."
+        ),
         'k.yaml:2:9: "prefix" is "run"; it must be 2 to 10 capitals and digits, a letter first.',
         'k.yaml:3:19: "statuses": "Draft" does not fit, or is there twice.',
         'k.yaml:4:8: "live": "shown" is not known. Known: draft.',
-        f'k.yaml:5:8: "share" must be one of: {", ".join(BUDGET_CATEGORIES)}. Did you mean "warnings"?',
+        (
+            f'k.yaml:5:8: "share" must be one of: {", ".join(BUDGET_CATEGORIES)}. Did you mean'
+            ' "warnings"?'
+        ),
         'k.yaml:8:12: "id" is there for every kind; a field needs a name of its own.',
         'k.yaml:9:5: "choices" of the field "severity" are missing: a choice needs them.',
-        f'k.yaml:10:25: "type" of the field "level" must be one of: {", ".join(FIELD_TYPES)}. Did you mean "number"?',
+        (
+            f'k.yaml:10:25: "type" of the field "level" must be one of: {", ".join(FIELD_TYPES)}.'
+            ' Did you mean "number"?'
+        ),
         'k.yaml:12:5: the fields "a" and "b" share a section.',
         'k.yaml:13:5: "least" of the field "c" is larger than "most".',
         'k.yaml:14:6: unknown key "nam" in a field. Did you mean "name"?',
         'k.yaml:16:12: "delete" is there for every kind; a verb needs a name of its own.',
         'k.yaml:16:24: "to" of the verb "delete" must be one of the statuses. Known: draft.',
-    ]  # fmt: skip
+    ]
 
 
 def test_no_kind_is_called_like_a_command() -> None:
@@ -131,7 +149,9 @@ def test_one_broken_file_does_not_hide_the_others(tmp_path: Path) -> None:
     os.mkfifo(folder / "g.yaml")
     kinds, problems = read_kinds(tmp_path)
     assert [one.name for one in kinds] == ["runbook", "playbook"]
-    assert sorted({one.path.rpartition("/")[2] for one in problems}) == ["c.yml"] + [f"{x}.yaml" for x in "defg"]
+    assert sorted({one.path.rpartition("/")[2] for one in problems}) == ["c.yml"] + [
+        f"{x}.yaml" for x in "defg"
+    ]
 
 
 def test_no_folder_no_kinds(tmp_path: Path) -> None:
@@ -140,16 +160,53 @@ def test_no_folder_no_kinds(tmp_path: Path) -> None:
 
 VALUES = st.recursive(
     st.sampled_from(
-        ["name", "x", "RUN", "1", "true", "", "draft", "[]", "{}", "&a", "*a", "<<", "\\ud800", "é", "a: b"]
+        [
+            "name",
+            "x",
+            "RUN",
+            "1",
+            "true",
+            "",
+            "draft",
+            "[]",
+            "{}",
+            "&a",
+            "*a",
+            "<<",
+            "\\ud800",
+            "é",
+            "a: b",
+        ]
     )
     | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 KEYS = st.sampled_from(
-    ["name", "plural", "prefix", "purpose", "home", "statuses", "live", "fields", "verbs", "share", "ttl", "identity",
-     "numbering", "spellings", "retention", "digits", "filed", "group", "Name"]
-)  # fmt: skip
+    [
+        "name",
+        "plural",
+        "prefix",
+        "purpose",
+        "home",
+        "statuses",
+        "live",
+        "fields",
+        "verbs",
+        "share",
+        "ttl",
+        "identity",
+        "numbering",
+        "spellings",
+        "retention",
+        "digits",
+        "filed",
+        "group",
+        "Name",
+    ]
+)
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=8) | VALUES)
@@ -174,19 +231,25 @@ SOUP = "name: recipe\nprefix: REC\npurpose: p\nstatuses: [current]\nidentity: [t
 
 
 @pytest.mark.parametrize(
-    ("numbering", "least", "most"), [("serial", 4, 9), ("given", 4, 9), ("random", 8, 16), ("hash", 8, 16)]
+    ("numbering", "least", "most"),
+    [("serial", 4, 9), ("given", 4, 9), ("random", 8, 16), ("hash", 8, 16)],
 )
-def test_digits_that_give_no_id_are_refused_with_their_place_and_range(numbering: str, least: int, most: int) -> None:
+def test_digits_that_give_no_id_are_refused_with_their_place_and_range(
+    numbering: str, least: int, most: int
+) -> None:
     for digits in (0, 1, least - 1, most + 1):
         assert printed(f"{SOUP}numbering: {numbering}\ndigits: {digits}\n") == [
-            f'k.yaml:7:9: "digits" for "numbering: {numbering}" must be a whole number from {least} to {most}.'
+            f'k.yaml:7:9: "digits" for "numbering: {numbering}" must be a whole number from {least}'
+            f" to {most}."
         ]
     for digits in (least, most):
         kind = read_kind("k.yaml", f"{SOUP}numbering: {numbering}\ndigits: {digits}\n".encode(), [])
         assert kind is not None
         assert RECORD_ID.fullmatch(f"REC-{'1':0>{kind.digits}}")
         assert RECORD_ID.fullmatch(f"REC-{'a' * kind.digits}") or numbering in ("serial", "given")
-    assert printed(f"{SOUP}digits: 3\n") == ['k.yaml:6:9: "digits" must be a whole number from 4 to 9.']
+    assert printed(f"{SOUP}digits: 3\n") == [
+        'k.yaml:6:9: "digits" must be a whole number from 4 to 9.'
+    ]
 
 
 @pytest.mark.parametrize(
@@ -194,11 +257,17 @@ def test_digits_that_give_no_id_are_refused_with_their_place_and_range(numbering
     [
         ("[open, closed]", "[{name: close, to: closed, person: true}]", ("open",)),
         ("[current, old]", "[{name: age, to: old}]", ("current",)),
-        ("[draft, accepted, rejected]",
-         "[{name: reject, to: rejected, person: true}, {name: accept, to: accepted, person: true}]", ("accepted",)),
+        (
+            "[draft, accepted, rejected]",
+            (
+                "[{name: reject, to: rejected, person: true}, {name: accept, to: accepted, person:"
+                " true}]"
+            ),
+            ("accepted",),
+        ),
         ("[draft, final]", "[{name: finish, to: final}]", ("draft",)),
     ],
-)  # fmt: skip
+)
 def test_without_live_the_first_status_is_shown_or_what_a_proposal_is_accepted_as(
     tmp_path: Path, statuses: str, verbs: str, live: tuple[str, ...]
 ) -> None:

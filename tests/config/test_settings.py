@@ -1,6 +1,7 @@
 """Settings: a repository may tighten, not loosen; whatever is wrong is reported at once.
 
-The numbers of upkeep: defaults where nothing is reported, every problem at once where something is wrong.
+The numbers of upkeep: defaults where nothing is reported, every problem at once where something is
+wrong.
 """
 
 from __future__ import annotations
@@ -54,19 +55,26 @@ def test_the_repository_sets_what_the_user_left_open(tmp_path: Path) -> None:
 
 def test_the_repository_does_not_loosen_what_the_user_set(tmp_path: Path) -> None:
     environ = write(
-        tmp_path, "budget: 9000\nverified_requires: classes\n", "budget: 4000\nverified_requires: independent\n"
+        tmp_path,
+        "budget: 9000\nverified_requires: classes\n",
+        "budget: 4000\nverified_requires: independent\n",
     )
     read = load_settings(tmp_path, {}, environ, None)
     assert (read.verified_requires, read.budget) == ("independent", 4000)
     assert [str(warning) for warning in read.warnings] == [
-        ".kl/config.yaml:2:20: classes is looser than your own setting; ignored. Yours: independent.",
+        (
+            ".kl/config.yaml:2:20: classes is looser than your own setting; ignored. Yours:"
+            " independent."
+        ),
         ".kl/config.yaml:1:9: 9000 is looser than your own setting; ignored. Yours: 4000.",
     ]
 
 
 def test_the_repository_may_tighten(tmp_path: Path) -> None:
     environ = write(
-        tmp_path, "budget: 2000\nverified_requires: independent\n", "budget: 4000\nverified_requires: classes\n"
+        tmp_path,
+        "budget: 2000\nverified_requires: independent\n",
+        "budget: 4000\nverified_requires: classes\n",
     )
     read = load_settings(tmp_path, {}, environ, None)
     assert (read.verified_requires, read.budget, read.warnings) == ("independent", 2000, ())
@@ -109,7 +117,10 @@ def test_every_mistake_of_both_files_at_once(tmp_path: Path) -> None:
     assert text.startswith("4 problems:\n")
     assert '.kl/config.yaml:1:1: unknown key "budjet". Did you mean "budget"?' in text
     assert '.kl/config.yaml:2:10: "plugins" must be a list, not text. Write [] for none.' in text
-    assert 'config.yaml:1:20: "verified_requires" must be one of: independent, classes. Did you mean "classes"?' in text
+    assert (
+        'config.yaml:1:20: "verified_requires" must be one of: independent, classes. Did you mean'
+        ' "classes"?' in text
+    )
     assert caught.value.exit_code == 2
 
 
@@ -142,7 +153,9 @@ def test_a_link_of_the_user_to_his_dotfiles_is_followed(tmp_path: Path) -> None:
 
 def test_no_home_is_no_file() -> None:
     assert user_settings_file({}) is None
-    assert user_settings_file({"XDG_CONFIG_HOME": "relative", "HOME": "/h"}) == Path("/h/.config/kl/config.yaml")
+    assert user_settings_file({"XDG_CONFIG_HOME": "relative", "HOME": "/h"}) == Path(
+        "/h/.config/kl/config.yaml"
+    )
 
 
 _one = st.fixed_dictionaries(
@@ -173,22 +186,28 @@ def test_reviewers_come_from_the_user_and_the_repository_may_name_fewer(tmp_path
     read = load_settings(tmp_path, {}, environ, None)
     assert read.reviewers == ("bot",)
     assert [str(warning) for warning in read.warnings] == [
-        '.kl/config.yaml:1:12: reviewer "evil" is named by the repository only; it may not approve. '
-        "To let it review in this clone: git config kl.reviewers 'bot other evil'"
+        '.kl/config.yaml:1:12: reviewer "evil" is named by the repository only; it may not'
+        " approve. To let it review in this clone: git config kl.reviewers 'bot other evil'"
     ]
-    assert load_settings(tmp_path, {"reviewers": "bot evil"}, environ, None).reviewers == ("bot", "evil")
+    assert load_settings(tmp_path, {"reviewers": "bot evil"}, environ, None).reviewers == (
+        "bot",
+        "evil",
+    )
 
 
 def test_what_is_mined_and_given_of_memories_can_be_less_but_not_more(tmp_path: Path) -> None:
     environ = write(tmp_path, "memory_top_k: 9\nmemory_auto_extract: false\n")
-    read = load_settings(tmp_path, {"memory-top-k": "3", "memory-auto-extract": "true"}, environ, None)
+    read = load_settings(
+        tmp_path, {"memory-top-k": "3", "memory-auto-extract": "true"}, environ, None
+    )
     assert (read.memory_top_k, read.memory_auto_extract) == (3, False)
     assert [warning.line for warning in read.warnings] == [1]
     with pytest.raises(Problems) as wrong:
         load_settings(tmp_path, {"memory-top-k": "0", "memory-auto-extract": "perhaps"}, {}, None)
     assert {problem.path for problem in wrong.value.problems} == {
-        "git config kl.memory-top-k", "git config kl.memory-auto-extract"
-    }  # fmt: skip
+        "git config kl.memory-top-k",
+        "git config kl.memory-auto-extract",
+    }
 
 
 def write_lifecycle(root: Path, text: str) -> None:
@@ -201,35 +220,59 @@ def test_the_defaults_are_those_that_were_promised(tmp_path: Path) -> None:
     numbers, problems = load_lifecycle(tmp_path)
     assert problems == []
     assert asdict(numbers) == {
-        "adr_retention_days": 0, "memory_reinforce_window_days": 90, "confidence_decay_days": 30,
-        "orphaned_node_grace_period_days": 7, "max_provenance_age_days": 0, "memory_candidate_pruning_days": 180,
-        "purge_expired_days": 30, "run_rows_days": 90, "package_log_days": 90,
-    }  # fmt: skip
+        "adr_retention_days": 0,
+        "memory_reinforce_window_days": 90,
+        "confidence_decay_days": 30,
+        "orphaned_node_grace_period_days": 7,
+        "max_provenance_age_days": 0,
+        "memory_candidate_pruning_days": 180,
+        "purge_expired_days": 30,
+        "run_rows_days": 90,
+        "package_log_days": 90,
+    }
 
 
 @pytest.mark.requirement("A66", "A68")
 def test_both_styles_of_keys_are_read(tmp_path: Path) -> None:
-    write_lifecycle(tmp_path, "AdrRetentionDays: 3\nconfidence_decay_days: 0\nMemoryCandidatePruningDays: 9\n")
+    write_lifecycle(
+        tmp_path, "AdrRetentionDays: 3\nconfidence_decay_days: 0\nMemoryCandidatePruningDays: 9\n"
+    )
     numbers, problems = load_lifecycle(tmp_path, tmp_path / "cache")
-    assert (numbers.adr_retention_days, numbers.confidence_decay_days, numbers.memory_candidate_pruning_days) == (
+    assert (
+        numbers.adr_retention_days,
+        numbers.confidence_decay_days,
+        numbers.memory_candidate_pruning_days,
+    ) == (
         3,
         0,
         9,
     )
     assert problems == []
-    assert load_lifecycle(tmp_path, tmp_path / "cache") == (numbers, []), "the compiled form says the same"
+    assert load_lifecycle(tmp_path, tmp_path / "cache") == (
+        numbers,
+        [],
+    ), "the compiled form says the same"
 
 
 @pytest.mark.requirement("A66")
 def test_every_mistake_is_reported_and_its_default_holds(tmp_path: Path) -> None:
-    write_lifecycle(tmp_path, "run_rows_days: -1\nRunRowsDay: 4\npackage_log_days: [1]\nadr_retention_days: 5\n")
+    write_lifecycle(
+        tmp_path, "run_rows_days: -1\nRunRowsDay: 4\npackage_log_days: [1]\nadr_retention_days: 5\n"
+    )
     for _ in range(2):
         numbers, problems = load_lifecycle(tmp_path, tmp_path / "cache")
-        assert (numbers.run_rows_days, numbers.package_log_days, numbers.adr_retention_days) == (90, 90, 5)
+        assert (numbers.run_rows_days, numbers.package_log_days, numbers.adr_retention_days) == (
+            90,
+            90,
+            5,
+        )
         assert [str(one) for one in problems] == [
             f'{LIFECYCLE_FILE}:1:16: "run_rows_days" must be a whole number from 0 to {MOST_DAYS}.',
             f'{LIFECYCLE_FILE}:2:1: unknown key "RunRowsDay". Did you mean "run_rows_days"?',
-            f'{LIFECYCLE_FILE}:3:19: "package_log_days" must be a whole number from 0 to {MOST_DAYS}.',
+            (
+                f'{LIFECYCLE_FILE}:3:19: "package_log_days" must be a whole number from 0 to'
+                f" {MOST_DAYS}."
+            ),
         ]
 
 

@@ -27,7 +27,9 @@ from kl_hooks.store.files import MAX_BYTES
 
 
 def printed(text: bytes | str) -> list[str]:
-    return [str(p) for p in load_yaml("f.yaml", text.encode() if isinstance(text, str) else text)[1]]
+    return [
+        str(p) for p in load_yaml("f.yaml", text.encode() if isinstance(text, str) else text)[1]
+    ]
 
 
 def plain(node: Node | None) -> object:
@@ -39,11 +41,20 @@ def plain(node: Node | None) -> object:
 
 
 def test_scalars_stay_text() -> None:
-    node, problems = load_yaml("f.yaml", b"on: off\nd: 2020-01-01\nv: 1.10\nt: 22:22\no: 0777\nn: ~\ne:\n'no': NO\n")
+    node, problems = load_yaml(
+        "f.yaml", b"on: off\nd: 2020-01-01\nv: 1.10\nt: 22:22\no: 0777\nn: ~\ne:\n'no': NO\n"
+    )
     assert problems == []
     assert plain(node) == {
-        "on": "off", "d": "2020-01-01", "v": "1.10", "t": "22:22", "o": "0777", "n": "~", "e": "", "no": "NO",
-    }  # fmt: skip
+        "on": "off",
+        "d": "2020-01-01",
+        "v": "1.10",
+        "t": "22:22",
+        "o": "0777",
+        "n": "~",
+        "e": "",
+        "no": "NO",
+    }
 
 
 def test_places_count_from_one() -> None:
@@ -62,13 +73,28 @@ def test_places_count_from_one() -> None:
         ("a:\n\tb: 1\n", "f.yaml:2:1: found a tab; YAML needs spaces."),
         ("a: &x 1\n", "f.yaml:1:4: the anchor `&x` is not allowed here. Write the value out."),
         ("a: *x\n", "f.yaml:1:4: the alias `*x` is not allowed here. Write the value out."),
-        ("a: !!int 3\n", "f.yaml:1:4: the tag `tag:yaml.org,2002:int` is not allowed here. Write the value out."),
+        (
+            "a: !!int 3\n",
+            "f.yaml:1:4: the tag `tag:yaml.org,2002:int` is not allowed here. Write the value out.",
+        ),
         ("a: !x\n  b: c\n", "f.yaml:1:4: the tag `!x` is not allowed here. Write the value out."),
-        ("<<: {a: b}\n", "f.yaml:1:1: the merge key `<<` is not allowed here. Write the values out."),
-        ("a: 1\n---\nb: 2\n", "f.yaml:2:1: a second document starts here; a file holds one. Take the `---` out."),
-        ('a: "\\ud800"\n', "f.yaml:1:4: half a character (a lone surrogate). Write the character itself."),
+        (
+            "<<: {a: b}\n",
+            "f.yaml:1:1: the merge key `<<` is not allowed here. Write the values out.",
+        ),
+        (
+            "a: 1\n---\nb: 2\n",
+            "f.yaml:2:1: a second document starts here; a file holds one. Take the `---` out.",
+        ),
+        (
+            'a: "\\ud800"\n',
+            "f.yaml:1:4: half a character (a lone surrogate). Write the character itself.",
+        ),
         ("? [a]\n: b\n", "f.yaml:1:3: a key must be text."),
-        ("a: b: c\n", "f.yaml:1:5: a `:` that does not fit here; look at the line above and the indentation."),
+        (
+            "a: b: c\n",
+            "f.yaml:1:5: a `:` that does not fit here; look at the line above and the indentation.",
+        ),
         ("a:\n  - b\n - c\n", "f.yaml:3:2: this `-` is not indented like the list it belongs to."),
         ("a: 'x\n", "f.yaml:2:1: a quote that is never closed."),
     ],
@@ -79,12 +105,18 @@ def test_what_is_refused_is_named_with_its_place(text: str, expected: str) -> No
 
 def test_all_problems_at_once_in_the_order_of_the_file() -> None:
     assert [line.split(": ")[0] for line in printed("a: &x 1\nb: *x\na: !t 2\nc: [1\n")] == [
-        "f.yaml:1:4", "f.yaml:2:4", "f.yaml:3:1", "f.yaml:3:4", "f.yaml:5:1",
-    ]  # fmt: skip
+        "f.yaml:1:4",
+        "f.yaml:2:4",
+        "f.yaml:3:1",
+        "f.yaml:3:4",
+        "f.yaml:5:1",
+    ]
 
 
 def test_bytes_that_are_no_text() -> None:
-    assert printed(b"a: 1\nb: \xff\n") == ["f.yaml:2:4: this byte is not UTF-8. Save the file as UTF-8."]
+    assert printed(b"a: 1\nb: \xff\n") == [
+        "f.yaml:2:4: this byte is not UTF-8. Save the file as UTF-8."
+    ]
     assert printed(b"a: \x00") == ["f.yaml:1:4: the character U+0000 is not allowed in YAML."]
     assert printed("a: 1".encode("utf-16")) != []
     assert plain(load_yaml("f.yaml", b"\xef\xbb\xbfa: 1")[0]) == {"a": "1"}
@@ -102,7 +134,9 @@ def test_limits_hold() -> None:
 
 
 def test_an_alias_bomb_is_refused_and_never_grows() -> None:
-    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 30))
+    bomb = "a0: &a0 [x, x]\n" + "".join(
+        f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 30)
+    )
     node, problems = load_yaml("f.yaml", bomb.encode())
     assert len(problems) > 30
     assert len(repr(node)) < 20_000
@@ -116,7 +150,9 @@ def test_any_bytes_give_a_node_or_a_problem_with_place(text: bytes) -> None:
         assert problem.line >= 1 and problem.column >= 1 and problem.message.isprintable()
 
 
-_YAMLISH = st.text(st.sampled_from("ab:-?,[]{}&*!|>'\"%@#\\ \n\t<0uUx\r\x85\u2028é😀~"), max_size=80)
+_YAMLISH = st.text(
+    st.sampled_from("ab:-?,[]{}&*!|>'\"%@#\\ \n\t<0uUx\r\x85\u2028é😀~"), max_size=80
+)
 
 
 @given(_YAMLISH)
@@ -148,27 +184,66 @@ text: |
 def test_ten_thousand_mutants_raise_nothing() -> None:
     assert printed(_GOOD) == []
     dice = random.Random(7)
-    marks = [b"\\U", b"\\x", b"\\ud800", b"%YAML 9", b"%TAG ! x", b"\t", b"*a", b"&a ", b"!!", b"? ", b"- ", b": ",
-             b"\x85", b"\xe2\x80\xa8", b"|", b">", b"9" * 20, b"{", b"[", b"\xf0\x9f", b"'", b'"', b"\\"]  # fmt: skip
+    marks = [
+        b"\\U",
+        b"\\x",
+        b"\\ud800",
+        b"%YAML 9",
+        b"%TAG ! x",
+        b"\t",
+        b"*a",
+        b"&a ",
+        b"!!",
+        b"? ",
+        b"- ",
+        b": ",
+        b"\x85",
+        b"\xe2\x80\xa8",
+        b"|",
+        b">",
+        b"9" * 20,
+        b"{",
+        b"[",
+        b"\xf0\x9f",
+        b"'",
+        b'"',
+        b"\\",
+    ]
     broken = 0
     for _ in range(10_000):
         text = bytearray(_GOOD)
         for _ in range(dice.randrange(1, 6)):
             at = dice.randrange(len(text))
             how = dice.randrange(3)
-            text[at : at + dice.randrange(4)] = dice.choice(marks) if how else bytes([dice.randrange(256)])
+            text[at : at + dice.randrange(4)] = (
+                dice.choice(marks) if how else bytes([dice.randrange(256)])
+            )
         broken += bool(load_yaml("f.yaml", bytes(text))[1])
     assert broken > 5000
 
 
-_words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn", "Co"]), min_size=1, max_size=12)
+_words = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn", "Co"]),
+    min_size=1,
+    max_size=12,
+)
 
 
-@given(st.recursive(_words, lambda inner: st.lists(inner) | st.dictionaries(_words, inner, max_size=4), max_leaves=20))
+@given(
+    st.recursive(
+        _words,
+        lambda inner: st.lists(inner) | st.dictionaries(_words, inner, max_size=4),
+        max_leaves=20,
+    )
+)
 def test_what_a_writer_wrote_is_read_back_as_text(value: object) -> None:
     import json
 
-    text = json.dumps(value, ensure_ascii=False).replace("\ufeff", "\\ufeff").replace("\ufffe", "\\ufffe")
+    text = (
+        json.dumps(value, ensure_ascii=False)
+        .replace("\ufeff", "\\ufeff")
+        .replace("\ufffe", "\\ufffe")
+    )
     node, problems = load_yaml("f.yaml", text.encode())
     assert problems == [] and plain(node) == value
 
@@ -232,7 +307,10 @@ def test_lists_of_text() -> None:
     assert [(p.line, p.column) for p in reader.problems] == [(1, 8), (1, 13)]
     empty, reader = one("")
     assert reader.items(empty, '"k"') == ()
-    assert str(reader.problems[0]) == 'f.yaml:1:3: "k" must be a list, but is empty. Write [] for none.'
+    assert (
+        str(reader.problems[0])
+        == 'f.yaml:1:3: "k" must be a list, but is empty. Write [] for none.'
+    )
 
 
 def test_one_key_in_two_styles_is_twice() -> None:
@@ -240,7 +318,10 @@ def test_one_key_in_two_styles_is_twice() -> None:
     assert node is not None
     reader = NodeReader("f.yaml", problems)
     assert set(reader.keys(node, ("name",), ' in layer "a"')) == {"name"}
-    assert str(problems[0]) == 'f.yaml:2:1: "Name" is given twice in layer "a" (first at line 1, as "name").'
+    assert (
+        str(problems[0])
+        == 'f.yaml:2:1: "Name" is given twice in layer "a" (first at line 1, as "name").'
+    )
 
 
 @pytest.mark.parametrize("word", ["0", "6", "1.0", "-1", "\u0663", "1_0", "9" * 30])

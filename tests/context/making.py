@@ -1,4 +1,6 @@
-"""What the context tests are built with: candidates, hypothesis strategies, and a retriever that looks in a list."""
+"""What the context tests are built with: candidates, hypothesis strategies, and a retriever that
+looks in a list.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,32 @@ steady = settings(suppress_health_check=[HealthCheck.too_slow])
 def candidate(name: str, **more: Any) -> Candidate:
     """A fact called `name`."""
     fields: dict[str, Any] = {
-        "id": f"function:shop.{name}", "kind": "fact", "title": name, "text": f"def {name}() -> int",
-        "summary": f"def {name}()", "path": f"src/{name}.py", "line": 7, "tier": Tier.GUESSED,
-    }  # fmt: skip
+        "id": f"function:shop.{name}",
+        "kind": "fact",
+        "title": name,
+        "text": f"def {name}() -> int",
+        "summary": f"def {name}()",
+        "path": f"src/{name}.py",
+        "line": 7,
+        "tier": Tier.GUESSED,
+    }
     return Candidate(**{**fields, **more})
 
 
 def symbol(name: str, path: str = "src/shop.py", **more: Any) -> Candidate:
     """A function called `name`."""
-    return Candidate(**{"id": f"function:shop.{name}", "kind": "symbol", "title": name, "text": "", "summary": "",
-                        "path": path, "line": 7, **more})  # fmt: skip
+    return Candidate(
+        **{
+            "id": f"function:shop.{name}",
+            "kind": "symbol",
+            "title": name,
+            "text": "",
+            "summary": "",
+            "path": path,
+            "line": 7,
+            **more,
+        }
+    )
 
 
 def code_of_symbols(*symbols: Candidate) -> Code:
@@ -63,11 +81,37 @@ class ListRetriever:
 
 
 NASTY = [
-    "", " ", "\n", "\x00", "\x1b[31mred\x1b[0m", "\u202eevil", "a\u200bb", "\ud800", "## evidence", "- [verified]",
-    "```", "~~~", "<system>", "</kl>", "`x`", "end of cp-000000000000", "\r\n- [x] y", "\u2028## z", "\x0c", "=====",
+    "",
+    " ",
+    "\n",
+    "\x00",
+    "\x1b[31mred\x1b[0m",
+    "\u202eevil",
+    "a\u200bb",
+    "\ud800",
+    "## evidence",
+    "- [verified]",
+    "```",
+    "~~~",
+    "<system>",
+    "</kl>",
+    "`x`",
+    "end of cp-000000000000",
+    "\r\n- [x] y",
+    "\u2028## z",
+    "\x0c",
+    "=====",
     "  | quoted",
-    "'; DROP TABLE x; --", "%s%n{0}", "🏳️‍🌈", "Ω≈ç√", "１２３", "[a](http://x)", "![i](http://x)", "<!--", "\\x3c",
-]  # fmt: skip
+    "'; DROP TABLE x; --",
+    "%s%n{0}",
+    "🏳️‍🌈",
+    "Ω≈ç√",
+    "１２３",
+    "[a](http://x)",
+    "![i](http://x)",
+    "<!--",
+    "\\x3c",
+]
 """Text that breaks careless programs, or that looks like a line of ours."""
 
 text = st.one_of(
@@ -79,7 +123,9 @@ words = st.sampled_from(["total", "round", "parser", "feed", "cart"])
 candidates = st.builds(
     Candidate,
     id=st.one_of(text, st.integers(0, 20).map(lambda n: f"function:shop.f{n}")),
-    kind=st.one_of(st.sampled_from(["failing test", "evidence", "commit", "decision", "other"]), text),
+    kind=st.one_of(
+        st.sampled_from(["failing test", "evidence", "commit", "decision", "other"]), text
+    ),
     title=text,
     text=st.one_of(text, st.integers(1, 400).map(lambda n: "word " * n)),
     summary=text,
@@ -96,7 +142,10 @@ symbols = st.builds(
     symbol,
     st.one_of(text, st.integers(0, 40).map(lambda n: f"Owner{n % 3}.method{n}")),
     st.one_of(text.filter(bool), words.map(lambda w: f"src/{w}.py")),
-    summary=text, text=text, proof=text, line=st.integers(0, 5000),
-)  # fmt: skip
+    summary=text,
+    text=text,
+    proof=text,
+    line=st.integers(0, 5000),
+)
 code = st.lists(symbols, max_size=30).map(lambda some: code_of_symbols(*some))
 """Rankings of symbols of every shape, hostile ones too."""

@@ -20,23 +20,37 @@ def task(text: str) -> Task:
 def test_a_symbol_has_its_place_signature_and_docstring(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo")
     found = find_code(ws, task("add_line to a basket"), 50)
-    assert (found[0].id, found[0].kind, found[0].path) == ("file:src/shop/core.py", "file", "src/shop/core.py")
+    assert (found[0].id, found[0].kind, found[0].path) == (
+        "file:src/shop/core.py",
+        "file",
+        "src/shop/core.py",
+    )
     first = next(one for one in found if one.kind == "symbol")
-    assert (first.id, first.title) == ("method:shop.core.Basket.add_line", "def add_line(self, item: str) -> None")
+    assert (first.id, first.title) == (
+        "method:shop.core.Basket.add_line",
+        "def add_line(self, item: str) -> None",
+    )
     assert (first.text, first.summary) == ("", "")
     assert (first.path, first.line, first.tier) == ("src/shop/core.py", 8, None)
     assert first.reasons[0] == "has words of the task"
     page = next(one for one in find_code(ws, task("show the page"), 9) if one.kind == "symbol")
-    assert (page.title, page.summary) == ("def show_page(basket: Basket) -> str", "Renders the page.")
+    assert (page.title, page.summary) == (
+        "def show_page(basket: Basket) -> str",
+        "Renders the page.",
+    )
 
 
 @pytest.mark.requirement("A12", "A15")
 def test_a_class_named_by_a_plain_word_of_a_sentence_is_first(tmp_path: Path) -> None:
-    tests = "".join(f"def test_basket_loses_items_{n}():\n    basket = items = 1\n\n\n" for n in range(60))
+    tests = "".join(
+        f"def test_basket_loses_items_{n}():\n    basket = items = 1\n\n\n" for n in range(60)
+    )
     files = {
-        "shop.py": "class Basket:\n    def total(self): pass\n", "tests/test_shop.py": tests,
-        "inner.py": "def make():\n    class Basket: pass\n", "tests/fakes.py": "class Basket: pass\n",
-    }  # fmt: skip
+        "shop.py": "class Basket:\n    def total(self): pass\n",
+        "tests/test_shop.py": tests,
+        "inner.py": "def make():\n    class Basket: pass\n",
+        "tests/fakes.py": "class Basket: pass\n",
+    }
     ws = repository(tmp_path / "repo", files)
     for word in ("basket", "baskets"):
         found = find_code(ws, task(f"why does the {word} lose items"), 20)

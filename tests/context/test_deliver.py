@@ -50,7 +50,9 @@ def opened(root: Path, *names: str, now: int = NOW) -> Workspace:
     plugins.add_hookspecs(hookspecs)
     plugins.register(Known(*names))
     environ = {"HOME": str(root / "home"), "KL_STATE": str(root / "state")}
-    return replace(open_workspace(root, clock=FixedClock(now), environ=environ), make_plugins=lambda: plugins)
+    return replace(
+        open_workspace(root, clock=FixedClock(now), environ=environ), make_plugins=lambda: plugins
+    )
 
 
 @pytest.fixture
@@ -80,14 +82,20 @@ def test_after_its_time_it_is_built_again_from_what_was_asked(root: Path) -> Non
     package_id = str(made.document["package_id"])
     again = find_package(opened(root, "total", now=LATER), package_id)
     assert again.text == made.text
-    assert again.remark == f"{package_id} is no longer cached; built again from its request, the same."
+    assert (
+        again.remark == f"{package_id} is no longer cached; built again from its request, the same."
+    )
     assert again.document["created_at"] != made.document["created_at"]
 
 
 def test_built_again_when_more_is_known_it_states_that_it_differs(root: Path) -> None:
-    package_id = str(deliver(opened(root, "total"), Request("total", "6000")).document["package_id"])
+    package_id = str(
+        deliver(opened(root, "total"), Request("total", "6000")).document["package_id"]
+    )
     again = find_package(opened(root, "total", "total_vat", now=LATER), package_id)
-    assert f"now {again.document['package_id']}: the knowledge base has changed since" in again.remark
+    assert (
+        f"now {again.document['package_id']}: the knowledge base has changed since" in again.remark
+    )
 
 
 def test_a_poisoned_or_foreign_cache_entry_is_no_package(root: Path) -> None:
@@ -97,7 +105,8 @@ def test_a_poisoned_or_foreign_cache_entry_is_no_package(root: Path) -> None:
     other = {"document": {**made.document, "package_id": "cp-aaaaaaaaaaaa"}, "text": "forged"}
     for value in (b"", b"\x80\x04", b"[]", b'{"document": {}}', json.dumps(other).encode()):
         ws.cache.set(f"package/{package_id}", value, ttl=60)
-        # opened anew: where a source fails, as without git, asking it again and again changes the coverage
+        # opened anew: where a source fails, as without git, asking it again and again changes the
+        # coverage
         assert find_package(opened(root, "total"), package_id).text == made.text
 
 
@@ -111,21 +120,37 @@ def test_the_event_states_what_was_given(root: Path) -> None:
     ws = opened(root, "total", "x")
     made = deliver(ws, Request("total", "6000"))
     event, items, hit, lookup = package_log.events_newest_first(ws.state)
-    assert items["items"] == [["fact", "function:shop.total", ["src/total.py"], ["symbols"]]] and not items["cut"]
-    sources = {one["source"]: (one["results"], one["status"][:6], type(one["ms"])) for one in lookup["sources"]}
+    assert (
+        items["items"] == [["fact", "function:shop.total", ["src/total.py"], ["symbols"]]]
+        and not items["cut"]
+    )
+    sources = {
+        one["source"]: (one["results"], one["status"][:6], type(one["ms"]))
+        for one in lookup["sources"]
+    }
     assert sources == {"symbols": (1, "ok", int), "code": (0, "failed", int)}
-    assert (lookup["event"], lookup["keywords"], lookup["query_count"]) == ("knowledge_lookup", ["total"], 1)
+    assert (lookup["event"], lookup["keywords"], lookup["query_count"]) == (
+        "knowledge_lookup",
+        ["total"],
+        1,
+    )
     assert (lookup["symbols"], lookup["failure_patterns"], lookup["weight"]) == ([], [], "default")
     assert (hit["event"], hit["retrieved"], hit["included"]) == ("knowledge_hit", 1, 1)
     deliver(ws, Request("zebra", "6000"))
-    assert [one["event"] for one in package_log.events_newest_first(ws.state)][2] == "knowledge_miss"
+    assert [one["event"] for one in package_log.events_newest_first(ws.state)][
+        2
+    ] == "knowledge_miss"
     assert event["event"] == "context_assembly"
     assert (event["task"], event["budget"], event["style"]) == ("total", "6000", "text")
     assert event["package_id"] == made.document["package_id"]
     assert (event["knowledge_retrieved"], event["knowledge_included"]) == (1, 1)
     assert event["context_chars"] == len(made.text)
     assert (event["budget_total"], event["budget_used"]) == (6000, len(made.text))
-    assert (event["artifacts"], event["memory_loaded"], event["memory_included"]) == ({"fact": 1}, 0, 0)
+    assert (event["artifacts"], event["memory_loaded"], event["memory_included"]) == (
+        {"fact": 1},
+        0,
+        0,
+    )
     assert (event["agent"], event["session"], event["turn"]) == ("", "", 0)
     assert event["coverage"].keys() == {"code", "symbols"}
     assert event["coverage"]["symbols"] == "ok"
@@ -135,7 +160,12 @@ def test_the_event_states_what_was_given(root: Path) -> None:
 @pytest.mark.requirement("C2", "D49")
 def test_each_record_that_was_given_is_noted_and_the_package_stays_the_same(repo: Checkout) -> None:
     ws = repo.workspace()
-    printed = {"title": "Zebra", "context": "c", "decision": "Feed the zebra.", "status": "accepted"}
+    printed = {
+        "title": "Zebra",
+        "context": "c",
+        "decision": "Feed the zebra.",
+        "status": "accepted",
+    }
     made = create_record(ws, ws.kinds["decision"], printed)
     first = deliver(ws, Request("feed the zebra", "6000"))
     again = deliver(ws, Request("feed the zebra", "6000"))
@@ -158,7 +188,9 @@ def test_an_equal_request_on_equal_content_is_answered_from_the_cache_and_after_
     repo.commit()
     asked: list[str] = []
     build = deliver_module.build
-    monkeypatch.setattr(deliver_module, "build", lambda *some: (asked.append("built"), build(*some))[1])
+    monkeypatch.setattr(
+        deliver_module, "build", lambda *some: (asked.append("built"), build(*some))[1]
+    )
     # an hour after the files are written: what is younger than two seconds is read again each time
     request, clock = Request("feed the zebra", ""), [time.time_ns() // 1000 + 3600 * SECOND]
 
@@ -170,28 +202,45 @@ def test_an_equal_request_on_equal_content_is_answered_from_the_cache_and_after_
 
     ws = repo.workspace()
     expires = iso(clock[0] + 180 * SECOND)
-    create_record(ws, ws.kinds["fact"], {"title": "Zebra", "answer": "Feed the zebra.", "expires": expires})
+    create_record(
+        ws, ws.kinds["fact"], {"title": "Zebra", "answer": "Feed the zebra.", "expires": expires}
+    )
     (first, _), (second, cached) = again(), again(replace(request, trace_id="ab" * 16))
     assert cached and second.text == first.text and second.document["trace_id"] == "ab" * 16
-    assert second.document["request_id"] != first.document["request_id"] or first.document["trace_id"] == ""
+    assert (
+        second.document["request_id"] != first.document["request_id"]
+        or first.document["trace_id"] == ""
+    )
     event, *_ = package_log.events_newest_first(ws.state)
-    assert (event["event"], event["cached"], event["trace_id"]) == ("context_assembly", True, "ab" * 16)
+    assert (event["event"], event["cached"], event["trace_id"]) == (
+        "context_assembly",
+        True,
+        "ab" * 16,
+    )
     given = [one.body["package"] for one in happened(ws, "FACT-0001", "injected")]
     assert given == [first.document["package_id"]] * 2, "what is given from the cache is given"
     changes: dict[str, Callable[[], object]] = {
         "a file": lambda: repo.write("zoo.py", "def feed_zebra():\n    return 1\n"),
         "a new file": lambda: repo.write("more.py", "def feed_zebra_more():\n    pass\n"),
         "a commit": lambda: repo.commit("Feed the zebra twice"),
-        "a page that git ignores": lambda: repo.write("docs/zebra.md", "# Zebra\n\nFeed the zebra at noon.\n"),
-        "a record that git ignores": lambda: repo.write(".kl/knowledge/facts/FACT-0009-zebras.md", FACT),
+        "a page that git ignores": lambda: repo.write(
+            "docs/zebra.md", "# Zebra\n\nFeed the zebra at noon.\n"
+        ),
+        "a record that git ignores": lambda: repo.write(
+            ".kl/knowledge/facts/FACT-0009-zebras.md", FACT
+        ),
         "a row": lambda: create_record(
             ws, ws.kinds["finding"], {"title": "zebra", "entity": "z", "finding": "feed the zebra"}
         ),
         "a claim": lambda: record_claim(ws, "The zebra was fed.", "file:zoo.py"),
         "a policy": lambda: repo.write(".kl/policy.yaml", "version: 1\nrules: []\n"),
         "the settings": lambda: repo.write(".kl/config.yaml", "budget: 3000\n"),
-        "evidence": lambda: import_file(ws, "junit", "r.xml", b"<testsuite><testcase name='z'/></testsuite>", None),
-        "an outcome": lambda: append_events(ws, [Event("outcome", "FACT-0001", body={"result": "positive"})]),
+        "evidence": lambda: import_file(
+            ws, "junit", "r.xml", b"<testsuite><testcase name='z'/></testsuite>", None
+        ),
+        "an outcome": lambda: append_events(
+            ws, [Event("outcome", "FACT-0001", body={"result": "positive"})]
+        ),
         "the end of a record": lambda: clock.__setitem__(0, clock[0] + 181 * SECOND),
         "five minutes": lambda: clock.__setitem__(0, clock[0] + 300 * SECOND),
     }
@@ -232,21 +281,30 @@ def test_a_state_that_cannot_be_written_costs_a_remark_only(root: Path) -> None:
 
 def test_a_very_long_task_is_answered_but_not_asked_again(root: Path) -> None:
     ws = opened(root, "total")
-    assert deliver(ws, Request(f"total {'x' * 200_000}", "6000")).remark == "", "one long word is logged in short"
+    assert deliver(ws, Request(f"total {'x' * 200_000}", "6000")).remark == "", (
+        "one long word is logged in short"
+    )
     made = deliver(ws, Request("total " * RECORDED_TASK, "6000"))
     with pytest.raises(UsageProblem, match="too long to be recorded whole"):
         find_package(replace(ws, clock=FixedClock(LATER)), str(made.document["package_id"]))
 
 
 @pytest.mark.requirement("E10")
-def test_events_are_complete_private_and_survive_bad_lines(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_are_complete_private_and_survive_bad_lines(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ws = opened(root)
     monkeypatch.setattr(package_log, "MOST_BYTES", 2_000)
     for n in range(100):
         assert package_log.append_event(ws.state, {"event": "x", "n": n}) == ""
-    file, older = ws.state.directory / package_log.FILE, ws.state.directory / (package_log.FILE + ".1")
+    file, older = (
+        ws.state.directory / package_log.FILE,
+        ws.state.directory / (package_log.FILE + ".1"),
+    )
     assert file.stat().st_size <= 2_000 and older.stat().st_size <= 2_000
-    assert [one["n"] for one in package_log.events_newest_first(ws.state)] == list(range(99, -1, -1))
+    assert [one["n"] for one in package_log.events_newest_first(ws.state)] == list(
+        range(99, -1, -1)
+    )
     assert oct(file.stat().st_mode)[-3:] == "600"
     with file.open("ab") as stream:
         stream.write(b'not json\n[]\n{"event": "cut')

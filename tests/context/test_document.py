@@ -1,4 +1,6 @@
-"""Why: the score of what is in, the reason of what is out, and an honest answer about what nobody named."""
+"""Why: the score of what is in, the reason of what is out, and an honest answer about what nobody
+named.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,26 @@ from kl_hooks.context.deliver import explain_items, explain_one
 SHOWN: dict[str, Any] = {
     "package_id": "cp-3f9a1c20b7de",
     "items": [
-        {"id": "function:b", "tier": "guessed", "form": "summary", "reasons": [],
-         "score": {"total": 8196, "parts": {"near:commits": 8196}}},
-        {"id": "function:a", "tier": "verified", "form": "full", "reasons": ["name matches", "x\x1b[1m"],
-         "score": {"total": 1_021_310, "parts": {"symbols": 1_016_393, "tier": 4917}}},
+        {
+            "id": "function:b",
+            "tier": "guessed",
+            "form": "summary",
+            "reasons": [],
+            "score": {"total": 8196, "parts": {"near:commits": 8196}},
+        },
+        {
+            "id": "function:a",
+            "tier": "verified",
+            "form": "full",
+            "reasons": ["name matches", "x\x1b[1m"],
+            "score": {"total": 1_021_310, "parts": {"symbols": 1_016_393, "tier": 4917}},
+        },
     ],
     "omitted": [{"id": "function:c", "reason": "expired"}],
     "coverage": {"commits": "failed: locked", "symbols": "ok"},
-    "searches": [], "quota": None,
-}  # fmt: skip
+    "searches": [],
+    "quota": None,
+}
 
 
 def test_items_are_explained_best_first_with_parts_and_reasons() -> None:
@@ -42,5 +55,6 @@ def test_why_something_was_omitted() -> None:
 
 def test_what_nobody_named_is_not_called_absent() -> None:
     assert explain_one(SHOWN, "function:d") == [
-        "not in cp-3f9a1c20b7de: no retriever brought function:d. Asked: commits (failed: locked), symbols (ok)"
+        "not in cp-3f9a1c20b7de: no retriever brought function:d. Asked: commits (failed: locked),"
+        " symbols (ok)"
     ]

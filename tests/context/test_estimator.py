@@ -27,9 +27,13 @@ def test_budgets(written: str, budget: Budget) -> None:
     assert read_budget(write_budget(budget)) == budget
 
 
-@pytest.mark.parametrize("written", ["", "tok", "-1", "1.5", "6e3", "6000 tokens", "٦٠٠٠", "9" * 30, "1500TOK"])
+@pytest.mark.parametrize(
+    "written", ["", "tok", "-1", "1.5", "6e3", "6000 tokens", "٦٠٠٠", "9" * 30, "1500TOK"]
+)
 def test_what_is_no_budget(written: str) -> None:
-    with pytest.raises(UsageProblem, match=r"--budget: takes characters \(6000\) or tokens \(1500tok\), not"):
+    with pytest.raises(
+        UsageProblem, match=r"--budget: takes characters \(6000\) or tokens \(1500tok\), not"
+    ):
         read_budget(written)
 
 

@@ -21,7 +21,16 @@ from kl_hooks.context.page import (
     whole,
 )
 from kl_hooks.model.package import Budget, Candidate, Omission
-from tests.context.making import candidate, code, code_of_symbols, ranked, steady, symbol, text, unique
+from tests.context.making import (
+    candidate,
+    code,
+    code_of_symbols,
+    ranked,
+    steady,
+    symbol,
+    text,
+    unique,
+)
 
 styles = st.sampled_from(sorted(STYLES))
 budgets = st.one_of(
@@ -34,7 +43,12 @@ budgets = st.one_of(
 @steady
 @given(unique, code, budgets, styles, st.lists(text, max_size=3), st.lists(text, max_size=3))
 def test_the_rendered_package_never_exceeds_its_budget(
-    many: list[Candidate], found: Code, budget: Budget, style: str, notes: list[str], reasons: list[str]
+    many: list[Candidate],
+    found: Code,
+    budget: Budget,
+    style: str,
+    notes: list[str],
+    reasons: list[str],
 ) -> None:
     left = [Omission(f"x{n}", reason) for n, reason in enumerate(reasons)]
     fitted = fit(ranked(many), budget, STYLES[style], code=found, notes=notes, omissions=left)
@@ -45,8 +59,13 @@ def test_the_rendered_package_never_exceeds_its_budget(
 
 
 def by_urgency(many: list[Candidate]) -> list[Candidate]:
-    """Pinned ones, then failing tests and what applies whatever the words are, then the rest, each in its order."""
-    return sorted(many, key=lambda c: (not c.pinned, not (c.pinned or c.is_lasting or c.kind == "failing test")))
+    """Pinned ones, then failing tests and what applies whatever the words are, then the rest, each
+    in its order.
+    """
+    return sorted(
+        many,
+        key=lambda c: (not c.pinned, not (c.pinned or c.is_lasting or c.kind == "failing test")),
+    )
 
 
 @pytest.mark.slow
@@ -61,7 +80,9 @@ def test_every_candidate_is_in_or_omitted_with_a_reason(
     given = [*many, *(one.candidate for one in (*found.files, *found.symbols))]
     assert sorted([*(one.id for one in shown), *omitted]) == sorted(one.id for one in given)
     order = [c.id for c in by_urgency(many)]
-    assert [c.ranked.candidate.id for c in fitted.chosen] == [i for i in order if i in {c.id for c in shown}]
+    assert [c.ranked.candidate.id for c in fitted.chosen] == [
+        i for i in order if i in {c.id for c in shown}
+    ]
     assert all(one.reason for one in fitted.omissions)
     assert fit(ranked(many), budget, STYLES[style], code=found) == fitted
 
@@ -69,7 +90,9 @@ def test_every_candidate_is_in_or_omitted_with_a_reason(
 @steady
 @given(unique, code, styles)
 def test_where_all_fits_all_is_there(many: list[Candidate], found: Code, style: str) -> None:
-    fitted = fit(ranked(many), Budget("characters", 10_000_000, 0, "characters"), STYLES[style], code=found)
+    fitted = fit(
+        ranked(many), Budget("characters", 10_000_000, 0, "characters"), STYLES[style], code=found
+    )
     assert [c.ranked.candidate for c in fitted.chosen] == by_urgency(many)
     assert {c.form for c in fitted.chosen} <= {"full"}
     inside = Counter(one.candidate.path for one in found.symbols)
@@ -77,19 +100,28 @@ def test_where_all_fits_all_is_there(many: list[Candidate], found: Code, style: 
 
 
 def test_a_long_item_does_not_hide_those_after_it() -> None:
-    long = candidate("long", text="x" * 900, summary="y" * 900, title="z" * 900, id="function:" + "long" * 70)
+    long = candidate(
+        "long", text="x" * 900, summary="y" * 900, title="z" * 900, id="function:" + "long" * 70
+    )
     small = [candidate(f"small{n}") for n in range(3)]
     fitted = fit(ranked([long, *small]), read_budget("500"), STYLES["text"])
     assert [c.ranked.candidate for c in fitted.chosen] == small
-    assert fitted.omissions[0].id == long.id and fitted.omissions[0].reason.startswith("over budget: ")
+    assert fitted.omissions[0].id == long.id and fitted.omissions[0].reason.startswith(
+        "over budget: "
+    )
 
 
 def test_a_large_item_is_one_line_with_its_id() -> None:
-    large = candidate("large", text="def large()\n" + "    code\n" * 200, summary="def large(): does much")
+    large = candidate(
+        "large", text="def large()\n" + "    code\n" * 200, summary="def large(): does much"
+    )
     fitted = fit(ranked([large, candidate("small")]), read_budget("6000"), STYLES["text"])
     assert [c.form for c in fitted.chosen] == ["summary", "full"]
     shown = fitted.page(STYLES["text"])
-    line = "- [guessed · not assessed · summary] function:shop.large  src/large.py:7\n  | def large(): does much\n"
+    line = (
+        "- [guessed · not assessed · summary] function:shop.large  src/large.py:7\n  | def large():"
+        " does much\n"
+    )
     assert line in shown
 
 
@@ -111,27 +143,50 @@ def test_omissions_are_counted_by_reason_with_the_way_to_ask() -> None:
     shown = fit(ranked([candidate("f")]), read_budget("6000"), STYLES["text"], omissions=left).page(
         STYLES["text"], "cp-3f9a1c20b7de"
     )
-    assert "omitted: 1 below the relevance threshold, 2 expired. Why: kl context why ID cp-3f9a1c20b7de\n" in shown
-    assert shown.startswith("[Pipeline Knowledge] cp-3f9a1c20b7de   ") and "   1 of 4 items\n" in shown
+    assert (
+        "omitted: 1 below the relevance threshold, 2 expired. Why: kl context why ID"
+        " cp-3f9a1c20b7de\n" in shown
+    )
+    assert (
+        shown.startswith("[Pipeline Knowledge] cp-3f9a1c20b7de   ") and "   1 of 4 items\n" in shown
+    )
 
 
 def test_paths_come_before_names_and_each_name_is_under_its_path() -> None:
-    some = [symbol(f"Cart.f{n}", f"src/{'ab'[n % 2]}.py", line=n, id=f"method:a.Cart.f{n}") for n in range(6)]
-    shown = fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*some)).page(STYLES["text"])
-    assert "\n## code\n- src/a.py\n  Cart.f0:0  .f2:2  .f4:4\n- src/b.py\n  a.Cart.f1:1  .f3:3  .f5:5\n" in shown
-    mixed = [symbol(f"{one}.run", line=n, id=f"method:shop.{one}.run") for n, one in enumerate("ABA")]
+    some = [
+        symbol(f"Cart.f{n}", f"src/{'ab'[n % 2]}.py", line=n, id=f"method:a.Cart.f{n}")
+        for n in range(6)
+    ]
+    shown = fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*some)).page(
+        STYLES["text"]
+    )
+    assert (
+        "\n## code\n- src/a.py\n  Cart.f0:0  .f2:2  .f4:4\n- src/b.py\n  a.Cart.f1:1  .f3:3 "
+        " .f5:5\n" in shown
+    )
+    mixed = [
+        symbol(f"{one}.run", line=n, id=f"method:shop.{one}.run") for n, one in enumerate("ABA")
+    ]
     mixed.append(symbol("plain", line=9))
-    shown = fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*mixed)).page(STYLES["text"])
+    shown = fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*mixed)).page(
+        STYLES["text"]
+    )
     assert "  A.run:0  B.run:1  plain:9\n" in shown
-    (tight,) = fit([], read_budget("256"), STYLES["text"], code=code_of_symbols(*some[::-1])).code[:1]
+    (tight,) = fit([], read_budget("256"), STYLES["text"], code=code_of_symbols(*some[::-1])).code[
+        :1
+    ]
     assert tight.ranked.candidate.path == "src/b.py"
 
 
 def test_bodies_come_before_names_from_2000_tokens_on_and_where_space_is_left_below() -> None:
     long = "    x = 1\n" * 250  # two of these and all names are more than either budget
-    some = [symbol(f"f{n}", text=f"def f{n}():\n{long if n < 2 else ''}", summary=f"Does {n}.") for n in range(300)]
+    some = [
+        symbol(f"f{n}", text=f"def f{n}():\n{long if n < 2 else ''}", summary=f"Does {n}.")
+        for n in range(300)
+    ]
     fitted = [
-        fit([], read_budget(size), STYLES["text"], code=code_of_symbols(*some)) for size in ("1999tok", "2000tok")
+        fit([], read_budget(size), STYLES["text"], code=code_of_symbols(*some))
+        for size in ("1999tok", "2000tok")
     ]
     forms = [[one.form for one in found.code[1:9]] for found in fitted]
     assert forms[0] == ["full"] + ["summary"] * 6 + ["name"]
@@ -140,9 +195,13 @@ def test_bodies_come_before_names_from_2000_tokens_on_and_where_space_is_left_be
     assert "  f0:7\n  | def f0():\n  |     x = 1\n" in fitted[0].page(STYLES["text"])
     assert "  f1:7  | Does 1.\n" in fitted[0].page(STYLES["text"])
     hidden = [symbol("f0", text="def f0(): ...", redacted_by="policy")]
-    assert [one.form for one in fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*hidden)).code] == [
-        "name", "redacted",
-    ]  # fmt: skip
+    assert [
+        one.form
+        for one in fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*hidden)).code
+    ] == [
+        "name",
+        "redacted",
+    ]
 
 
 def test_passages_are_a_line_each_beside_code_below_2000_tokens() -> None:
@@ -157,35 +216,57 @@ def test_passages_are_a_line_each_beside_code_below_2000_tokens() -> None:
         summary="Use: so.",
     )
     for pinned, budget, found, is_dense in (
-        (False, "1500tok", code_of_symbols(symbol("f")), True), (False, "2000tok", code_of_symbols(symbol("f")), False),
-        (False, "1500tok", Code(), False), (True, "1500tok", code_of_symbols(symbol("f")), False),
-    ):  # fmt: skip
-        fitted = fit(ranked([replace(passage, pinned=pinned)]), read_budget(budget), STYLES["text"], code=found)
+        (False, "1500tok", code_of_symbols(symbol("f")), True),
+        (False, "2000tok", code_of_symbols(symbol("f")), False),
+        (False, "1500tok", Code(), False),
+        (True, "1500tok", code_of_symbols(symbol("f")), False),
+    ):
+        fitted = fit(
+            ranked([replace(passage, pinned=pinned)]),
+            read_budget(budget),
+            STYLES["text"],
+            code=found,
+        )
         assert ("\n- docs/a.md:7  | Use: so.\n" in fitted.page(STYLES["text"])) == is_dense
         assert [one.form for one in fitted.chosen] == (["summary"] if is_dense else ["full"])
 
 
 def test_passages_leave_the_first_1000_tokens_to_code_and_half_of_the_next() -> None:
-    names = code_of_symbols(*(symbol(f"name_of_function_{n}", f"src/a{n // 20}.py") for n in range(400)))
+    names = code_of_symbols(
+        *(symbol(f"name_of_function_{n}", f"src/a{n // 20}.py") for n in range(400))
+    )
     some = [
-        candidate(f"file:docs/{n}.md", kind="page", path=f"docs/{n}.md", tier=None, text="y" * 900, summary="x" * 150)
+        candidate(
+            f"file:docs/{n}.md",
+            kind="page",
+            path=f"docs/{n}.md",
+            tier=None,
+            text="y" * 900,
+            summary="x" * 150,
+        )
         for n in range(5)
     ]
     for tokens, passages in ((700, 0), (1000, 0), (1200, 3), (1500, 5)):
         without, beside = (
-            fit(one, read_budget(f"{tokens}tok"), STYLES["text"], code=names) for one in ([], ranked(some))
+            fit(one, read_budget(f"{tokens}tok"), STYLES["text"], code=names)
+            for one in ([], ranked(some))
         )
         assert len(beside.chosen) == passages
         assert sum(len(one.block) for one in beside.chosen) <= max(0, tokens - 1000) * 2
         assert passages or beside.code == without.code
-    few = fit(ranked(some), read_budget("1000tok"), STYLES["text"], code=code_of_symbols(symbol("f")))
+    few = fit(
+        ranked(some), read_budget("1000tok"), STYLES["text"], code=code_of_symbols(symbol("f"))
+    )
     assert len(few.chosen) == 5  # there is space left
 
 
 def test_a_file_shows_more_of_its_symbols_in_a_larger_package() -> None:
     some = [symbol(f"f{n}", line=n) for n in range(300)]
     found = code_of_symbols(*some)
-    fitted = [fit([], read_budget(budget), STYLES["text"], code=found) for budget in ("1500", "6000", "4000tok")]
+    fitted = [
+        fit([], read_budget(budget), STYLES["text"], code=found)
+        for budget in ("1500", "6000", "4000tok")
+    ]
     assert [len(one.code) - 1 for one in fitted] == [25, 90, 242]
 
 
@@ -213,7 +294,9 @@ def blocks(fitted: Fitted) -> list[tuple[str, str, str]]:
 def test_the_last_character_of_a_budget_is_used(estimator: str) -> None:
     style, one = STYLES["text"], candidate("small")
     unit = "tokens" if estimator == "chars/4" else "characters"
-    sizes = [n for n in range(64, 600) if fit(ranked([one]), Budget(unit, n, 0, estimator), style).chosen]
+    sizes = [
+        n for n in range(64, 600) if fit(ranked([one]), Budget(unit, n, 0, estimator), style).chosen
+    ]
     assert sizes == list(range(sizes[0], 600)), "what fits a budget fits each larger one"
     fitted = fit(ranked([one]), Budget(unit, sizes[0], 0, estimator), style)
     assert estimator_of(fitted.budget).count(fitted.widest(style)) == sizes[0]
@@ -221,7 +304,9 @@ def test_the_last_character_of_a_budget_is_used(estimator: str) -> None:
 
 def test_a_note_may_fill_the_budget_to_its_end() -> None:
     style = STYLES["text"]
-    locked = [n for n in range(1, 300) if fit([], read_budget("400"), style, notes=["n" * n]).notes[1:]]
+    locked = [
+        n for n in range(1, 300) if fit([], read_budget("400"), style, notes=["n" * n]).notes[1:]
+    ]
     assert locked == list(range(1, locked[-1] + 1))
     assert len(fit([], read_budget("400"), style, notes=["n" * locked[-1]]).widest(style)) == 400
 
@@ -232,7 +317,9 @@ def test_headings_are_paid_for_once_for_each_kind() -> None:
     shown = same.page(style)
     assert shown.count(style.heading("fact").strip()) == 1
     two = ranked([candidate("a"), candidate("b")])
-    least = next(n for n in range(256, 1200) if len(fit(two, read_budget(str(n)), style).chosen) == 2)
+    least = next(
+        n for n in range(256, 1200) if len(fit(two, read_budget(str(n)), style).chosen) == 2
+    )
     assert len(fit(two, read_budget(str(least)), style).widest(style)) == least > 256
 
 
@@ -253,9 +340,11 @@ def test_what_is_pinned_comes_first_and_gets_shorter_until_it_fits() -> None:
     assert {form for form, _ in lengths} == {"summary"}
     assert {length for _, length in lengths} <= {160, 100, 60, 40, 30, 20}
     plain = candidate("plain", text="long " * 200, summary="word " * 60)
-    assert {len(c.text) for n in range(256, 1200) for c in fit(ranked([plain]), read_budget(str(n)), style).chosen} == {
-        160
-    }
+    assert {
+        len(c.text)
+        for n in range(256, 1200)
+        for c in fit(ranked([plain]), read_budget(str(n)), style).chosen
+    } == {160}
 
 
 @pytest.mark.parametrize(("size", "form"), [(1500, "full"), (1501, "summary")])
@@ -274,7 +363,10 @@ def test_a_quarter_of_the_budget_is_large(size: int, form: str) -> None:
 def test_a_summary_as_long_as_the_whole_is_the_whole() -> None:
     one = candidate("s", text="four", summary="five")
     equal = candidate("s", text="four", summary="y" * len(whole(one)))
-    assert blocks(fit(ranked([equal]), read_budget("6000"), STYLES["text"]))[0][1:] == ("full", whole(one))
+    assert blocks(fit(ranked([equal]), read_budget("6000"), STYLES["text"]))[0][1:] == (
+        "full",
+        whole(one),
+    )
 
 
 def test_what_is_omitted_states_how_much_space_there_was() -> None:
@@ -291,7 +383,9 @@ def test_what_is_omitted_states_how_much_space_there_was() -> None:
 
 def test_from_1000_characters_on_100_are_free_for_what_is_omitted() -> None:
     style, many = STYLES["text"], ranked([candidate(f"a{n}") for n in range(20)])
-    least = next(n for n in range(1000, 4000) if len(fit(many, read_budget(str(n)), style).chosen) == 20)
+    least = next(
+        n for n in range(1000, 4000) if len(fit(many, read_budget(str(n)), style).chosen) == 20
+    )
     assert least == len(fit(many, read_budget(str(least)), style).widest(style)) + 100 > 1000
 
 

@@ -22,7 +22,11 @@ def places(lists_of: dict[str, list[Candidate]]) -> dict[str, int]:
 
 def test_what_two_lists_name_comes_before_what_one_names_first() -> None:
     a, b, c = candidate("a"), candidate("b"), candidate("c")
-    assert list(places({"x": [a, b], "y": [c, b]})) == ["function:shop.b", "function:shop.a", "function:shop.c"]
+    assert list(places({"x": [a, b], "y": [c, b]})) == [
+        "function:shop.b",
+        "function:shop.a",
+        "function:shop.c",
+    ]
 
 
 def test_a_verified_item_outranks_a_guessed_one_of_equal_likeness() -> None:
@@ -62,12 +66,27 @@ def test_profiles_decide_what_comes_before_relevance() -> None:
     near = candidate("near", tier=Tier.GUESSED, authority="agent")
     proven = candidate("proven", tier=Tier.VERIFIED, authority="agent")
     written = candidate("written", tier=Tier.GUESSED, authority="human")
-    lists = {"x": [near, candidate("y"), candidate("z"), *[candidate(f"n{n}") for n in range(40)], written, proven]}
-    first = {name: fuse(lists, profile=name)[0].candidate.id.rpartition(".")[2] for name in PROFILES}
+    lists = {
+        "x": [
+            near,
+            candidate("y"),
+            candidate("z"),
+            *[candidate(f"n{n}") for n in range(40)],
+            written,
+            proven,
+        ]
+    }
+    first = {
+        name: fuse(lists, profile=name)[0].candidate.id.rpartition(".")[2] for name in PROFILES
+    }
     assert first == {
-        "blended": "near", "tier-first": "proven", "authority-first": "written", "rrf": "near", "weighted": "near",
+        "blended": "near",
+        "tier-first": "proven",
+        "authority-first": "written",
+        "rrf": "near",
+        "weighted": "near",
         "quota": "near",
-    }  # fmt: skip
+    }
     tied = {"x": [candidate("a")], "y": [candidate("b", tier=Tier.VERIFIED)]}
     scores = [item.score for item in fuse(tied, profile="rrf")]
     assert scores[0] == scores[1] == reciprocal(1)
@@ -80,8 +99,17 @@ def test_profiles_decide_what_comes_before_relevance() -> None:
 
 
 def test_one_id_twice_is_one_item_with_all_reasons_and_the_best_proof() -> None:
-    weak = candidate("a", text="a longer text than the other", reasons=("named so", "both"), path="", line=0)
-    proven = candidate("a", tier=Tier.VERIFIED, freshness="current", reasons=("both", "passed"), path="p.py", line=3)
+    weak = candidate(
+        "a", text="a longer text than the other", reasons=("named so", "both"), path="", line=0
+    )
+    proven = candidate(
+        "a",
+        tier=Tier.VERIFIED,
+        freshness="current",
+        reasons=("both", "passed"),
+        path="p.py",
+        line=3,
+    )
     (item,) = fuse({"x": [weak], "y": [proven]})
     assert item.candidate == replace(proven, reasons=("named so", "both", "passed"))
     assert merge([weak, replace(weak, path="q.py", line=9)]).path == "q.py"
@@ -89,7 +117,9 @@ def test_one_id_twice_is_one_item_with_all_reasons_and_the_best_proof() -> None:
 
 @steady
 @given(lists, st.randoms())
-def test_the_order_of_the_lists_does_not_matter(given_lists: dict[str, list[Candidate]], random: object) -> None:
+def test_the_order_of_the_lists_does_not_matter(
+    given_lists: dict[str, list[Candidate]], random: object
+) -> None:
     names = list(given_lists)
     random.shuffle(names)  # type: ignore[attr-defined]
     assert fuse({name: given_lists[name] for name in names}) == fuse(given_lists)
@@ -101,7 +131,9 @@ def test_the_order_of_the_lists_does_not_matter(given_lists: dict[str, list[Cand
 def test_each_id_once_best_first_and_parts_add_up(given_lists: dict[str, list[Candidate]]) -> None:
     found = fuse(given_lists)
     assert len({item.candidate.id for item in found}) == len(found)
-    assert {item.candidate.id for item in found} == {c.id for many in given_lists.values() for c in many}
+    assert {item.candidate.id for item in found} == {
+        c.id for many in given_lists.values() for c in many
+    }
     order = [(item.candidate.kind == "failing test", item.score) for item in found]
     assert order == sorted(order, reverse=True)
     assert all(item.score == sum(item.parts.values()) > 0 for item in found)
@@ -109,7 +141,9 @@ def test_each_id_once_best_first_and_parts_add_up(given_lists: dict[str, list[Ca
 
 @steady
 @given(st.lists(candidates, min_size=2, max_size=6, unique_by=lambda c: c.id), st.data())
-def test_moving_up_in_a_list_never_costs_anything(many: list[Candidate], data: st.DataObject) -> None:
+def test_moving_up_in_a_list_never_costs_anything(
+    many: list[Candidate], data: st.DataObject
+) -> None:
     at = data.draw(st.integers(1, len(many) - 1))
     moved = [*many[: at - 1], many[at], many[at - 1], *many[at + 1 :]]
     other = {"other": data.draw(st.lists(candidates, max_size=4))}

@@ -118,31 +118,51 @@ def test_rows_are_limited_and_a_second_retriever_of_a_name_is_not_asked() -> Non
             n += 1
             yield candidate(f"f{n}")
 
-    found = gather([Retriever("many", 100, endless, rows=7), of("many", "total")], Workspace(), TASK)
+    found = gather(
+        [Retriever("many", 100, endless, rows=7), of("many", "total")], Workspace(), TASK
+    )
     assert len(found.lists["many"]) == 7
-    assert found.coverage == {"many": "ok", "many (again)": "failed: the name is taken; only the first was asked"}
+    assert found.coverage == {
+        "many": "ok",
+        "many (again)": "failed: the name is taken; only the first was asked",
+    }
 
 
 @pytest.mark.requirement("B44", "E3")
-def test_retrievers_of_plugins_are_asked_side_by_side_and_the_answer_is_in_the_order_of_their_names() -> None:
+def test_retrievers_of_plugins_are_asked_side_by_side_and_the_answer_is_in_the_order_of_their_names() -> (
+    None
+):
     both = threading.Barrier(2, timeout=60)
 
     def wait(workspace: Any, task: Task, limit: int) -> Sequence[Candidate]:
         both.wait()  # broken, and so a failed retriever, unless the other one is at work too
         return [candidate(threading.current_thread().name[:12])] * (limit + 1)
 
-    some = [Retriever("b", 100, wait, rows=2), of("c", "total"), Retriever("d", 100, wait), raising(OSError("x"))]
+    some = [
+        Retriever("b", 100, wait, rows=2),
+        of("c", "total"),
+        Retriever("d", 100, wait),
+        raising(OSError("x")),
+    ]
     found = gather(some, Workspace(), TASK)
     assert found.coverage == {"b": "ok", "c": "ok", "d": "ok", "bad": "failed: x"}
-    assert list(found.lists) == list(found.weights) == ["b", "c", "d"] and len(found.lists["b"]) == 2
+    assert (
+        list(found.lists) == list(found.weights) == ["b", "c", "d"] and len(found.lists["b"]) == 2
+    )
     assert {one.id for one in found.lists["d"]} == {"function:shop.kl-retriever"}
 
 
 def test_texts_are_redacted_once_more() -> None:
     secret = candidate("f", title="a s3cret", text="total s3cret", summary="the s3cret")
     retriever = ListRetriever("one", (secret,)).offered()
-    (found,) = gather([retriever], Workspace(), TASK, lambda text: text.replace("s3cret", "[redacted]")).lists["one"]
-    assert (found.title, found.text, found.summary) == ("a [redacted]", "total [redacted]", "the [redacted]")
+    (found,) = gather(
+        [retriever], Workspace(), TASK, lambda text: text.replace("s3cret", "[redacted]")
+    ).lists["one"]
+    assert (found.title, found.text, found.summary) == (
+        "a [redacted]",
+        "total [redacted]",
+        "the [redacted]",
+    )
 
 
 @pytest.mark.requirement("B12")
@@ -155,12 +175,16 @@ def test_what_failed_three_times_in_a_row_is_asked_again_after_a_minute() -> Non
 
     def at(second: int, *, works: bool = False) -> str:
         ws.clock = FixedClock(second * SECOND)
-        return gather([of("disk", "total") if works else Retriever("disk", 100, find)], ws, TASK).coverage["disk"]
+        return gather(
+            [of("disk", "total") if works else Retriever("disk", 100, find)], ws, TASK
+        ).coverage["disk"]
 
     assert [at(second) for second in (0, 1, 2, 3, 61)] == ["failed: no disk"] * 3 + [PAUSED] * 2
     assert at(62) == "failed: no disk"
     assert at(121) == PAUSED, "it failed when it was tried again"
     assert at(60) == "failed: no disk", "the clock was set back"
     assert at(123, works=True) == "ok"
-    assert [at(second) for second in (124, 125)] == ["failed: no disk"] * 2, "one success ends the count"
+    assert [at(second) for second in (124, 125)] == ["failed: no disk"] * 2, (
+        "one success ends the count"
+    )
     assert asked == [second * SECOND for second in (0, 1, 2, 62, 60, 124, 125)]

@@ -1,4 +1,6 @@
-"""Odd tasks and damaged stores: a package from what can be read, or a clear error; never a crash."""
+"""Odd tasks and damaged stores: a package from what can be read, or a clear error; never a
+crash.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,17 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 def test_an_odd_task_is_answered(shop: Checkout, name: str) -> None:
     package = build(shop.workspace(), Request(TASKS[name]))
     assert "round_total:1" in package.text and len(package.text) <= 6000
-    assert not [how for how in package.coverage.values() if how.startswith("failed")], package.coverage
+    assert not [how for how in package.coverage.values() if how.startswith("failed")], (
+        package.coverage
+    )
 
 
 @pytest.mark.parametrize("task", ["the and of", "!!! ??? ***", "🏳️‍🌈", "\u200b\u202e", "的 是 在"])
 def test_a_task_without_a_known_word_gets_an_empty_package(shop: Checkout, task: str) -> None:
     package = build(shop.workspace(), Request(task))
-    assert package.items == () and ("Nothing known here" in package.text or NO_WORDS in package.text)
+    assert package.items == () and (
+        "Nothing known here" in package.text or NO_WORDS in package.text
+    )
 
 
 def test_another_script_finds_its_names(shop: Checkout) -> None:
@@ -76,7 +82,9 @@ def damage(path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["missing", "empty", "no database", "page"])
 @pytest.mark.parametrize("which", ["kl.db", "graph"])
-def test_a_damaged_store_lowers_the_coverage_at_most(tmp_path: Path, home: Path, which: str, how: str) -> None:
+def test_a_damaged_store_lowers_the_coverage_at_most(
+    tmp_path: Path, home: Path, which: str, how: str
+) -> None:
     made = checkout(tmp_path / "repo", FILES)
     build(made.workspace(), Request("round_total"))
     (path,) = [made.state / "kl.db"] if which == "kl.db" else (made.state / "graph").glob("*.db")

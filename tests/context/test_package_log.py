@@ -1,4 +1,6 @@
-"""The log of packages: every event is stored as long as promised, whatever is renamed or removed."""
+"""The log of packages: every event is stored as long as promised, whatever is renamed or
+removed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def write(repo: Checkout, name: str, ages: list[int]) -> None:
 
 def stored(repo: Checkout) -> list[int]:
     paths = repo.state.glob(f"{FILE}*")
-    lines = [line for path in paths for line in path.read_text().splitlines() if line.startswith("{")]
+    lines = [
+        line for path in paths for line in path.read_text().splitlines() if line.startswith("{")
+    ]
     return sorted(json.loads(line)["age"] for line in lines)
 
 

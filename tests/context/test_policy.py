@@ -52,7 +52,9 @@ def shown(made: Package) -> set[tuple[str, str]]:
 
 @steady
 @given(items, st.lists(rules, max_size=5), rules, actors)
-def test_deny_wins_and_adding_one_only_takes_away(one: Candidate, some: list[Rule], more: Rule, actor: str) -> None:
+def test_deny_wins_and_adding_one_only_takes_away(
+    one: Candidate, some: list[Rule], more: Rule, actor: str
+) -> None:
     deny = replace(more, effect="deny")
     before = Policy(tuple(some), actor).decide((one,))[0]
     after = Policy((*some, deny), actor).decide((one,))[0]
@@ -60,7 +62,13 @@ def test_deny_wins_and_adding_one_only_takes_away(one: Candidate, some: list[Rul
 
 
 @steady
-@given(items, st.lists(rules, max_size=5).flatmap(lambda some: st.tuples(st.just(some), st.permutations(some))), actors)
+@given(
+    items,
+    st.lists(rules, max_size=5).flatmap(
+        lambda some: st.tuples(st.just(some), st.permutations(some))
+    ),
+    actors,
+)
 def test_the_order_of_the_rules_does_not_matter(
     one: Candidate, orders: tuple[list[Rule], list[Rule]], actor: str
 ) -> None:
@@ -76,21 +84,30 @@ def test_a_package_under_one_more_deny_holds_nothing_that_it_denies(
     deny = replace(more, effect="deny")
     policy, stricter = Policy(tuple(some), actor), Policy((*some, deny), actor)
     before, made = package(tuple(rows), policy, "100000"), package(tuple(rows), stricter, "100000")
-    # in a budget for everything, what was not shown before is not shown now; files may come from their symbols
+    # in a budget for everything, what was not shown before is not shown now; files may come from
+    # their symbols
     ids = {name for name, _ in shown(made)}
-    assert {name for name in ids if not name.startswith("file:")} <= {name for name, _ in shown(before)}
-    assert not any(deny.matches(item.candidate, actor) for item in made.items if not item.candidate.redacted_by)
+    assert {name for name in ids if not name.startswith("file:")} <= {
+        name for name, _ in shown(before)
+    }
+    assert not any(
+        deny.matches(item.candidate, actor) for item in made.items if not item.candidate.redacted_by
+    )
     assert len(made.text) <= 100_000
 
 
 @pytest.mark.requirement("E16")
 def test_what_is_denied_uses_none_of_the_budget() -> None:
-    secret = tuple(candidate(f"secret{n}", kind="memory", text=f"checkout total {n} " * 9) for n in range(30))
+    secret = tuple(
+        candidate(f"secret{n}", kind="memory", text=f"checkout total {n} " * 9) for n in range(30)
+    )
     open_ = candidate("open_total", kind="finding", text="the checkout total is rounded")
     policy = Policy((Rule("no memories", "deny", kinds=("memory",)),), "human")
     ungoverned, governed, alone = (
-        package((*secret, open_), None, "400"), package((*secret, open_), policy, "400"), package((open_,), None, "400")
-    )  # fmt: skip
+        package((*secret, open_), None, "400"),
+        package((*secret, open_), policy, "400"),
+        package((open_,), None, "400"),
+    )
     assert "is rounded" not in ungoverned.text
     assert [item.text for item in governed.items] == [item.text for item in alone.items]
     assert "is rounded" in governed.text and "secret" not in governed.text
@@ -98,15 +115,23 @@ def test_what_is_denied_uses_none_of_the_budget() -> None:
 
 @pytest.mark.requirement("E5")
 def test_an_allowed_item_is_not_omitted_for_the_text_of_a_hidden_one() -> None:
-    hidden, open_ = candidate("a_total", tags=("hr",), text="same total"), candidate("b_total", text="same total")
+    hidden, open_ = (
+        candidate("a_total", tags=("hr",), text="same total"),
+        candidate("b_total", text="same total"),
+    )
     for effect in ("deny", "redact"):
         made = package((hidden, open_), Policy((Rule("hr", effect, tags=("hr",)),), "human"))
-        assert "function:shop.b_total" in {item.candidate.id for item in made.items if item.form == "full"}
+        assert "function:shop.b_total" in {
+            item.candidate.id for item in made.items if item.form == "full"
+        }
 
 
 @pytest.mark.requirement("E5")
 def test_what_one_retriever_knows_of_an_item_counts_for_all() -> None:
-    plain, tagged = candidate("total", path="", text="total"), candidate("total", tags=("hr",), text="total, longer")
+    plain, tagged = (
+        candidate("total", path="", text="total"),
+        candidate("total", tags=("hr",), text="total, longer"),
+    )
     found = Gathered({"one": (plain,), "two": (tagged,)}, {}, {})
     policy = Policy((Rule("hr", "deny", tags=("hr",)),), "human")
     made = assemble(Task(WORDS, read_signals(WORDS)), found, Request(WORDS), policy=policy)
@@ -116,7 +141,9 @@ def test_what_one_retriever_knows_of_an_item_counts_for_all() -> None:
 @pytest.mark.requirement("E5")
 def test_a_denied_file_takes_its_symbols_with_it() -> None:
     rows = (symbol("total", "src/a.py", score=9), symbol("checkout", "src/b.py", score=8))
-    made = package(rows, Policy((Rule("a", "deny", kinds=("file",), paths=("src/a.py",)),), "agent:x"))
+    made = package(
+        rows, Policy((Rule("a", "deny", kinds=("file",), paths=("src/a.py",)),), "agent:x")
+    )
     assert {item.candidate.path for item in made.items} == {"src/b.py"}
     assert {one.id for one in made.omissions} == {WITHHELD}
 
@@ -139,14 +166,24 @@ def test_a_path_matches_a_glob_of_files_and_folders(rule: str, path: str, matche
 
 def test_of_several_files_one_hides_an_item_and_all_allow_it() -> None:
     commit = candidate("c", kind="commit", path="", touches=("src/a.py", "src/pay/b.py"))
-    for effect, glob, matches in (("deny", "src/pay", True), ("redact", "src/pay", True), ("allow", "src/pay", False),
-                                  ("allow", "src", True), ("deny", "docs", False)):  # fmt: skip
+    for effect, glob, matches in (
+        ("deny", "src/pay", True),
+        ("redact", "src/pay", True),
+        ("allow", "src/pay", False),
+        ("allow", "src", True),
+        ("deny", "docs", False),
+    ):
         assert Rule("x", effect, paths=(glob,)).matches(commit, "human") is matches
 
 
 def test_with_an_allow_only_what_is_allowed_or_redacted_is_shown() -> None:
-    policy = Policy((Rule("docs", "allow", paths=("docs",)), Rule("src", "redact", paths=("src",))), "human")
-    effects = [policy.decide((candidate("x", path=path),))[0] for path in ("docs/a.md", "src/a.py", "other.py", "")]
+    policy = Policy(
+        (Rule("docs", "allow", paths=("docs",)), Rule("src", "redact", paths=("src",))), "human"
+    )
+    effects = [
+        policy.decide((candidate("x", path=path),))[0]
+        for path in ("docs/a.md", "src/a.py", "other.py", "")
+    ]
     assert effects == ["allow", "redact", "deny", "deny"]
 
 
@@ -159,7 +196,15 @@ rules:
     allow: {}
 """
     assert read_rules(text, KINDS) == (
-        Rule("pay", "deny", ("src/pay/**",), ("memory",), ("hr",), ("secret",), ("agent", "agent:codex")),
+        Rule(
+            "pay",
+            "deny",
+            ("src/pay/**",),
+            ("memory",),
+            ("hr",),
+            ("secret",),
+            ("agent", "agent:codex"),
+        ),
         Rule("rest", "allow"),
     )
     assert read_rules(b"rules: []\n", KINDS) == ()
@@ -187,7 +232,9 @@ rules:
     assert any("a rule has one effect, not 2." in line for line in lines)
 
 
-@pytest.mark.parametrize("text", [b"", b"# nothing\n", b"version: 1\n", b"rules\n", b"\xff", b"rules: [\n", b"- x\n"])
+@pytest.mark.parametrize(
+    "text", [b"", b"# nothing\n", b"version: 1\n", b"rules\n", b"\xff", b"rules: [\n", b"- x\n"]
+)
 def test_a_file_without_rules_is_no_policy_that_allows(text: bytes) -> None:
     with pytest.raises(Problems):
         read_rules(text, KINDS)

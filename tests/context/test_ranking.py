@@ -1,4 +1,6 @@
-"""The ranking of code: the recipe's formulas, and what is true of it whatever the task and the files are."""
+"""The ranking of code: the recipe's formulas, and what is true of it whatever the task and the
+files are.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,20 @@ FILES = {
         "class Cart:\n    def checkout(self) -> int:\n        # the session knows the total\n"
         "        return self.items\n\n    def add_item(self, item): self.items.append(item)\n"
     ),
-    "src/shop/mail.py": 'def send_mail(to: str) -> None:\n    """Send a letter."""\n    raise OSError("no session")\n',
-    "src/shop/web.py": "from shop.price import round_total\n\ndef view(cart):\n    return round_total(cart.total())\n",
+    "src/shop/mail.py": (
+        'def send_mail(to: str) -> None:\n    """Send a letter."""\n    raise OSError("no'
+        ' session")\n'
+    ),
+    "src/shop/web.py": (
+        "from shop.price import round_total\n\ndef view(cart):\n    return"
+        " round_total(cart.total())\n"
+    ),
 }
 COMMITS = [
-    ("Round totals half up", "src/shop/price.py"), ("Letters have a subject", "src/shop/mail.py"),
+    ("Round totals half up", "src/shop/price.py"),
+    ("Letters have a subject", "src/shop/mail.py"),
     ("Cart remembers its session", "src/shop/cart.py"),
-]  # fmt: skip
+]
 
 
 def code(files: dict[str, str], commits: list[tuple[str, str]] = COMMITS) -> MemoryCode:
@@ -57,7 +66,10 @@ def code(files: dict[str, str], commits: list[tuple[str, str]] = COMMITS) -> Mem
         PastCommit(f"c{n}", 10_000_000 - n * 86_400, message_terms(message), (Change(path),))
         for n, (message, path) in enumerate(commits)
     ]
-    return MemoryCode({path: read_source(text.encode(), path) for path, text in files.items()}, MemoryHistory(past))
+    return MemoryCode(
+        {path: read_source(text.encode(), path) for path, text in files.items()},
+        MemoryHistory(past),
+    )
 
 
 def bm25f(files: dict[str, str], task: str) -> dict[str, float]:
@@ -70,7 +82,13 @@ def bm25f(files: dict[str, str], task: str) -> dict[str, float]:
             fields[Field.PATH] = path_terms(path)
             field = Field.BODY
             for word in words.split():
-                marks = {".": Field.BODY, "#": Field.COMMENT, '"': Field.STRING, "(": Field.SIGNATURE, "'": Field.DOC}
+                marks = {
+                    ".": Field.BODY,
+                    "#": Field.COMMENT,
+                    '"': Field.STRING,
+                    "(": Field.SIGNATURE,
+                    "'": Field.DOC,
+                }
                 if word in marks:
                     field = marks[word]
                 else:
@@ -85,8 +103,18 @@ def bm25f(files: dict[str, str], task: str) -> dict[str, float]:
             x = 0.0
             for one in Field:
                 if term in fields[one]:
-                    x += WEIGHTS[one] * fields[one].count(term) / (0.5 + 0.5 * len(fields[one]) / average[one])
-            score += weight * math.log(1 + (len(docs) - having + 0.5) / (having + 0.5)) * 1.9 * x / (x + 0.9)
+                    x += (
+                        WEIGHTS[one]
+                        * fields[one].count(term)
+                        / (0.5 + 0.5 * len(fields[one]) / average[one])
+                    )
+            score += (
+                weight
+                * math.log(1 + (len(docs) - having + 0.5) / (having + 0.5))
+                * 1.9
+                * x
+                / (x + 0.9)
+            )
         best[path] = max(best.get(path, 0.0), score)
     return best
 
@@ -95,7 +123,9 @@ def read_texts(text: str) -> list[list[str]]:
     return scan_python(text.encode(), "a.py", "m")["text"]
 
 
-@pytest.mark.parametrize("task", ["round checkout totals", "session of a cart", "send_mail raises OSError", "Cart"])
+@pytest.mark.parametrize(
+    "task", ["round checkout totals", "session of a cart", "send_mail raises OSError", "Cart"]
+)
 def test_words_count_as_in_the_formula(task: str) -> None:
     expected = bm25f(FILES, task)
     top = max(expected.values())
@@ -145,12 +175,17 @@ def test_a_module_is_never_shown() -> None:
 
 
 @settings(max_examples=25)
-@given(st.permutations(sorted(FILES)), st.sampled_from(["round checkout totals", "session", "mail cart view"]))
+@given(
+    st.permutations(sorted(FILES)),
+    st.sampled_from(["round checkout totals", "session", "mail cart view"]),
+)
 def test_the_order_of_files_does_not_matter(order: list[str], task: str) -> None:
     assert rank(code({path: FILES[path] for path in order}), task) == rank(code(FILES), task)
 
 
-@pytest.mark.parametrize("task", ["round checkout totals", "session cookie", "send a letter by mail"])
+@pytest.mark.parametrize(
+    "task", ["round checkout totals", "session cookie", "send a letter by mail"]
+)
 def test_a_file_about_something_else_leaves_the_order(task: str) -> None:
     more = {**FILES, "src/shop/zoo.py": "def feed(lion):\n    return lion.eat()\n"}
     assert [one.path for one in rank(code(more), task).files if one.path in FILES] == [
@@ -168,12 +203,25 @@ def test_any_text_is_answered(task: str) -> None:
 
 @pytest.mark.parametrize(
     "task",
-    ["", "   ", "the of and", "🛒🛒", '"round" OR total* NEAR(x)', "корзина", "a" * 1_000_000, "round " * 200_000],
+    [
+        "",
+        "   ",
+        "the of and",
+        "🛒🛒",
+        '"round" OR total* NEAR(x)',
+        "корзина",
+        "a" * 1_000_000,
+        "round " * 200_000,
+    ],
 )
 def test_odd_tasks_are_answered(task: str) -> None:
     found = rank(code(FILES), task)
-    assert bool(found.files) == ("round" in task), "of these tasks only those with a word of the code find some"
-    assert [one.score for one in found.files] == sorted((one.score for one in found.files), reverse=True)
+    assert bool(found.files) == ("round" in task), (
+        "of these tasks only those with a word of the code find some"
+    )
+    assert [one.score for one in found.files] == sorted(
+        (one.score for one in found.files), reverse=True
+    )
 
 
 def test_nothing_to_rank() -> None:
@@ -183,9 +231,14 @@ def test_nothing_to_rank() -> None:
 
 def test_tests_come_after_source_unless_the_task_is_about_them() -> None:
     source = rank(code(FILES), "round totals")
-    other = rank(code({"tests/test_price.py": FILES["src/shop/price.py"]}), "round totals", is_source=False)
+    other = rank(
+        code({"tests/test_price.py": FILES["src/shop/price.py"]}), "round totals", is_source=False
+    )
     last = merge(source, other, "round totals")
-    assert [one.path for one in last.files] == [*(one.path for one in source.files), "tests/test_price.py"]
+    assert [one.path for one in last.files] == [
+        *(one.path for one in source.files),
+        "tests/test_price.py",
+    ]
     among = merge(source, other, "round totals in the test of prices")
     assert [one.path for one in among.files][1] == "tests/test_price.py"
     assert is_about_tests("see tests/test_price.py")
@@ -196,9 +249,12 @@ def test_candidates_are_files_then_symbols_best_first() -> None:
     found = rank(code(FILES), "round checkout totals of a cart session")
     made = code_candidates(found, 600)
     assert [one.id for one in made] == [
-        *(f"file:{one.path}" for one in found.files), *(one.id for one in found.symbols),
-    ]  # fmt: skip
-    assert [one.kind for one in made] == ["file"] * len(found.files) + ["symbol"] * len(found.symbols)
+        *(f"file:{one.path}" for one in found.files),
+        *(one.id for one in found.symbols),
+    ]
+    assert [one.kind for one in made] == ["file"] * len(found.files) + ["symbol"] * len(
+        found.symbols
+    )
     assert all(one.score and one.tier is None for one in made if one.kind == "file")
     by_id = {one.id: one for one in made}
     assert by_id["function:src.shop.price.round_total"].summary == "Round a checkout total half up."
@@ -209,19 +265,31 @@ def test_candidates_are_files_then_symbols_best_first() -> None:
 def test_what_is_far_below_the_best_is_marked_and_reported() -> None:
     folder = ("tests/", "")
     files = [
-        RankedFile(f"{folder[n < 3]}{n}.py", score, {}, n < 3) for n, score in enumerate((1000, 40, 39, 500, 125, 124))
+        RankedFile(f"{folder[n < 3]}{n}.py", score, {}, n < 3)
+        for n, score in enumerate((1000, 40, 39, 500, 125, 124))
     ]
-    symbols = [RankedSymbol(f"function:{n}.f{score}", f"{folder[n < 3]}{n}.py", 1, "f", "function", score, {}, n < 3)
-               for n, score in ((0, 900), (0, 90), (0, 89), (2, 900), (3, 40), (3, 9))]  # fmt: skip
+    symbols = [
+        RankedSymbol(
+            f"function:{n}.f{score}", f"{folder[n < 3]}{n}.py", 1, "f", "function", score, {}, n < 3
+        )
+        for n, score in ((0, 900), (0, 90), (0, 89), (2, 900), (3, 40), (3, 9))
+    ]
     made = code_candidates(CodeRanking(tuple(files), tuple(symbols)), 600)
     assert [one.id for one in made if one.beyond] == [
-        "file:2.py", "file:tests/5.py", "function:0.f89", "function:2.f900", "function:3.f9",
-    ]  # fmt: skip
+        "file:2.py",
+        "file:tests/5.py",
+        "function:0.f89",
+        "function:2.f900",
+        "function:3.f9",
+    ]
     about = code_candidates(CodeRanking(tuple(files), tuple(symbols)), 600, about_tests=True)
     assert [one.id for one in about if one.beyond][:2] == ["file:2.py", "function:0.f89"]
     code, omissions = near_code(code_of({"code": made}))
     assert len(code.files) == 4 and len(code.symbols) == 3 and len(omissions) == 5
-    assert omissions[0].reason == "below the relevance threshold: less than 4 % of the score of the best one"
+    assert (
+        omissions[0].reason
+        == "below the relevance threshold: less than 4 % of the score of the best one"
+    )
     # the paths of weak files, not of weak tests, from 4,000 tokens on
     code, omissions = near_code(code_of({"code": made}), 16_000)
     assert [one.candidate.path for one in code.files if one.candidate.beyond] == ["2.py"]
@@ -250,7 +318,9 @@ def test_what_is_stored_ranks_as_what_is_in_memory(repo: Checkout) -> None:
             files = {path: (repo.root / path).read_text() for path in _source(repo)}
             memory = code(files)
             expected = rank(_with_history(memory, ws), task)
-            assert [(one.path, one.score) for one in ranked.files] == [(one.path, one.score) for one in expected.files]
+            assert [(one.path, one.score) for one in ranked.files] == [
+                (one.path, one.score) for one in expected.files
+            ]
             assert [(one.qualname, one.path, one.line) for one in ranked.symbols] == [
                 (one.qualname, one.path, one.line) for one in expected.symbols
             ]
@@ -259,14 +329,20 @@ def test_what_is_stored_ranks_as_what_is_in_memory(repo: Checkout) -> None:
 
 
 def _source(repo: Checkout) -> list[str]:
-    return [path for path in repo.git("ls-files").split() if path.endswith(".py") and corpus_of(path) == SOURCE]
+    return [
+        path
+        for path in repo.git("ls-files").split()
+        if path.endswith(".py") and corpus_of(path) == SOURCE
+    ]
 
 
 def _with_history(memory: MemoryCode, ws: Workspace) -> MemoryCode:
     with ws.store.reading("graph") as db:
         assert db is not None
         history = StoredHistory(db)
-        found = history.find(["round", "total", "session", "cart", "mail", "view", "send", "checkout"])
+        found = history.find(
+            ["round", "total", "session", "cart", "mail", "view", "send", "checkout"]
+        )
         copy = MemoryHistory([])
         copy.times, copy.lengths = list(history.times), list(history.lengths)
         copy.files, copy.postings = [tuple(some) for some in history.files], found
@@ -277,7 +353,9 @@ def _with_history(memory: MemoryCode, ws: Workspace) -> MemoryCode:
 def test_a_real_library(tmp_path: Path, home: Path) -> None:
     """click as it is installed, through `kl context`: what people would ask about it."""
     folder = Path(click.__file__).parent
-    files = {f"src/click/{one.name}": one.read_text(encoding="utf-8") for one in folder.glob("*.py")}
+    files = {
+        f"src/click/{one.name}": one.read_text(encoding="utf-8") for one in folder.glob("*.py")
+    }
     made = checkout(tmp_path / "repo", files)
     for task, path in [
         ("the progress bar shows a wrong time to the end", "src/click/_termui_impl.py"),
@@ -293,14 +371,24 @@ def test_a_real_library(tmp_path: Path, home: Path) -> None:
 
 def test_a_pasted_failure_leads_to_its_frames_and_to_what_changed_with_its_test() -> None:
     files = {
-        "web.py": "def answer(request): return run(request)\n", "core.py": "def run(request): return request\n",
-        "tools.py": "def other(): pass\n", "far.py": "def request(): pass\n",
-    }  # fmt: skip
-    changes = [("tests/test_web.py", "tools.py"), ("tests/test_web.py", "tools.py"), ("far.py", "web.py")]
-    past = [
-        PastCommit(f"{n}", 1_000_000 - n, {}, tuple(Change(path) for path in some)) for n, some in enumerate(changes)
+        "web.py": "def answer(request): return run(request)\n",
+        "core.py": "def run(request): return request\n",
+        "tools.py": "def other(): pass\n",
+        "far.py": "def request(): pass\n",
+    }
+    changes = [
+        ("tests/test_web.py", "tools.py"),
+        ("tests/test_web.py", "tools.py"),
+        ("far.py", "web.py"),
     ]
-    reader = MemoryCode({path: read_source(text.encode(), path) for path, text in files.items()}, MemoryHistory(past))
+    past = [
+        PastCommit(f"{n}", 1_000_000 - n, {}, tuple(Change(path) for path in some))
+        for n, some in enumerate(changes)
+    ]
+    reader = MemoryCode(
+        {path: read_source(text.encode(), path) for path, text in files.items()},
+        MemoryHistory(past),
+    )
     plain = [one.path for one in rank(reader, "a request to answer").files]
     assert "tools.py" not in plain[:2]
     failure = Failure(frozenset({"tests/test_web.py"}), ("core.py", "web.py"))
@@ -310,11 +398,19 @@ def test_a_pasted_failure_leads_to_its_frames_and_to_what_changed_with_its_test(
     assert parts["core.py"]["traceback"] > parts["web.py"]["traceback"] > 0
     assert [one.path for one in found.files][-1] == "far.py"
     # what the failing tests executed and few others did, and what changed since they passed
-    suspects = (Suspect("function:tools.other", "tools.py", 0.8), Suspect("function:core.run", "core.py", 0.2))
+    suspects = (
+        Suspect("function:tools.other", "tools.py", 0.8),
+        Suspect("function:core.run", "core.py", 0.2),
+    )
     executed = rank(reader, "a request to answer", failure=Failure(suspects=suspects))
     parts = {one.path: one.parts for one in executed.files}
-    assert parts["tools.py"]["executed"] == 4 * parts["core.py"]["executed"] > 0 and "executed" not in parts["far.py"]
-    changed = Failure(changed=(("function:far.request", "far.py"), ("namespace:tests.a", "tests/a.py")))
+    assert (
+        parts["tools.py"]["executed"] == 4 * parts["core.py"]["executed"] > 0
+        and "executed" not in parts["far.py"]
+    )
+    changed = Failure(
+        changed=(("function:far.request", "far.py"), ("namespace:tests.a", "tests/a.py"))
+    )
     found = rank(reader, "answer", failure=changed)
     assert found.files[0].path == "far.py" and "changed" in found.files[0].parts
     assert [one.id for one in found.symbols if "changed" in one.parts] == ["function:far.request"]
@@ -325,7 +421,10 @@ def test_a_pasted_failure_leads_to_its_frames_and_to_what_changed_with_its_test(
 
 
 def test_words_of_many_tests_count_less_in_a_pasted_failure() -> None:
-    tests = "".join(f"def test_{n}(runner):\n    runner.invoke(price{'' if n else '_list'})\n\n\n" for n in range(20))
+    tests = "".join(
+        f"def test_{n}(runner):\n    runner.invoke(price{'' if n else '_list'})\n\n\n"
+        for n in range(20)
+    )
     reader = code({"tests/test_many.py": tests})
     weights = _without_words_of_tests(read_query("runner list basket"), reader.postings).weights
     assert weights["runner"] < weights["list"] / 2 < weights["list"] < weights["basket"] == 2.0
@@ -334,30 +433,41 @@ def test_words_of_many_tests_count_less_in_a_pasted_failure() -> None:
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 6))
 @settings(max_examples=8, deadline=None)
 def test_the_best_symbols_are_those_of_the_whole_ranking(seed: int, most: int, shown: int) -> None:
-    """Against all symbols as the oracle: what is not read can't be among the best of the files that are shown."""
+    """Against all symbols as the oracle: what is not read can't be among the best of the files that
+    are shown.
+    """
     chance = random.Random(seed)
     words = ["cart", "total", "price", "mail", "session", "round", "item", "get"]
     files = {}
     for number in range(chance.randint(1, 8)):
         body = "".join(
-            f"class {chance.choice(words).title()}{n}:\n    def {chance.choice(words)}_{chance.choice(words)}(self):\n"
-            f"        return self.{chance.choice(words)}()\n\n\n"
-            f"def {chance.choice(words)}_{n}():\n    {chance.choice(words)}\n\n\n"
+            f"class {chance.choice(words).title()}{n}:\n    def"
+            f" {chance.choice(words)}_{chance.choice(words)}(self):\n        return"
+            f" self.{chance.choice(words)}()\n\n\ndef {chance.choice(words)}_{n}():\n   "
+            f" {chance.choice(words)}\n\n\n"
             for n in range(chance.randint(0, 6))
         )
         files[f"src/{chance.choice(words)}_{number}.py"] = f"import os\n\n\n{body}"
     reader = code(files)
-    changed = Failure(changed=tuple((one.id, one.path) for one in rank(reader, "cart").symbols[-1:]))
+    changed = Failure(
+        changed=tuple((one.id, one.path) for one in rank(reader, "cart").symbols[-1:])
+    )
     scores = _Scores(reader, read_query("round the price total of a cart session"), changed)
     ranked = scores.files(True)
     whole = scores.symbols(ranked, len(ranked), sys.maxsize)
     pruned = scores.symbols(ranked, shown, most)
     paths = {one.path for one in ranked[:shown]}
-    assert [one for one in pruned if one.path in paths][:most] == [one for one in whole if one.path in paths][:most]
+    assert [one for one in pruned if one.path in paths][:most] == [
+        one for one in whole if one.path in paths
+    ][:most]
     assert pruned[:1] == whole[:1] and all(one in whole for one in pruned)
 
 
 def test_of_what_is_shown_only_the_best_symbols_are_read() -> None:
-    files = {"src/a.py": "".join(f"def cart_{n}(): return {'cart_total()' if n < 5 else n}\n\n\n" for n in range(200))}
+    files = {
+        "src/a.py": "".join(
+            f"def cart_{n}(): return {'cart_total()' if n < 5 else n}\n\n\n" for n in range(200)
+        )
+    }
     assert len(rank(code(files), "cart total", most=5).symbols) < 20
     assert len(rank(code(files), "cart total").symbols) == 200

@@ -1,4 +1,6 @@
-"""Recall: commits name packages, and are compared with what these contained; figures of `kl stats`."""
+"""Recall: commits name packages, and are compared with what these contained; figures of `kl
+stats`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ from kl_hooks.context.recall import (
 )
 from tests.support import Checkout
 
-PRICE = '"""Prices."""\n\n\ndef total(prices):\n    return sum(prices)\n\n\ndef tax(price):\n    return price\n'
+PRICE = (
+    '"""Prices."""\n\n\ndef total(prices):\n    return sum(prices)\n\n\ndef tax(price):\n    return'
+    " price\n"
+)
 TASK = "round the total of prices"
 
 
@@ -38,7 +43,9 @@ def package(repo: Checkout, task: str = TASK) -> str:
 
 
 def git_error(repo: Checkout, *args: str) -> str:
-    done = subprocess.run(["git", *args], cwd=repo.root, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *args], cwd=repo.root, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1, done
     return done.stderr
 
@@ -64,17 +71,34 @@ def test_a_commit_is_compared_with_the_package_that_it_names(repo: Checkout) -> 
     assert trailers(repo) == [made]
     assert repo.kl("commits", "trailer").stdout == "", "it belongs to the commit now"
     found = recall(repo)
-    assert (found["packages"], found["files"], found["files_found"], found["symbols"], found["symbols_found"]) == (
-        1, 1, 1, 1, 1,
-    )  # fmt: skip
+    assert (
+        found["packages"],
+        found["files"],
+        found["files_found"],
+        found["symbols"],
+        found["symbols_found"],
+    ) == (
+        1,
+        1,
+        1,
+        1,
+        1,
+    )
     (one,) = found["compared"]  # type: ignore[misc]
-    assert (one["commit"], one["package"], one["files"], one["missing"]) == (sha, made, ["src/shop/price.py"], [])
+    assert (one["commit"], one["package"], one["files"], one["missing"]) == (
+        sha,
+        made,
+        ["src/shop/price.py"],
+        [],
+    )
     assert found["sources"]["code"]["recall"] == 100  # type: ignore[index]
     repo.git("commit", "-q", "--amend", "-m", f"Round totals again\n\nKl-Package: {made}")
     again = recall(repo)
     assert (again["packages"], again["files"]) == (1, 1), "the amended commit is the same work"
     text = repo.kl("stats", "recall").stdout
-    assert "1 package contained 100 % (1 of 1) of the files and 100 % (1 of 1) of the symbols" in text
+    assert (
+        "1 package contained 100 % (1 of 1) of the files and 100 % (1 of 1) of the symbols" in text
+    )
     memory = json.loads(repo.kl("memory", "list", "--format", "json").stdout)["records"][0]["id"]
     assert "given 1, helped 1" in repo.kl("memory", "show", memory).stdout
     explained = repo.kl("context", TASK, "--explain").stdout
@@ -98,7 +122,9 @@ def test_what_is_missing_is_named_and_what_is_not_known_is_counted(repo: Checkou
     assert "contained 0 % (0 of 1) of the files and 0 % (0 of 1) of the symbols" in shown
 
 
-def test_messages_that_are_empty_or_git_s_own_get_no_trailer(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_that_are_empty_or_git_s_own_get_no_trailer(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop(repo)
     made = package(repo)
     repo.write("a.txt", "a\n")
@@ -107,7 +133,11 @@ def test_messages_that_are_empty_or_git_s_own_get_no_trailer(repo: Checkout, mon
     assert "Aborting commit due to empty commit message" in git_error(repo, "commit", "-v")
     monkeypatch.setenv("GIT_EDITOR", "sed -i '1s/^/With an editor/'")
     repo.git("commit", "-q", "-v")
-    assert repo.git("log", "-1", "--format=%B").splitlines() == ["With an editor", "", f"Kl-Package: {made}"]
+    assert repo.git("log", "-1", "--format=%B").splitlines() == [
+        "With an editor",
+        "",
+        f"Kl-Package: {made}",
+    ]
     repo.git("checkout", "-q", "-b", "side", "HEAD~1")
     repo.write("b.txt", "b\n")
     repo.commit("Side")
@@ -125,7 +155,9 @@ def test_it_is_installed_by_its_name_only_and_an_earlier_hook_still_decides(repo
     hook = repo.root / ".git/hooks/commit-msg"
     assert repo.kl("hooks", "install").returncode == 0
     assert not hook.exists() and "commit-msg" not in repo.kl("hooks", "status").stdout
-    hook.write_text('#!/bin/sh\ngrep -q refused "$1" && exit 1\nprintf \'\\nChange-Id: I1\\n\' >>"$1"\n')
+    hook.write_text(
+        '#!/bin/sh\ngrep -q refused "$1" && exit 1\nprintf \'\\nChange-Id: I1\\n\' >>"$1"\n'
+    )
     hook.chmod(0o755)
     before = hook.read_text()
     assert repo.kl("hooks", "install", "--only", "commit-msg").returncode == 0
@@ -138,7 +170,10 @@ def test_it_is_installed_by_its_name_only_and_an_earlier_hook_still_decides(repo
     repo.git("add", "-A")
     assert git_error(repo, "commit", "-q", "-m", "refused") == ""
     repo.commit("Fine")
-    assert repo.git("log", "-1", "--format=%B").splitlines()[-2:] == ["Change-Id: I1", f"Kl-Package: {made}"]
+    assert repo.git("log", "-1", "--format=%B").splitlines()[-2:] == [
+        "Change-Id: I1",
+        f"Kl-Package: {made}",
+    ]
     assert repo.kl("hooks", "uninstall").returncode == 0
     assert hook.read_text() == before
 
@@ -163,12 +198,32 @@ def test_a_package_compared_with_what_was_touched() -> None:
         ["decision", "ADR-1", ["src/"], ["records"]],
     ]
     assert compare("s", "cp-1", "now", touched, items) == Comparison(
-        "s", "cp-1", "now", True, ("a.py", "b.py"), (), 2, 1,
+        "s",
+        "cp-1",
+        "now",
+        True,
+        ("a.py", "b.py"),
+        (),
+        2,
+        1,
         {"code": SourceUse(2, 1, 1), "records": SourceUse(2, 1, 1), "trace": SourceUse(1, 0, 0)},
-    )  # fmt: skip
-    found = recall_statistics([compare("s", "cp-1", "now", touched, items[:2]), Comparison("t", "cp-2", "now")])
-    assert (found["packages"], found["unknown"], found["files"], found["files_found"]) == (1, 1, 2, 1)
-    assert found["sources"]["trace"] == {"items": 1, "touched": 0, "files": 0, "recall": 0, "utility": 0}
+    )
+    found = recall_statistics(
+        [compare("s", "cp-1", "now", touched, items[:2]), Comparison("t", "cp-2", "now")]
+    )
+    assert (found["packages"], found["unknown"], found["files"], found["files_found"]) == (
+        1,
+        1,
+        2,
+        1,
+    )
+    assert found["sources"]["trace"] == {
+        "items": 1,
+        "touched": 0,
+        "files": 0,
+        "recall": 0,
+        "utility": 0,
+    }
     assert recall_statistics([])["sources"] == {}
 
 
@@ -180,7 +235,12 @@ def test_figures_of_packages(repo: Checkout) -> None:
     for task in (TASK, TASK, "zzzz qqqq"):
         repo.kl("context", task, env={"KL_AGENT": "bot", "KL_SESSION": "s1"})
     found = json.loads(repo.kl("stats", "--format", "json").stdout)
-    assert (found["schema"], found["packages"], found["hits"], found["misses"]) == ("kl.stats/1", 3, 2, 1)
+    assert (found["schema"], found["packages"], found["hits"], found["misses"]) == (
+        "kl.stats/1",
+        3,
+        2,
+        1,
+    )
     assert (found["agents"], found["sessions"]) == ({"bot": 3}, 1)
     assert found["sources"]["code"]["asked"] == 3 and found["sources"]["code"]["results"] > 0
     assert found["kinds"].keys() >= {"file", "symbol"} and 0 < found["budget_percent"] < 100
@@ -191,29 +251,57 @@ def test_figures_of_packages(repo: Checkout) -> None:
 
 
 def test_events_of_an_earlier_version_are_counted_as_far_as_they_go() -> None:
-    old = {"event": "context_assembly", "created_at": "2026-01-02T00:00:00Z", "context_chars": 10, "assembly_ms": 7}
-    found = package_statistics([old, {"event": "policy_decision"}, {**old, "created_at": "2026-03-01T00:00:00Z"}])
+    old = {
+        "event": "context_assembly",
+        "created_at": "2026-01-02T00:00:00Z",
+        "context_chars": 10,
+        "assembly_ms": 7,
+    }
+    found = package_statistics(
+        [old, {"event": "policy_decision"}, {**old, "created_at": "2026-03-01T00:00:00Z"}]
+    )
     assert (found["packages"], found["first"], found["budget_percent"], found["median_ms"]) == (
-        2, "2026-01-02T00:00:00Z", None, 7,
-    )  # fmt: skip
+        2,
+        "2026-01-02T00:00:00Z",
+        None,
+        7,
+    )
     assert package_statistics([old], since="2026-02-01")["packages"] == 0
     assert package_statistics([])["slowest_ms"] is None
 
 
-def test_weights_follow_from_what_commits_touched_within_bounds_and_only_where_asked_for(repo: Checkout) -> None:
+def test_weights_follow_from_what_commits_touched_within_bounds_and_only_where_asked_for(
+    repo: Checkout,
+) -> None:
     def use(items: int, touched: int) -> SourceUse:
         return SourceUse(items, touched, touched)
 
-    sources = {"records": use(4, 3), "pages": use(4, 0), "commits": use(2, 1), "code": use(9, 9), "rare": use(1, 1)}
-    many = [Comparison(f"{n}" * 40, f"cp-{n}", "", True, ("a.py",), (), 0, 0, sources) for n in range(10)]
-    assert suggested_weights(recall_statistics(many)) == {"records": 115, "pages": 80, "commits": 102}
+    sources = {
+        "records": use(4, 3),
+        "pages": use(4, 0),
+        "commits": use(2, 1),
+        "code": use(9, 9),
+        "rare": use(1, 1),
+    }
+    many = [
+        Comparison(f"{n}" * 40, f"cp-{n}", "", True, ("a.py",), (), 0, 0, sources)
+        for n in range(10)
+    ]
+    assert suggested_weights(recall_statistics(many)) == {
+        "records": 115,
+        "pages": 80,
+        "commits": 102,
+    }
     assert suggested_weights(recall_statistics(many[:9])) == {}
     shop(repo)
     with repo.workspace().store.writing() as db, db.transaction():
         rows = [(one.sha, one.package, _to_json(one)) for one in many]
         db.many("INSERT INTO package_recall (sha, package, body) VALUES (?, ?, ?)", rows)
     text = repo.kl("stats", "recall").stdout
-    assert "suggested weights: commits 102 %, pages 80 %, records 115 % (context_weights: learned applies them)" in text
+    assert (
+        "suggested weights: commits 102 %, pages 80 %, records 115 % (context_weights: learned"
+        " applies them)" in text
+    )
     before = repo.kl("context", TASK, "--explain").stdout
     assert "by recall" not in before
     repo.git("config", "kl.context-weights", "learned")

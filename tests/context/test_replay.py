@@ -12,8 +12,13 @@ from kl_hooks.git.repository import Repository
 from tests.support import Checkout, checkout
 
 START = {
-    "src/shop/price.py": "def round_total(cents):\n    return cents\n\n\ndef tax(cents):\n    return cents // 5\n",
-    "src/shop/mail.py": "def send_mail(to):\n    return to\n\n\nclass Letter:\n    def body(self):\n        return 1\n",
+    "src/shop/price.py": (
+        "def round_total(cents):\n    return cents\n\n\ndef tax(cents):\n    return cents // 5\n"
+    ),
+    "src/shop/mail.py": (
+        "def send_mail(to):\n    return to\n\n\nclass Letter:\n    def body(self):\n       "
+        " return 1\n"
+    ),
     "tests/test_price.py": "def test_round():\n    pass\n",
 }
 
@@ -21,8 +26,14 @@ START = {
 @pytest.fixture
 def repo(tmp_path: Path, home: Path) -> Checkout:
     made = checkout(tmp_path / "shop", START, kl=False)
-    made.write("src/shop/price.py", START["src/shop/price.py"].replace("return cents\n", "return round(cents)\n"))
-    made.commit("Round the total of a checkout half up (#12)\n\nIn src/shop/price.py; see https://example.org/12")
+    made.write(
+        "src/shop/price.py",
+        START["src/shop/price.py"].replace("return cents\n", "return round(cents)\n"),
+    )
+    made.commit(
+        "Round the total of a checkout half up (#12)\n\nIn src/shop/price.py; see"
+        " https://example.org/12"
+    )
     made.write("src/shop/mail.py", START["src/shop/mail.py"].replace("return 1", "return 2"))
     made.commit("The body of a letter greets the customer politely")
     made.write("tests/test_price.py", "def test_round():\n    assert True\n")
@@ -54,8 +65,9 @@ def test_what_only_the_author_knows_is_scrubbed(message: str, text: str) -> None
 def test_tasks_are_commits_that_change_existing_source(repo: Checkout) -> None:
     tasks = find_tasks(repository(repo), 100, 100, 0)
     assert sorted(task.text.splitlines()[0] for task in tasks) == [
-        "Round the total of a checkout half up", "The body of a letter greets the customer politely",
-    ]  # fmt: skip
+        "Round the total of a checkout half up",
+        "The body of a letter greets the customer politely",
+    ]
     assert not any("price.py" in task.text or "12" in task.text for task in tasks)
     assert find_tasks(repository(repo), 100, 1, 3) == find_tasks(repository(repo), 100, 1, 3)
 
@@ -71,7 +83,9 @@ def test_the_answer_is_what_the_commit_changed(repo: Checkout) -> None:
     assert mail.results.keys() == set(METHODS)
     assert mail.results[KL].recall == {1: 1.0, 5: 1.0, 10: 1.0}
     assert mail.results[KL].delivered[1000] == (1.0, 1.0)
-    assert mail.results["history"].recall[10] == 0.0, "the commit itself is not in the history of its parent"
+    assert mail.results["history"].recall[10] == 0.0, (
+        "the commit itself is not in the history of its parent"
+    )
     assert losses([price, mail]) == []
     assert mean([price, mail], KL).recall[10] == 1.0
     assert difference([price, mail], "history", 10, 0) == (1.0, 1.0, 1.0)
@@ -81,13 +95,17 @@ def test_the_command(repo: Checkout, tmp_path: Path) -> None:
     before = repo.git("status", "--porcelain", "--ignored")
     done = repo.kl("context", "replay", "--last", "50")
     assert done.returncode == 0, done.stderr
-    assert "All tasks: 2 tasks\n" in done.stdout and "The message names none: 1 task\n" in done.stdout
+    assert (
+        "All tasks: 2 tasks\n" in done.stdout and "The message names none: 1 task\n" in done.stdout
+    )
     assert "  kl context        100.0%  100.0%  100.0%   100.0%   100.0% 100.0%" in done.stdout
     assert "Fewer than 30 tasks: differences between the rows may be chance." in done.stdout
     assert "not among the first ten of kl context in 0 of 2 tasks" in done.stdout
     assert "than BM25" not in done.stdout, "no interval for a handful of tasks"
     assert repo.git("status", "--porcelain", "--ignored") == before
-    shown = json.loads(repo.kl("context", "replay", "--repo", str(repo.root), "--format", "json").stdout)
+    shown = json.loads(
+        repo.kl("context", "replay", "--repo", str(repo.root), "--format", "json").stdout
+    )
     assert shown["schema"] == "kl.replay/2"
     assert shown["groups"][0]["methods"][KL]["R@10"] == 1.0
     assert shown["losses"] == []

@@ -9,7 +9,9 @@ from kl_hooks.context.fuse import Ranked, sift, stem
 from kl_hooks.model.package import Candidate, Signals
 from tests.context.making import candidate, ranked, steady, unique
 
-TASK = Signals(keywords=("rounding", "checkout", "totals"), symbols=("shop.price.vat",), paths=("src/cart.py",))
+TASK = Signals(
+    keywords=("rounding", "checkout", "totals"), symbols=("shop.price.vat",), paths=("src/cart.py",)
+)
 
 
 def reasons(*items: Ranked) -> list[str]:
@@ -31,11 +33,15 @@ def test_the_same_text_is_shown_once() -> None:
 
 
 def test_failing_tests_with_one_message_are_all_named_and_give_it_once() -> None:
-    tests = [candidate(f"t{n}", kind="failing test", text="AssertionError: rounding of totals") for n in range(3)]
+    tests = [
+        candidate(f"t{n}", kind="failing test", text="AssertionError: rounding of totals")
+        for n in range(3)
+    ]
     shown, omissions = sift([at(n, one) for n, one in enumerate(tests, 1)], TASK)
     assert [one.candidate.text for one in shown] == [
-        "AssertionError: rounding of totals", *["failed with the same message as function:shop.t0"] * 2,
-    ]  # fmt: skip
+        "AssertionError: rounding of totals",
+        *["failed with the same message as function:shop.t0"] * 2,
+    ]
     assert omissions == []
 
 

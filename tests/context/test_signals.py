@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.signals import _STOP_WORDS, MOST_TEXT, looks_like_code, read_signals, without_report
+from kl_hooks.context.signals import (
+    _STOP_WORDS,
+    MOST_TEXT,
+    looks_like_code,
+    read_signals,
+    without_report,
+)
 from kl_hooks.model.package import Signals
 from tests.context.making import NASTY, steady, text
 
@@ -74,8 +80,15 @@ def test_a_test_id_gives_its_file_and_its_names() -> None:
 
 
 def test_failures_take_the_code_names_next_to_them() -> None:
-    read = read_signals("Parser.feed crashes; invalid `Total` Broken. nothing. ParseError error CartView")
-    assert read.failures == ("Parser.feed crashes", "invalid Total", "Total broken", "ParseError error CartView")
+    read = read_signals(
+        "Parser.feed crashes; invalid `Total` Broken. nothing. ParseError error CartView"
+    )
+    assert read.failures == (
+        "Parser.feed crashes",
+        "invalid Total",
+        "Total broken",
+        "ParseError error CartView",
+    )
 
 
 def test_every_sort_has_its_cap_and_keeps_the_order_of_the_text() -> None:
@@ -105,7 +118,12 @@ def test_naughty_strings(nasty: str) -> None:
 def test_any_text_gives_signals_within_their_shape(anything: str, known: frozenset[str]) -> None:
     read = read_signals(anything, known)
     assert all(len(w) > 2 and w not in _STOP_WORDS and w == w.lower() for w in read.keywords)
-    for values, most in ((read.keywords, 15), (read.symbols, 10), (read.failures, 10), (read.paths, 10)):
+    for values, most in (
+        (read.keywords, 15),
+        (read.symbols, 10),
+        (read.failures, 10),
+        (read.paths, 10),
+    ):
         assert len(values) <= most and len(set(values)) == len(values) and "" not in values
 
 
@@ -152,7 +170,10 @@ FAILED tests/test_basket.py::TestSums::test_line_total[two] - assert 2 == 3
 
 def test_of_a_report_only_what_is_about_the_failure_is_read() -> None:
     lines = without_report(REPORT).splitlines()
-    assert lines[0].split() == ["Sums.line_total", "AssertionError", "basket"] or "line_total" in lines[0]
+    assert (
+        lines[0].split() == ["Sums.line_total", "AssertionError", "basket"]
+        or "line_total" in lines[0]
+    )
     assert "assert line_total(2) == 3" in lines[1] and "shop.lines.Line" in "".join(lines[1:4])
     text = "\n".join(lines)
     assert not re.search("session|platform|rootdir|collected|Use -v|FAILED|failed in", text)
@@ -188,15 +209,25 @@ tests/test_read.py::test_read
 def test_frames_are_those_of_the_failure_and_its_cause_is_the_innermost() -> None:
     end = "=========================== short test summary info ============================"
     report = (
-        f"{REPORT.partition(end)[0]}______________ test_read ______________\n\n{CHAINED}{end}\nFAILED t.py::test_read\n"
+        f"{REPORT.partition(end)[0]}______________ test_read"
+        f" ______________\n\n{CHAINED}{end}\nFAILED t.py::test_read\n"
     )
     assert read_signals(report).frames == (
-        ("tests/test_basket.py", 7), ("tests/test_read.py", 9), ("src/shop/reader.py", 7), ("src/shop/number.py", 3),
-    )  # fmt: skip
-    assert "obsolete" not in without_report(report) and read_signals(report).tests[-1] == "t.py::test_read"
+        ("tests/test_basket.py", 7),
+        ("tests/test_read.py", 9),
+        ("src/shop/reader.py", 7),
+        ("src/shop/number.py", 3),
+    )
+    assert (
+        "obsolete" not in without_report(report)
+        and read_signals(report).tests[-1] == "t.py::test_read"
+    )
     assert "DeprecationWarning" in without_report("fix DeprecationWarning of ast.Str")
 
 
-@given(st.text() | st.lists(st.sampled_from((REPORT + CHAINED).splitlines()), max_size=12).map("\n".join))
+@given(
+    st.text()
+    | st.lists(st.sampled_from((REPORT + CHAINED).splitlines()), max_size=12).map("\n".join)
+)
 def test_any_text_is_a_report_or_none(text: str) -> None:
     assert isinstance(without_report(text), str)

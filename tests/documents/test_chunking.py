@@ -1,4 +1,6 @@
-"""Chunking: passages are parts of the document under their headings; code blocks and tables stay whole."""
+"""Chunking: passages are parts of the document under their headings; code blocks and tables stay
+whole.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +85,11 @@ def test_a_page_is_cut_at_its_headings_and_each_passage_knows_its_lines() -> Non
     made = cut("docs/guide.md", PAGE, Chunking())
     assert made.title == "Guide"
     assert [(one.heading, one.first_line) for one in made.passages] == [
-        ((), 1), (("Set up",), 7), (("Set up", "On Windows"), 18), (("Use",), 29),
-    ]  # fmt: skip
+        ((), 1),
+        (("Set up",), 7),
+        (("Set up", "On Windows"), 18),
+        (("Use",), 29),
+    ]
     assert all(lines_of(PAGE, one.first_line, one.last_line) == one.text for one in made.passages)
 
 
@@ -98,7 +103,9 @@ def test_code_blocks_and_tables_are_never_cut() -> None:
     for whole in (literal, "   x = 1\n\n   y = 2", table):
         assert sum(whole in one for one in rst) == 1, (whole, rst)
     wide = "| a | b |\n" + "| 1 | 2 |\n" * 5000
-    assert all(len(one.text) <= 20_000 for one in cut("big.md", f"# Big\n\n{wide}", Chunking()).passages)
+    assert all(
+        len(one.text) <= 20_000 for one in cut("big.md", f"# Big\n\n{wide}", Chunking()).passages
+    )
     row = f"| {'wide ' * 1_000}|"
     assert cut("t.md", f"# T\n\n{row}\n", Chunking()).passages[-1].text == row
 
@@ -108,7 +115,9 @@ def test_code_blocks_and_tables_are_never_cut() -> None:
 def test_a_line_of_a_megabyte_is_many_passages_of_that_line(strategy: str) -> None:
     sentence = "Every refund is paid before noon. "
     for line in (sentence * 10_000, "x" * 100_000, "word " * 20_000):
-        made = cut("log.md", f"# Log\n\nBegin.\n\n{line}\n\nEnd.\n", Chunking(strategy=strategy)).passages
+        made = cut(
+            "log.md", f"# Log\n\nBegin.\n\n{line}\n\nEnd.\n", Chunking(strategy=strategy)
+        ).passages
         assert max(len(one.text) for one in made) <= 1_500
         assert all(1 <= one.first_line <= one.last_line <= 7 for one in made)
         within = [one.text for one in made if one.first_line == one.last_line == 5]
@@ -116,10 +125,19 @@ def test_a_line_of_a_megabyte_is_many_passages_of_that_line(strategy: str) -> No
         assert "".join("".join(within).split()) in "".join(line.split())
 
 
-words = st.lists(st.sampled_from(["word", "# head", "## low", "```", "| a |", "    code", "- item", "", "", "x. Y"]))
+words = st.lists(
+    st.sampled_from(
+        ["word", "# head", "## low", "```", "| a |", "    code", "- item", "", "", "x. Y"]
+    )
+)
 
 
-@given(words, st.sampled_from(STRATEGIES), st.integers(100, 300), st.sampled_from(["a.md", "a.rst", "a.txt"]))
+@given(
+    words,
+    st.sampled_from(STRATEGIES),
+    st.integers(100, 300),
+    st.sampled_from(["a.md", "a.rst", "a.txt"]),
+)
 def test_nothing_is_lost_and_every_passage_is_a_part_of_the_document(
     lines: list[str], strategy: str, size: int, path: str
 ) -> None:
@@ -130,7 +148,10 @@ def test_nothing_is_lost_and_every_passage_is_a_part_of_the_document(
         assert one.text in lines_of(text, one.first_line, one.last_line)
         covered |= set(range(one.first_line, one.last_line + 1))
     if strategy != "structure":
-        assert covered >= {number for number, line in enumerate(lines, 1) if line.strip()} or not text.strip()
+        assert (
+            covered >= {number for number, line in enumerate(lines, 1) if line.strip()}
+            or not text.strip()
+        )
 
 
 @pytest.mark.requirement("D19")
@@ -150,7 +171,10 @@ def test_other_strategies_know_no_markup(strategy: str, expected: list[str]) -> 
 
 
 def test_of_a_notebook_its_markdown_is_read() -> None:
-    cells = [{"cell_type": "markdown", "source": ["# A\n", "text"]}, {"cell_type": "code", "source": "x = 1"}]
+    cells = [
+        {"cell_type": "markdown", "source": ["# A\n", "text"]},
+        {"cell_type": "code", "source": "x = 1"},
+    ]
     made = cut("n.ipynb", json.dumps({"cells": cells}), Chunking())
     assert (made.title, [one.text for one in made.passages]) == ("A", ["# A\ntext"])
     assert "not a notebook" in cut("n.ipynb", "{}", Chunking()).error
@@ -165,28 +189,45 @@ def test_what_is_no_text_is_refused_and_wrong_bytes_are_replaced() -> None:
 
 
 def test_names_look_like_code() -> None:
-    text = "Call `total` or :func:`~shop.api.add`, then Basket.add_line(x) with HTTPServer and snake_case. It runs so."
-    assert Passage((), 1, 1, text).names == ["total", "shop.api.add", "Basket.add_line", "HTTPServer", "snake_case"]
+    text = (
+        "Call `total` or :func:`~shop.api.add`, then Basket.add_line(x) with HTTPServer and"
+        " snake_case. It runs so."
+    )
+    assert Passage((), 1, 1, text).names == [
+        "total",
+        "shop.api.add",
+        "Basket.add_line",
+        "HTTPServer",
+        "snake_case",
+    ]
 
 
 def test_html_is_read_as_headings_paragraphs_lists_code_and_tables() -> None:
     page = (
-        "<html><head><title>Site &amp; more</title><script>evil()</script></head><body><nav>menu</nav><h1>Install</h1>"
-        "<p>Run <code>pip install x</code>\nnow.<h2>On <i>Windows</i></h2><ul><li>First</li><li>Second</li></ul>"
-        "<pre>a = 1\n\n  b = 2</pre><table><tr><th>k</th><th>v</th></tr><tr><td>1</td><td>2</td></tr></table><style>p{"
+        "<html><head><title>Site &amp;"
+        " more</title><script>evil()</script></head><body><nav>menu</nav><h1>Install</h1><p>Run"
+        " <code>pip install x</code>\nnow.<h2>On"
+        " <i>Windows</i></h2><ul><li>First</li><li>Second</li></ul><pre>a = 1\n\n  b ="
+        " 2</pre><table><tr><th>k</th><th>v</th></tr><tr><td>1</td><td>2</td></tr></table><style>p{"
     )
     made = cut_bytes("docs/a.HTML", page.encode(), Chunking())
     assert (made.title, made.error) == ("Install", "")
     assert [(one.heading, one.text) for one in made.passages] == [
         ((), "# Install\n\nRun `pip install x` now."),
         (("On Windows",), "- First\n- Second\n\n```\na = 1\n\n  b = 2\n```\n\n|k |v |\n|1 |2 |"),
-    ]  # fmt: skip
-    assert cut_bytes("a.htm", b"<title>Only a title</title><p>Text", Chunking()).title == "Only a title"
+    ]
+    assert (
+        cut_bytes("a.htm", b"<title>Only a title</title><p>Text", Chunking()).title
+        == "Only a title"
+    )
 
 
 def test_a_head_of_html_ends_where_what_is_shown_begins() -> None:
     for middle in ("<body>", "", "</head>", "<body class=a>"):
-        page = f"<html><head><meta x><title>Site</title><script>evil()</script>{middle}<p>Shown.<h2>More</h2><p>Text."
+        page = (
+            "<html><head><meta"
+            f" x><title>Site</title><script>evil()</script>{middle}<p>Shown.<h2>More</h2><p>Text."
+        )
         found = cut_bytes("a.html", page.encode(), Chunking())
         assert found.text == "# Site\n\nShown.\n\n## More\n\nText.\n"
 
@@ -194,9 +235,13 @@ def test_a_head_of_html_ends_where_what_is_shown_begins() -> None:
 def test_an_icon_has_no_title_of_a_page_and_a_menu_that_nothing_closes_hides_nothing() -> None:
     for page, text in (
         ("<svg><title>Icon</title></svg><h2>Site</h2>Text.", "## Site\n\nText.\n"),
-        ("<head><title>Site</title></head><svg><title>Icon</title></svg>Text.", "# Site\n\nText.\n"),
-        ("<nav>menu<p>Text.", "menu\n\nText.\n"), ("<nav>menu<main><p>Text.</main><nav>more</nav>", "Text.\n"),
-    ):  # fmt: skip
+        (
+            "<head><title>Site</title></head><svg><title>Icon</title></svg>Text.",
+            "# Site\n\nText.\n",
+        ),
+        ("<nav>menu<p>Text.", "menu\n\nText.\n"),
+        ("<nav>menu<main><p>Text.</main><nav>more</nav>", "Text.\n"),
+    ):
         assert cut_bytes("a.html", page.encode(), Chunking()).text == text
 
 
@@ -224,13 +269,18 @@ def pdf(*pages: str) -> bytes:
     """A PDF with these texts as pages."""
     font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
     kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+    ]
     for number, text in enumerate(pages):
         lines = text.replace("\n", ") Tj 0 -14 Td (")
         stream = f"BT /F1 12 Tf 20 200 Td ({lines}) Tj ET"
         objects += [
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents {4 + 2 * number} 0 R"
-            f" /Resources << /Font << /F1 {font} >> >> >>",
+            (
+                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents {4 + 2 * number} 0"
+                f" R /Resources << /Font << /F1 {font} >> >> >>"
+            ),
             f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
         ]
     made, places = "%PDF-1.4\n", []
@@ -245,19 +295,33 @@ def pdf(*pages: str) -> bytes:
 def test_a_pdf_is_read_by_pages_and_what_can_not_be_read_is_stated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = pdf("Replace the gasket", "Torque is 40 Nm", "Tools\n=====\nA wrench", "~~~\ncode <!-- x", "The end")
+    data = pdf(
+        "Replace the gasket",
+        "Torque is 40 Nm",
+        "Tools\n=====\nA wrench",
+        "~~~\ncode <!-- x",
+        "The end",
+    )
     made = cut_bytes("manual.pdf", data.replace(b"/Size", b"/Size 1 /Size"), Chunking())
     # what would be a heading, a fence or a comment in Markdown hides no page
     assert [(one.heading[-1], one.text) for one in made.passages] == [
-        ("Page 1", "Replace the gasket"), ("Page 2", "Torque is 40 Nm"), ("Page 3", "Tools\n\nA wrench"),
-        ("Page 4", "\\~~~\ncode < !-- x"), ("Page 5", "The end"),
-    ]  # fmt: skip
+        ("Page 1", "Replace the gasket"),
+        ("Page 2", "Torque is 40 Nm"),
+        ("Page 3", "Tools\n\nA wrench"),
+        ("Page 4", "\\~~~\ncode < !-- x"),
+        ("Page 5", "The end"),
+    ]
     assert made.title == "manual" and capsys.readouterr().err == ""
-    assert cut_bytes("scan.pdf", pdf(""), Chunking()).error == "is a PDF without text, such as a scan."
+    assert (
+        cut_bytes("scan.pdf", pdf(""), Chunking()).error == "is a PDF without text, such as a scan."
+    )
     assert cut_bytes("bad.pdf", data[:300], Chunking()).error.startswith("can't be read as PDF: ")
     assert cut_bytes("bin.pdf", b"\0\1", Chunking()).error == "is a binary file."
     monkeypatch.setitem(sys.modules, "pypdf", None)
-    assert cut_bytes("manual.pdf", data, Chunking()).error == "is a PDF, which needs: pip install 'kl-hooks[pdf]'"
+    assert (
+        cut_bytes("manual.pdf", data, Chunking()).error
+        == "is a PDF, which needs: pip install 'kl-hooks[pdf]'"
+    )
 
 
 @pytest.mark.requirement("D19")
@@ -268,10 +332,18 @@ def test_semantic_passages_end_where_the_subject_changes() -> None:
         return [float(one.split()[0] == other.split()[0]) for one, other in pairwise(texts)]
 
     how = Chunking("semantic", 1500, 0)
-    assert [one.text for one in cut_bytes("a.txt", text.encode(), how, similarities=alike).passages] == [
-        "Cats purr. Cats sleep. Cats eat.", "Bonds pay. Bonds fall. Bonds rise.",
-    ]  # fmt: skip
+    assert [
+        one.text for one in cut_bytes("a.txt", text.encode(), how, similarities=alike).passages
+    ] == [
+        "Cats purr. Cats sleep. Cats eat.",
+        "Bonds pay. Bonds fall. Bonds rise.",
+    ]
     # without a model as `recursive`; and nothing is longer than asked for
     assert len(cut_bytes("a.txt", text.encode(), how).passages) == 1
-    short = cut_bytes("a.txt", text.encode(), Chunking("semantic", 20, 0), similarities=alike).passages
-    assert all(len(one.text) <= 24 for one in short) and " ".join(one.text for one in short) == text.strip()
+    short = cut_bytes(
+        "a.txt", text.encode(), Chunking("semantic", 20, 0), similarities=alike
+    ).passages
+    assert (
+        all(len(one.text) <= 24 for one in short)
+        and " ".join(one.text for one in short) == text.strip()
+    )

@@ -26,22 +26,31 @@ def content(ws: Workspace) -> Any:
     with ws.store.reading("graph") as db:
         assert db is not None
         files = db.rows("SELECT * FROM document_files ORDER BY document")
-        chunks = db.rows("SELECT document, place, heading, first_line, last_line, text, text_hash FROM document_chunks"
-                         " ORDER BY document, place")  # fmt: skip
-        names = db.rows("SELECT c.document, c.place, n.written FROM document_names n JOIN document_chunks c"
-                        " ON c.id = n.chunk ORDER BY 1, 2, 3")  # fmt: skip
+        chunks = db.rows(
+            "SELECT document, place, heading, first_line, last_line, text, text_hash FROM"
+            " document_chunks ORDER BY document, place"
+        )
+        names = db.rows(
+            "SELECT c.document, c.place, n.written FROM document_names n JOIN document_chunks c"
+            " ON c.id = n.chunk ORDER BY 1, 2, 3"
+        )
     found = {}
     for word in WORDS:
         scores = search_chunks(ws, word, limit=50)
         chunk_of = {one.id: one for one in load_chunks(ws, [number for number, _ in scores])}
-        found[word] = [(chunk_of[n].document, chunk_of[n].first_line, round(s, 6)) for n, s in scores]
+        found[word] = [
+            (chunk_of[n].document, chunk_of[n].first_line, round(s, 6)) for n, s in scores
+        ]
     return files, chunks, names, found
 
 
 def change(repo: Checkout, chance: random.Random) -> None:
     """One random step of somebody's work."""
     docs = sorted(path.relative_to(repo.root).as_posix() for path in repo.root.glob("docs/*.md"))
-    text = f"# {chance.choice(WORDS)}\n\n{' '.join(chance.choices(WORDS, k=6))} `shop.total`\n\n## More\n\nx\n"
+    text = (
+        f"# {chance.choice(WORDS)}\n\n{' '.join(chance.choices(WORDS, k=6))} `shop.total`\n\n##"
+        " More\n\nx\n"
+    )
     step = chance.choice(("add", "edit", "rename", "delete", "commit", "branch"))
     if step == "add" or not docs:
         repo.write(f"docs/{chance.randrange(9)}.md", text)
@@ -57,12 +66,16 @@ def change(repo: Checkout, chance: random.Random) -> None:
         repo.commit()
         branches = repo.git("branch", "--format=%(refname:short)").split()
         new = chance.random() < 0.5
-        repo.git("checkout", "-q", *(["-b", f"b{len(branches)}"] if new else [chance.choice(branches)]))
+        repo.git(
+            "checkout", "-q", *(["-b", f"b{len(branches)}"] if new else [chance.choice(branches)])
+        )
 
 
 @pytest.mark.requirement("D18")
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_any_order_of_changes_leaves_the_index_that_is_built_from_nothing(repo: Checkout, seed: int) -> None:
+def test_any_order_of_changes_leaves_the_index_that_is_built_from_nothing(
+    repo: Checkout, seed: int
+) -> None:
     chance, ws = random.Random(seed), repo.workspace()
     for step in range(14):
         change(repo, chance)
@@ -77,7 +90,9 @@ def test_any_order_of_changes_leaves_the_index_that_is_built_from_nothing(repo: 
     assert content(ws) == left
 
 
-def test_a_run_that_is_killed_goes_on_where_it_was(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_killed_goes_on_where_it_was(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(6):
         repo.write(f"docs/{number}.md", f"# Page {number}\n\nA basket.\n")
     ws = repo.workspace()
@@ -116,16 +131,20 @@ def test_bad_files_are_stated_and_the_rest_is_indexed(repo: Checkout) -> None:
     sync_documents(ws)
     found = {one.document: one.error for one in indexed_documents(ws, visible_documents(ws))}
     assert {name: error for name, error in found.items() if error} == {
-        "docs/binary.md": "is a binary file.", "docs/huge.txt": "is larger than 10 MB.",
+        "docs/binary.md": "is a binary file.",
+        "docs/huge.txt": "is larger than 10 MB.",
         "docs/n.ipynb": "is not a notebook of Jupyter (nbformat 4).",
-    }  # fmt: skip
+    }
     assert not {"docs/loop.md", "docs/around"} & found.keys()
     found_ids = [number for number, _ in search_chunks(ws, "basket use six", limit=9)]
     chunks = {one.document: one for one in load_chunks(ws, found_ids)}
     assert chunks.keys() == {"docs/latin.md", "docs/good.md", "docs/token.md", "docs/key.md"}
     assert chunks["docs/latin.md"].title == "Caf\ufffd"
     assert "ghp_" not in ws.state.graph.read_bytes().decode("latin-1")
-    assert (chunks["docs/key.md"].text.count("\n"), "MIIE" in chunks["docs/key.md"].text) == (5, False)
+    assert (chunks["docs/key.md"].text.count("\n"), "MIIE" in chunks["docs/key.md"].text) == (
+        5,
+        False,
+    )
 
 
 def test_the_settings_name_documents_and_how_they_are_cut(repo: Checkout) -> None:
@@ -135,14 +154,22 @@ def test_the_settings_name_documents_and_how_they_are_cut(repo: Checkout) -> Non
     repo.write("docs/d.md", "d\n")
     assert sorted(visible_documents(repo.workspace())) == []
     sync_documents(repo.workspace())
-    assert sorted(visible_documents(repo.workspace())) == ["docs/d.md", "wiki/a.md", "wiki/old/c.md"]
-    repo.write(".kl/config.yaml", "version: 1\ndocuments:\n  include: [wiki/**]\n  exclude: [wiki/old]\n"
-               "  strategy: fixed\n  chunk_size: 100\n  chunk_overlap: 10\n")  # fmt: skip
+    assert sorted(visible_documents(repo.workspace())) == [
+        "docs/d.md",
+        "wiki/a.md",
+        "wiki/old/c.md",
+    ]
+    repo.write(
+        ".kl/config.yaml",
+        "version: 1\ndocuments:\n  include: [wiki/**]\n  exclude: [wiki/old]\n"
+        "  strategy: fixed\n  chunk_size: 100\n  chunk_overlap: 10\n",
+    )
     ws = repo.workspace()
     sync_documents(ws)
     assert [(one.document, one.chunks) for one in indexed_documents(ws, visible_documents(ws))] == [
-        ("wiki/a.md", 5), ("wiki/b.adoc", 1),
-    ]  # fmt: skip
+        ("wiki/a.md", 5),
+        ("wiki/b.adoc", 1),
+    ]
     repo.write(".kl/config.yaml", "version: 1\ndocuments:\n  strategy: cunning\n  chunk_size: 7\n")
     wrong = repo.kl("search", "x")
     assert wrong.returncode == 2 and "strategy" in wrong.stderr and "chunk_size" in wrong.stderr

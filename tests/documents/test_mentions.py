@@ -1,4 +1,6 @@
-"""A document is stale where code that it names was changed, moved or removed after it was written."""
+"""A document is stale where code that it names was changed, moved or removed after it was
+written.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +44,20 @@ def test_a_document_is_stale_where_the_code_that_it_names_changed(repo: Checkout
     repo.commit()
     shown = json.loads(repo.kl("document", "show", "docs/basket.md", "--format", "json").stdout)
     assert [(one["written"], one["symbol"], one["state"]) for one in shown["mentions"]] == [
-        ("cancel", "", "removed"), ("keep_all", "function:shop.basket.keep_all", ""),
-        ("shop.basket.refund", "", "removed"), ("total", "function:shop.basket.total", "changed"),
-    ]  # fmt: skip
+        ("cancel", "", "removed"),
+        ("keep_all", "function:shop.basket.keep_all", ""),
+        ("shop.basket.refund", "", "removed"),
+        ("total", "function:shop.basket.total", "changed"),
+    ]
     assert "total (src/shop/basket.py) was changed" in repo.kl("document", "list", "--stale").stdout
-    assert "[stale: cancel (no such symbol) was removed]" in repo.kl("search", "call", "--freshness").stdout
+    assert (
+        "[stale: cancel (no such symbol) was removed]"
+        in repo.kl("search", "call", "--freshness").stdout
+    )
     repo.write("docs/basket.md", "# Basket\n\nCall `total` or `refund`.\n")
-    assert "no document is stale" in repo.kl("document", "list", "--stale").stdout  # not committed: as it is now
+    assert (
+        "no document is stale" in repo.kl("document", "list", "--stale").stdout
+    )  # not committed: as it is now
     repo.commit()
     assert "no document is stale" in repo.kl("document", "list", "--stale").stdout
     (repo.root / "src/shop/money.py").rename(repo.root / "src/shop/cash.py")

@@ -1,4 +1,6 @@
-"""What is linked: mentions of documents from either end, neighbors, search by graph, and merged records."""
+"""What is linked: mentions of documents from either end, neighbors, search by graph, and merged
+records.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,37 @@ SECRET = "file:docs/secret.md#L1-L3"
 
 @pytest.fixture
 def shop(repo: Checkout) -> Checkout:
-    code = "def refund_order(order):\n    return open_drawer(order)\n\n\ndef open_drawer(order):\n    return order\n"
+    code = (
+        "def refund_order(order):\n    return open_drawer(order)\n\n\ndef open_drawer(order):\n   "
+        " return order\n"
+    )
     repo.write("src/shop/pay.py", code)
-    repo.write("docs/refunds.md", "# Refunds\n\nHow cash comes back.\n\n## Clerks\n\nThey call `refund_order`.\n")
-    repo.write("docs/drawer.md", "# The drawer\n\nSpring and key: `open_drawer()`. See ADR-0001 and `drawer-lock`.\n")
+    repo.write(
+        "docs/refunds.md",
+        "# Refunds\n\nHow cash comes back.\n\n## Clerks\n\nThey call `refund_order`.\n",
+    )
+    repo.write(
+        "docs/drawer.md",
+        "# The drawer\n\nSpring and key: `open_drawer()`. See ADR-0001 and `drawer-lock`.\n",
+    )
     repo.write("docs/lock.md", "# Locks\n\nSet `drawer_lock` to yes.\n")
     repo.write("docs/keys.md", "# Keys\n\nWho has `drawer_lock`.\n")
     repo.write("docs/secret.md", "# Secret\n\nThe boss runs `refund_order` twice.\n")
-    repo.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: secret\n    deny: {paths: [docs/secret.md]}\n")
-    repo.kl("decision", "new", "Refund within a day", "--context", "c", "--decision", "d", "--about", "src/shop/pay.py")
+    repo.write(
+        ".kl/policy.yaml",
+        "version: 1\nrules:\n  - name: secret\n    deny: {paths: [docs/secret.md]}\n",
+    )
+    repo.kl(
+        "decision",
+        "new",
+        "Refund within a day",
+        "--context",
+        "c",
+        "--decision",
+        "d",
+        "--about",
+        "src/shop/pay.py",
+    )
     repo.kl("decision", "accept", "ADR-0001")
     repo.commit()
     return repo
@@ -47,43 +71,57 @@ def test_a_search_by_graph_finds_what_is_linked_with_the_matches(shop: Checkout)
     assert found["mode"] == "graph" and "searched by words only" in found["notes"][0]
     by_id = {one["id"]: one for one in found["results"]}
     assert found["results"][0]["id"] == "file:docs/refunds.md#L7-L7"  # the match itself comes first
-    # none of these has the word: by way of the function that the match names, and of the page that it is in
+    # none of these has the word: by way of the function that the match names, and of the page that
+    # it is in
     assert by_id.keys() >= {
         "function:shop.pay.refund_order",
         "function:shop.pay.open_drawer",
         SECRET,
     }
     assert by_id["function:shop.pay.refund_order"]["parts"]["own"] == 0
-    (group, *_) = found["communities"]
+    group, *_ = found["communities"]
     assert group["seeds"] == 1 and "file:docs/refunds.md#L7-L7" in group["members"]
     assert group["summary"].startswith("Refunds › Clerks (") and "is part of" in group["relations"]
-    # what is denied is neither a result nor a name in a summary, and nothing is reached by way of it
+    # what is denied is neither a result nor a name in a summary, and nothing is reached by way of
+    # it
     for query in ("clerks", "boss secret"):
-        assert "ecret" not in json.dumps({**plain(shop, "search", query, "--mode", "graph", env=AGENT), "query": ""})
+        assert "ecret" not in json.dumps(
+            {**plain(shop, "search", query, "--mode", "graph", env=AGENT), "query": ""}
+        )
     near = plain(shop, "search", "clerks", "--mode", "graph", "--hops", "1", "--kind", "code")
     assert [one["id"] for one in near["results"]] == ["function:shop.pay.refund_order"]
     short = shop.kl("search", "clerks", "--mode", "graph", "--budget", "60")
-    assert " =  Refunds › Clerks (" in short.stdout and "over the budget of 60 tokens" in short.stderr
-    tool = json.loads(shop.kl("tool", "query_knowledge_base", '{"query": "clerks", "mode": "graph"}').stdout)["result"]
+    assert (
+        " =  Refunds › Clerks (" in short.stdout and "over the budget of 60 tokens" in short.stderr
+    )
+    tool = json.loads(
+        shop.kl("tool", "query_knowledge_base", '{"query": "clerks", "mode": "graph"}').stdout
+    )["result"]
     assert tool["communities"][0]["summary"].startswith("Refunds › Clerks (")
 
 
 @pytest.mark.requirement("D19", "D43", "D54")
 def test_mentions_are_links_from_either_end(shop: Checkout) -> None:
     shown = plain(shop, "graph", "show", "open_drawer")
-    assert [(one["source"], one["line"]) for one in shown["mentioned_in"]] == [("file:docs/drawer.md#L1-L3", 1)]
+    assert [(one["source"], one["line"]) for one in shown["mentioned_in"]] == [
+        ("file:docs/drawer.md#L1-L3", 1)
+    ]
     assert "mentioned in   1\n    docs/drawer.md:1" in shop.kl("graph", "show", "ADR-0001").stdout
     path = shop.kl("graph", "path", "docs/refunds.md", "open_drawer").stdout
     assert (
-        "mentions function:shop.pay.refund_order  docs/refunds.md:7 (name)\n  calls function:shop.pay.open_drawer"
-        in path
+        "mentions function:shop.pay.refund_order  docs/refunds.md:7 (name)\n  calls"
+        " function:shop.pay.open_drawer" in path
     )
-    shop.write("README.md", "# Shop\n\nBegin with `open_drawer`.\n")  # a document, and no page of the docs folder
+    shop.write(
+        "README.md", "# Shop\n\nBegin with `open_drawer`.\n"
+    )  # a document, and no page of the docs folder
     shown = shop.kl("graph", "path", "README.md", "open_drawer").stdout
     assert "mentions function:shop.pay.open_drawer  README.md:1" in shown
     assert plain(shop, "graph", "show", "refund_order", env=AGENT)["mentioned_in"] == [
-        one for one in plain(shop, "graph", "show", "refund_order")["mentioned_in"] if "secret" not in one["path"]
-    ]  # fmt: skip
+        one
+        for one in plain(shop, "graph", "show", "refund_order")["mentioned_in"]
+        if "secret" not in one["path"]
+    ]
     # a name is looked up when somebody asks: after a rename nothing has to be indexed again
     shop.write("src/shop/pay.py", "def give_back(order):\n    return order\n")
     assert plain(shop, "graph", "show", "give_back")["mentioned_in"] == []
@@ -93,22 +131,33 @@ def test_mentions_are_links_from_either_end(shop: Checkout) -> None:
 def test_neighbors_are_nearest_first_and_only_what_may_be_shown(shop: Checkout) -> None:
     found = plain(shop, "graph", "neighbors", "docs/refunds.md", "--depth", "3")
     levels = {one["id"]: one["level"] for one in found["neighbors"]}
-    assert levels["file:docs/refunds.md#L7-L7"] == 1 and levels["function:shop.pay.refund_order"] == 2
+    assert (
+        levels["file:docs/refunds.md#L7-L7"] == 1 and levels["function:shop.pay.refund_order"] == 2
+    )
     assert levels["function:shop.pay.open_drawer"] == levels[SECRET] == 3
     assert found["total"] == len(levels) and not found["cut"]
     hidden = plain(shop, "graph", "neighbors", "docs/refunds.md", "--depth", "3", env=AGENT)
     assert SECRET not in json.dumps(hidden) and hidden["total"] == len(hidden["neighbors"])
     only = shop.kl("graph", "neighbors", "ADR-0001", "--relation", "mentions").stdout
-    assert only == "adr:ADR-0001  (1 neighbor)\n  1  file:docs/drawer.md#L1-L3 mentions it  docs/drawer.md:1\n"
+    assert (
+        only == "adr:ADR-0001  (1 neighbor)\n  1  file:docs/drawer.md#L1-L3 mentions it "
+        " docs/drawer.md:1\n"
+    )
     # two pages about one option that no code defines
     assert "term:drawer_lock" in shop.kl("graph", "neighbors", "file:docs/lock.md#L1-L3").stdout
     assert shop.kl("graph", "neighbors", "docs/secret.md", env=AGENT).returncode == 2
     assert shop.kl("graph", "neighbors", "nothing_at_all").returncode == 2
     counts = plain(shop, "graph", "stats")
-    assert counts["nodes"]["passage"] == 6 and counts["nodes"]["document"] == 5 and counts["nodes"]["function"] == 2
+    assert (
+        counts["nodes"]["passage"] == 6
+        and counts["nodes"]["document"] == 5
+        and counts["nodes"]["function"] == 2
+    )
     assert counts["most_linked"][0]["links"] >= 1 and counts["parts"] >= 1
     assert "hangs together" in shop.kl("graph", "stats").stdout
-    tool = json.loads(shop.kl("tool", "graph_neighbors", '{"id": "refund_order", "depth": 1}').stdout)["result"]
+    tool = json.loads(
+        shop.kl("tool", "graph_neighbors", '{"id": "refund_order", "depth": 1}').stdout
+    )["result"]
     assert "file:docs/refunds.md#L7-L7" in [one["id"] for one in tool["neighbors"]]
 
 
@@ -121,7 +170,9 @@ def test_a_package_is_offered_passages_that_name_the_code_of_a_task(shop: Checko
     sync_documents(ws)
     with ws.store.reading("graph") as db:
         assert db is not None
-        around = neighborhood(db, ["function:shop.pay.refund_order"], 5, Scope(ws, visible_documents(ws)), most=3)
+        around = neighborhood(
+            db, ["function:shop.pay.refund_order"], 5, Scope(ws, visible_documents(ws)), most=3
+        )
     assert len(around.levels) == 3 and around.cut
 
 
@@ -135,7 +186,9 @@ def test_a_record_is_merged_into_another_with_an_event(repo: Checkout) -> None:
     task = plain(repo, "task", "new", "Fix tabs", "--about", ids[0])["id"]
     done = plain(repo, "graph", "merge", *ids)
     assert done["changed"] == [task] and done["from"]["fields"]["superseded_by"] == [ids[1]]
-    assert done["into"]["fields"]["tags"] == ["style"] and done["into"]["fields"]["supersedes"] == [ids[0]]
+    assert done["into"]["fields"]["tags"] == ["style"] and done["into"]["fields"]["supersedes"] == [
+        ids[0]
+    ]
     assert plain(repo, "task", "show", task)["fields"]["about"] == [ids[1]]
     assert plain(repo, "graph", "merge", *ids)["changed"] == []  # merging again changes nothing
     (event,) = list_events(repo.workspace(), name="merged")

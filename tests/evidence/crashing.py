@@ -1,6 +1,8 @@
-"""Run in a process of its own: it forks children that capture and import, kills them, and shows what was acknowledged.
+"""Run in a process of its own: it forks children that capture and import, kills them, and shows
+what was acknowledged.
 
-`python -m tests.evidence.crashing kill 40 SEED` and `… together 8 25`, in the repository to work on. Prints JSON.
+`python -m tests.evidence.crashing kill 40 SEED` and `… together 8 25`, in the repository to work
+on. Prints JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ from kl_hooks.workspace import Workspace, open_workspace
 
 from .making import leave_run
 
-RESULT = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"passed": 1}}
+RESULT = {
+    "exit": 0,
+    "complete": True,
+    "how": "finished",
+    "verdict": "passed",
+    "reasons": [],
+    "counts": {"passed": 1},
+}
 HERE = WorktreeState("1" * 40, "1" * 40)
 TESTS = [(f"tests/test_a.py::test_{n}", "passed", n) for n in range(50)]
 
@@ -34,7 +43,9 @@ def capture(ws: Workspace) -> str:
     """One capture of a single fact; its run once it is durable."""
     run = new_run_id()
     fact = Evidence("ExitCode", "command:true", "passed")
-    close_capture(ws, open_capture(ws, "command", "kl run", HERE, run=run), [fact], RESULT, HERE, HERE)
+    close_capture(
+        ws, open_capture(ws, "command", "kl run", HERE, run=run), [fact], RESULT, HERE, HERE
+    )
     return run
 
 
@@ -51,7 +62,9 @@ def command(ws: Workspace) -> str:
 
 
 def work(ws: Workspace, acknowledge: int, seed: int) -> NoReturn:
-    """Captures and imports until it is killed; each run that is durable is reported through the pipe."""
+    """Captures and imports until it is killed; each run that is durable is reported through the
+    pipe.
+    """
     dice = random.Random(seed)
     while True:
         made = dice.choice((capture, capture, tests, command, None, None))

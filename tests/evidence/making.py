@@ -1,4 +1,6 @@
-"""Ledgers and receipts for the tests of this package: a real database, real spool files, receipts of any shape."""
+"""Ledgers and receipts for the tests of this package: a real database, real spool files, receipts
+of any shape.
+"""
 
 from __future__ import annotations
 
@@ -37,22 +39,50 @@ PLAIN = st.recursive(
 DETAIL = st.dictionaries(NAMED.filter(lambda key: key not in RESERVED), PLAIN, max_size=3)
 EXECUTED = st.none() | st.text("0123456789abcdef", min_size=64, max_size=64)
 TESTS = st.builds(
-    Evidence, st.just("TestResult"), TEXT.map("test:".__add__), st.sampled_from(TEST_OUTCOMES), MICROS,
-    EXECUTED, st.just({}) | DETAIL,
-)  # fmt: skip
-OTHERS = st.builds(Evidence, st.sampled_from(EVIDENCE_CLASSES), NAMED, NAMED, MICROS, EXECUTED, DETAIL)
+    Evidence,
+    st.just("TestResult"),
+    TEXT.map("test:".__add__),
+    st.sampled_from(TEST_OUTCOMES),
+    MICROS,
+    EXECUTED,
+    st.just({}) | DETAIL,
+)
+OTHERS = st.builds(
+    Evidence, st.sampled_from(EVIDENCE_CLASSES), NAMED, NAMED, MICROS, EXECUTED, DETAIL
+)
 COUNTS = st.dictionaries(TEXT, st.integers(0, 99), max_size=3)
 RESULT = st.builds(
-    dict, exit=st.none() | st.integers(-9, 255), complete=st.booleans(), how=TEXT, verdict=NAMED,
-    reasons=st.lists(TEXT, max_size=2), counts=COUNTS,
-)  # fmt: skip
+    dict,
+    exit=st.none() | st.integers(-9, 255),
+    complete=st.booleans(),
+    how=TEXT,
+    verdict=NAMED,
+    reasons=st.lists(TEXT, max_size=2),
+    counts=COUNTS,
+)
 RECEIPTS = st.builds(
-    Receipt, run=st.text("0123456789abcdef", min_size=32, max_size=32), source=NAMED, observer=NAMED, producer=NAMED,
-    evidence=st.one_of(st.lists(TESTS), st.lists(OTHERS, max_size=4), st.lists(TESTS | OTHERS)).map(tuple),
-    started=TIME, ended=TIME, parent=st.none() | TEXT, tree=st.none() | GIT_ID, tree_all=st.none() | GIT_ID,
-    tree_end=st.none() | GIT_ID, moved=st.booleans(), head=st.none() | GIT_ID, branch=st.none() | TEXT,
-    dirty=st.booleans(), environment=DETAIL, selection=DETAIL, result=RESULT,
-)  # fmt: skip
+    Receipt,
+    run=st.text("0123456789abcdef", min_size=32, max_size=32),
+    source=NAMED,
+    observer=NAMED,
+    producer=NAMED,
+    evidence=st.one_of(st.lists(TESTS), st.lists(OTHERS, max_size=4), st.lists(TESTS | OTHERS)).map(
+        tuple
+    ),
+    started=TIME,
+    ended=TIME,
+    parent=st.none() | TEXT,
+    tree=st.none() | GIT_ID,
+    tree_all=st.none() | GIT_ID,
+    tree_end=st.none() | GIT_ID,
+    moved=st.booleans(),
+    head=st.none() | GIT_ID,
+    branch=st.none() | TEXT,
+    dirty=st.booleans(),
+    environment=DETAIL,
+    selection=DETAIL,
+    result=RESULT,
+)
 """Every receipt that may be stored: any texts, any outcomes, any details."""
 
 
@@ -94,7 +124,8 @@ def leave_run(
     executed: Executed | None = None,
     selection: Mapping[str, Any] | None = None,
 ) -> str:
-    """Leaves a run of tests (id, outcome, microseconds) in the spool as the pytest plugin does; the run's id.
+    """Leaves a run of tests (id, outcome, microseconds) in the spool as the pytest plugin does; the
+    run's id.
 
     `executed`: what its tests executed.
     """
@@ -103,14 +134,24 @@ def leave_run(
     writer = open_spool(ws, run)
     writer.record(
         opening_record(
-            run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection=selection or {"args": ["-q"]}
+            run,
+            "pytest",
+            "pytest",
+            place,
+            ws.clock.now(),
+            ws.environ,
+            selection=selection or {"args": ["-q"]},
         )
     )
     for name, outcome, micros in tests:
-        writer.line(canonical(["t", name, outcome, micros, (details or {}).get(name), None]).decode())
+        writer.line(
+            canonical(["t", name, outcome, micros, (details or {}).get(name), None]).decode()
+        )
     more = {}
     if executed is not None:
-        more = {"executed": {"digest": write_executed(writer.path.parent, replace(executed, run=run))}}
+        more = {
+            "executed": {"digest": write_executed(writer.path.parent, replace(executed, run=run))}
+        }
     if end:
         writer.record(end_record(place, tests, iso(ws.clock.now())) | {"environment": more})
     writer.sync()
@@ -118,18 +159,31 @@ def leave_run(
     return run
 
 
-def end_record(place: WorktreeState, tests: Sequence[tuple[str, str, int]], ended: str) -> dict[str, Any]:
+def end_record(
+    place: WorktreeState, tests: Sequence[tuple[str, str, int]], ended: str
+) -> dict[str, Any]:
     """The last record of a run of tests."""
-    counts = {outcome: sum(o == outcome for _, o, _ in tests) for outcome in {o for _, o, _ in tests}}
+    counts = {
+        outcome: sum(o == outcome for _, o, _ in tests) for outcome in {o for _, o, _ in tests}
+    }
     bad = counts.keys() & {"failed", "error"}
     return {
-        "t": "end", "ended": ended, "tree_end": place.tree, "moved": False, "tests": len(tests), "evidence": 0,
+        "t": "end",
+        "ended": ended,
+        "tree_end": place.tree,
+        "moved": False,
+        "tests": len(tests),
+        "evidence": 0,
         "selection": {"collected": len(tests), "deselected": 0, "ran": len(tests)},
         "result": {
-            "exit": int(bool(bad)), "complete": True, "how": "finished", "verdict": "failed" if bad else "passed",
-            "reasons": [], "counts": counts,
+            "exit": int(bool(bad)),
+            "complete": True,
+            "how": "finished",
+            "verdict": "failed" if bad else "passed",
+            "reasons": [],
+            "counts": counts,
         },
-    }  # fmt: skip
+    }
 
 
 def executed_sets(
@@ -138,14 +192,31 @@ def executed_sets(
     hashes: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Executed:
-    """What tests executed: node ID → symbol → phase. `places` has every symbol; those without a hash get one."""
+    """What tests executed: node ID → symbol → phase. `places` has every symbol; those without a
+    hash get one.
+    """
     symbols = sorted(places)
     index = {symbol: at for at, symbol in enumerate(symbols)}
     files: dict[str, dict[str, dict[int, str]]] = {}
     for nodeid, one in sets.items():
         found = files.setdefault(nodeid.partition("::")[0], {})
         found[nodeid] = {index[symbol]: phase for symbol, phase in one.items()}
-    rows = tuple(SymbolHash(symbol, (hashes or {}).get(symbol, f"{index[symbol]:016x}")) for symbol in symbols)
-    modules = {path: frozenset(index[one] for one in some) for path, some in more.pop("modules", {}).items()}
+    rows = tuple(
+        SymbolHash(symbol, (hashes or {}).get(symbol, f"{index[symbol]:016x}"))
+        for symbol in symbols
+    )
+    modules = {
+        path: frozenset(index[one] for one in some)
+        for path, some in more.pop("modules", {}).items()
+    }
     tests = TestSets({path: TestFile.of(one) for path, one in files.items()})
-    return Executed("0" * 32, "sys.monitoring", rows, tests, modules, more.pop("imports", {}), dict(places), **more)
+    return Executed(
+        "0" * 32,
+        "sys.monitoring",
+        rows,
+        tests,
+        modules,
+        more.pop("imports", {}),
+        dict(places),
+        **more,
+    )

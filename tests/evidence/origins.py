@@ -15,7 +15,9 @@ COUNTS = {
     "signed": ("one observation of a proven producer: *inferred*", "inferred", "not proven"),
     "ci": ("the same, and *verified* with `--from ci`", "inferred", "verified"),
 }
-"""Beginning of an origin → in words what it counts for, the tier of a claim by it alone, `kl verify --from ci`."""
+"""Beginning of an origin → in words what it counts for, the tier of a claim by it alone, `kl verify
+--from ci`.
+"""
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:

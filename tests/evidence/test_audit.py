@@ -63,8 +63,16 @@ def facts(db: SqliteDatabase) -> Any:
     receipts = [(e.seq, e.origin, e.id, e.receipt.to_dict()) for e in recent(db, 1000)]
     log = db.rows(f"SELECT {COLUMNS} FROM commit_log ORDER BY sha")
     filed = db.rows("SELECT receipt, position, subject FROM evidence ORDER BY receipt, position")
-    found = db.rows("SELECT seq, run, parent, source, tree, tree_all, ended FROM receipt ORDER BY seq")
-    return receipts, log, filed, found, [(*c.reasons, c.text, c.about, c.author) for c in asserted_claims(db, NOW)]
+    found = db.rows(
+        "SELECT seq, run, parent, source, tree, tree_all, ended FROM receipt ORDER BY seq"
+    )
+    return (
+        receipts,
+        log,
+        filed,
+        found,
+        [(*c.reasons, c.text, c.about, c.author) for c in asserted_claims(db, NOW)],
+    )
 
 
 def facts_or_none(db: SqliteDatabase) -> Any:
@@ -101,38 +109,69 @@ def test_an_honest_store_is_intact(full: Checkout) -> None:
         assert db is not None
         done = audit(db, Marks(read_high_water(full.workspace().state.high_water), None))
         assert done.problems == ()
-        assert (done.receipts, done.head) == db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1")
-        assert {row[0] for row in db.rows("SELECT source FROM receipt")} == {"pytest", "commits", "command", "claim"}
+        assert (done.receipts, done.head) == db.row(
+            "SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1"
+        )
+        assert {row[0] for row in db.rows("SELECT source FROM receipt")} == {
+            "pytest",
+            "commits",
+            "command",
+            "claim",
+        }
     assert "checked at receipt" in done.anchors[0]
 
 
 EDITS = {
-    "a header": ("UPDATE receipt SET header = replace(header, 'passed', 'failed') WHERE seq = 1", "header was edited"),
+    "a header": (
+        "UPDATE receipt SET header = replace(header, 'passed', 'failed') WHERE seq = 1",
+        "header was edited",
+    ),
     "a removed receipt": ("DELETE FROM receipt WHERE seq = 2", "receipts 2 to 2 are missing"),
     "two receipts in another order": (
         "UPDATE receipt SET seq = CASE seq WHEN 2 THEN 301 ELSE 300 END WHERE seq IN (2, 3)",
         "are missing",
     ),
-    "an origin": ("UPDATE receipt SET origin = 'local' WHERE origin LIKE 'imported%'", "chain is broken"),
-    "a piece of evidence": ("UPDATE evidence SET body = replace(body, '== 2', '== 1')", "evidence was edited"),
+    "an origin": (
+        "UPDATE receipt SET origin = 'local' WHERE origin LIKE 'imported%'",
+        "chain is broken",
+    ),
+    "a piece of evidence": (
+        "UPDATE evidence SET body = replace(body, '== 2', '== 1')",
+        "evidence was edited",
+    ),
     "the subject of evidence": ("UPDATE evidence SET subject = 'test:other'", "another subject"),
-    "removed evidence": ("DELETE FROM evidence WHERE subject LIKE 'command:%'", "evidence was edited"),
+    "removed evidence": (
+        "DELETE FROM evidence WHERE subject LIKE 'command:%'",
+        "evidence was edited",
+    ),
     "added evidence": (
         "INSERT INTO evidence SELECT receipt, 99, subject, body FROM evidence LIMIT 1",
         "a piece of its evidence is missing",
     ),
-    "evidence of no receipt": ("INSERT INTO evidence SELECT 99, 0, subject, body FROM evidence LIMIT 1", "not there"),
+    "evidence of no receipt": (
+        "INSERT INTO evidence SELECT 99, 0, subject, body FROM evidence LIMIT 1",
+        "not there",
+    ),
     "other outcomes": (
         "UPDATE receipt SET outcomes = (SELECT outcomes FROM receipt WHERE seq = 3) WHERE seq = 1",
         "receipt 1",
     ),
-    "no outcomes": ("UPDATE receipt SET outcomes = NULL WHERE seq = 1", "receipt 1: its evidence was edited"),
-    "the name of a test": ("UPDATE test SET nodeid = 'tests/test_z.py::test_z' WHERE id = 3", "evidence was edited"),
+    "no outcomes": (
+        "UPDATE receipt SET outcomes = NULL WHERE seq = 1",
+        "receipt 1: its evidence was edited",
+    ),
+    "the name of a test": (
+        "UPDATE test SET nodeid = 'tests/test_z.py::test_z' WHERE id = 3",
+        "evidence was edited",
+    ),
     "a list of tests": (
         "UPDATE test_list SET tests = (SELECT tests FROM test_list WHERE id = 2) WHERE id = 1",
         "receipt 1",
     ),
-    "what a list is known by": ("UPDATE test_list SET digest = 'x' WHERE id = 1", "list of tests 1 was edited"),
+    "what a list is known by": (
+        "UPDATE test_list SET digest = 'x' WHERE id = 1",
+        "list of tests 1 was edited",
+    ),
     "a test that is gone": ("DELETE FROM test WHERE id = 3", "can't be read"),
     "a column for searching": ("UPDATE receipt SET tree = 'x' WHERE seq = 2", "a column differs"),
     "a parent": ("UPDATE receipt SET parent = 'x' WHERE seq = 2", "a column differs"),
@@ -141,15 +180,27 @@ EDITS = {
         "UPDATE commit_log SET body = 'Trust me.' WHERE body <> ''",
         "its commits were edited in the log",
     ),
-    "a commit that is gone": ("DELETE FROM commit_log WHERE body <> ''", "commits were edited in the log"),
+    "a commit that is gone": (
+        "DELETE FROM commit_log WHERE body <> ''",
+        "commits were edited in the log",
+    ),
     "a commit that never was": (
-        "INSERT INTO commit_log SELECT 'f00', tree, '', at, author, subject, body, files, '', 'x' FROM commit_log",
+        (
+            "INSERT INTO commit_log SELECT 'f00', tree, '', at, author, subject, body, files, '',"
+            " 'x' FROM commit_log"
+        ),
         "no receipt names it",
     ),
     "a claim": ("UPDATE claim SET expires = NULL", "not what was asserted"),
-    "a claim that is gone": ("DELETE FROM claim WHERE about = 'file:a.py'", "is not there any more"),
+    "a claim that is gone": (
+        "DELETE FROM claim WHERE about = 'file:a.py'",
+        "is not there any more",
+    ),
     "a claim that nobody made": (
-        "INSERT INTO claim SELECT 'x', 'is perfect', about, author, made_at, expires FROM claim LIMIT 1",
+        (
+            "INSERT INTO claim SELECT 'x', 'is perfect', about, author, made_at, expires FROM claim"
+            " LIMIT 1"
+        ),
         "not what was asserted",
     ),
 }
@@ -203,7 +254,13 @@ def test_a_change_of_any_value_that_matters_is_found(full: Checkout) -> None:
                     continue
                 matters = facts_or_none(db) != before
                 counted += matters
-                assert audit(db, Marks(mark, None)).problems or not matters, (table, column, key, value, other)
+                assert audit(db, Marks(mark, None)).problems or not matters, (
+                    table,
+                    column,
+                    key,
+                    value,
+                    other,
+                )
     assert counted > 150
 
 
@@ -216,14 +273,20 @@ def altered(dice: random.Random, value: Any) -> Any:
         return b"x" if isinstance(value, bytes) else "x"
     at = dice.randrange(len(value))
     if isinstance(value, bytes):
-        return dice.choice([value[:at] + bytes([value[at] ^ 1 << dice.randrange(8)]) + value[at + 1 :], value[:at]])
+        return dice.choice(
+            [value[:at] + bytes([value[at] ^ 1 << dice.randrange(8)]) + value[at + 1 :], value[:at]]
+        )
     other = chr(ord(value[at]) ^ 1 << dice.randrange(5))
-    return dice.choice([value[:at] + other + value[at + 1 :], value[:at], value[:at] + value[at + 1 :]])
+    return dice.choice(
+        [value[:at] + other + value[at + 1 :], value[:at], value[:at] + value[at + 1 :]]
+    )
 
 
 @pytest.mark.local_database
 @pytest.mark.slow
-def test_a_flipped_bit_in_the_file_is_found_where_it_matters(full: Checkout, tmp_path: Path) -> None:
+def test_a_flipped_bit_in_the_file_is_found_where_it_matters(
+    full: Checkout, tmp_path: Path
+) -> None:
     dice = random.Random(20261)
     mark = read_high_water(full.workspace().state.high_water)
     content = (full.state / "kl.db").read_bytes()
@@ -233,7 +296,9 @@ def test_a_flipped_bit_in_the_file_is_found_where_it_matters(full: Checkout, tmp
     for number in range(450):  # much of the file is empty pages
         at = dice.randrange(100, len(content))
         path = tmp_path / f"{number}.db"
-        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << dice.randrange(8)]) + content[at + 1 :])
+        path.write_bytes(
+            content[:at] + bytes([content[at] ^ 1 << dice.randrange(8)]) + content[at + 1 :]
+        )
         try:
             with open_closing(path) as db:
                 matters = facts_or_none(db) != before
@@ -279,7 +344,10 @@ def test_an_older_copy_shows_and_goes_on_to_show_when_more_is_recorded(repo: Che
         sync_evidence(repo.workspace())
     found = problems(repo)
     assert len(found) == 1, "the new receipts are in order; that one is lost stays said, once"
-    lost = f"this store had {number + 1} receipts on 2027-01-15; not all of them are among its {number + 3} now"
+    lost = (
+        f"this store had {number + 1} receipts on 2027-01-15; not all of them are among its"
+        f" {number + 3} now"
+    )
     assert lost in found[0]
     done = repo.kl("evidence", "verify")
     assert (done.returncode, lost in done.stdout) == (1, True)
@@ -326,19 +394,29 @@ def test_a_cut_or_deleted_write_ahead_log_shows(repo: Checkout, tmp_path: Path) 
             with db.transaction():
                 append(db, [run(f"{n}a").receipt])
         mark = dict(
-            zip(("seq", "chain"), db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1") or (), strict=True)
+            zip(
+                ("seq", "chain"),
+                db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1") or (),
+                strict=True,
+            )
         )
         wal = Path(f"{path}-wal").read_bytes()
         whole = path.read_bytes()
     dice = random.Random(7)
     lost = 0
-    for name, log in [("all", wal), ("none", b""), *((f"cut{n}", wal[: dice.randrange(len(wal))]) for n in range(30))]:
+    for name, log in [
+        ("all", wal),
+        ("none", b""),
+        *((f"cut{n}", wal[: dice.randrange(len(wal))]) for n in range(30)),
+    ]:
         copy = tmp_path / f"{name}.db"
         copy.write_bytes(whole)
         if log:
             Path(f"{copy}-wal").write_bytes(log)
         with closing(sqlite3.connect(copy, isolation_level=None)) as raw:
-            assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",), "SQLite itself notices nothing"
+            assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",), (
+                "SQLite itself notices nothing"
+            )
             found = audit(SqliteDatabase(raw, copy, True), Marks(mark, None)).problems
             have = raw.execute("SELECT COUNT(*) FROM receipt").fetchone()[0]
         assert bool(found) == (have < number + 4), (name, have)
@@ -362,7 +440,11 @@ def test_commits_of_another_clone_are_no_edit(tmp_path: Path, repo: Checkout) ->
     assert (len(full.entries()), done.problems) == (done.new, ())
     assert problems(repo) == ()
     sync_evidence(repo.workspace())
-    foreign = next(e for e in repo.entries() if e.receipt.source == "commits" and e.origin.startswith("imported"))
+    foreign = next(
+        e
+        for e in repo.entries()
+        if e.receipt.source == "commits" and e.origin.startswith("imported")
+    )
     repo.edit(f"UPDATE commit_log SET receipt = '{foreign.id}'")
     assert "its commits were edited in the log" in the_problems(repo)
 

@@ -1,4 +1,6 @@
-"""A capture is written before it is believed, in the first place that takes it; its own trouble is one line."""
+"""A capture is written before it is believed, in the first place that takes it; its own trouble is
+one line.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,14 @@ from kl_hooks.store.spool import read_spool
 from kl_hooks.store.state import spool_directories
 from tests.support import NOW, Checkout, checkout
 
-RESULT = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"clean": 1}}
+RESULT = {
+    "exit": 0,
+    "complete": True,
+    "how": "finished",
+    "verdict": "passed",
+    "reasons": [],
+    "counts": {"clean": 1},
+}
 FACT = Evidence("Validator", "check:arch", "clean", 7, None, {"path": "a.py"})
 
 
@@ -56,11 +65,18 @@ def test_what_is_over_is_recorded_in_one_go(repo: Checkout) -> None:
 
 @pytest.mark.parametrize(("outcome", "verdict"), [("clean", "passed"), ("failed", "failed")])
 def test_a_check_of_ours_is_a_receipt(repo: Checkout, outcome: str, verdict: str) -> None:
-    assert record_check(repo.workspace(), "arch", outcome, {"violations": 2}, WorktreeState(tree="1" * 40)) is None
+    assert (
+        record_check(
+            repo.workspace(), "arch", outcome, {"violations": 2}, WorktreeState(tree="1" * 40)
+        )
+        is None
+    )
     sync_evidence(repo.workspace())
     receipt = repo.entries()[1].receipt
     assert (receipt.source, receipt.tree, receipt.result["verdict"]) == ("arch", "1" * 40, verdict)
-    assert [(e.kind, e.subject, e.outcome) for e in receipt.evidence] == [("Validator", "check:arch", outcome)]
+    assert [(e.kind, e.subject, e.outcome) for e in receipt.evidence] == [
+        ("Validator", "check:arch", outcome)
+    ]
 
 
 def test_a_check_where_kl_is_not_used_leaves_nothing(tmp_path: Path, home: Path) -> None:
@@ -74,7 +90,9 @@ def test_the_opening_states_who_and_where(repo: Checkout, monkeypatch: pytest.Mo
     ws = repo.workspace()
     repo.write("new.py", "")
     place = worktree_state(ws.repo)
-    found = opening_record("cd" * 16, "pytest", "pytest", place, NOW, ws.environ, more={"plugins": "x"})
+    found = opening_record(
+        "cd" * 16, "pytest", "pytest", place, NOW, ws.environ, more={"plugins": "x"}
+    )
     assert found["parent"] == "ab" * 16
     assert (found["head"], found["branch"]) == (repo.git("rev-parse", "HEAD"), "main")
     assert found["tree"] == repo.git("rev-parse", "HEAD^{tree}") != found["tree_all"]
@@ -84,7 +102,9 @@ def test_the_opening_states_who_and_where(repo: Checkout, monkeypatch: pytest.Mo
 
 
 def test_the_environment_names_job_and_agent_and_no_more() -> None:
-    found = process_environment({"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7", "KL_AGENT": "me", "TOKEN": "x"})
+    found = process_environment(
+        {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7", "KL_AGENT": "me", "TOKEN": "x"}
+    )
     assert (found["ci"], found["agent"]) == ("github:7", "me")
     assert set(found) == {"python", "implementation", "platform", "ci", "agent"}
 

@@ -1,4 +1,6 @@
-"""Ingestion: once each, whoever is faster, whatever lies in the spool; and where it can't be done, nothing is lost."""
+"""Ingestion: once each, whoever is faster, whatever lies in the spool; and where it can't be done,
+nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -64,12 +66,18 @@ def test_processes_that_race_take_each_capture_and_each_commit_in_once(repo: Che
         repo.commit(f"number {n}")
     runs = {leave_run(repo.workspace(), TESTS) for _ in range(12)}
     code = (
-        "import sys; from pathlib import Path; from kl_hooks.workspace import open_workspace;"
-        "from kl_hooks.evidence.ingestion import sync_evidence; sys.stdin.read();"
-        "taken = sync_evidence(open_workspace(Path.cwd())); assert not taken.trouble, taken; print(taken.receipts)"
+        "import sys; from pathlib import Path; from kl_hooks.workspace import open_workspace;from"
+        " kl_hooks.evidence.ingestion import sync_evidence; sys.stdin.read();taken ="
+        " sync_evidence(open_workspace(Path.cwd())); assert not taken.trouble, taken;"
+        " print(taken.receipts)"
     )
     racing = [
-        subprocess.Popen([sys.executable, "-c", code], cwd=repo.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=repo.root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         for _ in range(6)
     ]
     for process in racing:
@@ -79,7 +87,12 @@ def test_processes_that_race_take_each_capture_and_each_commit_in_once(repo: Che
     assert sum(int(process.communicate()[0]) for process in racing) == 13
     assert [process.returncode for process in racing] == [0] * 6
     assert set(pytest_runs(repo)) == runs
-    commits = [e.subject for x in repo.entries() if x.receipt.source == "commits" for e in x.receipt.evidence]
+    commits = [
+        e.subject
+        for x in repo.entries()
+        if x.receipt.source == "commits"
+        for e in x.receipt.evidence
+    ]
     assert len(commits) == len(set(commits)) == 6
     assert spool(repo) == []
     assert problems(repo) == ()
@@ -89,7 +102,11 @@ def test_one_that_is_still_written_is_left_alone(repo: Checkout) -> None:
     ws = repo.workspace()
     run = new_run_id()
     with open_spool(ws, run) as writer:
-        writer.record(opening_record(run, "pytest", "pytest", worktree_state(ws.repo), ws.clock.now(), ws.environ))
+        writer.record(
+            opening_record(
+                run, "pytest", "pytest", worktree_state(ws.repo), ws.clock.now(), ws.environ
+            )
+        )
         assert sync_evidence(repo.workspace()).waiting == 1
         assert len(spool(repo)) == 1
     taken = sync_evidence(repo.workspace())
@@ -131,7 +148,9 @@ def put(repo: Checkout, name: str, content: bytes) -> Path:
 
 
 def test_what_a_newer_kl_wrote_stays_for_it(repo: Checkout) -> None:
-    newer = put(repo, "aa.jsonl", lines({"t": "open", "schema": "kl.spool/2", "run": "ab"}, {"t": "end"}))
+    newer = put(
+        repo, "aa.jsonl", lines({"t": "open", "schema": "kl.spool/2", "run": "ab"}, {"t": "end"})
+    )
     content = newer.read_bytes()
     leave_run(repo.workspace(), TESTS)
     taken = sync_evidence(repo.workspace())
@@ -144,15 +163,27 @@ NO_CAPTURES = {
     "torn at once": b"0123",
     "no opening": lines(["t", "a", "passed", 1, None, None]),
     "no run": lines({"t": "open", "schema": "kl.spool/1"}),
-    "a run that is no id": lines({"t": "open", "schema": "kl.spool/1", "run": "../../x", "source": "pytest"}),
+    "a run that is no id": lines(
+        {"t": "open", "schema": "kl.spool/1", "run": "../../x", "source": "pytest"}
+    ),
     "wrong kinds everywhere": lines(
-        {"t": "open", "schema": "kl.spool/1", "run": 7, "source": [], "observer": {}, "started": None, "selection": 4}
+        {
+            "t": "open",
+            "schema": "kl.spool/1",
+            "run": 7,
+            "source": [],
+            "observer": {},
+            "started": None,
+            "selection": 4,
+        }
     ),
 }
 
 
 @pytest.mark.parametrize("name", NO_CAPTURES)
-def test_what_can_not_be_understood_is_set_aside_and_troubles_nobody(repo: Checkout, name: str) -> None:
+def test_what_can_not_be_understood_is_set_aside_and_troubles_nobody(
+    repo: Checkout, name: str
+) -> None:
     odd = put(repo, "aa.jsonl", NO_CAPTURES[name])
     leave_run(repo.workspace(), TESTS)
     taken = sync_evidence(repo.workspace())
@@ -236,11 +267,17 @@ def test_the_user_s_spool_is_imported_and_marked(repo: Checkout) -> None:
     folder.mkdir(parents=True)
     (folder / "aa.jsonl").write_bytes(whole_run(repo, "aa" * 16))
     sync_evidence(repo.workspace())
-    assert [e.origin for e in repo.entries() if e.receipt.source == "pytest"] == [origin] == ["spool:user"]
+    assert (
+        [e.origin for e in repo.entries() if e.receipt.source == "pytest"]
+        == [origin]
+        == ["spool:user"]
+    )
 
 
 @pytest.mark.local_database
-def test_a_locked_store_leaves_everything_where_it_is(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_store_leaves_everything_where_it_is(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sync_evidence(repo.workspace())
     leave_run(repo.workspace(), TESTS)
     monkeypatch.setenv("KL_LOCK_WAIT", "0.05")
@@ -251,7 +288,10 @@ def test_a_locked_store_leaves_everything_where_it_is(repo: Checkout, monkeypatc
     assert sync_evidence(repo.workspace()).receipts == 1
 
 
-NEWER = {"schema step": ("INSERT INTO schema_step VALUES ('evidence', 99)",), "format": ("PRAGMA user_version = 7",)}
+NEWER = {
+    "schema step": ("INSERT INTO schema_step VALUES ('evidence', 99)",),
+    "format": ("PRAGMA user_version = 7",),
+}
 
 
 @pytest.mark.local_database
@@ -269,7 +309,9 @@ def test_a_newer_store_is_not_written(repo: Checkout, how: str) -> None:
 
 
 @pytest.mark.local_database
-@pytest.mark.parametrize("content", [b"garbage" * 100, b"SQLite format 3\0" + b"\xff" * 5000], ids=["noise", "like it"])
+@pytest.mark.parametrize(
+    "content", [b"garbage" * 100, b"SQLite format 3\0" + b"\xff" * 5000], ids=["noise", "like it"]
+)
 def test_a_damaged_store_stays_and_so_does_the_spool(repo: Checkout, content: bytes) -> None:
     sync_evidence(repo.workspace())
     (repo.state / "kl.db").write_bytes(content)

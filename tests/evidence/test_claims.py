@@ -16,19 +16,44 @@ from kl_hooks.proof.gate import proof
 pytestmark = pytest.mark.both_databases
 
 HERE, THERE = "1" * 40, "2" * 40
-DONE = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"passed": 1}}
+DONE = {
+    "exit": 0,
+    "complete": True,
+    "how": "finished",
+    "verdict": "passed",
+    "reasons": [],
+    "counts": {"passed": 1},
+}
 
 
-LINUX = {"implementation": "cpython", "python": "3.13.1", "platform": "linux-x86_64", "way": {"distributed": 0}}
+LINUX = {
+    "implementation": "cpython",
+    "python": "3.13.1",
+    "platform": "linux-x86_64",
+    "way": {"distributed": 0},
+}
 
 
-def run(name: str = "a1", outcome: str = "passed", *, seq: int = 1, origin: str = "local", **changes: Any) -> Entry:
+def run(
+    name: str = "a1",
+    outcome: str = "passed",
+    *,
+    seq: int = 1,
+    origin: str = "local",
+    **changes: Any,
+) -> Entry:
     receipt = Receipt(
-        run=name * 16, source="pytest", observer="pytest", producer="local:a@b",
+        run=name * 16,
+        source="pytest",
+        observer="pytest",
+        producer="local:a@b",
         evidence=(Evidence("TestResult", "test:a.py::one", outcome, 5),),
-        started="2026-01-01T00:00:00.000000Z", ended="2026-01-01T00:00:01.000000Z", tree=HERE, result=DONE,
+        started="2026-01-01T00:00:00.000000Z",
+        ended="2026-01-01T00:00:01.000000Z",
+        tree=HERE,
+        result=DONE,
         environment=LINUX,
-    )  # fmt: skip
+    )
     receipt = replace(receipt, **changes)
     return Entry(seq, "", origin, receipt.id, receipt)
 
@@ -38,7 +63,9 @@ def command(name: str = "c1", outcome: str = "passed") -> Entry:
     return run(name, source="command", observer="kl run", evidence=(fact,), seq=9)
 
 
-def the_claim(entries: list[Entry], parents: dict[str, Entry] | None = None, trees: tuple[str, ...] = (HERE,)) -> Any:
+def the_claim(
+    entries: list[Entry], parents: dict[str, Entry] | None = None, trees: tuple[str, ...] = (HERE,)
+) -> Any:
     (claim,) = derived_claims(entries, trees, parents or {})
     return claim
 
@@ -62,7 +89,10 @@ def test_the_parent_process_is_shown_and_is_no_second_observation() -> None:
 
 def test_a_parent_that_failed_adds_nothing() -> None:
     parent = command(outcome="failed")
-    assert the_claim([run(parent=parent.receipt.run)], {parent.receipt.run: parent}).tier.word == "inferred"
+    assert (
+        the_claim([run(parent=parent.receipt.run)], {parent.receipt.run: parent}).tier.word
+        == "inferred"
+    )
 
 
 def test_a_process_that_failed_after_its_report_takes_the_report_back() -> None:
@@ -71,7 +101,9 @@ def test_a_process_that_failed_after_its_report_takes_the_report_back() -> None:
     parents = {parent.receipt.run: parent}
     claim = the_claim([run(parent=parent.receipt.run, environment={**LINUX, "pid": 41})], parents)
     assert claim.tier.word == "guessed"
-    assert claim.support[0].observation.why_not == "the process exited 1 after pytest reported success"
+    assert (
+        claim.support[0].observation.why_not == "the process exited 1 after pytest reported success"
+    )
     other = the_claim([run(parent=parent.receipt.run, environment={**LINUX, "pid": 42})], parents)
     assert other.tier.word == "inferred"
 
@@ -80,18 +112,35 @@ def test_a_process_that_failed_after_its_report_takes_the_report_back() -> None:
 def test_another_interpreter_or_way_makes_it_verified_but_another_name_does_not() -> None:
     assert the_claim([run("a2", seq=2), run("a1")]).tier.word == "inferred"
     assert the_claim([run("a2", seq=2, producer="ci:github:7"), run("a1")]).tier.word == "inferred"
-    assert the_claim([run("a2", seq=2, environment={**LINUX, "python": "3.13.9"}), run("a1")]).tier.word == "inferred"
-    assert the_claim([run("a2", seq=2, environment={**LINUX, "python": "3.12.1"}), run("a1")]).tier.word == "verified"
+    assert (
+        the_claim(
+            [run("a2", seq=2, environment={**LINUX, "python": "3.13.9"}), run("a1")]
+        ).tier.word
+        == "inferred"
+    )
+    assert (
+        the_claim(
+            [run("a2", seq=2, environment={**LINUX, "python": "3.12.1"}), run("a1")]
+        ).tier.word
+        == "verified"
+    )
     way = {"distributed": 2}
-    assert the_claim([run("a2", seq=2, environment={**LINUX, "way": way}), run("a1")]).tier.word == "verified"
+    assert (
+        the_claim([run("a2", seq=2, environment={**LINUX, "way": way}), run("a1")]).tier.word
+        == "verified"
+    )
 
 
 WAYS = [
-    (None, ""), ({"distributed": 0}, "serial"), ({"distributed": 1}, "serial"), ({"distributed": 2}, "distributed"),
+    (None, ""),
+    ({"distributed": 0}, "serial"),
+    ({"distributed": 1}, "serial"),
+    ({"distributed": 2}, "distributed"),
     ({"distributed": 0, "random_order": "r", "seed": 7}, "serial random:r:7"),
     ({"distributed": 3, "random_order": "r", "seed": "7"}, "distributed random:r:7"),
-    ({"distributed": 0, "random_order": "r", "seed": None}, ""), ("words", ""),
-]  # fmt: skip
+    ({"distributed": 0, "random_order": "r", "seed": None}, ""),
+    ("words", ""),
+]
 
 
 @pytest.mark.parametrize(("reported", "expected"), WAYS, ids=str)
@@ -156,4 +205,7 @@ def test_the_gate_wants_a_complete_passing_run_of_everything() -> None:
 def test_the_gate_notes_the_parent_process() -> None:
     parent = command()
     found = proof([run(parent=parent.receipt.run)], {parent.receipt.run: parent})
-    assert (found.tier.word, found.notes) == ("inferred", ("run a1a1a1a1: exit status seen by the parent",))
+    assert (found.tier.word, found.notes) == (
+        "inferred",
+        ("run a1a1a1a1: exit status seen by the parent",),
+    )

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.commits import CURSOR, LoggedCommit, commits_by_sha, newest_commits, read_cursor
+from kl_hooks.evidence.commits import (
+    CURSOR,
+    LoggedCommit,
+    commits_by_sha,
+    newest_commits,
+    read_cursor,
+)
 from kl_hooks.evidence.ingestion import sync_evidence
 from tests.store.secrets import SHAPES
 from tests.support import Checkout, checkout
@@ -42,9 +48,14 @@ def test_each_commit_is_read_once(repo: Checkout) -> None:
     assert (shas(repo), receipts(repo)) == ({first, second, third}, 2)
     newest = repo.entries()[0].receipt
     assert {e.subject: e.detail["parents"] for e in newest.evidence} == {
-        f"commit:{second}": [first], f"commit:{third}": [second]
-    }  # fmt: skip
-    assert (newest.head, newest.branch, newest.tree) == (third, "main", repo.git("rev-parse", "HEAD^{tree}"))
+        f"commit:{second}": [first],
+        f"commit:{third}": [second],
+    }
+    assert (newest.head, newest.branch, newest.tree) == (
+        third,
+        "main",
+        repo.git("rev-parse", "HEAD^{tree}"),
+    )
 
 
 def test_a_commit_is_stored_with_its_message_its_files_and_its_trailers(repo: Checkout) -> None:
@@ -53,8 +64,12 @@ def test_a_commit_is_stored_with_its_message_its_files_and_its_trailers(repo: Ch
     log(repo)
     with repo.workspace().store.reading() as db:
         assert db is not None
-        assert commits_by_sha(db, [sha, "f" * 40]) == {sha: next(c for c in newest_commits(db, 9) if c.sha == sha)}
-        row = db.row("SELECT author, subject, body, files, trailers FROM commit_log WHERE sha = ?", (sha,))
+        assert commits_by_sha(db, [sha, "f" * 40]) == {
+            sha: next(c for c in newest_commits(db, 9) if c.sha == sha)
+        }
+        row = db.row(
+            "SELECT author, subject, body, files, trailers FROM commit_log WHERE sha = ?", (sha,)
+        )
     assert row is not None
     assert row[:2] == ("Ada <ada@example.org>", "Add a")
     assert row[2].startswith("Because b.")
@@ -89,7 +104,12 @@ def test_what_git_has_forgotten_stays(repo: Checkout) -> None:
     repo.git("reset", "-q", "--hard", "HEAD~1")
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
-    assert subprocess.run(["git", "cat-file", "-e", removed], cwd=repo.root, capture_output=True).returncode != 0
+    assert (
+        subprocess.run(
+            ["git", "cat-file", "-e", removed], cwd=repo.root, capture_output=True
+        ).returncode
+        != 0
+    )
     with repo.workspace().store.reading() as db:
         assert db is not None
         assert read_cursor(db, CURSOR) == removed, "the place to read on from is gone"
@@ -153,7 +173,10 @@ def test_a_shallow_clone_shows_what_it_has(repo: Checkout, tmp_path: Path) -> No
     clone = Checkout(tmp_path / "shallow")
     found = log(clone)
     assert {c.subject for c in found} == {"number 4", "number 3"}
-    assert {c.subject: c.files for c in found} == {"number 4": ("a.txt",), "number 3": ()}, "its parent is not here"
+    assert {c.subject: c.files for c in found} == {
+        "number 4": ("a.txt",),
+        "number 3": (),
+    }, "its parent is not here"
     clone.git("fetch", "-q", "--unshallow")
     clone.commit("more")
     assert len(log(clone)) >= 3
@@ -182,11 +205,21 @@ STRANGE = {
 def test_strange_commits_are_read(repo: Checkout, name: str) -> None:
     date, message = STRANGE[name]
     tree, parent = repo.git("rev-parse", "HEAD^{tree}", "HEAD").split()
-    text = f"tree {tree}\nparent {parent}\nauthor \x01A <> {date}\ncommitter A <a@b> {date}\n\n".encode() + message
-    sha = subprocess.run(
-        ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
-        cwd=repo.root, input=text, capture_output=True, check=True,
-    ).stdout.decode().strip()  # fmt: skip
+    text = (
+        f"tree {tree}\nparent {parent}\nauthor \x01A <> {date}\ncommitter A <a@b> {date}\n\n".encode()
+        + message
+    )
+    sha = (
+        subprocess.run(
+            ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+            cwd=repo.root,
+            input=text,
+            capture_output=True,
+            check=True,
+        )
+        .stdout.decode()
+        .strip()
+    )
     repo.git("update-ref", "HEAD", sha)
     found = next(c for c in log(repo) if c.sha == sha)
     assert len(found.body) <= 9000
@@ -199,7 +232,8 @@ def test_strange_commits_are_read(repo: Checkout, name: str) -> None:
 def test_no_secret_of_a_message_an_author_a_branch_or_a_file_is_stored(repo: Checkout) -> None:
     dice = random.Random(11)
     made = {
-        name: SHAPES[name](dice) for name in ("github", "gitlab", "stripe", "aws id", "npm", "huggingface", "slack")
+        name: SHAPES[name](dice)
+        for name in ("github", "gitlab", "stripe", "aws id", "npm", "huggingface", "slack")
     }
     token = [secret for _, secret in made.values()]
     repo.git("checkout", "-q", "-b", f"fix/{token[0]}")
@@ -208,18 +242,26 @@ def test_no_secret_of_a_message_an_author_a_branch_or_a_file_is_stored(repo: Che
     repo.write(f"keys/{token[3]}.txt", "x")
     repo.commit(f"Use {token[4]}\n\nBody {token[5]}\n\nToken: {token[6]}")
     log(repo)
-    stored = b"".join(path.read_bytes() for path in repo.state.rglob("*") if path.is_file()) + repo.stored()
+    stored = (
+        b"".join(path.read_bytes() for path in repo.state.rglob("*") if path.is_file())
+        + repo.stored()
+    )
     assert [secret for secret in token if secret.encode() in stored] == []
     assert b"[redacted:" in repo.stored()
 
 
 def test_a_log_of_thousands_begins_with_the_newest(repo: Checkout) -> None:
     stream = "".join(
-        f"commit refs/heads/main\ncommitter A <a@b> {1_700_000_000 + n} +0000\ndata {len(str(n))}\n{n}\n"
-        + (f"from {repo.git('rev-parse', 'HEAD')}\n" if n == 0 else "")
+        f"commit refs/heads/main\ncommitter A <a@b> {1_700_000_000 + n} +0000\ndata"
+        f" {len(str(n))}\n{n}\n" + (f"from {repo.git('rev-parse', 'HEAD')}\n" if n == 0 else "")
         for n in range(2500)
     )
-    subprocess.run(["git", "fast-import", "--quiet", "--force"], cwd=repo.root, input=stream.encode(), check=True)
+    subprocess.run(
+        ["git", "fast-import", "--quiet", "--force"],
+        cwd=repo.root,
+        input=stream.encode(),
+        check=True,
+    )
     found = log(repo)
     assert (len(found), found[0].subject) == (2000, "2499")
     repo.git("commit", "-q", "--allow-empty", "-m", "one more")
@@ -233,9 +275,15 @@ def test_a_repository_that_kl_is_not_used_in_stays_unread(tmp_path: Path, home: 
     assert not made.state.exists()
 
 
-def test_a_git_hook_s_environment_does_not_lead_us_to_another_repository(repo: Checkout, tmp_path: Path) -> None:
+def test_a_git_hook_s_environment_does_not_lead_us_to_another_repository(
+    repo: Checkout, tmp_path: Path
+) -> None:
     other = checkout(tmp_path / "other")
-    stray = {"GIT_DIR": str(repo.root / ".git"), "GIT_WORK_TREE": str(repo.root), "GIT_INDEX_FILE": ".git/index"}
+    stray = {
+        "GIT_DIR": str(repo.root / ".git"),
+        "GIT_WORK_TREE": str(repo.root),
+        "GIT_INDEX_FILE": ".git/index",
+    }
     for command in (["run", "--", "true"], ["commits", "record"], ["evidence", "list"]):
         assert other.kl(*command, env=stray).returncode == 0
     found = {e.receipt.source: e.receipt for e in other.entries()}

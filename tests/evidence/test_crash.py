@@ -1,4 +1,6 @@
-"""Killed at any moment: what was acknowledged is there once, the next command works, the chain is intact."""
+"""Killed at any moment: what was acknowledged is there once, the next command works, the chain is
+intact.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def test_kills_at_200_random_moments_lose_and_double_nothing(repo: Checkout, see
     assert acknowledged <= whole
     assert problems(repo) == ()
     # a writer killed while its file had no name yet leaves that; it is taken away an hour later
-    assert [left for left in (repo.state / "spool").iterdir() if not left.name.endswith(".jsonl.new")] == []
+    assert [
+        left for left in (repo.state / "spool").iterdir() if not left.name.endswith(".jsonl.new")
+    ] == []
 
 
 def test_eight_writers_and_three_that_import_lose_nothing(repo: Checkout) -> None:

@@ -1,4 +1,6 @@
-"""Executed symbols: through the file and the store they come back as they were, unchanged ones for nothing."""
+"""Executed symbols: through the file and the store they come back as they were, unchanged ones for
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -41,29 +43,38 @@ CORE = {
         "app/core.py": "namespace:app.core function:app.core.add function:app.core.sub",
         "app/names.py": "namespace:app.names",
         "tests/conftest.py": "namespace:tests.conftest function:tests.conftest.client",
-        "tests/test_a.py": "namespace:tests.test_a function:tests.test_a.test_add function:tests.test_a.test_sub",
+        "tests/test_a.py": (
+            "namespace:tests.test_a function:tests.test_a.test_add function:tests.test_a.test_sub"
+        ),
     }.items()
     for one in symbols.split()
 }
 ONE = executed_sets(
     {
-        "tests/test_a.py::test_add": {"function:tests.test_a.test_add": "call", "function:app.core.add": "call"},
+        "tests/test_a.py::test_add": {
+            "function:tests.test_a.test_add": "call",
+            "function:app.core.add": "call",
+        },
         "tests/test_a.py::test_sub": {
-            "function:tests.conftest.client": "setup", "function:tests.test_a.test_sub": "call",
+            "function:tests.conftest.client": "setup",
+            "function:tests.test_a.test_sub": "call",
             "function:app.core.sub": "teardown",
         },
     },
     CORE,
     modules={
-        "app/core.py": ["namespace:app.core"], "app/__init__.py": ["namespace:app"],
-        "app/names.py": ["namespace:app.names"], "tests/test_a.py": ["namespace:tests.test_a"],
+        "app/core.py": ["namespace:app.core"],
+        "app/__init__.py": ["namespace:app"],
+        "app/names.py": ["namespace:app.names"],
+        "tests/test_a.py": ["namespace:tests.test_a"],
         "tests/conftest.py": ["namespace:tests.conftest"],
     },
     imports={
-        "app/core.py": ("app/__init__.py", "app/names.py"), "app/names.py": ("app/core.py",),
+        "app/core.py": ("app/__init__.py", "app/names.py"),
+        "app/names.py": ("app/core.py",),
         "tests/test_a.py": ("app/core.py",),
     },
-)  # fmt: skip
+)
 TESTS = [("tests/test_a.py::test_add", "passed", 5), ("tests/test_a.py::test_sub", "passed", 7)]
 PATHS = st.sampled_from(["a.py", "t/test_a.py", "t/test_b.py", "t/conftest.py", "t/x.yaml"])
 SYMBOLS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -77,24 +88,37 @@ def anything(draw: st.DrawFn) -> Executed:
     sets = st.dictionaries(names, st.dictionaries(known, st.sampled_from(subject.PHASES)))
     modules = draw(st.dictionaries(PATHS, st.lists(known, min_size=1))) if places else {}
     found = executed_sets(
-        draw(sets), places, modules=modules,
+        draw(sets),
+        places,
+        modules=modules,
         imports=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))),
-        unknown=draw(st.dictionaries(PATHS, SYMBOLS)), files=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
+        unknown=draw(st.dictionaries(PATHS, SYMBOLS)),
+        files=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
         incomplete=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
-    )  # fmt: skip
+    )
     at = st.sampled_from(range(len(found.symbols))) if found.symbols else st.nothing()
     return replace(
-        found, runtime=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))),
+        found,
+        runtime=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))),
         values=draw(st.dictionaries(at, st.frozensets(at, min_size=1))) if found.symbols else {},
-    )  # fmt: skip
+    )
 
 
 def plain(one: Executed) -> object:
     return (
-        one.run, one.recorder, one.symbols, {name: dict(one.tests[name]) for name in one.tests}, dict(one.modules),
-        dict(one.imports), dict(one.places), dict(one.unknown), dict(one.files), dict(one.incomplete),
-        dict(one.runtime), dict(one.values),
-    )  # fmt: skip
+        one.run,
+        one.recorder,
+        one.symbols,
+        {name: dict(one.tests[name]) for name in one.tests},
+        dict(one.modules),
+        dict(one.imports),
+        dict(one.places),
+        dict(one.unknown),
+        dict(one.files),
+        dict(one.incomplete),
+        dict(one.runtime),
+        dict(one.values),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -128,11 +152,17 @@ def test_file_and_store_give_back_what_was_recorded(
 def test_a_result_rests_on_what_ran_and_on_what_its_files_run_when_they_are_imported() -> None:
     found = {ONE.symbols[at].symbol for at in ONE.dependencies("tests/test_a.py::test_add")}
     assert found == CORE.keys() - {
-        "function:app.core.sub", "function:tests.test_a.test_sub", "function:tests.conftest.client",
-    }, "app.names by the import of app.core, the conftest because it is above the test"  # fmt: skip
+        "function:app.core.sub",
+        "function:tests.test_a.test_sub",
+        "function:tests.conftest.client",
+    }, "app.names by the import of app.core, the conftest because it is above the test"
     assert ONE.closure("tests/test_a.py::test_add") == {
-        "app/core.py", "app/__init__.py", "app/names.py", "tests/test_a.py", "tests/conftest.py"
-    }  # fmt: skip
+        "app/core.py",
+        "app/__init__.py",
+        "app/names.py",
+        "tests/test_a.py",
+        "tests/conftest.py",
+    }
     assert sorted(ONE.tests["tests/test_a.py::test_sub"].values()) == ["call", "setup", "teardown"]
     with pytest.raises(KeyError):
         ONE.dependencies("tests/test_a.py::test_gone")
@@ -141,9 +171,12 @@ def test_a_result_rests_on_what_ran_and_on_what_its_files_run_when_they_are_impo
 def test_a_run_is_imported_with_its_receipt_and_found_by_symbol(repo: Checkout) -> None:
     first = leave_run(repo.workspace(), TESTS, executed=ONE)
     changed = replace(ONE, symbols=tuple(s._replace(content_hash="f" * 16) for s in ONE.symbols))
-    only = replace(changed, tests=subject.TestSets({
-        "tests/test_a.py": subject.TestFile.of({TESTS[0][0]: dict(ONE.tests[TESTS[0][0]])})
-    }))  # fmt: skip
+    only = replace(
+        changed,
+        tests=subject.TestSets(
+            {"tests/test_a.py": subject.TestFile.of({TESTS[0][0]: dict(ONE.tests[TESTS[0][0]])})}
+        ),
+    )
     second = leave_run(repo.workspace(), TESTS[:1], executed=only)
     assert sync_evidence(repo.workspace()).aside == ()
     assert not list((repo.state / "spool").glob("*.executed"))
@@ -155,8 +188,12 @@ def test_a_run_is_imported_with_its_receipt_and_found_by_symbol(repo: Checkout) 
         assert found is not None
         assert plain(found) == plain(replace(ONE, run=first))
         index = {one.symbol: one.content_hash for one in ONE.symbols}
-        assert subject.tests_of_symbols(db, ["function:app.core.add", "function:app.core.sub", "function:none"]) == {
-            "function:app.core.add": {TESTS[0][0]: Execution(second, "f" * 16, 2, "sys.monitoring")},
+        assert subject.tests_of_symbols(
+            db, ["function:app.core.add", "function:app.core.sub", "function:none"]
+        ) == {
+            "function:app.core.add": {
+                TESTS[0][0]: Execution(second, "f" * 16, 2, "sys.monitoring")
+            },
             "function:app.core.sub": {
                 TESTS[1][0]: Execution(first, index["function:app.core.sub"], 1, "sys.monitoring")
             },
@@ -170,7 +207,9 @@ def test_a_run_is_imported_with_its_receipt_and_found_by_symbol(repo: Checkout) 
         forget_runs(db)
         assert runs_with_symbols(db, 5) == [second]
         assert not subject.tests_of_symbols(db, ["function:app.core.sub"])
-        assert db.row("SELECT COUNT(*) FROM executed_part WHERE id NOT IN (SELECT part FROM executed_in)") == (1,)
+        assert db.row(
+            "SELECT COUNT(*) FROM executed_part WHERE id NOT IN (SELECT part FROM executed_in)"
+        ) == (1,)
 
 
 @pytest.mark.local_database
@@ -183,7 +222,11 @@ def test_two_unchanged_runs_of_20000_tests_grow_the_store_by_4_bytes_a_test(repo
     one = executed_sets(sets, places)
     ws, sizes = repo.workspace(), []
     for _ in range(2):
-        leave_run(ws, [(name, "passed", int(dice.lognormvariate(6.5, 1.2))) for name in names], executed=one)
+        leave_run(
+            ws,
+            [(name, "passed", int(dice.lognormvariate(6.5, 1.2))) for name in names],
+            executed=one,
+        )
         assert sync_evidence(ws).receipts
         sql(repo.state / "kl.db", "VACUUM")
         sizes.append((repo.state / "kl.db").stat().st_size)
@@ -194,8 +237,13 @@ HOSTILE: dict[str, Callable[[Path, bytes], object]] = {
     "truncated": lambda path, data: path.write_bytes(data[: len(data) // 2]),
     "not compressed": lambda path, data: path.write_bytes(b"{}"),
     "empty": lambda path, data: path.write_bytes(b""),
-    "altered": lambda path, data: path.write_bytes(zlib.compress(zlib.decompress(data).replace(b"add", b"sum"))),
-    "link": lambda path, data: (path.rename(path.with_name("x")), path.symlink_to(path.with_name("x"))),
+    "altered": lambda path, data: path.write_bytes(
+        zlib.compress(zlib.decompress(data).replace(b"add", b"sum"))
+    ),
+    "link": lambda path, data: (
+        path.rename(path.with_name("x")),
+        path.symlink_to(path.with_name("x")),
+    ),
     "pipe": lambda path, data: (path.unlink(), os.mkfifo(path)),
     "of another run": lambda path, data: path.write_bytes(
         zlib.compress(zlib.decompress(data).replace(path.stem.encode(), b"f" * 32))
@@ -222,15 +270,33 @@ def test_a_file_that_the_receipt_does_not_vouch_for_is_quarantined(
 
 
 WRONG: list[object] = [
-    [], {}, 7, None, {"schema": "kl.executed/9"},
-    {"symbols": [["a", "b"]]}, {"symbols": [["a", "b", 3]]}, {"symbols": 7}, {"symbols": [[[], "b", "c"]]},
-    {"files": {"a.py": [[0], [], ""]}}, {"files": {"a.py": [[True], [], ""]}}, {"files": {"a.py": [[], [7], ""]}},
-    {"files": {"a.py": [[], []]}}, {"files": []}, {"tests": {"a.py": [[0], []]}},
-    {"tests": {"a.py": [[], [["a.py::b", "1", "0", "0"]]]}}, {"tests": {"a.py": [[], [["b.py::b", "0", "0", "0"]]]}},
-    {"tests": {"a.py": [[], [["a.py::b", "0", "0"]]]}}, {"tests": {"a.py": [[], [["a.py::b", "-1", "0", "0"]]]}},
-    {"tests": {"a.py": [[], [["a.py::b", "x", "0", "0"]]]}}, {"tests": {"a.py": [[], [["a.py::b", 1, "0", "0"]]]}},
-    {"opened": {"a": 7}}, {"opened": [1]}, {"incomplete": {"a": 1}}, {"recorder": 7}, {"run": None},
-]  # fmt: skip
+    [],
+    {},
+    7,
+    None,
+    {"schema": "kl.executed/9"},
+    {"symbols": [["a", "b"]]},
+    {"symbols": [["a", "b", 3]]},
+    {"symbols": 7},
+    {"symbols": [[[], "b", "c"]]},
+    {"files": {"a.py": [[0], [], ""]}},
+    {"files": {"a.py": [[True], [], ""]}},
+    {"files": {"a.py": [[], [7], ""]}},
+    {"files": {"a.py": [[], []]}},
+    {"files": []},
+    {"tests": {"a.py": [[0], []]}},
+    {"tests": {"a.py": [[], [["a.py::b", "1", "0", "0"]]]}},
+    {"tests": {"a.py": [[], [["b.py::b", "0", "0", "0"]]]}},
+    {"tests": {"a.py": [[], [["a.py::b", "0", "0"]]]}},
+    {"tests": {"a.py": [[], [["a.py::b", "-1", "0", "0"]]]}},
+    {"tests": {"a.py": [[], [["a.py::b", "x", "0", "0"]]]}},
+    {"tests": {"a.py": [[], [["a.py::b", 1, "0", "0"]]]}},
+    {"opened": {"a": 7}},
+    {"opened": [1]},
+    {"incomplete": {"a": 1}},
+    {"recorder": 7},
+    {"run": None},
+]
 
 
 @pytest.mark.parametrize("change", WRONG, ids=str)
@@ -270,7 +336,9 @@ def test_a_file_waits_for_its_receipt_and_an_orphan_is_removed_after_a_week(repo
     sync_evidence(ws)
     with ws.store.reading() as db:
         assert db is not None
-        assert runs_with_symbols(db, 5) == [run], "an older kl has imported the capture alone, or it came late"
+        assert runs_with_symbols(db, 5) == [run], (
+            "an older kl has imported the capture alone, or it came late"
+        )
 
 
 @pytest.mark.local_database
@@ -289,7 +357,11 @@ def test_where_the_store_can_not_be_written_the_file_is_read_from_the_spool(repo
 
 def test_a_store_of_an_older_kl_has_no_executed_symbols(tmp_path: Path) -> None:
     with closing(open_sqlite(tmp_path / "old.db", write=True)) as db:
-        assert (runs_with_symbols(db, 5), executed_of_run(db, "r"), subject.tests_of_symbols(db, ["a"])) == (
+        assert (
+            runs_with_symbols(db, 5),
+            executed_of_run(db, "r"),
+            subject.tests_of_symbols(db, ["a"]),
+        ) == (
             [],
             None,
             {},

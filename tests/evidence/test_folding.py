@@ -1,4 +1,6 @@
-"""Folding takes rows away and nothing that an answer rests on; the chain stays whole, and states what was folded."""
+"""Folding takes rows away and nothing that an answer rests on; the chain stays whole, and states
+what was folded.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +25,45 @@ pytestmark = pytest.mark.both_databases
 NAMES = [f"test:t.py::test_{n}" for n in range(4)]
 RUNS = st.lists(
     st.tuples(
-        st.sampled_from(["pytest", "junit", "command", "arch"]), st.integers(0, 200),
+        st.sampled_from(["pytest", "junit", "command", "arch"]),
+        st.integers(0, 200),
         st.sampled_from(["T1", "T2", "T3"]),
-        st.frozensets(st.sampled_from(NAMES)), st.sampled_from(["local", "imported"]), st.booleans(),
+        st.frozensets(st.sampled_from(NAMES)),
+        st.sampled_from(["local", "imported"]),
+        st.booleans(),
     ),
     max_size=RETAINED + 30,
-)  # fmt: skip
+)
 
 
 def made(rows: list[tuple[str, int, str, frozenset[str], str, bool]]) -> list[Run]:
     return [
-        Run(len(rows) - at, f"{at:064x}", f"{at:032x}", source, iso(NOW - age * DAY), origin, (tree,), tests, folded)
+        Run(
+            len(rows) - at,
+            f"{at:064x}",
+            f"{at:032x}",
+            source,
+            iso(NOW - age * DAY),
+            origin,
+            (tree,),
+            tests,
+            folded,
+        )
         for at, (source, age, tree, tests, origin, folded) in enumerate(rows)
     ]
 
 
 @given(RUNS, st.integers(0, 100))
-def test_what_must_stay_stays(rows: list[tuple[str, int, str, frozenset[str], str, bool]], days: int) -> None:
+def test_what_must_stay_stays(
+    rows: list[tuple[str, int, str, frozenset[str], str, bool]], days: int
+) -> None:
     runs = made(rows)
     removed = choose_compactable(runs, NOW, days, {"T1"}, {runs[-1].id[:60]} if runs else set())
     assert not days or not any(run in removed for run in runs[:RETAINED])
-    assert all(run.source in ("pytest", "junit") and "T1" not in run.trees and not run.folded for run in removed)
+    assert all(
+        run.source in ("pytest", "junit") and "T1" not in run.trees and not run.folded
+        for run in removed
+    )
     assert not runs or runs[-1] not in removed or runs[-1].id[:60] != f"{len(runs) - 1:064x}"[:60]
     for name in NAMES:
         words = [run for run in runs if name in run.tests and run.source in ("pytest", "junit")]
@@ -119,9 +139,15 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
             "UPDATE receipt SET folded = 'x', outcomes = NULL, test_list = NULL WHERE seq = 40",
             "one of the newest 50 never is",
         ),
-        ("UPDATE receipt SET folded = 'x' WHERE seq = (SELECT MAX(seq) FROM receipt)", "part of its evidence is there"),
         (
-            "UPDATE receipt SET folded = 'x', outcomes = NULL, test_list = NULL, source = 'command' WHERE seq = 1",
+            "UPDATE receipt SET folded = 'x' WHERE seq = (SELECT MAX(seq) FROM receipt)",
+            "part of its evidence is there",
+        ),
+        (
+            (
+                "UPDATE receipt SET folded = 'x', outcomes = NULL, test_list = NULL, source ="
+                " 'command' WHERE seq = 1"
+            ),
             "receipts of command never are",
         ),
     ],

@@ -1,4 +1,6 @@
-"""Importing: each receipt once, refused where it is edited or holds a secret, and never more than it is."""
+"""Importing: each receipt once, refused where it is edited or holds a secret, and never more than
+it is.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def take(repo: Checkout, *receipts: Receipt) -> Imported:
 
 
 def test_what_was_exported_comes_in_once_and_is_marked(repo: Checkout, tmp_path: Path) -> None:
-    leave_run(repo.workspace(), [("a.py::one", "failed", 5)], details={"a.py::one": {"message": "no"}})
+    leave_run(
+        repo.workspace(), [("a.py::one", "failed", 5)], details={"a.py::one": {"message": "no"}}
+    )
     sync_evidence(repo.workspace())
     out = tmp_path / "r.jsonl"
     assert repo.kl("evidence", "export", "-o", str(out)).returncode == 0
@@ -46,14 +50,20 @@ def test_what_was_exported_comes_in_once_and_is_marked(repo: Checkout, tmp_path:
     assert other.kl("claim", "list").stdout.startswith("no claims"), "it proves nothing here"
 
 
-def test_junit_is_stored_once_and_weighs_nothing_without_a_tree(repo: Checkout, tmp_path: Path) -> None:
+def test_junit_is_stored_once_and_weighs_nothing_without_a_tree(
+    repo: Checkout, tmp_path: Path
+) -> None:
     report = tmp_path / "report.xml"
     report.write_bytes(REPORT)
     for expected in ("1 new, 0 known", "0 new, 1 known"):
         assert repo.kl("evidence", "import", "junit", str(report)).stdout.startswith(expected)
-    assert "the tree it ran on is unknown" in repo.kl("evidence", "show", repo.entries()[0].id).stdout
+    assert (
+        "the tree it ran on is unknown" in repo.kl("evidence", "show", repo.entries()[0].id).stdout
+    )
     tree = repo.git("rev-parse", "HEAD^{tree}")
-    assert repo.kl("evidence", "import", "junit", str(report), "--tree", tree).stdout.startswith("1 new")
+    assert repo.kl("evidence", "import", "junit", str(report), "--tree", tree).stdout.startswith(
+        "1 new"
+    )
     claims = json.loads(repo.kl("claim", "list", "--format", "json").stdout)["claims"]
     assert {(c["about"], c["tier"], c["freshness"]) for c in claims} == {
         ("test:tests/test_a.py::test_ok", "inferred", "current")
@@ -66,7 +76,9 @@ REFUSED: dict[str, Any] = {
     "a tree that is none": run(tree="HEAD"),
     "a time that is none": run(ended="yesterday"),
     "a result that is none": run(result={"verdict": "passed"}),
-    "counts that are none": run(result={"complete": True, "verdict": "passed", "counts": {"passed": "all"}}),
+    "counts that are none": run(
+        result={"complete": True, "verdict": "passed", "counts": {"passed": "all"}}
+    ),
     "a run that is none": run(name="../../etc/"),
 }
 
@@ -83,13 +95,21 @@ def test_what_would_trouble_a_reader_is_refused(repo: Checkout, name: str) -> No
 @pytest.mark.parametrize("shape", ["github", "shell", "pem", "url password", "jwt"])
 def test_what_holds_a_secret_is_refused_whole(repo: Checkout, shape: str) -> None:
     text, secret = SHAPES[shape](random.Random(7))
-    receipt = run(evidence=(Evidence("TestResult", "test:a.py::one", "failed", 5, None, {"message": text}),)).receipt
-    for one in (receipt, replace(run().receipt, branch=text), replace(run().receipt, environment={"x": [text]})):
+    receipt = run(
+        evidence=(Evidence("TestResult", "test:a.py::one", "failed", 5, None, {"message": text}),)
+    ).receipt
+    for one in (
+        receipt,
+        replace(run().receipt, branch=text),
+        replace(run().receipt, environment={"x": [text]}),
+    ):
         done = take(repo, one)
         assert (done.new, len(done.problems)) == (0, 1)
         assert "secret" in str(done.problems[0])
         assert secret not in str(done.problems[0])
-    assert not any(secret.encode() in path.read_bytes() for path in repo.state.rglob("*") if path.is_file())
+    assert not any(
+        secret.encode() in path.read_bytes() for path in repo.state.rglob("*") if path.is_file()
+    )
 
 
 def test_our_own_receipts_are_never_taken_for_secrets(repo: Checkout) -> None:
@@ -112,7 +132,9 @@ def test_the_first_line_of_a_file_states_where_it_is_wrong(repo: Checkout, tmp_p
     assert f"{path}:3:1: refused" in done.stderr
 
 
-def test_an_unknown_reader_and_a_wrong_tree_are_usage_errors(repo: Checkout, tmp_path: Path) -> None:
+def test_an_unknown_reader_and_a_wrong_tree_are_usage_errors(
+    repo: Checkout, tmp_path: Path
+) -> None:
     assert set(readers(repo.workspace())) >= {"junit", "receipts"}
     with pytest.raises(UsageProblem, match="junit, receipts"):
         import_file(repo.workspace(), "cobertura", "x", b"", None)

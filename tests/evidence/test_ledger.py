@@ -74,8 +74,16 @@ def test_the_same_receipt_is_stored_once(db: Database, receipt: Receipt) -> None
 
 
 def test_details_can_not_pretend_to_be_the_facts(db: Database) -> None:
-    lies = {"outcome": "passed", "subject": "test:other", "duration_us": 0, "class": "ADR", "executed": "x"}
-    receipt = run(evidence=(Evidence("TestResult", "test:a.py::one", "failed", 5, None, lies),)).receipt
+    lies = {
+        "outcome": "passed",
+        "subject": "test:other",
+        "duration_us": 0,
+        "class": "ADR",
+        "executed": "x",
+    }
+    receipt = run(
+        evidence=(Evidence("TestResult", "test:a.py::one", "failed", 5, None, lies),)
+    ).receipt
     append(db, [receipt])
     (back,) = recent(db, 1)[0].receipt.evidence
     assert (back.subject, back.outcome, back.duration_us) == ("test:a.py::one", "failed", 5)
@@ -124,7 +132,12 @@ def test_found_by_the_beginning_of_its_id_or_its_run(db: Database) -> None:
     append(db, [one, two])
     for given_ in (one.id, one.id[:8], one.run[:6], f"r-{one.run[:6]}", one.id[:8].upper()):
         assert find_receipt(db, given_).receipt == one
-    for given_, reason in (("ffff" * 16, "no receipt"), ("ab", "4 hexadecimal"), ("zzzz", "4 hexadecimal"), ("", "4")):
+    for given_, reason in (
+        ("ffff" * 16, "no receipt"),
+        ("ab", "4 hexadecimal"),
+        ("zzzz", "4 hexadecimal"),
+        ("", "4"),
+    ):
         with pytest.raises(UsageProblem, match=reason):
             find_receipt(db, given_)
     append(db, [replace(one, started="2026-01-01T00:00:00.5Z")])
@@ -153,7 +166,10 @@ def test_an_import_does_not_hide_the_run_of_the_same_name(db: Database) -> None:
 @pytest.mark.slow
 def test_an_unchanged_run_of_20000_tests_costs_at_most_4_bytes_a_test(repo: Checkout) -> None:
     dice = random.Random(5)
-    names = [f"tests/area_{n % 40}/test_module_{n % 400}.py::TestThing::test_case_{n}[{n % 7}]" for n in range(20_000)]
+    names = [
+        f"tests/area_{n % 40}/test_module_{n % 400}.py::TestThing::test_case_{n}[{n % 7}]"
+        for n in range(20_000)
+    ]
     usual = [dice.lognormvariate(6.5, 1.2) for _ in names]
     words = dice.choices(TEST_OUTCOMES[:3], (97, 2, 1), k=len(names))
 

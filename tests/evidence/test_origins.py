@@ -1,4 +1,6 @@
-"""Every row of SECURITY.md's table of origins, played: what `kl claim show` prints, and what it counts for."""
+"""Every row of SECURITY.md's table of origins, played: what `kl claim show` prints, and what it
+counts for.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def test_each_origin_is_shown_with_what_it_proves_and_counts_so(
     recorded(own)
     assert ci.kl("sync", "--sign", str(keys["ci"])).returncode == 0
     assert bob.kl("sync", "--pull").returncode == 0
-    assert json.loads(bob.kl("claim", "list", "--format", "json").stdout)["total"] == 0, "of notes nothing is claimed"
+    assert json.loads(bob.kl("claim", "list", "--format", "json").stdout)["total"] == 0, (
+        "of notes nothing is claimed"
+    )
     # what a person imported is shown as an assertion
     file = tmp_path / "bundle"
     assert ci.kl("evidence", "export", "--sign", str(keys["ci"]), "-o", str(file)).returncode == 0
@@ -46,7 +50,9 @@ def test_each_origin_is_shown_with_what_it_proves_and_counts_so(
     played(own, "local")
     played(bob, "imported")
     shown = bob.kl("claim", "list").stdout.split()[0]
-    assert "is not trusted here: assumed" in bob.kl("claim", "show", shown).stdout, "why it is no more"
+    assert "is not trusted here: assumed" in bob.kl("claim", "show", shown).stdout, (
+        "why it is no more"
+    )
     for one in (one for one in bob.entries() if one.receipt.source == "pytest"):
         assert "is not trusted here: assumed" in bob.kl("evidence", "show", one.receipt.id).stdout
     trust(bob, keys["ci"], "person")

@@ -1,4 +1,6 @@
-"""What evidence offers to a task: commits and tests that match its words, found again when something is new."""
+"""What evidence offers to a task: commits and tests that match its words, found again when
+something is new.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,10 @@ from tests.support import Checkout
 from .making import leave_run
 
 SUITE = [
-    ("tests/test_parser.py::test_reads_utf8", "passed", 5), ("tests/test_parser.py::test_rejects_tabs", "passed", 6),
+    ("tests/test_parser.py::test_reads_utf8", "passed", 5),
+    ("tests/test_parser.py::test_rejects_tabs", "passed", 6),
     ("tests/test_writer.py::test_writes", "passed", 7),
-]  # fmt: skip
+]
 
 
 def task(*words: str) -> Task:
@@ -50,15 +53,20 @@ def test_a_passing_test_is_no_item_unless_the_task_names_it(worked: Checkout) ->
     name = SUITE[0][0]
     (one,) = find_tests(worked.workspace(), Task("", Signals(tests=(name,))), 20)
     assert (one.kind, one.tier, one.freshness, one.path) == (
-        "evidence", Tier.INFERRED, "current", "tests/test_parser.py",
-    )  # fmt: skip
+        "evidence",
+        Tier.INFERRED,
+        "current",
+        "tests/test_parser.py",
+    )
     assert "passed; inferred, current, run " in one.text
 
 
 def test_a_failure_is_found_by_its_message_and_comes_first(worked: Checkout) -> None:
     name = SUITE[2][0]
     bad = [(n, "failed" if n == name else o, t) for n, o, t in SUITE]
-    leave_run(worked.workspace(), bad, details={name: {"message": "Unexpected umlauts in parser output"}})
+    leave_run(
+        worked.workspace(), bad, details={name: {"message": "Unexpected umlauts in parser output"}}
+    )
     found = found_tests(worked, "parser")
     assert next(iter(found)) == name
     assert "failed; run " in found[name].text
@@ -68,7 +76,9 @@ def test_a_failure_is_found_by_its_message_and_comes_first(worked: Checkout) -> 
 def test_what_is_new_is_found_and_what_was_fixed_is_no_failure_any_more(worked: Checkout) -> None:
     assert found_tests(worked, "brand") == {}
     leave_run(worked.workspace(), [*SUITE, ("tests/test_brand.py::test_brand_new", "failed", 5)])
-    assert found_tests(worked, "brand")["tests/test_brand.py::test_brand_new"].kind == "failing test"
+    assert (
+        found_tests(worked, "brand")["tests/test_brand.py::test_brand_new"].kind == "failing test"
+    )
     worked.write("src/parser.py", "P = 2\n")
     leave_run(worked.workspace(), [*SUITE, ("tests/test_brand.py::test_brand_new", "passed", 5)])
     assert found_tests(worked, "brand") == {}
@@ -92,4 +102,8 @@ def test_a_second_look_writes_nothing(worked: Checkout) -> None:
 
 def test_without_a_store_there_is_nothing(repo: Checkout) -> None:
     repo.git("update-ref", "-d", "HEAD")
-    assert find_tests(repo.workspace(), task("test"), 5) == find_commits(repo.workspace(), task("first"), 5) == []
+    assert (
+        find_tests(repo.workspace(), task("test"), 5)
+        == find_commits(repo.workspace(), task("first"), 5)
+        == []
+    )

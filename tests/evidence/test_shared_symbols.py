@@ -1,4 +1,6 @@
-"""Executed symbols that travel: what a run of CI proves for contents that nobody ran, and what forged sets do not."""
+"""Executed symbols that travel: what a run of CI proves for contents that nobody ran, and what
+forged sets do not.
+"""
 
 from __future__ import annotations
 
@@ -68,10 +70,14 @@ def test_a_run_of_ci_counts_where_nothing_changed_that_its_tests_executed(
     assert verdict(bob, "--require", "verified", "--from", "ci") == "proven (verified by CI github)"
 
     edited(bob, "README.md", "More sums.\n")
-    assert verdict(bob).startswith("proven (inferred by CI github; transferred from run "), verdict(bob)
+    assert verdict(bob).startswith("proven (inferred by CI github; transferred from run "), verdict(
+        bob
+    )
     edited(bob, "calc.py", FILES["calc.py"].replace("a - b", "a - b - 0"))
     assert "all 1 tests executed nothing that changed" in verdict(bob, "--from", "ci")
-    assert verdict(bob, "--from", "ci", "--require", "verified").startswith("not proven"), "it did not run just this"
+    assert verdict(bob, "--from", "ci", "--require", "verified").startswith("not proven"), (
+        "it did not run just this"
+    )
     rows = bob.kl("verify", "--changed", "HEAD^...HEAD", "--require", "proven").stdout
     assert "never exercised calc.sub" in rows, rows
 
@@ -82,7 +88,9 @@ def test_a_run_of_ci_counts_where_nothing_changed_that_its_tests_executed(
 
     edited(bob, "README.md", "Other sums.\n")
     assert bob.kl("trust", "revoke", "github").returncode == 0
-    assert verdict(bob).startswith("not proven"), "sets of a key that counts no more transfer nothing"
+    assert verdict(bob).startswith("not proven"), (
+        "sets of a key that counts no more transfer nothing"
+    )
 
 
 def test_sets_that_no_trusted_receipt_names_transfer_nothing(
@@ -103,15 +111,22 @@ def test_sets_that_no_trusted_receipt_names_transfer_nothing(
     parts = [json.loads(one or b"") for one in subject.read_blobs(repo, ids)]
     with bob.workspace().store.reading() as db:
         assert db
-        [header] = [json.loads(row[0]) for row in db.rows("SELECT header FROM receipt WHERE source = 'pytest'")]
-    receipt = replace(run().receipt, run=header["run"], ended=header["ended"], environment=header["environment"])
+        [header] = [
+            json.loads(row[0])
+            for row in db.rows("SELECT header FROM receipt WHERE source = 'pytest'")
+        ]
+    receipt = replace(
+        run().receipt, run=header["run"], ended=header["ended"], environment=header["environment"]
+    )
     assert subject.read_shared(repo, receipt), "as it came"
 
     def forged(change: Callable[[list[list[object]]], object], name: str = folder) -> bool:
         """Whether anything is believed of a ref with the changed parts."""
         some = json.loads(json.dumps(parts))
         some = change(some) or some
-        rows = write_blobs(repo, [one if isinstance(one, bytes) else canonical(one) for one in some])
+        rows = write_blobs(
+            repo, [one if isinstance(one, bytes) else canonical(one) for one in some]
+        )
         tree = write_tree(repo, {f"{n:05}": ("blob", one) for n, one in enumerate(rows)})
         top = write_tree(repo, {name: ("tree", tree)})
         bob.git("update-ref", ref, bob.git("commit-tree", "-m", "x", top))
@@ -136,7 +151,9 @@ def test_sets_that_no_trusted_receipt_names_transfer_nothing(
     for name, change in changes.items():
         assert not forged(change), name
         assert bob.kl("verify").returncode == 1, name
-    assert not forged(lambda some: None, "20200101000000-" + folder.partition("-")[2]), "under another name"
+    assert not forged(lambda some: None, "20200101000000-" + folder.partition("-")[2]), (
+        "under another name"
+    )
     assert forged(lambda some: None)
     assert bob.kl("verify").returncode == 1, "a changed line of tested code, with the true sets"
     # a link, a folder and a submodule in place of a part
@@ -158,7 +175,9 @@ def named(one: Executed, number: int = 0) -> tuple[Receipt, Executed]:
     """A receipt that vouches for sets."""
     own = replace(one, run=f"{number:032x}")
     ended = f"2026-11-23T10:{number // 60:02}:{number % 60:02}.000000Z"
-    return replace(run().receipt, run=own.run, ended=ended, environment={"executed": {"digest": own.digest}}), own
+    return replace(
+        run().receipt, run=own.run, ended=ended, environment={"executed": {"digest": own.digest}}
+    ), own
 
 
 def test_the_newest_runs_stay_and_two_writers_of_one_name_are_merged(repo: Checkout) -> None:
@@ -167,7 +186,11 @@ def test_the_newest_runs_stay_and_two_writers_of_one_name_are_merged(repo: Check
     made = [named(ONE, number) for number in range(subject.NEWEST + 3)]
     subject._write(git, "first", made[:-1])
     subject._write(git, "other", made[-1:])
-    notes._merge(git, own_ref(subject._SORT, "first"), refs_of(git, subject._SORT)[own_ref(subject._SORT, "other")])
+    notes._merge(
+        git,
+        own_ref(subject._SORT, "first"),
+        refs_of(git, subject._SORT)[own_ref(subject._SORT, "other")],
+    )
     subject._write(git, "first", made[-1:])
     known = subject._known(git, "first")
     assert known == {one.digest for _, one in made[3:]}
@@ -175,14 +198,19 @@ def test_the_newest_runs_stay_and_two_writers_of_one_name_are_merged(repo: Check
     assert subject.read_shared(git, made[0][0]) is None, "older than the newest of this writer"
     # of all runs of the same sets only their names differ
     repo.git("update-ref", "-d", own_ref(subject._SORT, "other"))
-    assert len(repo.git("rev-list", "--objects", "--all", "--in-commit-order").splitlines()) < 5 * subject.NEWEST
+    assert (
+        len(repo.git("rev-list", "--objects", "--all", "--in-commit-order").splitlines())
+        < 5 * subject.NEWEST
+    )
 
 
 def test_what_is_too_large_or_looks_like_a_secret_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     receipt, executed = named(ONE)
     assert subject._withheld(executed, receipt) == ""
     assert "not those" in subject._withheld(replace(executed, recorder="other"), receipt)
-    secret = named(replace(ONE, incomplete={"a": "password=hunter2hunter2 token ghp_" + "a1B2" * 9}))
+    secret = named(
+        replace(ONE, incomplete={"a": "password=hunter2hunter2 token ghp_" + "a1B2" * 9})
+    )
     assert "secret" in subject._withheld(secret[1], secret[0])
     monkeypatch.setattr(subject, "_MOST_PACKED", 10)
     assert "more than 10 bytes" in subject._withheld(executed, receipt)
@@ -205,18 +233,30 @@ def test_a_job_with_the_key_publishes_what_another_executed(
     assert repo and len(refs_of(repo, subject._SORT)) == 1
     [tree] = read_lines(repo, next(iter(refs_of(repo, "receipts"))))
     assert tree == publish.git("rev-parse", "HEAD^{tree}")
-    assert publish.kl("evidence", "import", "receipts", str(file)).returncode == 0, "these lines are no receipts"
+    assert publish.kl("evidence", "import", "receipts", str(file)).returncode == 0, (
+        "these lines are no receipts"
+    )
     assert tests.kl("evidence", "export", "--executed", "--in-toto").returncode == 2
     with snapshot(publish.workspace()) as seen:
-        assert all(seen.executed(one) is None for one in seen.recent(9)), "imported, and nobody vouches for it"
+        assert all(seen.executed(one) is None for one in seen.recent(9)), (
+            "imported, and nobody vouches for it"
+        )
 
 
 def test_the_sets_of_a_test_cost_35_bytes() -> None:
-    names = [f"tests/unit/test_module_{i // 50}.py::TestCase{i // 10 % 5}::test_case_{i % 10}" for i in range(4_000)]
-    places = {f"function:package.module_{i // 20}.function_{i}": f"package/module_{i // 20}.py" for i in range(1600)}
+    names = [
+        f"tests/unit/test_module_{i // 50}.py::TestCase{i // 10 % 5}::test_case_{i % 10}"
+        for i in range(4_000)
+    ]
+    places = {
+        f"function:package.module_{i // 20}.function_{i}": f"package/module_{i // 20}.py"
+        for i in range(1600)
+    }
     symbols = sorted(places)
-    sets = {name: {symbols[(i // 50 * 20 + n * (1 + i % 7)) % 1600]: "call" for n in range(60)}
-            for i, name in enumerate(names)}  # fmt: skip
+    sets = {
+        name: {symbols[(i // 50 * 20 + n * (1 + i % 7)) % 1600]: "call" for n in range(60)}
+        for i, name in enumerate(names)
+    }
     plain = json.loads(canonical(executed_to_dict(executed_sets(sets, places))))
     assert sum(len(zlib.compress(part)) for part in subject._parts(plain)) < 35 * len(names)
 
@@ -237,7 +277,10 @@ def test_shallow_and_partial_clones_have_the_evidence_and_a_million_lines_are_no
         repo = Checkout(tmp_path / name)
         trust(repo, keys["ci"])
         assert "1 new run" in repo.kl("sync", "--pull").stdout, name
-        assert verdict(repo, "--require", "verified", "--from", "ci") == "proven (verified by CI github)", name
+        assert (
+            verdict(repo, "--require", "verified", "--from", "ci")
+            == "proven (verified by CI github)"
+        ), name
         repo.write("README.md", "More sums.\n")
         repo.commit("readme")
         assert verdict(repo).startswith("proven (inferred by CI github; transferred"), name
@@ -251,7 +294,11 @@ def test_shallow_and_partial_clones_have_the_evidence_and_a_million_lines_are_no
         trust(repo, keys["ci"])
         assert repo.kl("sync", "--pull").returncode == 0
         shown = repo.kl("verify").stdout
-        [fetch] = [row.rpartition(": git ")[2] for row in shown.splitlines() if "missing in this clone" in row]
+        [fetch] = [
+            row.rpartition(": git ")[2]
+            for row in shown.splitlines()
+            if "missing in this clone" in row
+        ]
         repo.git(*fetch.split(), "-q")
         assert verdict(repo).startswith("proven (inferred by CI github; transferred"), (name, shown)
     git = repo.workspace().repo
@@ -263,4 +310,6 @@ def test_shallow_and_partial_clones_have_the_evidence_and_a_million_lines_are_no
         repo.git("update-ref", f"refs/notes/kl-remote/origin/{sort}/evil", commit)
     assert read_lines(git, commit) == {}
     found = import_notes(repo.workspace())
-    assert found.imported == 0 and any("not all of it was read" in one for one in found.remarks), found
+    assert found.imported == 0 and any("not all of it was read" in one for one in found.remarks), (
+        found
+    )

@@ -1,4 +1,6 @@
-"""Evidence of others: signed, trusted or not, in bundles and in git notes. With real keys, real clones, real git."""
+"""Evidence of others: signed, trusted or not, in bundles and in git notes. With real keys, real
+clones, real git.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Private keys; the public one is beside each."""
     folder = tmp_path_factory.mktemp("keys")
     for name in ("ci", "eve"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
+        )
     return {name: folder / name for name in ("ci", "eve")}
 
 
@@ -94,7 +98,11 @@ def test_a_green_ci_run_proves_the_content_in_a_colleagues_clone(
         and ci.git("ls-remote", "origin", "refs/notes/*") == ""
     )
     sent = ci.kl("sync", "--sign", str(keys["ci"]))
-    assert (sent.returncode, "1 run written and signed" in sent.stdout, "pushed" in sent.stdout) == (0, True, True)
+    assert (
+        sent.returncode,
+        "1 run written and signed" in sent.stdout,
+        "pushed" in sent.stdout,
+    ) == (0, True, True)
     assert "pushed" not in ci.kl("sync", "--sign", str(keys["ci"])).stdout, "nothing moved"
 
     status = bob.git("status", "--porcelain", "--branch")
@@ -105,7 +113,10 @@ def test_a_green_ci_run_proves_the_content_in_a_colleagues_clone(
     assert verdict(bob) == "proven (inferred by CI github)"
     assert verdict(bob, "--require", "verified", "--from", "ci") == "proven (verified by CI github)"
     assert verdict(bob, "--require", "verified").startswith("not proven: inferred")
-    assert "signed with a key that you trust" in bob.kl("evidence", "show", bob.entries()[0].receipt.run).stdout
+    assert (
+        "signed with a key that you trust"
+        in bob.kl("evidence", "show", bob.entries()[0].receipt.run).stdout
+    )
     listed = bob.kl("evidence", "list").stdout.splitlines()
     assert [line.endswith("ci:github") for line in listed if " pytest " in line] == [True]
 
@@ -113,7 +124,9 @@ def test_a_green_ci_run_proves_the_content_in_a_colleagues_clone(
     assert verdict(bob, "--from", "ci").startswith("not proven")
     bob.git("checkout", "-q", "calc.py")
     recorded(bob)
-    assert verdict(bob, "--require", "verified") == "proven (verified by CI github)", "two producers"
+    assert verdict(bob, "--require", "verified") == "proven (verified by CI github)", (
+        "two producers"
+    )
     assert bob.kl("trust", "revoke", "github").returncode == 0
     assert "the key github is revoked" in bob.kl("verify", "--require", "verified").stdout
     assert bob.kl("trust", "add", "github", "--key", f"{keys['ci']}.pub").returncode == 2
@@ -137,8 +150,12 @@ def test_evidence_stays_with_the_content_and_comes_with_a_fetch(
     trust(bob, keys["ci"])
     assert bob.kl("hooks", "install", "--only", "post-commit", "--sync", "nowhere").returncode == 2
     for _ in range(2):
-        assert bob.kl("hooks", "install", "--only", "post-commit", "--sync", "origin").returncode == 0
-    assert len(bob.git("config", "--get-all", "remote.origin.fetch").splitlines()) == 2, "added once"
+        assert (
+            bob.kl("hooks", "install", "--only", "post-commit", "--sync", "origin").returncode == 0
+        )
+    assert len(bob.git("config", "--get-all", "remote.origin.fetch").splitlines()) == 2, (
+        "added once"
+    )
     bob.git("pull", "-q")
     assert verdict(bob) == "proven (inferred by CI github)", "of the squashed commit, unasked"
     # somebody else's failure of the same content counts against it, whoever signed
@@ -173,7 +190,9 @@ def test_a_failure_that_nobody_vouches_for_counts_for_nothing(
 
 def test_names_that_look_random_travel(clones: Callable[[str], Checkout]) -> None:
     ann, bob = clones("ann"), clones("bob")
-    name = "test_calc.py::test_dual[opt1_params0-opt2_params0-args0-expected0-None-Kx9Qz7Lm2Vb4Tn6Rw8]"
+    name = (
+        "test_calc.py::test_dual[opt1_params0-opt2_params0-args0-expected0-None-Kx9Qz7Lm2Vb4Tn6Rw8]"
+    )
     leave_run(ann.workspace(), [(name, "passed", 5)])
     assert ann.kl("sync").returncode == 0
     done = bob.kl("sync")
@@ -186,10 +205,14 @@ def test_a_remote_that_is_away_is_one_line(clones: Callable[[str], Checkout]) ->
     done = repo.kl("sync", "--remote", "/nowhere/at/all")
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert done.stderr.startswith("kl: not fetched: git fetch")
-    assert repo.git("for-each-ref", "refs/notes/kl/").count("\n") == 0, "what was recorded is written, and waits"
+    assert repo.git("for-each-ref", "refs/notes/kl/").count("\n") == 0, (
+        "what was recorded is written, and waits"
+    )
     for wrong in ("--upload-pack=evil", "a b", ""):
         assert repo.kl("sync", "--remote", wrong).returncode == 2
-    assert repo.kl("sync", "--remote", "ext::false").returncode == 1, "no program of a remote is run"
+    assert repo.kl("sync", "--remote", "ext::false").returncode == 1, (
+        "no program of a remote is run"
+    )
 
 
 def bundle(repo: Checkout, key: Path | None) -> list[str]:
@@ -201,13 +224,19 @@ def bundle(repo: Checkout, key: Path | None) -> list[str]:
     return list(attestation.bundle_lines(receipts, key))
 
 
-def test_a_bundle_is_what_others_know_as_in_toto(repo: Checkout, keys: dict[str, Path], tmp_path: Path) -> None:
+def test_a_bundle_is_what_others_know_as_in_toto(
+    repo: Checkout, keys: dict[str, Path], tmp_path: Path
+) -> None:
     leave_run(repo.workspace(), [*PASSED, ("test_calc.py::test_b", "failed", 1)])
     # what was published once is read for ever, and its bytes are those that are made today
     golden = GOLDEN.read_bytes()
     [known] = attestation.read_bundle(FileOfEvidence("golden", golden, "", "", None))
-    assert isinstance(known, SignedReceipt) and known.receipt.id.startswith("74bd44fb31e9f538890bf4a94a5130fb")
-    today = [json.loads(line)["payload"] for line in attestation.bundle_lines([known.receipt], None)]
+    assert isinstance(known, SignedReceipt) and known.receipt.id.startswith(
+        "74bd44fb31e9f538890bf4a94a5130fb"
+    )
+    today = [
+        json.loads(line)["payload"] for line in attestation.bundle_lines([known.receipt], None)
+    ]
     assert today == [json.loads(line)["payload"] for line in golden.splitlines()]
 
     made = [*bundle(repo, keys["ci"]), *golden.decode().splitlines()]
@@ -220,30 +249,52 @@ def test_a_bundle_is_what_others_know_as_in_toto(repo: Checkout, keys: dict[str,
         assert plain["subject"][0]["digest"] == {"gitTree": "2" * 40 if one in older else tree}
         [signature] = one.signatures.values()
         key, signed = sshsig(bytes.fromhex(signature.signature), one.pae())
-        # a second implementation of Ed25519 and of the signed bytes: ssh's own wrapping is PROTOCOL.sshsig
+        # a second implementation of Ed25519 and of the signed bytes: ssh's own wrapping is
+        # PROTOCOL.sshsig
         public = SSlibKey(signature.keyid, "ed25519", "ed25519", {"public": key.hex()})
         signature.signature = sshsig_raw(bytes.fromhex(signature.signature)).hex()
         public.verify_signature(signature, signed)
     assert json.loads(lossy.payload)["predicate"] == {
-        "result": "FAILED", "passedTests": ["test_calc.py::test_add"], "warnedTests": [],
-        "failedTests": ["test_calc.py::test_b"], "configuration": plain["predicate"]["configuration"],
-    }  # fmt: skip
+        "result": "FAILED",
+        "passedTests": ["test_calc.py::test_add"],
+        "warnedTests": [],
+        "failedTests": ["test_calc.py::test_b"],
+        "configuration": plain["predicate"]["configuration"],
+    }
     # and ssh-keygen alone, with the file of a team, accepts it too
     public_key = keys["ci"].with_suffix(".pub").read_text()
     (tmp_path / "allowed").write_text(f'ci:github namespaces="kl-evidence" {public_key}')
     blob = base64.b64decode(json.loads(bundle(repo, keys["ci"])[0])["signatures"][0]["sig"])
     (tmp_path / "sig").write_bytes(attestation._armored(blob))
-    command = ["ssh-keygen", "-Y", "verify", "-f", str(tmp_path / "allowed"), "-I", "ci:github", "-n", "kl-evidence"]
-    done = subprocess.run([*command, "-s", str(tmp_path / "sig")], input=ours.pae(), capture_output=True, check=False)
+    command = [
+        "ssh-keygen",
+        "-Y",
+        "verify",
+        "-f",
+        str(tmp_path / "allowed"),
+        "-I",
+        "ci:github",
+        "-n",
+        "kl-evidence",
+    ]
+    done = subprocess.run(
+        [*command, "-s", str(tmp_path / "sig")], input=ours.pae(), capture_output=True, check=False
+    )
     assert done.returncode == 0, done
 
 
-def test_a_key_in_an_agent_signs(repo: Checkout, keys: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory() as folder:  # a short path: that of a socket has at most 107 bytes
+def test_a_key_in_an_agent_signs(
+    repo: Checkout, keys: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder
+    ):  # a short path: that of a socket has at most 107 bytes
         monkeypatch.setenv("SSH_AUTH_SOCK", f"{folder}/agent")
         public = Path(folder) / "only.pub"
         public.write_text(keys["ci"].with_suffix(".pub").read_text())
-        with subprocess.Popen(["ssh-agent", "-D", "-a", f"{folder}/agent"], stdout=subprocess.DEVNULL) as agent:
+        with subprocess.Popen(
+            ["ssh-agent", "-D", "-a", f"{folder}/agent"], stdout=subprocess.DEVNULL
+        ) as agent:
             try:
                 while not Path(folder, "agent").exists():
                     time.sleep(0.01)
@@ -287,7 +338,9 @@ def edits(line: str, other: str) -> dict[str, str]:
         outer = json.loads(line)
         plain = json.loads(base64.b64decode(outer["payload"]))
         change(plain)
-        outer["payload"] = base64.b64encode(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()).decode()
+        outer["payload"] = base64.b64encode(
+            json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+        ).decode()
         return json.dumps(outer if sign else outer | {"signatures": []})
 
     def receipt(**changes: Any) -> Callable[[Any], object]:
@@ -313,22 +366,32 @@ def edits(line: str, other: str) -> dict[str, str]:
         "another result": inner(honest(result={"complete": True, "verdict": "passed"})),
         "another order": inner(lambda plain: plain["predicate"]["receipt"]["evidence"].reverse()),
         "another evidence": inner(lambda plain: plain["predicate"]["receipt"]["evidence"].clear()),
-        "another subject": inner(lambda plain: plain["subject"][0]["digest"].update(gitTree="2" * 40)),
-        "one subject more": inner(lambda plain: plain["subject"].append({"digest": {"gitTree": "2" * 40}})),
-        "another type": inner(lambda plain: plain.update(_type="https://in-toto.io/Statement/v0.1")),
+        "another subject": inner(
+            lambda plain: plain["subject"][0]["digest"].update(gitTree="2" * 40)
+        ),
+        "one subject more": inner(
+            lambda plain: plain["subject"].append({"digest": {"gitTree": "2" * 40}})
+        ),
+        "another type": inner(
+            lambda plain: plain.update(_type="https://in-toto.io/Statement/v0.1")
+        ),
         "a word more": inner(lambda plain: plain["predicate"].update(trusted=True)),
         "unsigned": inner(lambda plain: None, sign=False),
         "the signature of another": json.dumps(outer | {"signatures": theirs["signatures"]}),
         "the payload of another": json.dumps(outer | {"payload": theirs["payload"]}),
         "another payload type": json.dumps(outer | {"payloadType": "text/plain"}),
         "no payload": json.dumps({key: outer[key] for key in ("payloadType", "signatures")}),
-        "no signature at all": json.dumps(outer | {"signatures": [{"keyid": outer["signatures"][0]["keyid"]}]}),
+        "no signature at all": json.dumps(
+            outer | {"signatures": [{"keyid": outer["signatures"][0]["keyid"]}]}
+        ),
         "a signature that is none": json.dumps(outer | {"signatures": [{"sig": "AAAA"}]}),
-        "half a signature": json.dumps(outer | {"signatures": [{"sig": outer["signatures"][0]["sig"][:100]}]}),
+        "half a signature": json.dumps(
+            outer | {"signatures": [{"sig": outer["signatures"][0]["sig"][:100]}]}
+        ),
         "a list": json.dumps([outer]),
         "cut off": line[: len(line) // 2],
         "no JSON": "{" * 5000,
-    }  # fmt: skip
+    }
 
 
 def test_nothing_forged_is_believed(repo: Checkout, keys: dict[str, Path], tmp_path: Path) -> None:
@@ -341,7 +404,11 @@ def test_nothing_forged_is_believed(repo: Checkout, keys: dict[str, Path], tmp_p
     for name, text in edits(line, other_line).items():
         import_file(other.workspace(), "bundle", "b.jsonl", text.encode(), None)
         with other.workspace().store.reading() as db:
-            seen = attestation.with_origins(other.workspace(), db, recent(db, 50, everything=True)) if db else []
+            seen = (
+                attestation.with_origins(other.workspace(), db, recent(db, 50, everything=True))
+                if db
+                else []
+            )
         assert not any(one.origin.startswith(("ci:", "signed:")) for one in seen), name
     # the same receipt was imported unsigned before: the signature is added to it
     assert import_file(other.workspace(), "bundle", "b.jsonl", line.encode(), None).problems == ()
@@ -358,16 +425,23 @@ def test_nothing_forged_is_believed(repo: Checkout, keys: dict[str, Path], tmp_p
 
 
 def run_of(line: str) -> str:
-    return str(json.loads(base64.b64decode(json.loads(line)["payload"]))["predicate"]["receipt"]["run"])
+    return str(
+        json.loads(base64.b64decode(json.loads(line)["payload"]))["predicate"]["receipt"]["run"]
+    )
 
 
 def test_a_signature_for_another_purpose_is_refused(keys: dict[str, Path]) -> None:
     receipt = run().receipt
     data = attestation.pre_authentication(attestation.canonical(attestation.statement(receipt)))
     done = subprocess.run(
-        ["ssh-keygen", "-Y", "sign", "-n", "git", "-f", str(keys["ci"])], input=data, capture_output=True, check=True
+        ["ssh-keygen", "-Y", "sign", "-n", "git", "-f", str(keys["ci"])],
+        input=data,
+        capture_output=True,
+        check=True,
     )
-    blob = base64.b64decode("".join(row for row in done.stdout.decode().splitlines() if not row.startswith("-")))
+    blob = base64.b64decode(
+        "".join(row for row in done.stdout.decode().splitlines() if not row.startswith("-"))
+    )
     with pytest.raises(ValueError, match="signed for 'git'"):
         list(attestation.check_signatures(receipt, [blob]))
 
@@ -381,17 +455,20 @@ def test_a_signature_for_another_purpose_is_refused(keys: dict[str, Path]) -> No
         ('namespaces="git"', ""),
         ('valid-before="20200101"', ""),
         ('valid-after="20990101"', ""),
-        ('revoked', ""),
+        ("revoked", ""),
         ("cert-authority", ""),
         ('unknown="x"', ""),
         ('valid-before="soon"', ""),
     ],
-)  # fmt: skip
+)
 def test_a_teams_keys_count_as_they_are_in_the_trusted_commit(
     repo: Checkout, keys: dict[str, Path], options: str, origin: str
 ) -> None:
     public = Path(f"{keys['ci']}.pub").read_text()
-    repo.write(".kl/trust", f"# keys\nci:github {options} {public}\neve@x.org {public.replace('AAAA', 'AAAB')}")
+    repo.write(
+        ".kl/trust",
+        f"# keys\nci:github {options} {public}\neve@x.org {public.replace('AAAA', 'AAAB')}",
+    )
     signed = SignedReceipt(run().receipt, (attestation.sign_receipt(run().receipt, keys["ci"]),))
     ws = repo.workspace()
     attestation.add_receipts(ws, [signed], "imported:notes")
@@ -436,7 +513,8 @@ def test_an_edited_note_is_refused_or_the_same(data: st.DataObject) -> None:
         at = data.draw(st.integers(0, len(line) - 1))
         line[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=2))
     found = notes.read_note_line(bytes(line))
-    # of a word that nothing depends on, such as a receipt without its tests in another order of JSON
+    # of a word that nothing depends on, such as a receipt without its tests in another order of
+    # JSON
     assert isinstance(found, str) or found.receipt.id == receipt_id(found.receipt.header())
 
 
@@ -444,9 +522,11 @@ def test_facts_travel_and_nothing_else(repo: Checkout) -> None:
     secret = SHAPES["github"](random.Random(1))[1]
     details = {PASSED[0][0]: {"message": f"boom {secret}", "tail": "/home/ada/private", "line": 3}}
     leave_run(
-        repo.workspace(), [(PASSED[0][0], "failed", 5)], details=details,
+        repo.workspace(),
+        [(PASSED[0][0], "failed", 5)],
+        details=details,
         selection={"args": ["-k", "hidden"], "addopts": ["--private"], "keyword": "hidden"},
-    )  # fmt: skip
+    )
     repo.kl("sync", "--push", "--remote", ".")
     [ref] = repo.git("for-each-ref", "--format=%(refname)", "refs/notes/kl/receipts").splitlines()
     [tree] = repo.git("ls-tree", "--name-only", ref).splitlines()
@@ -457,8 +537,14 @@ def test_facts_travel_and_nothing_else(repo: Checkout) -> None:
 
 
 def test_a_run_of_20000_tests_is_small(repo: Checkout) -> None:
-    tests = [(f"tests/unit/test_module_{i // 50}.py::TestCase{i // 10 % 5}::test_case_{i % 10}", "passed", i * 37)
-             for i in range(20_000)]  # fmt: skip
+    tests = [
+        (
+            f"tests/unit/test_module_{i // 50}.py::TestCase{i // 10 % 5}::test_case_{i % 10}",
+            "passed",
+            i * 37,
+        )
+        for i in range(20_000)
+    ]
     leave_run(repo.workspace(), tests)
     sync_evidence(repo.workspace())
     form = notes.public_form(repo.entries()[0].receipt)
@@ -466,15 +552,27 @@ def test_a_run_of_20000_tests_is_small(repo: Checkout) -> None:
     assert len(zlib.compress(notes.note_line(SignedReceipt(form, ())).encode())) <= 100_000
 
 
-def test_notes_of_an_enemy_do_no_harm(clones: Callable[[str], Checkout], keys: dict[str, Path]) -> None:
+def test_notes_of_an_enemy_do_no_harm(
+    clones: Callable[[str], Checkout], keys: dict[str, Path]
+) -> None:
     enemy, bob = clones("enemy"), clones("bob")
     recorded(enemy)
     assert enemy.kl("sync", "--sign", str(keys["eve"])).returncode == 0
     [ref] = enemy.git("for-each-ref", "--format=%(refname)", "refs/notes/kl/receipts").splitlines()
     [tree] = enemy.git("ls-tree", "--name-only", ref).splitlines()
     good = enemy.git("notes", f"--ref={ref}", "show", tree)
-    bad = [good.replace('"passed"', '"failed"'), "[" * 2000, "{}", "null", good[:200], "x" * 5000, "\x00\x01"]
-    enemy.write("note", "\n".join([*bad, good, *(f'{{"schema":"kl.note/1","n":{i}}}' for i in range(300))]))
+    bad = [
+        good.replace('"passed"', '"failed"'),
+        "[" * 2000,
+        "{}",
+        "null",
+        good[:200],
+        "x" * 5000,
+        "\x00\x01",
+    ]
+    enemy.write(
+        "note", "\n".join([*bad, good, *(f'{{"schema":"kl.note/1","n":{i}}}' for i in range(300))])
+    )
     enemy.git("notes", f"--ref={ref}", "add", "-f", "-F", "note", tree)
     enemy.git("notes", f"--ref={ref}", "add", "-f", "-m", good, "HEAD~0^{tree}")
     enemy.git("notes", f"--ref={ref}", "append", "-F", "note", "HEAD")
@@ -490,7 +588,9 @@ def test_notes_of_an_enemy_do_no_harm(clones: Callable[[str], Checkout], keys: d
     assert len([one for one in bob.entries() if one.receipt.source == "pytest"]) == 1
 
 
-def test_32_syncs_side_by_side_converge(clones: Callable[[str], Checkout], keys: dict[str, Path]) -> None:
+def test_32_syncs_side_by_side_converge(
+    clones: Callable[[str], Checkout], keys: dict[str, Path]
+) -> None:
     repos = [clones(f"c{n}") for n in range(4)]
     for repo, writer in zip(repos, ("twin", "twin", "ann1", "bert"), strict=True):
         repo.git("config", "kl.writer", writer)  # two clones are copies of one
@@ -508,8 +608,13 @@ def test_32_syncs_side_by_side_converge(clones: Callable[[str], Checkout], keys:
     for repo in repos:
         done = repo.kl("sync")
         assert done.returncode == 0, done
-    runs = [{one.receipt.run for one in repo.entries() if one.receipt.source == "pytest"} for repo in repos]
-    assert len(set.union(*runs)) == 8 and all(one == runs[0] for one in runs), [len(one) for one in runs]
+    runs = [
+        {one.receipt.run for one in repo.entries() if one.receipt.source == "pytest"}
+        for repo in repos
+    ]
+    assert len(set.union(*runs)) == 8 and all(one == runs[0] for one in runs), [
+        len(one) for one in runs
+    ]
 
 
 def test_a_bundle_without_attestations_and_one_signature_a_thousand_times(
@@ -518,7 +623,9 @@ def test_a_bundle_without_attestations_and_one_signature_a_thousand_times(
     empty = tmp_path / "empty"
     empty.write_bytes(b"")
     done = repo.kl("evidence", "verify", str(empty))
-    assert (done.returncode, "holds no attestation" in done.stderr) == (2, True), "nothing to check is no pass"
+    assert (done.returncode, "holds no attestation" in done.stderr) == (2, True), (
+        "nothing to check is no pass"
+    )
     leave_run(repo.workspace(), PASSED)
     line = json.loads(bundle(repo, keys["ci"])[0])
     many = tmp_path / "many"
@@ -529,7 +636,9 @@ def test_a_bundle_without_attestations_and_one_signature_a_thousand_times(
 def test_the_first_receipts_of_a_store_are_no_loss(repo: Checkout) -> None:
     assert repo.kl("pool", "create", "Q").returncode == 0, "a store without receipts"
     assert repo.kl("evidence", "verify").returncode == 0
-    assert repo.kl("pool", "write", "Q", "a", "1").returncode == 0, "by the name that it was made under"
+    assert repo.kl("pool", "write", "Q", "a", "1").returncode == 0, (
+        "by the name that it was made under"
+    )
     deep = repo.kl("pool", "write", "Q", ".".join("a" * 2000), "1")
     assert (deep.returncode, "2000 parts" in deep.stderr) == (2, True), deep.stderr
 
@@ -562,25 +671,40 @@ def test_a_run_in_a_bundle_and_in_a_note_is_one(
     assert ci.kl("sync", "--sign", str(keys["ci"])).returncode == 0
     file = str(tmp_path / "b")
     assert ci.kl("evidence", "export", "--sign", str(keys["ci"]), "-o", file).returncode == 0
-    for repo, commands in ((bob, (("import", "bundle", file), ())), (eva, ((), ("import", "bundle", file)))):
+    for repo, commands in (
+        (bob, (("import", "bundle", file), ())),
+        (eva, ((), ("import", "bundle", file))),
+    ):
         trust(repo, keys["ci"])
         for command in commands:
-            assert repo.kl(*(("evidence", *command) if command else ("sync", "--pull"))).returncode == 0
+            assert (
+                repo.kl(*(("evidence", *command) if command else ("sync", "--pull"))).returncode
+                == 0
+            )
         with ingestion.snapshot(repo.workspace()) as seen:
             trees = (repo.git("rev-parse", "HEAD^{tree}"),)
-            found = [one.receipt.run for one in seen.of_tree(trees) if one.receipt.source == "pytest"]
+            found = [
+                one.receipt.run for one in seen.of_tree(trees) if one.receipt.source == "pytest"
+            ]
             assert found == [run]
             assert [one.receipt.run for one in seen.runs(9)] == [run]
         assert verdict(repo, "--from", "ci") == "proven (verified by CI github)"
     rows = [len([one for one in repo.entries() if one.receipt.run == run]) for repo in (bob, eva)]
-    assert rows == [1, 2], "a note adds nothing to a bundle; one that was there first stays, and is not counted"
+    assert rows == [1, 2], (
+        "a note adds nothing to a bundle; one that was there first stays, and is not counted"
+    )
 
 
-def test_what_can_not_be_done_is_reported_at_once(repo: Checkout, keys: dict[str, Path], tmp_path: Path) -> None:
+def test_what_can_not_be_done_is_reported_at_once(
+    repo: Checkout, keys: dict[str, Path], tmp_path: Path
+) -> None:
     leave_run(repo.workspace(), PASSED)
     repo.kl("sync", "--remote", ".", "--push")
     missing = repo.kl("sync", "--remote", ".", "--sign", "nothere")
-    assert (missing.returncode, "--sign nothere: there is no such key" in missing.stderr) == (2, True)
+    assert (missing.returncode, "--sign nothere: there is no such key" in missing.stderr) == (
+        2,
+        True,
+    )
     assert "written" not in repo.kl("sync", "--remote", ".", "--pull").stdout
     assert "imported" not in repo.kl("sync", "--remote", ".", "--push").stdout
     pipe = tmp_path / "pipe"
@@ -592,12 +716,18 @@ def test_what_can_not_be_done_is_reported_at_once(repo: Checkout, keys: dict[str
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(300 * 1024 * 1024)
-    assert "more than 268,435,456 bytes" in repo.kl("evidence", "import", "receipts", str(large)).stderr
+    assert (
+        "more than 268,435,456 bytes"
+        in repo.kl("evidence", "import", "receipts", str(large)).stderr
+    )
     (tmp_path / "data").write_bytes(b"")
     no_tree = repo.kl("evidence", "import", "coverage", str(tmp_path / "data"), "--tree", "1" * 40)
     assert "has no such tree" in no_tree.stderr
     repo.git("remote", "add", "origin", ".")
-    assert "+refs/notes/kl/*:refs/notes/kl-remote/origin/*" in repo.kl("hooks", "install", "--sync", "origin").stdout
+    assert (
+        "+refs/notes/kl/*:refs/notes/kl-remote/origin/*"
+        in repo.kl("hooks", "install", "--sync", "origin").stdout
+    )
     trust(repo, keys["ci"])
     repo.git("config", "kl.trust.github.validBefore", "soon")
     assert "'soon' is no date such as 2027-12-31" in repo.kl("trust", "list").stderr

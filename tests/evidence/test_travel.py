@@ -1,4 +1,6 @@
-"""Evidence after the history was rewritten, in forks, and with secrets on its way: right, or plainly not assessed."""
+"""Evidence after the history was rewritten, in forks, and with secrets on its way: right, or
+plainly not assessed.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,14 @@ def test_rewritten_histories_and_forks_have_what_their_contents_have(
 
     on("release")
     bob.git("cherry-pick", "origin/main")
-    assert verdict(bob).startswith("proven (inferred by CI github; transferred"), "all but the news is the same"
+    assert verdict(bob).startswith("proven (inferred by CI github; transferred"), (
+        "all but the news is the same"
+    )
     refused = bob.kl("verify", *BY_CI).stdout
-    assert "not proven: inferred (one complete passing run of this content signed by a CI required)" in refused, refused
+    assert (
+        "not proven: inferred (one complete passing run of this content signed by a CI required)"
+        in refused
+    ), refused
     assert "hint: the tests passed in one way" not in refused, "no run of one's own helps"
     on("topic")
     bob.git("checkout", "-q", "--detach", "origin/main")
@@ -61,12 +68,22 @@ def test_rewritten_histories_and_forks_have_what_their_contents_have(
 
     bob.git("checkout", "-q", "main")
     bob.git("filter-branch", "-f", "--msg-filter", "cat; echo more", "--", "main")
-    assert verdict(bob, *BY_CI) == "proven (verified by CI github)", "other commits of the same content"
-    bob.git("filter-branch", "-f", "--index-filter", "git rm -q --cached --ignore-unmatch README.md", "--", "main")
+    assert verdict(bob, *BY_CI) == "proven (verified by CI github)", (
+        "other commits of the same content"
+    )
+    bob.git(
+        "filter-branch",
+        "-f",
+        "--index-filter",
+        "git rm -q --cached --ignore-unmatch README.md",
+        "--",
+        "main",
+    )
     bob.git("checkout", "-q", "-f", "main")
     assert verdict(bob).startswith("proven (inferred by CI github; transferred")
 
-    # a fork that was made from the server has its branches, and not its notes: these are fetched from where they are
+    # a fork that was made from the server has its branches, and not its notes: these are fetched
+    # from where they are
     bob.git("clone", "-q", "--bare", str(tmp_path / "server.git"), str(tmp_path / "fork.git"))
     bob.git("clone", "-q", "-b", "main", str(tmp_path / "fork.git"), str(tmp_path / "eve"))
     eve = Checkout(tmp_path / "eve")
@@ -103,7 +120,9 @@ def test_rewritten_histories_and_forks_have_what_their_contents_have(
 
 def everything_stored(*folders: Path) -> bytes:
     """All bytes of all files, packed ones too: objects of git, databases, spools, caches."""
-    return b"".join(path.read_bytes() for one in folders for path in one.rglob("*") if path.is_file())
+    return b"".join(
+        path.read_bytes() for one in folders for path in one.rglob("*") if path.is_file()
+    )
 
 
 def objects_of_notes(repo: Checkout) -> str:
@@ -125,10 +144,27 @@ def test_no_secret_that_is_planted_on_the_way_arrives(
     def token(*start: str) -> str:
         return "".join(start) + "".join(made.choices(ALNUM, k=36))
 
-    places = ("parameter", "message", "printed", "module", "function", "opened", "user", "branch", "claim", "failure",
-              "reason", "keyword", "mail", "environment", "plain")  # fmt: skip
+    places = (
+        "parameter",
+        "message",
+        "printed",
+        "module",
+        "function",
+        "opened",
+        "user",
+        "branch",
+        "claim",
+        "failure",
+        "reason",
+        "keyword",
+        "mail",
+        "environment",
+        "plain",
+    )
     secrets = {place: token("gh", "p_") for place in places}
-    secrets["environment"] = "correct-horse-Battery7"  # of no known shape: only its variable's name shows it
+    secrets["environment"] = (
+        "correct-horse-Battery7"  # of no known shape: only its variable's name shows it
+    )
     ann, bob = clones("ann"), clones("bob")
     ann.git("checkout", "-q", "-b", f"try-{secrets['branch']}")
     ann.git("config", "user.email", f"{secrets['mail']}@example.org")
@@ -139,21 +175,34 @@ def test_no_secret_that_is_planted_on_the_way_arrives(
     ann.write("calc.py", f"{FILES['calc.py']}\n\ndef {function}():\n    return 1\n")
     ann.write(
         module,
-        "import os, pathlib, calc, pytest\n\n\n"
-        f"@pytest.mark.parametrize('n', [1], ids=[{secrets['parameter']!r}])\ndef test_one(n):\n"
-        f"    print({secrets['printed']!r})\n    assert calc.{function}() == n\n"
-        f"    assert pathlib.Path(__file__).with_name('data_{secrets['opened']}.txt').read_text()\n\n\n"
-        f"def test_message():\n    assert calc.{function}() == 2, {secrets['message']!r}\n\n\n"
-        "@pytest.mark.parametrize('n', [os.environ['DEPLOY_PASSWORD']])\ndef test_environment(n):\n    assert n\n",
+        "import os, pathlib, calc, pytest\n\n\n@pytest.mark.parametrize('n', [1],"
+        f" ids=[{secrets['parameter']!r}])\ndef test_one(n):\n    print({secrets['printed']!r})\n  "
+        f"  assert calc.{function}() == n\n    assert"
+        f" pathlib.Path(__file__).with_name('data_{secrets['opened']}.txt').read_text()\n\n\ndef"
+        f" test_message():\n    assert calc.{function}() == 2,"
+        f" {secrets['message']!r}\n\n\n@pytest.mark.parametrize('n',"
+        " [os.environ['DEPLOY_PASSWORD']])\ndef test_environment(n):\n    assert n\n",
     )
     ann.commit("more")
-    env = {"USER": secrets["user"], "LOGNAME": secrets["user"], "DEPLOY_PASSWORD": secrets["environment"]}
+    env = {
+        "USER": secrets["user"],
+        "LOGNAME": secrets["user"],
+        "DEPLOY_PASSWORD": secrets["environment"],
+    }
     prepare_state(ann.workspace().state)
     logs = []
     # the last one executes nothing whose name holds one, so its sets travel
     for args in ((), ("-k", f"not {secrets['keyword']}"), ("test_calc.py",)):
         # a process of its own: it is its own environment that a run redacts
-        options = ("-p", "pytest_kl.plugin", "-q", "-p", "no:cacheprovider", "--kl-symbols=on", *args)
+        options = (
+            "-p",
+            "pytest_kl.plugin",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--kl-symbols=on",
+            *args,
+        )
         done = run_pytest(options, ann.root, os.environ | env, forked=False)
         assert "passed" in done.stdout, done
         logs += [row for row in (done.stdout + done.stderr).splitlines() if row.startswith("kl:")]
@@ -165,8 +214,16 @@ def test_no_secret_that_is_planted_on_the_way_arrives(
         return done.stdout
 
     kl("claim", "add", f"needs {secrets['claim']}", "--about", "file:calc.py")
-    kl("failure", "record", f"adding by {secrets['failure']}", "--symptom", f"slow {secrets['plain']}")
-    identifier = create_record(ann.workspace(), MEMORY, {"pattern": "Run make before tests.", "title": "make"}).id
+    kl(
+        "failure",
+        "record",
+        f"adding by {secrets['failure']}",
+        "--symptom",
+        f"slow {secrets['plain']}",
+    )
+    identifier = create_record(
+        ann.workspace(), MEMORY, {"pattern": "Run make before tests.", "title": "make"}
+    ).id
     kl("memory", "reject", identifier, "--reason", f"has {secrets['reason']}")
     kl("sync", "--dry-run", "--format", "json")
     assert "pushed" in kl("sync", "--sign", str(keys["ci"]))
@@ -185,11 +242,17 @@ def test_no_secret_that_is_planted_on_the_way_arrives(
         "logs": "\n".join(logs).encode(),
         "store": everything_stored(ann.root / ".git/kl", bob.root / ".git/kl"),
     }
-    found = [(where, place) for where, text in stored.items() for place, secret in secrets.items()
-             if secret.encode() in text]  # fmt: skip
+    found = [
+        (where, place)
+        for where, text in stored.items()
+        for place, secret in secrets.items()
+        if secret.encode() in text
+    ]
     assert found == [], found
 
 
 def base64_payloads(bundle: Path) -> bytes:
     """What is in the envelopes of a bundle."""
-    return b"".join(base64.b64decode(json.loads(line)["payload"]) for line in bundle.read_bytes().splitlines())
+    return b"".join(
+        base64.b64decode(json.loads(line)["payload"]) for line in bundle.read_bytes().splitlines()
+    )

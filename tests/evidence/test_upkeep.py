@@ -1,4 +1,6 @@
-"""Which claims are archived: those that expired, and those that are too old where somebody wants that."""
+"""Which claims are archived: those that expired, and those that are too old where somebody wants
+that.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,13 @@ def claim(days: int, *, expired: bool = False) -> Claim:
 
 @pytest.mark.requirement("A38", "A68")
 @given(st.lists(st.tuples(st.integers(0, 300), st.booleans())), st.integers(0, 200))
-def test_expired_ones_always_and_old_ones_where_asked(rows: list[tuple[int, bool]], days: int) -> None:
+def test_expired_ones_always_and_old_ones_where_asked(
+    rows: list[tuple[int, bool]], days: int
+) -> None:
     claims = [claim(age, expired=expired) for age, expired in rows]
-    removed = {one.id for one in expired_claims(claims, Lifecycle(max_provenance_age_days=days), NOW)}
+    removed = {
+        one.id for one in expired_claims(claims, Lifecycle(max_provenance_age_days=days), NOW)
+    }
     for (age, expired), one in zip(rows, claims, strict=True):
         same = [e for a, e in rows if a == age]
         if expired or (days and age > days):

@@ -7,7 +7,12 @@ import pytest
 from kl_hooks.evidence.provenance import agent, ci, producer
 from kl_hooks.model.actors import AGENTS
 
-GITHUB = {"GITHUB_ACTIONS": "1", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": "2", "GITHUB_JOB": "test"}
+GITHUB = {
+    "GITHUB_ACTIONS": "1",
+    "GITHUB_RUN_ID": "5",
+    "GITHUB_RUN_ATTEMPT": "2",
+    "GITHUB_JOB": "test",
+}
 JOBS = {
     "github": (GITHUB, "github:5:2:test"),
     "gitlab": ({"GITLAB_CI": "true", "CI_JOB_ID": "9"}, "gitlab:9"),

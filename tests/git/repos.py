@@ -1,4 +1,6 @@
-"""Real repositories for the tests of this package, and the oracle: what git itself records after `git add`."""
+"""Real repositories for the tests of this package, and the oracle: what git itself records after
+`git add`.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,23 @@ from kl_hooks.git.repository import Repository, find_repository
 from tests.support import from_template
 
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
-    "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
-    "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org",
-    "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C",
-}  # fmt: skip
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "LC_ALL": "C",
+}
 
 
-def sh(folder: Path, *args: str | bytes, stdin: bytes | None = None, ok: bool = True, **env: str) -> str:
+def sh(
+    folder: Path, *args: str | bytes, stdin: bytes | None = None, ok: bool = True, **env: str
+) -> str:
     """Plain git, as a person would call it."""
-    done = subprocess.run(["git", *args], cwd=folder, input=stdin, capture_output=True, env=CLEAN | env, check=False)
+    done = subprocess.run(
+        ["git", *args], cwd=folder, input=stdin, capture_output=True, env=CLEAN | env, check=False
+    )
     assert not ok or done.returncode == 0, (args, done.stdout, done.stderr)
     return done.stdout.decode("utf-8", "surrogateescape").strip()
 
@@ -64,7 +74,9 @@ def opened(folder: Path) -> Repository:
 
 
 def oracle(repo: Repository, scratch: Path, how: str = "-A") -> str:
-    """The tree that `git add HOW` and `git write-tree` make of the working tree, in a copy of everything."""
+    """The tree that `git add HOW` and `git write-tree` make of the working tree, in a copy of
+    everything.
+    """
     copy = scratch / "oracle"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(repo.top, copy, symlinks=True)
@@ -78,6 +90,8 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int, int]]:
     for path in sorted(folder.rglob("*")):
         state = path.lstat()
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        moment = 0 if path.name.startswith("sharedindex.") else state.st_mtime_ns  # git renews it at every look
+        moment = (
+            0 if path.name.startswith("sharedindex.") else state.st_mtime_ns
+        )  # git renews it at every look
         found[str(path)] = (hashlib.sha256(content).hexdigest(), state.st_mode, moment)
     return found

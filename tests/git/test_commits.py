@@ -30,10 +30,21 @@ def raw(repo: Repository, content: bytes) -> str:
 def test_what_a_commit_states(repo: Repository) -> None:
     write(repo.top, {"a.py": "3\n", "n.py": "n\n"})
     sh(repo.top, "mv", "d/b.py", "d/c.py")
-    message = "Fix the ünicode\n\nA body.\nMore.\n\nKL-Package: 12ab\nSigned-off-by: Ada\n  <ada@example.org>"
+    message = (
+        "Fix the ünicode\n\nA body.\nMore.\n\nKL-Package: 12ab\nSigned-off-by: Ada\n "
+        " <ada@example.org>"
+    )
     sh(repo.top, "add", "-A")
     date = "2026-01-02T03:04:05+0500"
-    sh(repo.top, "commit", "-q", "-m", message, GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE="2026-05-05T00:00:00Z")
+    sh(
+        repo.top,
+        "commit",
+        "-q",
+        "-m",
+        message,
+        GIT_AUTHOR_DATE=date,
+        GIT_COMMITTER_DATE="2026-05-05T00:00:00Z",
+    )
     newest, first = commits_since(repo, [], 10)
     assert newest.sha == sh(repo.top, "rev-parse", "HEAD")
     assert newest.tree == sh(repo.top, "rev-parse", "HEAD^{tree}")
@@ -92,7 +103,9 @@ def test_no_commit_yet_and_a_damaged_history(repo: Repository, tmp_path: Path) -
         commits_since(repo, [], 10)
 
 
-def test_a_shallow_clone_claims_nothing_beyond_its_boundary(repo: Repository, tmp_path: Path) -> None:
+def test_a_shallow_clone_claims_nothing_beyond_its_boundary(
+    repo: Repository, tmp_path: Path
+) -> None:
     write(repo.top, {"n.py": "n\n"})
     commit(repo.top, "second")
     commit(repo.top, "third")
@@ -112,13 +125,17 @@ def test_names_of_all_sorts(repo: Repository) -> None:
 
 
 @pytest.mark.parametrize(
-    "date", ["99999999999999 +9999", "-1 +0000", "0 -0000", "nonsense", "18446744073709551616 +0000"]
+    "date",
+    ["99999999999999 +9999", "-1 +0000", "0 -0000", "nonsense", "18446744073709551616 +0000"],
 )
 def test_bytes_and_dates_that_make_no_sense(repo: Repository, date: str) -> None:
     tree, parent = sh(repo.top, "rev-parse", "HEAD^{tree}"), sh(repo.top, "rev-parse", "HEAD")
     who = b"\xff\xfe\x01 <\x80> " + date.encode()
     head = f"tree {tree}\nparent {parent}\n".encode()
-    raw(repo, head + b"author " + who + b"\ncommitter " + who + b"\n\nsubj\xffect\n\nbo\xfedy\x1b[31m\n")
+    raw(
+        repo,
+        head + b"author " + who + b"\ncommitter " + who + b"\n\nsubj\xffect\n\nbo\xfedy\x1b[31m\n",
+    )
     strange, first = commits_since(repo, [], 10)
     assert (strange.subject, strange.body.split("\x1b")[0]) == ("subj\ufffdect", "bo\ufffddy")
     assert strange.time.endswith("Z")
@@ -130,9 +147,17 @@ def test_another_encoding_is_read_as_it_was_meant(repo: Repository) -> None:
     who = b"\xc4da <a@b> 1 +0000"
     raw(
         repo,
-        f"tree {tree}\n".encode() + b"author " + who + b"\ncommitter " + who + b"\nencoding ISO-8859-1\n\n\xfcber\n",
+        f"tree {tree}\n".encode()
+        + b"author "
+        + who
+        + b"\ncommitter "
+        + who
+        + b"\nencoding ISO-8859-1\n\n\xfcber\n",
     )
-    assert (commits_since(repo, [], 1)[0].subject, commits_since(repo, [], 1)[0].author) == ("über", "Äda <a@b>")
+    assert (commits_since(repo, [], 1)[0].subject, commits_since(repo, [], 1)[0].author) == (
+        "über",
+        "Äda <a@b>",
+    )
 
 
 def test_what_is_too_long_is_cut_and_counted(repo: Repository) -> None:
@@ -153,7 +178,15 @@ def test_a_hundred_parents(repo: Repository) -> None:
 
 
 def test_a_message_cannot_pretend_to_be_a_commit(repo: Repository) -> None:
-    sh(repo.top, "commit", "-q", "--allow-empty", "-F", "-", stdin=b"x\n\n\x1f\x1e commit\nmark\nKey\x1f: value\n")
+    sh(
+        repo.top,
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-F",
+        "-",
+        stdin=b"x\n\n\x1f\x1e commit\nmark\nKey\x1f: value\n",
+    )
     assert len(commits_since(repo, [], 10)) == 2
 
 
@@ -178,17 +211,27 @@ def test_thousands_are_streamed(repo: Repository) -> None:
     assert (len(got), got[0].subject, got[-1].subject) == (2000, "3000", "1001")
 
 
-def test_signatures_and_the_repositorys_settings_start_nothing(repo: Repository, tmp_path: Path) -> None:
+def test_signatures_and_the_repositorys_settings_start_nothing(
+    repo: Repository, tmp_path: Path
+) -> None:
     fired, evil = tmp_path / "fired", tmp_path / "evil"
     evil.write_text(f"#!/bin/sh\ntouch {fired}\ncat\n")
     evil.chmod(0o755)
     tree = sh(repo.top, "rev-parse", "HEAD^{tree}")
     who = "A <a@b> 1 +0000\n"
-    signed = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----\n\nsigned\n"
+    signed = (
+        "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----\n\nsigned\n"
+    )
     raw(repo, f"tree {tree}\nauthor {who}committer {who}{signed}".encode())
     write(repo.top, {".gitattributes": "*.py diff=evil\n", "a.py": "9\n"})
     commit(repo.top, "attributes")
-    for key in ("gpg.program", "diff.external", "diff.evil.textconv", "diff.evil.command", "core.pager"):
+    for key in (
+        "gpg.program",
+        "diff.external",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "core.pager",
+    ):
         sh(repo.top, "config", key, str(evil))
     sh(repo.top, "config", "log.showSignature", "true")
     sh(repo.top, "config", "log.mailmap", "true")

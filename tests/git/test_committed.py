@@ -20,7 +20,13 @@ def test_only_what_is_as_committed_is_like_head(repo: Checkout) -> None:
     (repo.root / "gone.md").unlink()
     assert differing_from_head(ws.repo, names) == {"edited.md", "gone.md", "never.md", "new.md"}
     missing = [f"missing{number}.md" for number in range(600)]  # of so many the whole tree is read
-    assert differing_from_head(ws.repo, [*names, *missing]) == {"edited.md", "gone.md", "never.md", "new.md", *missing}
+    assert differing_from_head(ws.repo, [*names, *missing]) == {
+        "edited.md",
+        "gone.md",
+        "never.md",
+        "new.md",
+        *missing,
+    }
 
 
 def test_before_the_first_commit_nothing_is(repo: Checkout) -> None:

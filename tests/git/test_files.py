@@ -1,4 +1,6 @@
-"""Files by blob id: what is staged, what a revision holds, what is really on disk; and their contents."""
+"""Files by blob id: what is staged, what a revision holds, what is really on disk; and their
+contents.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,14 @@ from tests.git.test_trees import STATES, conflict, inner_repositories, odd_names
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repository:
-    start = {"a.py": "a = 1\n", "d/b.py": "b = 2\n", "d/c.txt": "c\n", "d/e/c.txt": "c\n", "run.sh": "x\n", "e.pyi": ""}
+    start = {
+        "a.py": "a = 1\n",
+        "d/b.py": "b = 2\n",
+        "d/c.txt": "c\n",
+        "d/e/c.txt": "c\n",
+        "run.sh": "x\n",
+        "e.pyi": "",
+    }
     return make(tmp_path / "r", start)
 
 
@@ -50,7 +59,9 @@ def test_worktree_is_what_git_would_stage(repo: Repository, change: object) -> N
     seen = worktree_files(repo)
     assert fingerprint(repo.top) == before
     sh(repo.top, "add", "-A", ok=False)
-    rows = [line.split("\t", 1) for line in sh(repo.top, "ls-files", "-s", "-z").split("\0") if line]
+    rows = [
+        line.split("\t", 1) for line in sh(repo.top, "ls-files", "-s", "-z").split("\0") if line
+    ]
     expected = {(path, *about.split()[1::-1]) for about, path in rows if about.startswith("100")}
     assert {(e.path, e.blob, e.mode) for e in seen} == expected
 
@@ -66,7 +77,9 @@ def test_staged_ignores_what_is_only_on_disk_or_announced(repo: Repository) -> N
     assert {e.path: c for e, c in read_files(repo, found, "objects")}["a.py"] == b"staged\n"
 
 
-def test_the_index_of_the_commit_being_made(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_of_the_commit_being_made(
+    repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = make(tmp_path / "other", {"x.py": "1\n"})
     write(repo.top, {"a.py": "all\n"})
     partial = repo.git_dir / "next-index-1.lock"
@@ -95,7 +108,10 @@ def test_contents(repo: Repository) -> None:
     contents = {entry.path: content for entry, content in read_files(repo, found)}
     assert set(contents) == set(paths(found))
     for path, content in contents.items():
-        assert content == Path(os.fsdecode(os.fsencode(repo.top) + b"/" + os.fsencode(path))).read_bytes()
+        assert (
+            content
+            == Path(os.fsdecode(os.fsencode(repo.top) + b"/" + os.fsencode(path))).read_bytes()
+        )
     assert "n.py" not in {entry.path for entry, _ in read_files(repo, found, "objects")}
 
 
@@ -113,7 +129,10 @@ def test_converted_files_are_read(repo: Repository) -> None:
     write(repo.top, {".gitattributes": "*.py text\n*.utf16 text working-tree-encoding=UTF-16LE\n"})
     (repo.top / "a.py").write_bytes(b"a = 7\r\nb = 8\r\n")
     (repo.top / "w.utf16").write_bytes("wide\n".encode("utf-16-le"))
-    found = {entry.path: content for entry, content in read_files(repo, worktree_files(repo, ["a.py", ".utf16"]))}
+    found = {
+        entry.path: content
+        for entry, content in read_files(repo, worktree_files(repo, ["a.py", ".utf16"]))
+    }
     assert found == {"a.py": b"a = 7\nb = 8\n", "w.utf16": "wide\n".encode("utf-16-le")}
 
 
@@ -162,10 +181,14 @@ def test_no_commit_yet(tmp_path: Path) -> None:
     assert paths(worktree_files(repo)) == ["a.py"]
 
 
-def test_a_file_that_cannot_be_read_is_there_all_the_same(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read_is_there_all_the_same(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(repo.top, {"a.py": "a = 3\n", "new.py": "n = 1\n"})
     readable = os.access
-    monkeypatch.setattr(os, "access", lambda path, *how: b".py" not in os.fsencode(path) and readable(path, *how))
+    monkeypatch.setattr(
+        os, "access", lambda path, *how: b".py" not in os.fsencode(path) and readable(path, *how)
+    )
     found = {entry.path: entry.blob for entry in worktree_files(repo, (".py",))}
     assert (found["a.py"], found["new.py"]) == (UNREADABLE_BLOB, UNREADABLE_BLOB)
     monkeypatch.undo()

@@ -24,7 +24,10 @@ RULES = ".kl/architecture.yaml"
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = make(tmp_path / "r", {"a.py": "1\n", ".kl/config.yaml": "version: 1\n", RULES: "version: 1\nlayers: []\n"})
+    made = make(
+        tmp_path / "r",
+        {"a.py": "1\n", ".kl/config.yaml": "version: 1\n", RULES: "version: 1\nlayers: []\n"},
+    )
     shutil.rmtree(made.git_dir / "hooks", ignore_errors=True)
     spool(made).mkdir(parents=True)
     yield made
@@ -51,7 +54,9 @@ def fake_python(folder: Path, code: int = 0, line: str = "") -> str:
     """An interpreter that writes its last arguments and its environment down."""
     path = folder / "it's a folder" / "python"
     script(
-        path, f'echo "$4 $5 $6 to=$PRE_COMMIT_TO_REF from=$PRE_COMMIT_FROM_REF" >>"{folder}/calls"\n{line}\nexit {code}'
+        path,
+        'echo "$4 $5 $6 to=$PRE_COMMIT_TO_REF from=$PRE_COMMIT_FROM_REF"'
+        f' >>"{folder}/calls"\n{line}\nexit {code}',
     )
     return str(path)
 
@@ -68,9 +73,13 @@ def states(repo: Repository) -> list[str]:
     return [hook.state for hook in hook_states(repo)]
 
 
-def try_commit(repo: Repository, message: str = "try", **env: str) -> subprocess.CompletedProcess[str]:
+def try_commit(
+    repo: Repository, message: str = "try", **env: str
+) -> subprocess.CompletedProcess[str]:
     command = ["git", "commit", "-q", "--allow-empty", "-m", message]
-    return subprocess.run(command, cwd=repo.top, env=CLEAN | env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=repo.top, env=CLEAN | env, capture_output=True, text=True, check=False
+    )
 
 
 # post-commit
@@ -80,7 +89,9 @@ def test_a_commit_is_noted_without_starting_a_program(repo: Repository) -> None:
     assert put(repo, "post-commit") == ["installed"]
     commit(repo.top, "one")
     assert noted(repo) == 1
-    bare = subprocess.run(["/bin/sh", ".git/hooks/post-commit"], cwd=repo.top, env={"PATH": "/nowhere"}, check=False)
+    bare = subprocess.run(
+        ["/bin/sh", ".git/hooks/post-commit"], cwd=repo.top, env={"PATH": "/nowhere"}, check=False
+    )
     assert (bare.returncode, noted(repo)) == (0, 2)
 
 
@@ -134,7 +145,9 @@ def test_trouble_with_the_spool_is_silent(repo: Repository, harm: str) -> None:
 # beside what is there
 
 
-def test_the_hook_that_was_there_runs_as_before_and_comes_back_as_it_was(repo: Repository, tmp_path: Path) -> None:
+def test_the_hook_that_was_there_runs_as_before_and_comes_back_as_it_was(
+    repo: Repository, tmp_path: Path
+) -> None:
     hooks = repo.git_dir / "hooks"
     record = f'echo "$# $1 $2" >>{tmp_path}/ran; cat >>{tmp_path}/ran'
     for name in HOOK_NAMES:
@@ -152,7 +165,8 @@ def test_the_hook_that_was_there_runs_as_before_and_comes_back_as_it_was(repo: R
     assert ran.startswith("0  \n0  \n2 ")
     for target in ("main", "two"):
         assert (
-            f"refs/heads/main {sha} refs/heads/{target} {'0' * 40}\n" in ran or f"HEAD {sha} refs/heads/{target}" in ran
+            f"refs/heads/main {sha} refs/heads/{target} {'0' * 40}\n" in ran
+            or f"HEAD {sha} refs/heads/{target}" in ran
         )
     assert noted(repo) == 1
     assert [done.action for done in uninstall_hooks(repo)] == ["restored"] * 3
@@ -167,7 +181,9 @@ def test_uninstall_leaves_nothing(repo: Repository) -> None:
     assert states(repo) == ["missing"] * 3
 
 
-def test_a_linked_hook_is_chained_and_comes_back_as_a_link(repo: Repository, tmp_path: Path) -> None:
+def test_a_linked_hook_is_chained_and_comes_back_as_a_link(
+    repo: Repository, tmp_path: Path
+) -> None:
     write(repo.top, {"tools/mine": f"#!/bin/sh\necho ran >>{tmp_path}/ran\n"})
     (repo.top / "tools/mine").chmod(0o755)
     (repo.git_dir / "hooks").mkdir()
@@ -180,7 +196,9 @@ def test_a_linked_hook_is_chained_and_comes_back_as_a_link(repo: Repository, tmp
     assert "kl git hook" not in (repo.top / "tools/mine").read_text()
 
 
-def test_a_hook_that_git_would_not_run_is_not_run_by_us_either(repo: Repository, tmp_path: Path) -> None:
+def test_a_hook_that_git_would_not_run_is_not_run_by_us_either(
+    repo: Repository, tmp_path: Path
+) -> None:
     script(repo.git_dir / "hooks/post-commit", f"touch {tmp_path}/ran", 0o644)
     put(repo, "post-commit")
     commit(repo.top, "one")
@@ -256,7 +274,9 @@ def test_husky_is_shown_what_to_add_and_never_edited(repo: Repository) -> None:
     assert [d.action for d in uninstall_hooks(repo)] == ["removed"]
 
 
-def test_a_folder_of_the_person_or_none_at_all_is_left_alone(repo: Repository, tmp_path: Path) -> None:
+def test_a_folder_of_the_person_or_none_at_all_is_left_alone(
+    repo: Repository, tmp_path: Path
+) -> None:
     (tmp_path / "mine").mkdir()
     for path, line in ((tmp_path / "mine", "add to"), (Path("/dev/null"), "git config --unset")):
         sh(repo.top, "config", "core.hooksPath", str(path))
@@ -293,9 +313,16 @@ def test_pre_commit_asks_kl(repo: Repository, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "blocked", "line"),
-    [(1, True, ""), (2, True, ""), (3, True, ""), (130, True, ""), (4, False, "is not blocked"),
-     (69, False, "has no working kl"), (139, False, "is not blocked")],
-)  # fmt: skip
+    [
+        (1, True, ""),
+        (2, True, ""),
+        (3, True, ""),
+        (130, True, ""),
+        (4, False, "is not blocked"),
+        (69, False, "has no working kl"),
+        (139, False, "is not blocked"),
+    ],
+)
 def test_findings_block_a_commit_and_an_internal_error_does_not(
     repo: Repository, tmp_path: Path, code: int, blocked: bool, line: str
 ) -> None:
@@ -333,8 +360,13 @@ def test_an_interpreter_with_kl(repo: Repository) -> None:
     assert "has no working kl" not in done.stderr
 
 
-def test_a_clean_commit_and_push_are_silent_and_drift_is_not(repo: Repository, tmp_path: Path) -> None:
-    layers = "layers:\n- {name: a, paths: [a.py]}\n- {name: b, paths: [b.py]}\n- {name: c, paths: [gone.py]}\n"
+def test_a_clean_commit_and_push_are_silent_and_drift_is_not(
+    repo: Repository, tmp_path: Path
+) -> None:
+    layers = (
+        "layers:\n- {name: a, paths: [a.py]}\n- {name: b, paths: [b.py]}\n- {name: c, paths:"
+        " [gone.py]}\n"
+    )
     put(repo)
     write(repo.top, {".kl/architecture.yaml": layers, "b.py": "1\n"})
     sh(repo.top, "add", "-A")
@@ -342,7 +374,9 @@ def test_a_clean_commit_and_push_are_silent_and_drift_is_not(repo: Repository, t
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     sh(tmp_path, "init", "-q", "--bare", "remote.git")
     push = ["git", "push", "-q", str(tmp_path / "remote.git"), "HEAD"]
-    done = subprocess.run(push, cwd=repo.top, env=CLEAN, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        push, cwd=repo.top, env=CLEAN, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     write(repo.top, {"a.py": "import b\n"})
     sh(repo.top, "add", "-A")
@@ -369,7 +403,10 @@ def test_without_rules_no_program_is_started(repo: Repository, tmp_path: Path) -
         assert try_commit(repo).returncode == 0
     sh(repo.top, *push)
     asked = [one.split()[2] for one in calls(tmp_path)]
-    assert asked == ["--staged", "--pushed"], "their removal, and a push onto a commit that has some"
+    assert asked == [
+        "--staged",
+        "--pushed",
+    ], "their removal, and a push onto a commit that has some"
     assert try_commit(repo).returncode == 0
     sh(repo.top, *push)
     assert len(calls(tmp_path)) == 2
@@ -379,7 +416,9 @@ def test_without_rules_no_program_is_started(repo: Repository, tmp_path: Path) -
     assert try_commit(repo).returncode == 0
     assert len(calls(tmp_path)) == 3, "staged, and not on disk"
     (repo.git_dir / "HEAD").rename(repo.git_dir / "HEAD~")
-    hook = subprocess.run([repo.common_dir / "hooks/pre-commit"], cwd=repo.top, env=CLEAN, check=False)
+    hook = subprocess.run(
+        [repo.common_dir / "hooks/pre-commit"], cwd=repo.top, env=CLEAN, check=False
+    )
     assert (hook.returncode, len(calls(tmp_path))) == (0, 4), "where git can't answer kl is asked"
 
 
@@ -392,12 +431,19 @@ def test_pre_push_holds_each_commit_that_is_pushed(repo: Repository, tmp_path: P
     second = commit(repo.top, "second")
     sh(repo.top, "push", "-q", "o", "main")
     sh(repo.top, "push", "-q", "o", ":again")
-    assert calls(tmp_path) == [f"arch check --pushed to={first} from=", f"arch check --pushed to={second} from={first}"]
+    assert calls(tmp_path) == [
+        f"arch check --pushed to={first} from=",
+        f"arch check --pushed to={second} from={first}",
+    ]
     for code in (1, 4):
         put(repo, "pre-push", python=fake_python(tmp_path, code))
         commit(repo.top, "third")
         refused = subprocess.run(
-            ["git", "push", "-q", "o", "main"], cwd=repo.top, env=CLEAN, check=False, capture_output=True
+            ["git", "push", "-q", "o", "main"],
+            cwd=repo.top,
+            env=CLEAN,
+            check=False,
+            capture_output=True,
         )
         assert refused.returncode != 0
     sh(repo.top, "push", "-q", "o", "main", SKIP="kl-check-push")
@@ -418,8 +464,13 @@ repos:
 
 
 def tool(repo: Repository, name: str, *args: str) -> None:
-    env = CLEAN | {"PRE_COMMIT_HOME": str(repo.top.parent / "pc"), "PREK_HOME": str(repo.top.parent / "prek")}
-    subprocess.run([str(TOOLS / name), *args], cwd=repo.top, env=env, check=True, capture_output=True)
+    env = CLEAN | {
+        "PRE_COMMIT_HOME": str(repo.top.parent / "pc"),
+        "PREK_HOME": str(repo.top.parent / "prek"),
+    }
+    subprocess.run(
+        [str(TOOLS / name), *args], cwd=repo.top, env=env, check=True, capture_output=True
+    )
 
 
 def hosted_commit(repo: Repository) -> tuple[int, int, int]:
@@ -474,4 +525,7 @@ def test_pre_commit_uninstalled_under_us(repo: Repository) -> None:
     (repo.git_dir / "hooks/post-commit").unlink()
     assert states(repo)[0] == "missing"
     assert put(repo, "post-commit") == ["installed"]
-    assert sorted(p.name for p in (repo.git_dir / "hooks").iterdir()) == ["post-commit", "pre-commit"]
+    assert sorted(p.name for p in (repo.git_dir / "hooks").iterdir()) == [
+        "post-commit",
+        "pre-commit",
+    ]

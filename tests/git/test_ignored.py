@@ -1,4 +1,6 @@
-"""A list of gitignore patterns names what git would ignore, in any folder, and leaves it as it was."""
+"""A list of gitignore patterns names what git would ignore, in any folder, and leaves it as it
+was.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def folder(tmp_path: Path, home: Path) -> Path:
         ("", []),
     ],
 )
-def test_the_last_pattern_that_fits_counts(folder: Path, tmp_path: Path, patterns: str, files: list[str]) -> None:
+def test_the_last_pattern_that_fits_counts(
+    folder: Path, tmp_path: Path, patterns: str, files: list[str]
+) -> None:
     assert named(folder, patterns, tmp_path / "scratch") == files
 
 
@@ -50,7 +54,9 @@ def test_links_are_named_and_not_followed(folder: Path, tmp_path: Path) -> None:
     assert named(folder, "*\n", tmp_path / "scratch").count("link/x.log") == 0
 
 
-def test_a_folder_inside_a_repository_is_looked_at_by_itself(repo: Checkout, tmp_path: Path) -> None:
+def test_a_folder_inside_a_repository_is_looked_at_by_itself(
+    repo: Checkout, tmp_path: Path
+) -> None:
     repo.write("spool/x", "tracked by the repository, at the same path")
     repo.commit()
     (repo.state / "spool").mkdir(parents=True)

@@ -13,10 +13,14 @@ from kl_hooks.git.objects import TreeBuilder, _tree_reader, object_id
 from kl_hooks.git.run import GitFailed
 from tests.git.repos import CLEAN, make, opened, sh
 
-NAMES = st.sampled_from([b"a", b"a.b", b"a-b", b"a0", b"b", b"\xff\xfe", b"\xc3\xa9", b"new\nline", b"Z", b"aa"])
+NAMES = st.sampled_from(
+    [b"a", b"a.b", b"a-b", b"a0", b"b", b"\xff\xfe", b"\xc3\xa9", b"new\nline", b"Z", b"aa"]
+)
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(b"/".join)
 MODES = st.sampled_from([b"100644", b"100755", b"120000", b"160000"])
-ROWS = st.dictionaries(PATHS, st.tuples(MODES, st.integers(1, 5).map(lambda n: f"{n:x}" * 40)), max_size=12)
+ROWS = st.dictionaries(
+    PATHS, st.tuples(MODES, st.integers(1, 5).map(lambda n: f"{n:x}" * 40)), max_size=12
+)
 
 
 def consistent(rows: dict[bytes, tuple[bytes, str]]) -> dict[bytes, tuple[bytes, str]]:
@@ -25,11 +29,17 @@ def consistent(rows: dict[bytes, tuple[bytes, str]]) -> dict[bytes, tuple[bytes,
 
 
 def by_git(folder: Path, rows: dict[bytes, tuple[bytes, str]]) -> str:
-    lines = b"".join(b"%s %s 0\t%s\0" % (mode, blob.encode(), path) for path, (mode, blob) in rows.items())
+    lines = b"".join(
+        b"%s %s 0\t%s\0" % (mode, blob.encode(), path) for path, (mode, blob) in rows.items()
+    )
     env = CLEAN | {"GIT_INDEX_FILE": str(folder / ".git/scratch-index")}
     subprocess.run(["git", "read-tree", "--empty"], cwd=folder, env=env, check=True)
-    subprocess.run(["git", "update-index", "-z", "--index-info"], input=lines, cwd=folder, env=env, check=True)
-    made = subprocess.run(["git", "write-tree", "--missing-ok"], cwd=folder, env=env, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "update-index", "-z", "--index-info"], input=lines, cwd=folder, env=env, check=True
+    )
+    made = subprocess.run(
+        ["git", "write-tree", "--missing-ok"], cwd=folder, env=env, check=True, capture_output=True
+    )
     return made.stdout.decode().strip()
 
 
@@ -71,7 +81,9 @@ def test_only_folders_that_change_are_read(tmp_path: Path) -> None:
     asked = []
     with _tree_reader(repo) as load:
         builder = TreeBuilder(
-            "sha1", sh(repo.top, "rev-parse", "HEAD^{tree}"), lambda tree: asked.append(tree) or load(tree)
+            "sha1",
+            sh(repo.top, "rev-parse", "HEAD^{tree}"),
+            lambda tree: asked.append(tree) or load(tree),
         )
         builder.put(b"a/x/g", b"100644", "1" * 40)
         builder.put(b"a/x/h", b"100644", "1" * 40)

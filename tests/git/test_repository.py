@@ -60,7 +60,9 @@ def test_worktree_submodule_and_separate_folder(repo: Repository, tmp_path: Path
     assert opened(tmp_path / "s").git_dir == tmp_path / "g"
 
 
-def test_bare_and_inside_of_git_are_refused_with_a_suggested_fix(repo: Repository, tmp_path: Path) -> None:
+def test_bare_and_inside_of_git_are_refused_with_a_suggested_fix(
+    repo: Repository, tmp_path: Path
+) -> None:
     sh(tmp_path, "clone", "-q", "--bare", str(repo.top), "b.git")
     for place in (tmp_path / "b.git", repo.git_dir, repo.git_dir / "objects"):
         with pytest.raises(EnvironmentProblem, match="working tree"):
@@ -73,7 +75,9 @@ def test_a_working_tree_marked_bare(repo: Repository) -> None:
     assert opened(repo.top).top == repo.top
 
 
-def test_the_environment_names_another(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_another(
+    repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = make(tmp_path / "other")
     monkeypatch.setenv("GIT_DIR", str(other.git_dir))
     assert opened(repo.top) == repo
@@ -99,7 +103,9 @@ def fake_git(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_old_git_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    echo = 'case "$*" in *rev-parse*) echo --path-format=absolute;; *) echo git version 2.17.1;; esac'
+    echo = (
+        'case "$*" in *rev-parse*) echo --path-format=absolute;; *) echo git version 2.17.1;; esac'
+    )
     fake_git(tmp_path, echo, monkeypatch)
     assert git_version() == (2, 17, 1)
     with pytest.raises(EnvironmentProblem, match=r"git 2\.17\.1 is too old"):
@@ -117,7 +123,9 @@ def test_version_of_this_git() -> None:
 
 
 def test_head(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked for again it is read anew, wherever git stores it; git is asked only for a commit that is new to us."""
+    """Asked for again it is read anew, wherever git stores it; git is asked only for a commit that
+    is new to us.
+    """
     sha, tree = sh(repo.top, "rev-parse", "HEAD", "HEAD^{tree}").split()
     assert head(repo) == head(repo) == (sha, "main", tree)
     sh(repo.top, "checkout", "-q", "-b", "feature/ü")
@@ -159,20 +167,48 @@ def test_settings(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     sh(repo.top, "config", "filter.odd.name=x.clean", "cat")
     found = read_git_settings(repo)
     assert found.kl == {"state": "/a b\nc", "verbose": "true"}
-    assert (found.hooks_path, found.drivers, found.file_mode) == (".husky/_", ("odd.name=x",), False)
+    assert (found.hooks_path, found.drivers, found.file_mode) == (
+        ".husky/_",
+        ("odd.name=x",),
+        False,
+    )
     assert found.drivers
 
 
 def test_tracked(repo: Repository) -> None:
     write(repo.top, {"new.py": "1\n"})
-    asked = ["a.py", "d", "d/e/b.py", "new.py", "*.py", "nowhere", "../r/a.py", "..", repo.top / "a.py"]
-    assert [is_tracked(repo, path) for path in asked] == [True, True, True, False, False, False, True, False, True]
+    asked = [
+        "a.py",
+        "d",
+        "d/e/b.py",
+        "new.py",
+        "*.py",
+        "nowhere",
+        "../r/a.py",
+        "..",
+        repo.top / "a.py",
+    ]
+    assert [is_tracked(repo, path) for path in asked] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 CANARIES = {
-    "core.fsmonitor": "touch {0}; false", "core.pager": "touch {0}; cat", "gpg.program": "{1}",
-    "diff.external": "touch {0}; true", "core.sshCommand": "touch {0}; false", "core.hooksPath": "{1}",
-}  # fmt: skip
+    "core.fsmonitor": "touch {0}; false",
+    "core.pager": "touch {0}; cat",
+    "gpg.program": "{1}",
+    "diff.external": "touch {0}; true",
+    "core.sshCommand": "touch {0}; false",
+    "core.hooksPath": "{1}",
+}
 
 
 def test_nothing_that_the_repository_names_is_run(repo: Repository, tmp_path: Path) -> None:
@@ -207,7 +243,9 @@ def test_what_the_repository_would_fetch_is_not_fetched(repo: Repository, tmp_pa
     assert fired.exists()
 
 
-def test_our_settings_are_beside_those_of_the_environment(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_settings_are_beside_those_of_the_environment(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "kl.one")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "1")
@@ -232,7 +270,9 @@ def test_whatever_names_a_commit(tmp_path: Path) -> None:
         assert resolve_commit(repo, rev) == sha
 
 
-@pytest.mark.parametrize("rev", ["", "nowhere", "--all", "-h", "HEAD:a", "HEAD^{tree}", "a\0b", "HEAD..HEAD"])
+@pytest.mark.parametrize(
+    "rev", ["", "nowhere", "--all", "-h", "HEAD:a", "HEAD^{tree}", "a\0b", "HEAD..HEAD"]
+)
 def test_whatever_does_not(tmp_path: Path, rev: str) -> None:
     with pytest.raises(UsageProblem, match="is not a commit"):
         resolve_commit(make(tmp_path / "r", {"a": "1"}), rev)

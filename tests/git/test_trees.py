@@ -1,4 +1,6 @@
-"""A working tree's id is the id of the commit that would follow, and asking for it leaves no trace."""
+"""A working tree's id is the id of the commit that would follow, and asking for it leaves no
+trace.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from kl_hooks.git.repository import Repository
 from kl_hooks.git.worktree import WorktreeState, snapshot, staged_tree, tree_of_revision
 from tests.git.repos import commit, fingerprint, make, opened, oracle, sh, write
 
-START = {"a.py": "a = 1\n", "d/b.py": "b = 2\n", "d/e/c.txt": "c\n", "run.sh": "#!/bin/sh\n", ".gitignore": "*.log\n"}
+START = {
+    "a.py": "a = 1\n",
+    "d/b.py": "b = 2\n",
+    "d/e/c.txt": "c\n",
+    "run.sh": "#!/bin/sh\n",
+    ".gitignore": "*.log\n",
+}
 
 
 @pytest.fixture
@@ -171,10 +179,30 @@ def nothing(top: Path) -> None:
 
 
 STATES = [
-    nothing, edit, touch_only, delete, make_executable, file_to_link, folder_to_link, folder_to_file, file_to_folder,
-    stage_then_edit, stage_then_delete, stage_then_undo, forget, announce, odd_names, odd_names_tracked, conflict,
-    conflict_then_delete, endings, no_executable_bit, inner_repositories, sparse, split_index,
-]  # fmt: skip
+    nothing,
+    edit,
+    touch_only,
+    delete,
+    make_executable,
+    file_to_link,
+    folder_to_link,
+    folder_to_file,
+    file_to_folder,
+    stage_then_edit,
+    stage_then_delete,
+    stage_then_undo,
+    forget,
+    announce,
+    odd_names,
+    odd_names_tracked,
+    conflict,
+    conflict_then_delete,
+    endings,
+    no_executable_bit,
+    inner_repositories,
+    sparse,
+    split_index,
+]
 
 
 @pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
@@ -218,7 +246,10 @@ def test_no_commit_yet(tmp_path: Path) -> None:
     write(repo.top, {"a": "1\n", "b": "2\n"})
     sh(repo.top, "add", "a")
     seen = snapshot(repo)
-    assert (seen.tree, seen.tree_all) == (oracle(repo, tmp_path, "-u"), oracle(repo, tmp_path, "-A"))
+    assert (seen.tree, seen.tree_all) == (
+        oracle(repo, tmp_path, "-u"),
+        oracle(repo, tmp_path, "-A"),
+    )
     assert (seen.dirty, seen.changed) == (True, 1)
 
 
@@ -274,7 +305,9 @@ def test_a_filter_of_the_repository_is_never_run(repo: Repository, tmp_path: Pat
     assert not list(tmp_path.glob("fired-*"))
 
 
-def test_a_filter_of_the_person_is_used(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filter_of_the_person_is_used(
+    repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine = tmp_path / "gitconfig"
     mine.write_text('[filter "mine"]\n\tclean = tr a-z A-Z\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(mine))
@@ -285,7 +318,9 @@ def test_a_filter_of_the_person_is_used(repo: Repository, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_what_git_was_configured_not_to_look_at_is_looked_at(repo: Repository, tmp_path: Path, flag: str) -> None:
+def test_what_git_was_configured_not_to_look_at_is_looked_at(
+    repo: Repository, tmp_path: Path, flag: str
+) -> None:
     sh(repo.top, "update-index", flag, "a.py", "run.sh")
     clean = snapshot(repo)
     assert (clean.tree, clean.dirty) == (tree_of_revision(repo, "HEAD"), False)
@@ -319,7 +354,16 @@ def test_settings_that_let_git_overlook_an_edit_are_not_followed(repo: Repositor
 
 def test_an_edited_submodule_is_not_its_commit(repo: Repository, tmp_path: Path) -> None:
     make(tmp_path / "sub", {"s.py": "s = 1\n"})
-    sh(repo.top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "sub"), "sub")
+    sh(
+        repo.top,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(tmp_path / "sub"),
+        "sub",
+    )
     commit(repo.top, "sub")
     clean = snapshot(repo)
     assert (clean.tree, clean.dirty) == (tree_of_revision(repo, "HEAD"), False)
@@ -357,7 +401,9 @@ def test_few_processes(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(calls) == 4  # the tree of the same commit is known
 
 
-def test_data_that_nobody_ignored_is_not_read(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_that_nobody_ignored_is_not_read(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kl_hooks.git.worktree._MAX_UNTRACKED", 10)
     write(repo.top, {"data.bin": "x" * 11})
     seen = snapshot(repo)
@@ -399,11 +445,16 @@ def test_what_is_staged_has_the_id_that_git_would_give(
     before = fingerprint(repo.top)
     seen = staged_tree(repo)
     assert fingerprint(repo.top) == before
-    shutil.copytree(repo.top, tmp_path / "copy", symlinks=True, ignore=shutil.ignore_patterns("*pipe", "a.py"))
+    shutil.copytree(
+        repo.top, tmp_path / "copy", symlinks=True, ignore=shutil.ignore_patterns("*pipe", "a.py")
+    )
     made = sh(tmp_path / "copy", "write-tree", ok=False)
     assert seen.tree == (made or None)
     assert seen.dirty == (made != tree_of_revision(repo, "HEAD"))
-    assert (seen.head, seen.branch) == (sh(repo.top, "rev-parse", "HEAD"), sh(repo.top, "branch", "--show-current"))
+    assert (seen.head, seen.branch) == (
+        sh(repo.top, "rev-parse", "HEAD"),
+        sh(repo.top, "branch", "--show-current"),
+    )
 
 
 def test_what_is_staged_before_the_first_commit(tmp_path: Path) -> None:
@@ -416,7 +467,9 @@ def test_what_is_staged_before_the_first_commit(tmp_path: Path) -> None:
     assert (seen.tree, seen.changed, seen.head) == (sh(repo.top, "write-tree"), len(START), None)
 
 
-def test_few_processes_for_what_is_staged(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_processes_for_what_is_staged(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = count(monkeypatch)
     staged_tree(repo)
     assert len(calls) == 2

@@ -20,7 +20,9 @@ def repo(tmp_path: Path) -> Repository:
 
 
 @pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
-def test_files_and_tree_are_those_that_each_would_find_alone(repo: Repository, change: Callable[[Path], None]) -> None:
+def test_files_and_tree_are_those_that_each_would_find_alone(
+    repo: Repository, change: Callable[[Path], None]
+) -> None:
     change(repo.top)
     write(repo.top, {"untracked/u.py": "u\n", "ignored.log": "no\n"})
     scan = scan_worktree(repo)
@@ -36,7 +38,9 @@ def test_what_is_edited_is_hashed_once(repo: Repository, monkeypatch: pytest.Mon
     assert len(calls) == 2
     found = worktree_files(repo, (".py",), scan)
     assert len(calls) == 3
-    assert dict(read_files(repo, found)).keys() == set(found), "the disk has them all: git is not asked"
+    assert dict(read_files(repo, found)).keys() == set(found), (
+        "the disk has them all: git is not asked"
+    )
     assert len(calls) == 3
     snapshot(repo, scan=scan)
     assert len(calls) == 6, "HEAD, what is staged, the folders above the file that was edited"

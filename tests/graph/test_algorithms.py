@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from kl_hooks.graph.algorithms import communities, components, levels
 
-_graphs = st.dictionaries(st.integers(0, 9), st.lists(st.integers(0, 9), max_size=4, unique=True), max_size=10)
+_graphs = st.dictionaries(
+    st.integers(0, 9), st.lists(st.integers(0, 9), max_size=4, unique=True), max_size=10
+)
 
 
 def oracle(graph: dict[int, list[int]]) -> networkx.DiGraph[int]:
@@ -27,7 +29,9 @@ def test_the_same_components_as_networkx(graph: dict[int, list[int]]) -> None:
 @given(_graphs)
 def test_a_component_comes_after_all_it_depends_on(graph: dict[int, list[int]]) -> None:
     place = {node: n for n, found in enumerate(components(range(10), graph)) for node in found}
-    assert all(place[target] <= place[source] for source, targets in graph.items() for target in targets)
+    assert all(
+        place[target] <= place[source] for source, targets in graph.items() for target in targets
+    )
 
 
 @given(_graphs)
@@ -47,7 +51,9 @@ def test_a_long_chain_needs_no_recursion() -> None:
 def test_communities_are_as_good_as_those_of_networkx(seed: int, size: int, density: float) -> None:
     graph = networkx.gnp_random_graph(size, density, seed=seed)
     weights = {(a, b): 1.0 + (a + b) % 3 for a, b in graph.edges}
-    networkx.set_edge_attributes(graph, {edge: {"weight": weight} for edge, weight in weights.items()})
+    networkx.set_edge_attributes(
+        graph, {edge: {"weight": weight} for edge, weight in weights.items()}
+    )
     found = communities(range(size), weights)
     assert sorted(node for some in found for node in some) == list(range(size))
     assert [some[0] for some in found] == sorted(some[0] for some in found)

@@ -74,10 +74,13 @@ def test_levels_are_the_shortest_distances(
 
 CLASSES = ["type:m.A", "type:m.B", "interface:m.C"]
 PARTS = {
-    "method:m.A.f": "type:m.A", "method:m.B.f": "type:m.B", "method:m.C.f": "interface:m.C",
-    "function:m.A.f.<locals>.g": "method:m.A.f", "type:m.B.Inner": "type:m.B",
+    "method:m.A.f": "type:m.A",
+    "method:m.B.f": "type:m.B",
+    "method:m.C.f": "interface:m.C",
+    "function:m.A.f.<locals>.g": "method:m.A.f",
+    "type:m.B.Inner": "type:m.B",
     "method:m.B.Inner.f": "type:m.B.Inner",
-}  # fmt: skip
+}
 ITEMS = st.sampled_from([*CLASSES, *PARTS, "function:m.x", "function:m.y", "namespace:m"])
 
 
@@ -99,7 +102,11 @@ def test_who_uses_a_part_of_a_class_depends_on_the_class(
     looked, front, level = {start}, {start}, 0
     while front:
         level += 1
-        found = {s for name in front if name in graph for s in graph.successors(name)} - levels.keys() - {start}
+        found = (
+            {s for name in front if name in graph for s in graph.successors(name)}
+            - levels.keys()
+            - {start}
+        )
         levels |= dict.fromkeys(found, level)
         classes = [name for name in found if name.startswith(("type:", "interface:"))]
         front = found.union(*map(parts, classes)) - looked
@@ -120,7 +127,9 @@ def test_a_name_that_no_link_holds_reaches_nothing(db: Database) -> None:
 def test_many_blocks_are_read_as_columns_and_give_the_same(db: Database) -> None:
     rows = [(f"function:m.caller{n:03}", "calls", "function:m.hub") for n in range(300)]
     rows += [("function:m.top", "calls", "function:m.caller007")]
-    written(db, {f"{n}.py": [Link(*row, f"{n}.py", 1, "import", 100)] for n, row in enumerate(rows)})
+    written(
+        db, {f"{n}.py": [Link(*row, f"{n}.py", 1, "import", 100)] for n, row in enumerate(rows)}
+    )
     levels = reach(db, ["function:m.hub"]).levels
     assert levels == reach(db, ["function:m.hub"], lookups=True).levels
     assert nearest_first(levels.items())[-1] == ("function:m.top", 2)

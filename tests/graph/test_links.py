@@ -25,9 +25,15 @@ def link(source: str, target: str, path: str, relation: str = "imports", line: i
 def test_links_are_asked_from_either_end(db: Database) -> None:
     links.replace_many(db, {"a.py": [link("a", "b", "a.py"), link("a", "c", "a.py", "mentions")]})
     links.replace_many(db, {"b.py": [link("b", "c", "b.py")]})
-    assert links.outgoing(db, "namespace:a") == [link("a", "b", "a.py"), link("a", "c", "a.py", "mentions")]
+    assert links.outgoing(db, "namespace:a") == [
+        link("a", "b", "a.py"),
+        link("a", "c", "a.py", "mentions"),
+    ]
     assert links.outgoing(db, "namespace:a", "imports") == [link("a", "b", "a.py")]
-    assert links.incoming(db, "namespace:c") == [link("a", "c", "a.py", "mentions"), link("b", "c", "b.py")]
+    assert links.incoming(db, "namespace:c") == [
+        link("a", "c", "a.py", "mentions"),
+        link("b", "c", "b.py"),
+    ]
     assert links.incoming(db, "namespace:c", "imports") == [link("b", "c", "b.py")]
     assert links.outgoing(db, "namespace:nobody") == links.incoming(db, "namespace:nobody") == []
 
@@ -52,7 +58,12 @@ NAMES = st.sampled_from("abc")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(NAMES, st.lists(st.tuples(NAMES, NAMES, st.integers(1, 3)), max_size=4)), max_size=6))
+@given(
+    st.lists(
+        st.tuples(NAMES, st.lists(st.tuples(NAMES, NAMES, st.integers(1, 3)), max_size=4)),
+        max_size=6,
+    )
+)
 def test_any_sequence_of_replacements_ends_in_the_last_of_each_file(
     db: Database, steps: list[tuple[str, list[tuple[str, str, int]]]]
 ) -> None:
@@ -101,7 +112,9 @@ def test_what_is_written_into_an_empty_database_is_never_read_back(db: Database)
     assert len(numbers(db, {f"n{number}" for number in range(400)})) == 310
 
 
-def test_of_many_texts_that_may_be_known_all_are_read_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_texts_that_may_be_known_all_are_read_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(links, "_MANY", 5)
     known = dict(Interned(db).of({f"n{number}" for number in range(8)}))
     counted = Counted(db)

@@ -1,4 +1,6 @@
-"""Embedders: nothing is asked of a network unless the user named a server, and that server gets no secret."""
+"""Embedders: nothing is asked of a network unless the user named a server, and that server gets no
+secret.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SENTENCES = (
 )
 
 
-def test_the_shipped_model_knows_meaning_and_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shipped_model_knows_meaning_and_opens_no_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*args: Any, **named: Any) -> Any:
         raise AssertionError("a socket was opened")
 
@@ -43,7 +47,10 @@ def test_the_shipped_model_knows_meaning_and_opens_no_socket(monkeypatch: pytest
     assert near > far + 0.2
     assert float(rows[1] @ rows[1]) == pytest.approx(1)
     assert not rows[3].any()
-    assert embed(model, ["Olives, olives; olives!"]).tolist() == embed(model, ["Olives olives"]).tolist()
+    assert (
+        embed(model, ["Olives, olives; olives!"]).tolist()
+        == embed(model, ["Olives olives"]).tolist()
+    )
     assert not embed(model, ["+-*/ …", "\U0001f9ff"]).any()
     assert (logging.getLogger().handlers, logging.getLogger().level) == (handlers, level)
 
@@ -58,25 +65,34 @@ def test_missing_weights_are_an_error_not_a_download(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(embedders, "_WORDLLAMA", "l3_supercat")
     model = make_embedder("wordllama", {})
     assert model is not None
-    with pytest.raises(EnvironmentProblem, match=r"wordllama/l3_supercat: failed: .*downloads are disabled"):
+    with pytest.raises(
+        EnvironmentProblem, match=r"wordllama/l3_supercat: failed: .*downloads are disabled"
+    ):
         embed(model, ["x"])
 
 
 def test_a_numpy_that_can_not_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)  # as where a library that it needs is missing
     monkeypatch.setattr(embedders, "find_spec", lambda name: object())
-    with pytest.raises(EnvironmentProblem, match=r"numpy can't be imported: .*git config kl.embedder off"):
+    with pytest.raises(
+        EnvironmentProblem, match=r"numpy can't be imported: .*git config kl.embedder off"
+    ):
         make_embedder("wordllama", {})
 
 
 @pytest.mark.parametrize("missing", ["numpy", "wordllama"])
-def test_without_the_extra_the_message_names_it(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_message_names_it(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def version(name: str) -> str:
         raise embedders.PackageNotFoundError(name)
 
     monkeypatch.setattr(embedders, "version", version)
     monkeypatch.setattr(embedders, "find_spec", lambda name: None if name == missing else object())
-    with pytest.raises(EnvironmentProblem, match=rf"{missing} is not installed. pip install 'kl-hooks\[embeddings\]'"):
+    with pytest.raises(
+        EnvironmentProblem,
+        match=rf"{missing} is not installed. pip install 'kl-hooks\[embeddings\]'",
+    ):
         make_embedder("wordllama", {})
 
 
@@ -85,7 +101,9 @@ def test_only_the_user_chooses_an_embedder(repo: Checkout) -> None:
     ws = repo.workspace()
     assert ws.settings.embedder == "wordllama"
     assert "for a user to set" in str(ws.settings.warnings[0])
-    row = next(line for line in repo.kl("config").stdout.splitlines() if line.startswith("embedder "))
+    row = next(
+        line for line in repo.kl("config").stdout.splitlines() if line.startswith("embedder ")
+    )
     assert row.split() == ["embedder", "wordllama", "default"]
     repo.git("config", "kl.embedder", "off")
     with pytest.raises(EnvironmentProblem, match="turned off"):
@@ -97,7 +115,10 @@ def test_only_the_user_chooses_an_embedder(repo: Checkout) -> None:
         with pytest.raises(EnvironmentProblem, match="is no model") as problem:
             embedder_of(repo.workspace())
         assert "server MODEL" in problem.value.hint
-    assert load_settings(repo.root, {"embedder": "path  /my models/a"}, {}, None).embedder == "path /my models/a"
+    assert (
+        load_settings(repo.root, {"embedder": "path  /my models/a"}, {}, None).embedder
+        == "path /my models/a"
+    )
 
 
 class Fake:
@@ -112,7 +133,9 @@ class Fake:
         return [[float(len(text)), self.weights["a"]] for text in texts]
 
 
-def test_a_model_in_a_folder_is_used_and_a_broken_one_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_in_a_folder_is_used_and_a_broken_one_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "a model"
     with pytest.raises(EnvironmentProblem, match="sentence-transformers is not installed"):
         make_embedder(f"path {folder}", {})
@@ -144,13 +167,17 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         type(self).seen.append((dict(self.headers), body))
         count = len(body["input"])
-        data: list[Any] = [{"index": n, "embedding": [1.0, float(n)]} for n in reversed(range(count))]
+        data: list[Any] = [
+            {"index": n, "embedding": [1.0, float(n)]} for n in reversed(range(count))
+        ]
         text = json.dumps({"data": data[1:] if body["model"] == "short" else data})
         status = {"wrong": 500, "away": 302}.get(body["model"], 200)
         self.send_response(status)
         self.send_header("Location", "https://collector.example/")
         self.end_headers()
-        text = {"words": "hello", "list": "[1]", "wrong": "out of memory\nat 0x00"}.get(body["model"], text)
+        text = {"words": "hello", "list": "[1]", "wrong": "out of memory\nat 0x00"}.get(
+            body["model"], text
+        )
         self.wfile.write(text.encode())
 
     def log_message(self, *args: Any) -> None:
@@ -186,11 +213,16 @@ def test_a_server_gets_redacted_texts_and_the_key_and_order_is_by_index(
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("short", "answered without a vector for each of 2 texts"), ("wrong", "answered 500: out of memory at 0x00"),
-        ("words", "something that is not JSON"), ("list", "answered without a vector"), ("away", "answered 302"),
+        ("short", "answered without a vector for each of 2 texts"),
+        ("wrong", "answered 500: out of memory at 0x00"),
+        ("words", "something that is not JSON"),
+        ("list", "answered without a vector"),
+        ("away", "answered 302"),
     ],
-)  # fmt: skip
-def test_a_server_that_answers_nonsense_is_named_in_one_line(server: str, name: str, reason: str) -> None:
+)
+def test_a_server_that_answers_nonsense_is_named_in_one_line(
+    server: str, name: str, reason: str
+) -> None:
     model = make_embedder(f"server {name} {server}", {})
     assert model is not None
     with pytest.raises(EnvironmentProblem, match=reason) as problem:
@@ -206,13 +238,17 @@ def closed_port() -> int:
         return int(made.getsockname()[1])
 
 
-def test_servers_that_are_not_there_or_not_safe(closed_port: int, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_that_are_not_there_or_not_safe(
+    closed_port: int, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     silent = socket.create_server(("127.0.0.1", 0))
     monkeypatch.setattr(embedders, "_TIMEOUT", 0.1)
     for port, reason in ((closed_port, "refused"), (silent.getsockname()[1], "timed out")):
         model = make_embedder(f"server m http://localhost:{port}", {})
         assert model is not None
-        with pytest.raises(EnvironmentProblem, match=f"can't be reached .*{reason}.*git config kl.embedder off"):
+        with pytest.raises(
+            EnvironmentProblem, match=f"can't be reached .*{reason}.*git config kl.embedder off"
+        ):
             embed(model, ["a"])
     silent.close()
     monkeypatch.setattr(embedders, "_LARGEST_ANSWER", 10)
@@ -223,6 +259,12 @@ def test_servers_that_are_not_there_or_not_safe(closed_port: int, server: str, m
     refused: Callable[[str], Any] = lambda url: pytest.raises(EnvironmentProblem, match=url)  # noqa: E731
     with refused("is not encrypted"):
         make_embedder("server m http://models.example/v1", {})
-    for url in ("ftp://localhost/v1", "localhost:80", "https://me:secret@models.example/v1", "https:///v1", "http://["):
+    for url in (
+        "ftp://localhost/v1",
+        "localhost:80",
+        "https://me:secret@models.example/v1",
+        "https:///v1",
+        "http://[",
+    ):
         with refused("no address of a server"):
             make_embedder(f"server m {url}", {})

@@ -48,12 +48,16 @@ def test_the_formulas() -> None:
 
 @pytest.mark.requirement("D20", "D21")
 @given(st.sampled_from(FUSIONS), ranked_lists(), st.floats(0.1, 0.5))
-def test_what_every_method_keeps_to(method: str, lists: Mapping[str, list[tuple[str, float]]], keyword: float) -> None:
+def test_what_every_method_keeps_to(
+    method: str, lists: Mapping[str, list[tuple[str, float]]], keyword: float
+) -> None:
     def weights(one: str) -> Mapping[str, float]:
         return {**EQUAL, "keyword": keyword}
 
     found = fuse(method, lists, weights)
-    assert sorted(one.id for one in found) == sorted({one for some in lists.values() for one, _ in some})
+    assert sorted(one.id for one in found) == sorted(
+        {one for some in lists.values() for one, _ in some}
+    )
     assert all(0 <= one.score <= 1.000001 for one in found)
     assert found == sorted(found, key=lambda one: (-one.score, one.id))
     assert method == "cascade" or found == fuse(method, dict(reversed(lists.items())), weights)
@@ -61,11 +65,17 @@ def test_what_every_method_keeps_to(method: str, lists: Mapping[str, list[tuple[
     scaled = {name: [(one, score * 8) for one, score in some] for name, some in lists.items()}
     assert [one.id for one in fuse(method, scaled, weights)] == [one.id for one in found]
     # what only one list can have counts as its own weights state
-    own = fuse("weighted", LISTS, lambda one: {"keyword": 0.7} if one == "a" else {"keyword": 0.4, "vector": 0.6})
+    own = fuse(
+        "weighted",
+        LISTS,
+        lambda one: {"keyword": 0.7} if one == "a" else {"keyword": 0.4, "vector": 0.6},
+    )
     assert next(one.score for one in own if one.id == "a") == 0.7
     # one list alone keeps its order, where its scores differ
     for name, some in lists.items():
-        if len({score for _, score in some}) == len(some) and all(score > 1e-3 for _, score in some):
+        if len({score for _, score in some}) == len(some) and all(
+            score > 1e-3 for _, score in some
+        ):
             order = [one.id for one in fuse(method, {name: some}, weights)]
             assert method in ("weighted", "simple") or order == [one for one, _ in some]
 
@@ -75,7 +85,8 @@ def test_ranking_again_weighs_score_words_and_place() -> None:
     found = [Fused("a", 0.8, {}), Fused("b", 0.4, {})]
     again = rerank(found, ("round", "total"), {"a": "nothing of it", "b": "rounding totals"})
     assert [(one.id, one.score) for one in again] == [
-        ("b", pytest.approx(0.5 * 0.5 + 0.3 + 0.2 / 1.1, abs=1e-5)), ("a", pytest.approx(0.5 + 0.2)),
-    ]  # fmt: skip
+        ("b", pytest.approx(0.5 * 0.5 + 0.3 + 0.2 / 1.1, abs=1e-5)),
+        ("a", pytest.approx(0.5 + 0.2)),
+    ]
     assert rerank([], (), {}) == []
     assert [one.id for one in rerank(found, (), {})] == ["a", "b"]

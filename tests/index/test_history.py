@@ -38,30 +38,40 @@ def past(sha: str, message: str, *changes: Change) -> PastCommit:
 
 
 def test_renames_are_followed_to_the_name_of_today() -> None:
-    history = MemoryHistory([
-        past("c3", "newest", Change("c.py")),
-        past("c2", "moved again", Change("c.py", "b.py")),
-        past("c1", "moved", Change("b.py", "a.py"), Change("other.py")),
-        past("c0", "oldest", Change("a.py")),
-    ])  # fmt: skip
+    history = MemoryHistory(
+        [
+            past("c3", "newest", Change("c.py")),
+            past("c2", "moved again", Change("c.py", "b.py")),
+            past("c1", "moved", Change("b.py", "a.py"), Change("other.py")),
+            past("c0", "oldest", Change("a.py")),
+        ]
+    )
     assert history.files == [("c.py",), ("c.py",), ("c.py", "other.py"), ("c.py",)]
 
 
 def test_a_name_that_was_used_again_is_another_file() -> None:
-    history = MemoryHistory([
-        past("c2", "a new one", Change("a.py")), past("c1", "moved", Change("b.py", "a.py")),
-        past("c0", "the old one", Change("a.py")),
-    ])  # fmt: skip
+    history = MemoryHistory(
+        [
+            past("c2", "a new one", Change("a.py")),
+            past("c1", "moved", Change("b.py", "a.py")),
+            past("c0", "the old one", Change("a.py")),
+        ]
+    )
     assert history.files == [("a.py",), ("b.py",), ("b.py",)]
 
 
 def test_trailers_and_addresses_are_no_words_of_a_message() -> None:
-    terms = message_terms("Round totals\n\nSee https://example.org/x\nCo-authored-by: Ada <a@example.org>\n")
+    terms = message_terms(
+        "Round totals\n\nSee https://example.org/x\nCo-authored-by: Ada <a@example.org>\n"
+    )
     assert terms == {"round": 1, "total": 1, "see": 1}
 
 
 def test_what_is_stored_is_the_history(db: SqliteDatabase) -> None:
-    commits = [past("c1", "Round totals totals", Change("a.py")), past("c0", "Round carts", Change("b.py"))]
+    commits = [
+        past("c1", "Round totals totals", Change("a.py")),
+        past("c0", "Round carts", Change("b.py")),
+    ]
     assert stored_head(db) == ""
     assert unknown_commits(db, ["c1", "c0"]) == ["c1", "c0"]
     with db.transaction():
@@ -69,9 +79,14 @@ def test_what_is_stored_is_the_history(db: SqliteDatabase) -> None:
     stored, memory = StoredHistory(db), MemoryHistory(commits)
     assert stored_head(db) == "c1"
     assert not unknown_commits(db, ["c1", "c0"])
-    assert stored.find(["round", "total"]) == memory.find(["round", "total"]) == {
-        "round": [(0, 1), (1, 1)], "total": [(0, 2)],
-    }  # fmt: skip
+    assert (
+        stored.find(["round", "total"])
+        == memory.find(["round", "total"])
+        == {
+            "round": [(0, 1), (1, 1)],
+            "total": [(0, 2)],
+        }
+    )
     assert [tuple(some) for some in stored.files] == memory.files
     with db.transaction():  # another branch: what is recorded of its commits is not asked again
         store_history(db, "c0", ["c0"], [])
@@ -90,8 +105,9 @@ def test_git_is_asked_for_source_and_renames(tmp_path: Path) -> None:
     assert ancestors(repo, 1) == shas[:1]
     found = touched_files(repo, shas, (".py",))
     assert [(one.message.strip(), one.changes) for one in found] == [
-        ("Move it\n\nbecause", (("b c.py", "a.py"),)), ("First", (("a.py", ""),)),
-    ]  # fmt: skip
+        ("Move it\n\nbecause", (("b c.py", "a.py"),)),
+        ("First", (("a.py", ""),)),
+    ]
 
 
 def test_no_commit_no_history(tmp_path: Path) -> None:

@@ -29,19 +29,30 @@ def function(name: str, title: str = "", body: str = "", path: str = "src/m.py")
     return Document(f"function:m.{name}", "function", path, 1, title or f"def {name}()", body)
 
 
-def found(db: SqliteDatabase, *words: str, limit: int = 10, kinds: tuple[str, ...] = ()) -> list[str]:
+def found(
+    db: SqliteDatabase, *words: str, limit: int = 10, kinds: tuple[str, ...] = ()
+) -> list[str]:
     return [hit.id.removeprefix("function:m.") for hit in search(db, words, limit, kinds)]
 
 
 def test_a_name_beats_a_signature_beats_a_body(db: SqliteDatabase) -> None:
-    replace(db, "m.py", [
-        function("one", body="it may feed others"), function("two", title="def two(feed)"),
-        function("feed_all"), function("feed"), function("nothing"),
-    ])  # fmt: skip
+    replace(
+        db,
+        "m.py",
+        [
+            function("one", body="it may feed others"),
+            function("two", title="def two(feed)"),
+            function("feed_all"),
+            function("feed"),
+            function("nothing"),
+        ],
+    )
     assert found(db, "feed") == ["feed", "feed_all", "two", "one"]
 
 
-@pytest.mark.parametrize("query", ["parseHeader", "parse_header", "ParseHeader", "parse header", "PARSE", "header"])
+@pytest.mark.parametrize(
+    "query", ["parseHeader", "parse_header", "ParseHeader", "parse header", "PARSE", "header"]
+)
 def test_every_spelling_of_a_name_finds_it(db: SqliteDatabase, query: str) -> None:
     replace(db, "m.py", [function("parseHeader"), function("other")])
     replace(db, "n.py", [function("parse_header", path="src/n.py")])
@@ -50,35 +61,59 @@ def test_every_spelling_of_a_name_finds_it(db: SqliteDatabase, query: str) -> No
 
 @pytest.mark.parametrize(
     ("query", "name"),
-    [("wrappers", "wrapper"), ("wrapper", "Wrappers"), ("baskets", "Basket"), ("BASKETS", "basket"),
-     ("classes", "class_of"), ("caching", "cache"), ("entries", "last_entry"), ("parsed", "parse_all")],
-)  # fmt: skip
+    [
+        ("wrappers", "wrapper"),
+        ("wrapper", "Wrappers"),
+        ("baskets", "Basket"),
+        ("BASKETS", "basket"),
+        ("classes", "class_of"),
+        ("caching", "cache"),
+        ("entries", "last_entry"),
+        ("parsed", "parse_all"),
+    ],
+)
 def test_inflections_and_cases_are_folded(db: SqliteDatabase, query: str, name: str) -> None:
     replace(db, "m.py", [function(name), function("other", path="src/n.py")])
     assert found(db, query) == [name]
 
 
 def test_the_path_and_the_class_are_words_too(db: SqliteDatabase) -> None:
-    replace(db, "a", [Document("method:shop.Basket.add", "method", "src/shop/basket_lines.py", 3, "def add(self)")])
+    replace(
+        db,
+        "a",
+        [
+            Document(
+                "method:shop.Basket.add", "method", "src/shop/basket_lines.py", 3, "def add(self)"
+            )
+        ],
+    )
     for query in ("Basket", "shop", "lines", "basket_lines.py"):
         assert [hit.id for hit in search(db, [query], 5)] == ["method:shop.Basket.add"]
 
 
 def test_equal_hits_are_ordered_by_id_and_the_limit_is_of_rows(db: SqliteDatabase) -> None:
-    replace(db, "m.py", [function(name, title="def same()", body="word") for name in ("c", "a", "b", "d")])
+    replace(
+        db,
+        "m.py",
+        [function(name, title="def same()", body="word") for name in ("c", "a", "b", "d")],
+    )
     assert found(db, "word") == ["a", "b", "c", "d"]
     assert found(db, "word", limit=2) == ["a", "b"]
     assert found(db, "word", limit=0) == []
 
 
 def test_kinds_leave_only_their_own(db: SqliteDatabase) -> None:
-    replace(db, "m.py", [function("feed"), Document("type:m.Feed", "type", "m.py", 4, "class Feed")])
+    replace(
+        db, "m.py", [function("feed"), Document("type:m.Feed", "type", "m.py", 4, "class Feed")]
+    )
     assert [hit.kind for hit in search(db, ["feed"], 5, ["type"])] == ["type"]
     assert len(search(db, ["feed"], 5, ["type", "function"])) == 2
 
 
 def test_a_hit_states_what_and_where(db: SqliteDatabase) -> None:
-    replace(db, "m.py", [Document("type:m.Feed", "type", "src/m.py", 7, "class Feed(Base)", "Says.")])
+    replace(
+        db, "m.py", [Document("type:m.Feed", "type", "src/m.py", 7, "class Feed(Base)", "Says.")]
+    )
     (hit,) = search(db, ["feed"], 5)
     assert hit == Hit("type:m.Feed", "type", "src/m.py", 7, "class Feed(Base)", hit.rank)
 
@@ -109,13 +144,65 @@ def test_a_word_that_is_nearly_everywhere_is_asked_for_only_when_alone(db: Sqlit
 
 
 NAUGHTY = [
-    "", " ", "\0", "a\0b", '"', '""', "'", "';--", '"x" OR "y"', "AND", "OR", "NOT", "NEAR(a b)", "NEAR/2", "a*", "*",
+    "",
+    " ",
+    "\0",
+    "a\0b",
+    '"',
+    '""',
+    "'",
+    "';--",
+    '"x" OR "y"',
+    "AND",
+    "OR",
+    "NOT",
+    "NEAR(a b)",
+    "NEAR/2",
+    "a*",
+    "*",
     "^a",
-    "name:feed", "{name}:x", "-name:x", "a + b", "(", ")", "((((", "a AND", "NOT NOT", "%", "_", "\\", "a%b", "\ud800",
+    "name:feed",
+    "{name}:x",
+    "-name:x",
+    "a + b",
+    "(",
+    ")",
+    "((((",
+    "a AND",
+    "NOT NOT",
+    "%",
+    "_",
+    "\\",
+    "a%b",
+    "\ud800",
     "\uffff",
-    "ﬁ", "İ", "ß", "é", "e\u0301", "日本語", "𝒳", "🙂", "\u202e", "x" * 100_000, "1e999", "0x", "--", "/*", "{{7*7}}",
-    "$(touch x)", "undefined", "NULL", "(null)", "\r\n", "\t", "null\x00null", "٣", "¾", "Ω≈ç", "a" * 3 + "_" * 50,
-]  # fmt: skip
+    "ﬁ",
+    "İ",
+    "ß",
+    "é",
+    "e\u0301",
+    "日本語",
+    "𝒳",
+    "🙂",
+    "\u202e",
+    "x" * 100_000,
+    "1e999",
+    "0x",
+    "--",
+    "/*",
+    "{{7*7}}",
+    "$(touch x)",
+    "undefined",
+    "NULL",
+    "(null)",
+    "\r\n",
+    "\t",
+    "null\x00null",
+    "٣",
+    "¾",
+    "Ω≈ç",
+    "a" * 3 + "_" * 50,
+]
 
 
 @pytest.mark.parametrize("text", NAUGHTY, ids=range(len(NAUGHTY)))
@@ -136,12 +223,17 @@ def test_any_text_is_a_valid_query(db: SqliteDatabase, words: list[str]) -> None
 
 
 BODIES = st.lists(st.sampled_from(["alpha", "beta", "gamma"]), max_size=3).map(" ".join)
-STEPS = st.lists(st.dictionaries(st.sampled_from(["a.py", "b.py", "c.py"]), st.lists(BODIES, max_size=2)), max_size=5)
+STEPS = st.lists(
+    st.dictionaries(st.sampled_from(["a.py", "b.py", "c.py"]), st.lists(BODIES, max_size=2)),
+    max_size=5,
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
-def test_a_grown_index_answers_as_one_built_at_once(db: SqliteDatabase, steps: list[dict[str, list[str]]]) -> None:
+def test_a_grown_index_answers_as_one_built_at_once(
+    db: SqliteDatabase, steps: list[dict[str, list[str]]]
+) -> None:
     def documents(path: str, bodies: list[str]) -> list[Document]:
         return [function(f"{path[0]}{n}", body=body, path=path) for n, body in enumerate(bodies)]
 
@@ -158,9 +250,13 @@ def test_a_grown_index_answers_as_one_built_at_once(db: SqliteDatabase, steps: l
 
 
 @given(
-    st.lists(st.lists(st.lists(st.sampled_from(["cart", "order", "line_item"]), max_size=9), max_size=4), max_size=8),
-    st.sets(st.integers(0, 7)), st.lists(st.sampled_from(["cart", "order", "item", "line"]), min_size=1, max_size=4),
-)  # fmt: skip
+    st.lists(
+        st.lists(st.lists(st.sampled_from(["cart", "order", "line_item"]), max_size=9), max_size=4),
+        max_size=8,
+    ),
+    st.sets(st.integers(0, 7)),
+    st.lists(st.sampled_from(["cart", "order", "item", "line"]), min_size=1, max_size=4),
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 def test_scores_are_the_same_to_the_last_digit_with_arrays_and_without(
     db: SqliteDatabase, texts: list[list[list[str]]], removed: set[int], words: list[str]
@@ -169,10 +265,16 @@ def test_scores_are_the_same_to_the_last_digit_with_arrays_and_without(
     for old in range(8):
         remove(db, str(old))
     for number, documents in enumerate(texts):
-        replace(db, str(number), [
-            Document(f"page:{number}.{place}", "page", "", 1, " ".join(some[:2]), " ".join(some))
-            for place, some in enumerate(documents)
-        ])  # fmt: skip
+        replace(
+            db,
+            str(number),
+            [
+                Document(
+                    f"page:{number}.{place}", "page", "", 1, " ".join(some[:2]), " ".join(some)
+                )
+                for place, some in enumerate(documents)
+            ],
+        )
     for number in removed:
         remove(db, str(number))
     corpora = [StoredPostings(db, KNOWLEDGE)]

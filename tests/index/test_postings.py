@@ -49,7 +49,9 @@ def db(tmp_path: Path) -> Iterator[SqliteDatabase]:
 def texts(chance: random.Random) -> list[list[object]]:
     made: list[list[object]] = [[0, "", "", " ".join(chance.choices(WORDS, k=3))]]
     for place in range(1, chance.randint(1, 4)):
-        made.append([place, chance.choice(WORDS), "", "( self . " + " ".join(chance.choices(WORDS, k=6))])
+        made.append(
+            [place, chance.choice(WORDS), "", "( self . " + " ".join(chance.choices(WORDS, k=6))]
+        )
     return made
 
 
@@ -75,11 +77,15 @@ def content(reader: Postings) -> dict[str, set[tuple[object, ...]]]:
         for doc, field, length, positions in postings_of(columns):
             if doc in paths:
                 first, _ = reader.places([paths[doc]])[paths[doc]]
-                found.setdefault(term, set()).add((paths[doc], doc - first, field, length, tuple(positions)))
+                found.setdefault(term, set()).add(
+                    (paths[doc], doc - first, field, length, tuple(positions))
+                )
     return found
 
 
-def test_edits_leave_what_a_fresh_index_would_hold(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edits_leave_what_a_fresh_index_would_hold(
+    db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(postings, "_LARGE", 60)
     monkeypatch.setattr(postings, "_SMALL", 3)
     chance = random.Random(1)
@@ -87,15 +93,26 @@ def test_edits_leave_what_a_fresh_index_would_hold(db: SqliteDatabase, monkeypat
     segments = set()
     for _ in range(120):
         changed = {
-            f"{chance.choice('ab')}{chance.randint(0, 9)}.py": texts(chance) for _ in range(chance.randint(1, 3))
+            f"{chance.choice('ab')}{chance.randint(0, 9)}.py": texts(chance)
+            for _ in range(chance.randint(1, 3))
         }
         removed = chance.sample(sorted(files), k=min(len(files), chance.randint(0, 1)))
         with db.transaction():
             remove_files(db, [*removed, *changed])
-            add_files(db, {path: file_terms(path, some) for path, some in changed.items() if path not in removed})
+            add_files(
+                db,
+                {
+                    path: file_terms(path, some)
+                    for path, some in changed.items()
+                    if path not in removed
+                },
+            )
             merge_segments(db)
         files = {path: some for path, some in {**files, **changed}.items() if path not in removed}
-        stored, fresh = StoredPostings(db), MemoryPostings({path: file_terms(path, files[path]) for path in files})
+        stored, fresh = (
+            StoredPostings(db),
+            MemoryPostings({path: file_terms(path, files[path]) for path in files}),
+        )
         assert content(stored) == content(fresh)
         assert stored.totals == fresh.totals
         assert stored.existing([*files, "none.py"]) == fresh.existing(files) == files.keys()
@@ -114,9 +131,18 @@ def test_one_corpus_is_not_seen_from_the_other(db: SqliteDatabase) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/test_a.py", "a/test/b.py", "conftest.py", "src/a_test.py", "docs/conf.py", "examples/x/run.py",
-             "test-data/unit/a.py", "testing/test_x.py"],
-)  # fmt: skip
+    "path",
+    [
+        "tests/test_a.py",
+        "a/test/b.py",
+        "conftest.py",
+        "src/a_test.py",
+        "docs/conf.py",
+        "examples/x/run.py",
+        "test-data/unit/a.py",
+        "testing/test_x.py",
+    ],
+)
 def test_what_exercises_source(path: str) -> None:
     assert corpus_of(path) == OTHER
 
@@ -149,9 +175,17 @@ def test_a_file_survives_the_way_to_another_process() -> None:
 def test_a_minor_document_changes_no_ranking_and_is_found(db: SqliteDatabase) -> None:
     minor = [SymbolText(1, "cart_key", "Cart", "( cart_key str")]
     with db.transaction():
-        add_files(db, {"a.py": file_terms("a.py", [[0, "", "", "cart"]], minor), "b.py": file_terms("b.py", [])})
+        add_files(
+            db,
+            {
+                "a.py": file_terms("a.py", [[0, "", "", "cart"]], minor),
+                "b.py": file_terms("b.py", []),
+            },
+        )
     reader = StoredPostings(db)
-    assert reader.totals == MemoryPostings({"a.py": file_terms("a.py", [[0, "", "", "cart"]])}).totals
+    assert (
+        reader.totals == MemoryPostings({"a.py": file_terms("a.py", [[0, "", "", "cart"]])}).totals
+    )
     assert reader.paths_of(reader.find(["cart"])["cart"].docs) == {0: "a.py"}
     assert reader.files_of([0, 1, 2]) == dict.fromkeys([0, 1], SegmentFile(SOURCE, "a.py", 0, 1, 1))
     assert reader.places(["a.py", "none.py"]) == {"a.py": (0, [0])}
@@ -166,9 +200,16 @@ def test_nothing_stored_is_nothing_found(db: SqliteDatabase) -> None:
 
 def test_threads_find_the_same_stems() -> None:
     stem = postings._stem.__wrapped__  # without its cache
-    words = [start + end for start in ("comput", "organiz", "relat") for end in ("ing", "ations", "er", "ively", "ed")]
+    words = [
+        start + end
+        for start in ("comput", "organiz", "relat")
+        for end in ("ing", "ations", "er", "ively", "ed")
+    ]
     expected, found, interval = [stem(word) for word in words], [], sys.getswitchinterval()
-    threads = [threading.Thread(target=lambda: found.append([stem(w) for w in words * 40])) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.append([stem(w) for w in words * 40]))
+        for _ in range(4)
+    ]
     sys.setswitchinterval(1e-6)
     try:
         for one in threads:

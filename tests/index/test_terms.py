@@ -58,13 +58,19 @@ def test_verbs_of_change_are_faint_unless_they_are_code() -> None:
 
 
 def test_pairs_are_neighbors_without_a_stop_word_between() -> None:
-    assert read_query("session cookie of the secret key").pairs == (("session", "cooki"), ("secret", "key"))
+    assert read_query("session cookie of the secret key").pairs == (
+        ("session", "cooki"),
+        ("secret", "key"),
+    )
 
 
 def test_names_are_words_that_look_like_code() -> None:
     assert read_query("call shop.cart and CartView, not Cart; see total()").names == (
-        "shop", "cart", "CartView", "total",
-    )  # fmt: skip
+        "shop",
+        "cart",
+        "CartView",
+        "total",
+    )
 
 
 @given(st.text())
@@ -84,7 +90,10 @@ def test_a_huge_task_is_read_from_its_beginning() -> None:
 
 
 def test_the_document_of_a_symbol() -> None:
-    made = document(SymbolText(3, "total_price", "Cart", "( self tax ' Sum of prices . sum items # rounding"), ["shop"])
+    made = document(
+        SymbolText(3, "total_price", "Cart", "( self tax ' Sum of prices . sum items # rounding"),
+        ["shop"],
+    )
     assert made.place == 3
     assert made.lengths == (3, 1, 1, 2, 1, 0, 2, 3)
     assert made.postings[Field.NAME] == {"total": [0], "price": [0], "total_price": [0]}

@@ -1,4 +1,6 @@
-"""Vectors: nearest is what a plain scan finds, only missing texts are embedded, models are never mixed."""
+"""Vectors: nearest is what a plain scan finds, only missing texts are embedded, models are never
+mixed.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,12 @@ def test_nearest_is_what_a_plain_scan_of_the_allowed_texts_finds(
     assert store(ws, texts) == 30
     assert store(ws, texts) == 0
 
-    @given(st.text(max_size=5), st.sets(st.sampled_from(texts)), st.integers(1, 12), st.sampled_from([-1.0, 0.0, 0.2]))
+    @given(
+        st.text(max_size=5),
+        st.sets(st.sampled_from(texts)),
+        st.integers(1, 12),
+        st.sampled_from([-1.0, 0.0, 0.2]),
+    )
     def check(query: str, allowed: set[str], limit: int, least: float) -> None:
         found = nearest(ws, query, {hash_of(one) for one in allowed}, limit, least)
         expected = {hash_of(one): cosine(vector_of(query), vector_of(one)) for one in allowed}
@@ -96,7 +103,11 @@ def test_nearest_is_what_a_plain_scan_of_the_allowed_texts_finds(
         sure = [one for one, score in expected.items() if score >= least + 0.01] if query else []
         assert len(found) >= min(limit, len(sure))
         worst = min((score for _, score in found), default=1.0)
-        assert all(expected[one] <= worst + 0.02 for one in sure if one not in dict(found) and len(found) == limit)
+        assert all(
+            expected[one] <= worst + 0.02
+            for one in sure
+            if one not in dict(found) and len(found) == limit
+        )
 
     check()
     assert nearest(ws, "", {hash_of(one) for one in texts}, 5) == []
@@ -121,12 +132,17 @@ def test_only_what_is_missing_is_embedded_and_a_stop_in_the_middle_loses_one_blo
     assert asked == [(5, 12), (10, 12)]
     # a text that was removed meanwhile is omitted, and none is embedded twice
     removed = sorted(known)[-1]
-    assert update_vectors(ws, known, lambda some: {one: known[one] for one in some if one != removed}) == 2
+    assert (
+        update_vectors(ws, known, lambda some: {one: known[one] for one in some if one != removed})
+        == 2
+    )
     assert sorted(model.asked) == sorted(text for one, text in known.items() if one != removed)
     assert len(nearest(ws, "text 1", known, 100, -1)) == 11
 
 
-def test_another_model_embeds_anew_and_is_never_compared(open_with: Callable[[Model], Workspace]) -> None:
+def test_another_model_embeds_anew_and_is_never_compared(
+    open_with: Callable[[Model], Workspace],
+) -> None:
     store(open_with(Model()), ["one", "two"])
     for changed in (Model("other"), Model(version="2")):
         ws = open_with(changed)
@@ -147,10 +163,14 @@ def test_vectors_of_texts_that_no_longer_exist_are_removed(
     with ws.store.reading("graph") as db:
         assert db is not None
         assert sum(row[0] for row in db.rows("SELECT size FROM vector_blocks")) == 2
-    assert [one for one, _ in nearest(ws, "old 3", {hash_of("new"), hash_of("old 3")}, 1)] == [hash_of("old 3")]
+    assert [one for one, _ in nearest(ws, "old 3", {hash_of("new"), hash_of("old 3")}, 1)] == [
+        hash_of("old 3")
+    ]
 
 
-def test_a_block_that_was_damaged_is_embedded_again(open_with: Callable[[Model], Workspace]) -> None:
+def test_a_block_that_was_damaged_is_embedded_again(
+    open_with: Callable[[Model], Workspace],
+) -> None:
     ws = open_with(Model())
     store(ws, ["one", "two"])
     with ws.store.writing("graph") as db, db.transaction():
@@ -169,15 +189,25 @@ def broken(texts: Sequence[str]) -> Any:
     [
         ({"embed": broken}, "failed: RuntimeError: weights.bin is truncated"),
         ({"embed": lambda texts: [[math.nan] * DIMENSION for _ in texts]}, "NaN or infinite"),
-        ({"embed": lambda texts: [[1.0, math.inf] * (DIMENSION // 2) for _ in texts]}, "NaN or infinite"),
+        (
+            {"embed": lambda texts: [[1.0, math.inf] * (DIMENSION // 2) for _ in texts]},
+            "NaN or infinite",
+        ),
         ({"embed": lambda texts: [[1.0] * 3 for _ in texts]}, "vectors of 3 dimensions, not of 32"),
         ({"embed": lambda texts: [[1.0] * 3, [1.0]]}, "rows of several lengths"),
         ({"embed": lambda texts: ["a"] * len(texts)}, "gives no numbers"),
         ({"embed": lambda texts: []}, "no row of numbers for each of 2 texts"),
         ({"embed": lambda texts: [[]] * len(texts)}, "no row of numbers"),
-        ({"embed": lambda texts: [[1.0] * len(text) for text in texts], "dimension": 0, "batch": 1}, "several dim"),
+        (
+            {
+                "embed": lambda texts: [[1.0] * len(text) for text in texts],
+                "dimension": 0,
+                "batch": 1,
+            },
+            "several dim",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_vector_is_refused_in_one_line(
     open_with: Callable[[Model], Workspace], changes: dict[str, Any], reason: str
 ) -> None:
@@ -188,7 +218,9 @@ def test_what_is_no_vector_is_refused_in_one_line(
     assert "embedder test" in str(problem.value)
 
 
-def test_a_model_that_changed_under_its_name_is_refused(open_with: Callable[[Model], Workspace]) -> None:
+def test_a_model_that_changed_under_its_name_is_refused(
+    open_with: Callable[[Model], Workspace],
+) -> None:
     store(open_with(Model()), ["one"])
     ws = open_with(Model(embed=lambda texts: [[1.0] * 3 for _ in texts], dimension=0))
     with pytest.raises(EnvironmentProblem, match="3 dimensions; those that are stored have 32"):
@@ -203,7 +235,9 @@ def test_neighbors_in_a_text_are_compared(open_with: Callable[[Model], Workspace
     assert similarities(open_with(Model()), ["a"]) == []
 
 
-def test_a_scan_takes_less_memory_than_the_vectors_twice(open_with: Callable[[Model], Workspace]) -> None:
+def test_a_scan_takes_less_memory_than_the_vectors_twice(
+    open_with: Callable[[Model], Workspace],
+) -> None:
     numpy = pytest.importorskip("numpy")
     rows = numpy.random.default_rng(1).normal(size=(7, 256))
     model = Model(embed=lambda texts: rows[: len(texts)], dimension=256)

@@ -46,5 +46,12 @@ def test_no_sign_reaches_a_query(words: list[str]) -> None:
 
 
 def test_a_query_is_the_terms_of_its_words_whatever_their_length() -> None:
-    assert search_terms(["Parser.feed_data", "feeds", "C 4"]) == ["parser", "feed", "data", "feed_data", "c", "4"]
+    assert search_terms(["Parser.feed_data", "feeds", "C 4"]) == [
+        "parser",
+        "feed",
+        "data",
+        "feed_data",
+        "c",
+        "4",
+    ]
     assert search_terms(['"', "__", "", "x" * 1000]) == []

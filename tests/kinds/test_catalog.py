@@ -1,4 +1,6 @@
-"""The catalogue: every kind that kl brings is sound data, and no two of them are in each other's way."""
+"""The catalogue: every kind that kl brings is sound data, and no two of them are in each other's
+way.
+"""
 
 from __future__ import annotations
 
@@ -49,26 +51,45 @@ def test_its_fields_are_sound(kind: Kind) -> None:
     sections = [one.section for one in kind.all_fields if one.section]
     assert len(sections) == len({one.casefold() for one in sections})
     for one in kind.all_fields:
-        assert re.fullmatch(r"[a-z][a-z0-9_]*", one.name) and one.type in FIELD_TYPES and one.description.endswith(".")
-        assert bool(one.choices) == (one.type == "choice") and set(one.also.values()) <= set(one.choices)
+        assert (
+            re.fullmatch(r"[a-z][a-z0-9_]*", one.name)
+            and one.type in FIELD_TYPES
+            and one.description.endswith(".")
+        )
+        assert bool(one.choices) == (one.type == "choice") and set(one.also.values()) <= set(
+            one.choices
+        )
         assert not set(one.also) & set(one.choices)
         assert bool(one.relation) == (one.type == "ids")
 
 
 UNION = {
-    "outcome": """outcome_type task_id task_title task_requirements success summary approach_used patterns_used
+    "outcome": (
+        """outcome_type task_id task_title task_requirements success summary approach_used patterns_used
         problems_encountered lessons_learned tests_written test_coverage review_cycles started_at completed_at
-        duration_minutes feature_id related_adr_ids created_at""",
-    "turn": """turn_number mode player_summary player_decision coach_decision feature_id task_id coach_feedback
+        duration_minutes feature_id related_adr_ids created_at"""
+    ),
+    "turn": (
+        """turn_number mode player_summary player_decision coach_decision feature_id task_id coach_feedback
         blockers_found progress_summary acceptance_criteria_status files_modified tests_passed tests_failed coverage
-        arch_score started_at completed_at duration_seconds lessons_from_turn what_to_try_next""",
-    "failure": """approach symptom root_cause prevention severity related_adrs fix_applied context task_id feature_id
-        file_path similar_failures time_to_fix_minutes""",
-    "feature": """name tagline purpose what_it_is what_it_is_not invariants architecture_summary key_components
-        key_decisions created_at updated_at""",
-    "role": "role context primary_responsibility must_do must_not_do ask_before good_examples bad_examples",
-    "gate": """task_type arch_review_required arch_review_threshold test_pass_required coverage_required
-        coverage_threshold lint_required rationale version effective_from supersedes""",
+        arch_score started_at completed_at duration_seconds lessons_from_turn what_to_try_next"""
+    ),
+    "failure": (
+        """approach symptom root_cause prevention severity related_adrs fix_applied context task_id feature_id
+        file_path similar_failures time_to_fix_minutes"""
+    ),
+    "feature": (
+        """name tagline purpose what_it_is what_it_is_not invariants architecture_summary key_components
+        key_decisions created_at updated_at"""
+    ),
+    "role": (
+        "role context primary_responsibility must_do must_not_do ask_before good_examples"
+        " bad_examples"
+    ),
+    "gate": (
+        """task_type arch_review_required arch_review_threshold test_pass_required coverage_required
+        coverage_threshold lint_required rationale version effective_from supersedes"""
+    ),
     "objective": "title remaining completed",
     "task": "produces requires",
     "fact": "category question answer extracted_facts confidence",

@@ -1,4 +1,6 @@
-"""The detector: ids in any text, specifications by their file names, features that belong together."""
+"""The detector: ids in any text, specifications by their file names, features that belong
+together.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,13 @@ def test_related_features_share_the_prefix_and_omit_the_feature_itself() -> None
 
 
 def test_specifications_are_found_by_name_and_no_link_is_followed(tmp_path: Path) -> None:
-    for name in ("docs/features/auth/FEAT-AUTH-12-sign-in.md", "features/FEAT-AUTH-12.md", "features/feat-pay-1.yaml",
-                 "docs/features/notes.md", "docs/features/FEAT-X-1.png"):  # fmt: skip
+    for name in (
+        "docs/features/auth/FEAT-AUTH-12-sign-in.md",
+        "features/FEAT-AUTH-12.md",
+        "features/feat-pay-1.yaml",
+        "docs/features/notes.md",
+        "docs/features/FEAT-X-1.png",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "features" / "FEAT-EVIL-1.md").symlink_to("/etc/hostname")

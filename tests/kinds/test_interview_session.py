@@ -37,13 +37,22 @@ OTHERS = ("decision",)
 def test_there_are_23_questions_and_each_names_kinds_and_fields_that_are_there() -> None:
     assert len(QUESTIONS) == len({one.key for one in QUESTIONS}) == 23
     assert Counter(one.category for one in QUESTIONS) == {
-        "project_overview": 4, "architecture": 4, "domain": 2, "constraints": 3, "decisions": 2, "goals": 1,
-        "role_customization": 3, "quality_gates": 2, "workflow_preferences": 2,
-    }  # fmt: skip
+        "project_overview": 4,
+        "architecture": 4,
+        "domain": 2,
+        "constraints": 3,
+        "decisions": 2,
+        "goals": 1,
+        "role_customization": 3,
+        "quality_gates": 2,
+        "workflow_preferences": 2,
+    }
     kinds = {kind.name: kind for kind in kl_kinds()}
     categories = FACT.by_name["category"].choices
     for one in QUESTIONS:
-        assert one.category in categories and one.importance in IMPORTANCES and one.asks.endswith("?")
+        assert (
+            one.category in categories and one.importance in IMPORTANCES and one.asks.endswith("?")
+        )
         for place in [*one.filled_by, *([one.adds_to] if one.adds_to else [])]:
             assert place.kind in OTHERS or place.field in kinds[place.kind].by_name, one.key
         if one.adds_to:
@@ -57,7 +66,9 @@ def test_the_most_important_come_first_and_no_more_than_asked_for() -> None:
     everything = open_questions(QUESTIONS, (), most=100)
     order = [IMPORTANCES.index(one.importance) for one in everything]
     assert len(everything) == 23 and order == sorted(order)
-    assert [one.key for one in open_questions(QUESTIONS, {"domain_terminology"}, "domain")] == ["business_rules"]
+    assert [one.key for one in open_questions(QUESTIONS, {"domain_terminology"}, "domain")] == [
+        "business_rules"
+    ]
     assert open_questions(QUESTIONS, (), most=0) == open_questions(QUESTIONS, (), most=-3) == []
 
 
@@ -66,7 +77,12 @@ def fact(key: str, source: str = "") -> Record:
 
 
 def test_every_gap_can_end() -> None:
-    assert open_questions(QUESTIONS, answered_keys(QUESTIONS, [fact(one.key) for one in QUESTIONS], {}), most=100) == []
+    assert (
+        open_questions(
+            QUESTIONS, answered_keys(QUESTIONS, [fact(one.key) for one in QUESTIONS], {}), most=100
+        )
+        == []
+    )
 
 
 def test_a_record_of_another_kind_can_answer_and_what_arrived_with_kl_can_not() -> None:
@@ -82,10 +98,19 @@ def test_a_record_of_another_kind_can_answer_and_what_arrived_with_kl_can_not() 
 
 @pytest.mark.requirement("B53")
 def test_three_to_five_questions_for_each_sort_of_review() -> None:
-    assert set(INTERVIEWS) == {"", "architectural", "code-quality", "decision", "technical-debt", "security"}
+    assert set(INTERVIEWS) == {
+        "",
+        "architectural",
+        "code-quality",
+        "decision",
+        "technical-debt",
+        "security",
+    }
     for mode in filter(None, INTERVIEWS):
         some = INTERVIEWS[mode]
-        assert 3 <= len(some) <= 5 and all(one.category in FACT.by_name["category"].choices for one in some)
+        assert 3 <= len(some) <= 5 and all(
+            one.category in FACT.by_name["category"].choices for one in some
+        )
         assert not {one.key for one in some} & {one.key for one in QUESTIONS}
 
 
@@ -100,9 +125,13 @@ def test_sentences_of_ten_characters_with_their_category() -> None:
 
 
 def test_points_of_a_list_are_facts_of_their_own() -> None:
-    assert split_sentences("- never use pickle\n* ask before adding\n\n2. keep it under 200 MB\n") == (
-        "never use pickle", "ask before adding", "keep it under 200 MB",
-    )  # fmt: skip
+    assert split_sentences(
+        "- never use pickle\n* ask before adding\n\n2. keep it under 200 MB\n"
+    ) == (
+        "never use pickle",
+        "ask before adding",
+        "keep it under 200 MB",
+    )
 
 
 def test_a_short_answer_is_a_fact_as_a_whole() -> None:
@@ -132,7 +161,16 @@ def played(*lines: str) -> tuple[Session, list[str]]:
 @pytest.mark.requirement("B52")
 def test_a_session_from_the_first_question_to_the_summary() -> None:
     session, names = played("The first answer.", "", "Skip", "too late")
-    assert names == ["intro", "question", "captured", "question", "skipped", "question", "skipped", "summary"]
+    assert names == [
+        "intro",
+        "question",
+        "captured",
+        "question",
+        "skipped",
+        "question",
+        "skipped",
+        "summary",
+    ]
     assert session.answers == (("q0", "The first answer."),) and session.skipped == ("q1", "q2")
     assert session.ended == "done" and session.waiting is None
 
@@ -154,7 +192,12 @@ def test_back_asks_again_and_the_last_answer_counts() -> None:
 def test_a_question_states_what_it_is_about() -> None:
     _, (intro, asked) = begin_session(SAMPLE)
     assert intro.total == 3
-    assert (asked.number, asked.total, asked.text, asked.question) == (1, 3, "What is 0?", SAMPLE[0])
+    assert (asked.number, asked.total, asked.text, asked.question) == (
+        1,
+        3,
+        "What is 0?",
+        SAMPLE[0],
+    )
 
 
 def test_without_questions_it_is_over_at_once() -> None:

@@ -1,4 +1,6 @@
-"""What people type, however odd, comes back as it was typed, or is refused with a reason; nothing in between."""
+"""What people type, however odd, comes back as it was typed, or is refused with a reason; nothing
+in between.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,12 @@ def test_tasks_of_objectives(ws: Workspace) -> None:
 
 def test_turns(ws: Workspace) -> None:
     for text in TEXTS:
-        made = add_turn(ws, "FEAT-A-1", "T", {"player_summary": text, "acceptance_criteria_status": {text[:100]: text}})
+        made = add_turn(
+            ws,
+            "FEAT-A-1",
+            "T",
+            {"player_summary": text, "acceptance_criteria_status": {text[:100]: text}},
+        )
         assert get_record(ws, made.id).text("player_summary") == stored(text), repr(text)
 
 

@@ -29,8 +29,14 @@ def summary(**values: tuple[str, ...]) -> list[str]:
 @pytest.mark.requirement("A53")
 def test_at_most_five_remaining_tasks_are_shown() -> None:
     assert summary(remaining=tuple("abcdefg"), completed=("x",)) == [
-        "OBJ-0001 A parser: 12 % (1 of 8 tasks)", "- a", "- b", "- c", "- d", "- e", "… and 2 more",
-    ]  # fmt: skip
+        "OBJ-0001 A parser: 12 % (1 of 8 tasks)",
+        "- a",
+        "- b",
+        "- c",
+        "- d",
+        "- e",
+        "… and 2 more",
+    ]
     assert summary(remaining=tuple("abcde"))[-1] == "- e"
     assert summary() == ["OBJ-0001 A parser: no tasks"]
 
@@ -39,7 +45,9 @@ TASKS = st.sampled_from(["write", "Write ", "test", "ship"])
 
 
 @given(st.lists(st.tuples(TASKS, st.booleans()), max_size=8))
-def test_a_task_is_in_one_list_only_and_where_it_was_put_last(steps: list[tuple[str, bool]]) -> None:
+def test_a_task_is_in_one_list_only_and_where_it_was_put_last(
+    steps: list[tuple[str, bool]],
+) -> None:
     progress = Progress((), ())
     for task, done in steps:
         progress = progress.with_task(task, done=done)
@@ -47,7 +55,9 @@ def test_a_task_is_in_one_list_only_and_where_it_was_put_last(steps: list[tuple[
     keys = [one.strip().casefold() for one in (*progress.completed, *progress.remaining)]
     assert len(keys) == len(set(keys))
     last = {task.strip().casefold(): done for task, done in steps}
-    assert {one.strip().casefold() for one in progress.completed} == {task for task, done in last.items() if done}
+    assert {one.strip().casefold() for one in progress.completed} == {
+        task for task, done in last.items() if done
+    }
 
 
 def test_the_spelling_that_is_there_stays() -> None:

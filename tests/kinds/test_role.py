@@ -7,10 +7,19 @@ import pytest
 from kl_hooks.kinds.gate import find_role, render_role
 from kl_hooks.model.record import Record
 
-PLAYER = Record("role", "ROLE-0001", {
-    "status": "active", "role": "player", "context": "feature-build", "primary_responsibility": "Build it.",
-    "must_do": ("Run the tests",), "must_not_do": ("Approve your own work",), "ask_before": ("Adding a dependency",),
-})  # fmt: skip
+PLAYER = Record(
+    "role",
+    "ROLE-0001",
+    {
+        "status": "active",
+        "role": "player",
+        "context": "feature-build",
+        "primary_responsibility": "Build it.",
+        "must_do": ("Run the tests",),
+        "must_not_do": ("Approve your own work",),
+        "ask_before": ("Adding a dependency",),
+    },
+)
 OTHER = Record("role", "ROLE-0002", {"status": "active", "role": "Player", "context": "review"})
 REMOVED = Record("role", "ROLE-0003", {"status": "retired", "role": "coach"})
 

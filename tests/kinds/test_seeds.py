@@ -1,4 +1,5 @@
-"""What a project's own documents state: sections with a meaningful heading, the beginning, the stack; any text is read.
+"""What a project's own documents state: sections with a meaningful heading, the beginning, the
+stack; any text is read.
 
 A feature's specification as a record: the id from its front matter, its name or its title.
 """
@@ -56,11 +57,16 @@ It does not.
 
 def test_a_readme_gives_its_beginning_and_the_sections_that_are_known() -> None:
     purpose, *rest = document_seeds("shop", "README.md", README)
-    assert (purpose.kind, purpose.key, purpose.values["answers"]) == ("fact", "shop__purpose", "purpose")
+    assert (purpose.kind, purpose.key, purpose.values["answers"]) == (
+        "fact",
+        "shop__purpose",
+        "purpose",
+    )
     assert purpose.values["answer"] == "A shop for tests. It sells nothing."
     assert [(one.values["title"], one.values["topic"]) for one in rest] == [
-        ("Installation", "command"), ("How it works", "architecture"),
-    ]  # fmt: skip
+        ("Installation", "command"),
+        ("How it works", "architecture"),
+    ]
     assert "## not a heading" in rest[0].values["text"]
 
 
@@ -68,14 +74,23 @@ def test_the_beginning_ends_at_the_next_heading_and_keeps_addresses() -> None:
     text = "Shop\n====\n\nSee <https://shop.example> or ask.\n\n### Important\n\nNot this.\n"
     (purpose,) = document_seeds("shop", "README.md", text)
     assert purpose.values["answer"] == "Shop\n\nSee <https://shop.example> or ask."
-    assert document_seeds("shop", "README.md", "# npm\n\n### Important\n\nYou need something else.\n") == []
+    assert (
+        document_seeds("shop", "README.md", "# npm\n\n### Important\n\nYou need something else.\n")
+        == []
+    )
 
 
 def test_what_is_written_for_agents_is_taken_whole() -> None:
-    text = "# Agents\n\nHello there, agent.\n\n## Testing\n\nRun `pytest -q`.\n\n## Zebra\n\nNever feed the zebra.\n"
-    assert [(one.key, one.values["topic"]) for one in document_seeds("shop", "AGENTS.md", text)] == [
-        ("shop__agents-testing", "testing"), ("shop__agents-zebra", "rule"),
-    ]  # fmt: skip
+    text = (
+        "# Agents\n\nHello there, agent.\n\n## Testing\n\nRun `pytest -q`.\n\n## Zebra\n\nNever"
+        " feed the zebra.\n"
+    )
+    assert [
+        (one.key, one.values["topic"]) for one in document_seeds("shop", "AGENTS.md", text)
+    ] == [
+        ("shop__agents-testing", "testing"),
+        ("shop__agents-zebra", "rule"),
+    ]
 
 
 def test_a_long_section_is_cut_between_paragraphs_and_reports_it() -> None:
@@ -93,17 +108,22 @@ def test_a_heading_states_the_topic_by_whole_words() -> None:
 
 def test_pyproject_gives_the_stack_and_the_commands() -> None:
     reported = read_pyproject(
-        '[project]\nname = "My Shop"\nrequires-python = ">=3.11"\n'
-        'dependencies = ["click>=8", "rich[x]; os_name", "click"]\n'
-        '[project.optional-dependencies]\ntest = ["pytest>=8"]\n[project.scripts]\nshop = "shop:main"\n[tool.ruff]\n'
+        '[project]\nname = "My Shop"\nrequires-python = ">=3.11"\ndependencies = ["click>=8",'
+        ' "rich[x]; os_name", "click"]\n[project.optional-dependencies]\ntest ='
+        ' ["pytest>=8"]\n[project.scripts]\nshop = "shop:main"\n[tool.ruff]\n'
     )
     stack, commands = pyproject_seeds("my-shop", reported)
-    (purpose,) = pyproject_seeds("x", read_pyproject('[project]\ndescription = "A shop for tests."'))
+    (purpose,) = pyproject_seeds(
+        "x", read_pyproject('[project]\ndescription = "A shop for tests."')
+    )
     assert (purpose.values["answers"], purpose.values["answer"]) == ("purpose", "A shop for tests.")
     assert name_of(reported) == "My Shop"
     assert stack.values["text"].splitlines() == [
-        "- Python >=3.11", "- needs click, rich", "- with `test`: pytest", "- configured here: ruff",
-    ]  # fmt: skip
+        "- Python >=3.11",
+        "- needs click, rich",
+        "- with `test`: pytest",
+        "- configured here: ruff",
+    ]
     assert commands.values["text"] == "- `shop` runs shop:main"
     assert pyproject_seeds("x", read_pyproject("not toml [")) == []
 
@@ -123,20 +143,34 @@ def test_the_same_section_in_two_documents_counts_once(tmp_path: Path) -> None:
 def test_what_kl_brings_is_valid_and_never_prefixed() -> None:
     seeds = system_seeds(KINDS)
     keys = {one.key for one in seeds}
-    assert {"role-player", "role-coach", "gate-feature-4-6", "gate-docs-1-10", "mode-direct"} <= keys
+    assert {
+        "role-player",
+        "role-coach",
+        "gate-feature-4-6",
+        "gate-docs-1-10",
+        "mode-direct",
+    } <= keys
     assert not [key for key in keys if "__" in key]
     for one in seeds:
         assert validate(KINDS[one.kind], one.values, lambda name: ("x", 0, 0))[1] == []
     gates = {one.key: one.values for one in seeds if one.kind == "gate"}
-    assert (gates["gate-feature-7-10"]["coverage_threshold"], gates["gate-feature-7-10"]["arch_review_threshold"]) == (
+    assert (
+        gates["gate-feature-7-10"]["coverage_threshold"],
+        gates["gate-feature-7-10"]["arch_review_threshold"],
+    ) == (
         80,
         70,
     )
     assert "coverage_threshold" not in gates["gate-scaffolding-1-3"]
 
 
-LINES = st.lists(st.sampled_from(["# T", "## Usage", "## ", "```", "---", "- x", "", "<!-- a", "b -->", "[![x](y)](z)"])
-                 | st.text(max_size=30), max_size=20)  # fmt: skip
+LINES = st.lists(
+    st.sampled_from(
+        ["# T", "## Usage", "## ", "```", "---", "- x", "", "<!-- a", "b -->", "[![x](y)](z)"]
+    )
+    | st.text(max_size=30),
+    max_size=20,
+)
 
 
 @given(LINES, st.sampled_from(["README.md", "AGENTS.md"]))
@@ -152,19 +186,27 @@ INNER = st.recursive(
     st.text(max_size=5) | st.integers() | st.none(),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["name", "dependencies", "scripts", "poetry", "pytest"]), inner)
+        | st.dictionaries(
+            st.sampled_from(["name", "dependencies", "scripts", "poetry", "pytest"]), inner
+        )
     ),
 )
 
 
-@given(st.dictionaries(st.sampled_from(["project", "tool", "build-system", "dependency-groups"]), INNER))
+@given(
+    st.dictionaries(
+        st.sampled_from(["project", "tool", "build-system", "dependency-groups"]), INNER
+    )
+)
 def test_any_pyproject_gives_valid_seeds(reported: dict[str, object]) -> None:
     name_of(reported)
     for one in pyproject_seeds("p", reported):
         assert validate(KINDS["guide"], one.values, lambda name: ("x", 0, 0))[1] == []
 
 
-@pytest.mark.parametrize("piece", ["<!--", "<!-- kl:begin ", "<!-- kl:begin kl:end ", "[[", "- ", "\n", "`"])
+@pytest.mark.parametrize(
+    "piece", ["<!--", "<!-- kl:begin ", "<!-- kl:begin kl:end ", "[[", "- ", "\n", "`"]
+)
 def test_a_hostile_document_takes_no_longer_than_its_length(piece: str) -> None:
     text = "# A\n\n" + piece * (1_000_000 // len(piece))
     began = time.process_time()
@@ -204,16 +246,24 @@ People pay, as ADR-0003 says.
 def test_the_sections_of_a_specification_are_fields_of_a_feature() -> None:
     seed = feature_seed("shop", "docs/features/FEAT-PAY-1-pay.md", SPEC)
     assert seed is not None and (seed.id, seed.key) == ("FEAT-PAY-1", "shop__feat-pay-1")
-    printed = {name: seed.values[name] for name in seed.values if name not in ("authority", "source")}
+    printed = {
+        name: seed.values[name] for name in seed.values if name not in ("authority", "source")
+    }
     assert printed == {
-        "title": "Paying", "spec": "docs/features/FEAT-PAY-1-pay.md", "purpose": "People pay, as ADR-0003 says.",
-        "what_it_is": ["cards", "cash"], "what_it_is_not": ["refunds"], "invariants": ["never charged twice"],
+        "title": "Paying",
+        "spec": "docs/features/FEAT-PAY-1-pay.md",
+        "purpose": "People pay, as ADR-0003 says.",
+        "what_it_is": ["cards", "cash"],
+        "what_it_is_not": ["refunds"],
+        "invariants": ["never charged twice"],
         "key_decisions": ["ADR-0003"],
-    }  # fmt: skip
+    }
 
 
 def test_front_matter_names_the_feature_before_anything_else() -> None:
-    seed = feature_seed("shop", "spec.md", "---\nid: feat-pay-2\ntitle: Refunds\nstatus: Draft\n---\n# Other\n")
+    seed = feature_seed(
+        "shop", "spec.md", "---\nid: feat-pay-2\ntitle: Refunds\nstatus: Draft\n---\n# Other\n"
+    )
     assert seed is not None and (seed.id, seed.values["title"], seed.values["status"]) == (
         "FEAT-PAY-2",
         "Refunds",

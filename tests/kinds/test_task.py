@@ -1,6 +1,7 @@
 """The planner: waves that can run side by side, cycles by name, compared with networkx.
 
-An agents' configuration as works: both spellings of keys, every mistake at once, no bytes that bring it down.
+An agents' configuration as works: both spellings of keys, every mistake at once, no bytes that
+bring it down.
 """
 
 from __future__ import annotations
@@ -16,10 +17,24 @@ from kl_hooks.kinds.task import Work, Works, normalized_token, plan_waves, read_
 from kl_hooks.model.problem import Problems
 from tests.support import Checkout
 
-TOKENS = ["artifact:design", "ARTIFACT:Design", "file:src/a.py", "file:./src/A.py", "symbol:pkg.f", "artifact:tests"]
+TOKENS = [
+    "artifact:design",
+    "ARTIFACT:Design",
+    "file:src/a.py",
+    "file:./src/A.py",
+    "symbol:pkg.f",
+    "artifact:tests",
+]
 WORKS = st.lists(
-    st.tuples(st.lists(st.sampled_from(TOKENS), max_size=3), st.lists(st.sampled_from(TOKENS), max_size=3)), max_size=7
-).map(lambda rows: [Work(f"w{n}", tuple(needs), tuple(gives)) for n, (needs, gives) in enumerate(rows)])
+    st.tuples(
+        st.lists(st.sampled_from(TOKENS), max_size=3), st.lists(st.sampled_from(TOKENS), max_size=3)
+    ),
+    max_size=7,
+).map(
+    lambda rows: [
+        Work(f"w{n}", tuple(needs), tuple(gives)) for n, (needs, gives) in enumerate(rows)
+    ]
+)
 
 
 def graph_of(works: list[Work], there: set[str]) -> nx.DiGraph:
@@ -27,7 +42,9 @@ def graph_of(works: list[Work], there: set[str]) -> nx.DiGraph:
     graph.add_nodes_from(work.name for work in works)
     for work in works:
         for other in works:
-            if ({normalized_token(t) for t in work.requires} - there) & {normalized_token(t) for t in other.produces}:
+            if ({normalized_token(t) for t in work.requires} - there) & {
+                normalized_token(t) for t in other.produces
+            }:
                 graph.add_edge(other.name, work.name)
     return graph
 
@@ -42,10 +59,16 @@ def test_waves_and_cycles_are_those_of_networkx(works: list[Work], there: set[st
         stuck |= {later for name in stuck for later in nx.descendants(graph, name)}
         assert set(made.blocked) == stuck
         graph.remove_nodes_from(stuck)
-        assert [sorted(wave) for wave in made.waves] == [sorted(wave) for wave in nx.topological_generations(graph)]
+        assert [sorted(wave) for wave in made.waves] == [
+            sorted(wave) for wave in nx.topological_generations(graph)
+        ]
     else:
         assert made.waves == ()
-        groups = [g for g in nx.strongly_connected_components(graph) if len(g) > 1 or graph.has_edge(*list(g) * 2)]
+        groups = [
+            g
+            for g in nx.strongly_connected_components(graph)
+            if len(g) > 1 or graph.has_edge(*list(g) * 2)
+        ]
         assert sorted(map(sorted, groups)) == sorted(
             sorted(next(g for g in groups if cycle[0] in g)) for cycle in made.cycles
         )
@@ -62,13 +85,20 @@ def test_doing_what_is_eligible_follows_the_waves(works: list[Work], there: set[
     found = Works(works)
     while ready := found.eligible(there):
         found.done.update(ready)
-        there = there | {one for work in works if work.name in ready for one in map(normalized_token, work.produces)}
+        there = there | {
+            one
+            for work in works
+            if work.name in ready
+            for one in map(normalized_token, work.produces)
+        }
     assert found.done == {work.name for work in works}
 
 
 def test_case_and_spelling_of_tokens_do_not_matter() -> None:
     assert normalized_token(" File: ./SRC\\a.py ") == "file:src/a.py"
-    assert plan_waves([Work("b", ("ARTIFACT:Design",)), Work("a", (), ("artifact:design",))]).waves == (("a",), ("b",))
+    assert plan_waves(
+        [Work("b", ("ARTIFACT:Design",)), Work("a", (), ("artifact:design",))]
+    ).waves == (("a",), ("b",))
 
 
 @pytest.mark.parametrize("text", ["", "design", "thing:x", "file:", "artifact: ", ":x"])
@@ -82,17 +112,25 @@ def test_a_work_that_needs_what_it_gives_is_a_cycle_of_its_own() -> None:
 
 
 def test_the_whole_cycle_is_named() -> None:
-    works = [Work("a", ("artifact:c",), ("artifact:a",)), Work("b", ("artifact:a",), ("artifact:b",)),
-             Work("c", ("artifact:b",), ("artifact:c",)), Work("d")]  # fmt: skip
+    works = [
+        Work("a", ("artifact:c",), ("artifact:a",)),
+        Work("b", ("artifact:a",), ("artifact:b",)),
+        Work("c", ("artifact:b",), ("artifact:c",)),
+        Work("d"),
+    ]
     assert plan_waves(works).cycles == (("a", "c", "b", "a"),)
 
 
 def test_what_nobody_produces_is_listed_and_keeps_its_task_out_of_the_waves() -> None:
     works = [Work("a", ("artifact:ghost",), ("artifact:a",)), Work("b"), Work("c", ("artifact:a",))]
     made = plan_waves(works)
-    assert (made.waves, made.blocked) == ((("b",),), ("a", "c")) and made.unmet == (("a", "artifact:ghost"),)
+    assert (made.waves, made.blocked) == ((("b",),), ("a", "c")) and made.unmet == (
+        ("a", "artifact:ghost"),
+    )
     made = plan_waves(works, outside=True)  # of a configuration: it may come from outside
-    assert (made.waves, made.blocked) == ((("a", "b"), ("c",)), ()) and made.unmet == (("a", "artifact:ghost"),)
+    assert (made.waves, made.blocked) == ((("a", "b"), ("c",)), ()) and made.unmet == (
+        ("a", "artifact:ghost"),
+    )
     assert plan_waves([Work("a", ("artifact:ghost",))], ["Artifact:Ghost"]).unmet == ()
 
 
@@ -111,7 +149,10 @@ def test_what_can_be_done_now() -> None:
 
 def test_what_is_done_and_what_exists_is_fulfilled(repo: Checkout) -> None:
     repo.write("src/a.py", "")
-    works = Works([Work("a", (), ("Artifact:a",)), Work("b", ("artifact:a", "file:src/a.py", "file:x"))], done={"a"})
+    works = Works(
+        [Work("a", (), ("Artifact:a",)), Work("b", ("artifact:a", "file:src/a.py", "file:x"))],
+        done={"a"},
+    )
     assert works.fulfilled(repo.workspace()) == {"artifact:a", "file:src/a.py"}
 
 
@@ -160,7 +201,10 @@ tasks:
     with pytest.raises(Problems) as caught:
         read_works("t.yaml", text)
     assert [str(one) for one in caught.value.problems] == [
-        't.yaml:3:16: in "requires": "design" is no token; it begins with artifact:, file: or symbol:.',
+        (
+            't.yaml:3:16: in "requires": "design" is no token; it begins with artifact:, file: or'
+            " symbol:."
+        ),
         't.yaml:3:24: in "requires": "file:" names nothing after the colon.',
         't.yaml:4:5: "A" is there twice (first at line 2). Give each a name of its own.',
         't.yaml:5:5: an entry without "name".',
@@ -175,7 +219,10 @@ def test_what_holds_no_list_is_reported(text: bytes) -> None:
         read_works("t.yaml", text)
 
 
-@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda t: t.encode("utf-8", "surrogatepass")))
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=200).map(lambda t: t.encode("utf-8", "surrogatepass"))
+)
 def test_any_bytes_are_works_or_problems(text: bytes) -> None:
     try:
         assert isinstance(read_works("t.yaml", text), list)

@@ -1,4 +1,6 @@
-"""Turns: the last five of the same feature and task, oldest first; a rejection is not overlooked."""
+"""Turns: the last five of the same feature and task, oldest first; a rejection is not
+overlooked.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,17 @@ def turn(number: int, **values: Value) -> Record:
 
 @pytest.mark.requirement("B30")
 def test_the_last_five_of_the_same_feature_and_task_ascending() -> None:
-    turns = [turn(n) for n in (3, 1, 7, 2, 6, 5, 4, 10)] + [turn(11, task_id="T-2"), turn(12, feature_id="FEAT-PAY-1")]
-    assert [one.number("turn_number") for one in last_turns(turns, "feat-auth-12", "t-1")] == [4, 5, 6, 7, 10]
+    turns = [turn(n) for n in (3, 1, 7, 2, 6, 5, 4, 10)] + [
+        turn(11, task_id="T-2"),
+        turn(12, feature_id="FEAT-PAY-1"),
+    ]
+    assert [one.number("turn_number") for one in last_turns(turns, "feat-auth-12", "t-1")] == [
+        4,
+        5,
+        6,
+        7,
+        10,
+    ]
     assert next_number(turns, "FEAT-AUTH-12", "T-1") == 11
     assert next_number(turns, "FEAT-AUTH-12", "T-9") == 1
 
@@ -31,7 +42,13 @@ def test_ids_are_counted_per_feature() -> None:
 
 @pytest.mark.requirement("B30")
 def test_a_rejected_last_turn_shows_its_feedback_as_must_address() -> None:
-    rejected = turn(2, coach_decision="rejected", coach_feedback="No test for UTF-8.", tests_passed=3, tests_failed=1)
+    rejected = turn(
+        2,
+        coach_decision="rejected",
+        coach_feedback="No test for UTF-8.",
+        tests_passed=3,
+        tests_failed=1,
+    )
     text = continuation([turn(1, player_summary="Wrote it.", coach_decision="approved"), rejected])
     assert "### Turn 1: approved\n\nWrote it." in text
     assert "### Turn 2: rejected, 3 passed, 1 failed" in text
@@ -39,7 +56,12 @@ def test_a_rejected_last_turn_shows_its_feedback_as_must_address() -> None:
 
 
 def test_an_older_rejection_is_history_only() -> None:
-    text = continuation([turn(1, coach_decision="rejected", coach_feedback="No."), turn(2, coach_decision="approved")])
+    text = continuation(
+        [
+            turn(1, coach_decision="rejected", coach_feedback="No."),
+            turn(2, coach_decision="approved"),
+        ]
+    )
     assert "MUST ADDRESS" not in text and "Feedback: No." in text
 
 

@@ -16,9 +16,15 @@ LINUX = ("cpython", "3.13", "linux-x86_64")
 
 
 def seen(
-    kind: str = "TestResult", observer: str = "pytest", producer: str = "me", run: str = "1", hard: bool = True,
-    environment: tuple[str, ...] = LINUX, way: str = "serial", attested: bool = False,
-) -> Observation:  # fmt: skip
+    kind: str = "TestResult",
+    observer: str = "pytest",
+    producer: str = "me",
+    run: str = "1",
+    hard: bool = True,
+    environment: tuple[str, ...] = LINUX,
+    way: str = "serial",
+    attested: bool = False,
+) -> Observation:
     return Observation(kind, observer, producer, run, hard, "", environment, way, attested)
 
 
@@ -26,7 +32,10 @@ TABLE = {
     "nothing": ([], "guessed"),
     "an assertion": ([seen("AgentAssertion", hard=False)], "assumed"),
     "two assertions by two people": (
-        [seen("AgentAssertion", "a", "a", hard=False), seen("AgentAssertion", "b", "b", hard=False)],
+        [
+            seen("AgentAssertion", "a", "a", hard=False),
+            seen("AgentAssertion", "b", "b", hard=False),
+        ],
         "assumed",
     ),
     "one test run": ([seen()], "inferred"),
@@ -37,7 +46,10 @@ TABLE = {
     "its own exit code": ([seen(), seen("ExitCode")], "inferred"),
     "two runs by one producer": ([seen(), seen(run="2")], "inferred"),
     "words name another producer": ([seen(), seen(run="2", producer="ci:github:7")], "inferred"),
-    "two attested producers": ([seen(attested=True), seen(run="2", producer="ci", attested=True)], "verified"),
+    "two attested producers": (
+        [seen(attested=True), seen(run="2", producer="ci", attested=True)],
+        "verified",
+    ),
     "one of two producers is attested, the other is this store": (
         [seen(), seen(run="2", producer="ci", attested=True)],
         "verified",
@@ -48,15 +60,33 @@ TABLE = {
     ),
     "the parent process": ([seen(), seen("ExitCode", "kl run")], "inferred"),
     "a command beside a run": ([seen(), seen("ExitCode", "kl run", run="2", way="")], "inferred"),
-    "another interpreter": ([seen(), seen(run="2", environment=("cpython", "3.12", "linux-x86_64"))], "verified"),
-    "another implementation": ([seen(), seen(run="2", environment=("pypy", "3.13", "linux-x86_64"))], "verified"),
-    "another machine": ([seen(), seen(run="2", environment=("cpython", "3.13", "linux-aarch64"))], "verified"),
-    "an unknown interpreter": ([seen(), seen(run="2", environment=("cpython", "", "linux-x86_64"))], "inferred"),
+    "another interpreter": (
+        [seen(), seen(run="2", environment=("cpython", "3.12", "linux-x86_64"))],
+        "verified",
+    ),
+    "another implementation": (
+        [seen(), seen(run="2", environment=("pypy", "3.13", "linux-x86_64"))],
+        "verified",
+    ),
+    "another machine": (
+        [seen(), seen(run="2", environment=("cpython", "3.13", "linux-aarch64"))],
+        "verified",
+    ),
+    "an unknown interpreter": (
+        [seen(), seen(run="2", environment=("cpython", "", "linux-x86_64"))],
+        "inferred",
+    ),
     "an unknown environment": ([seen(), seen(run="2", environment=())], "inferred"),
     "two workers": ([seen(), seen(run="2", way="distributed")], "verified"),
     "an unknown way": ([seen(way="distributed"), seen(run="2", way="")], "inferred"),
-    "two seeds": ([seen(way="serial random:x:1"), seen(run="2", way="serial random:x:2")], "verified"),
-    "one seed twice": ([seen(way="serial random:x:1"), seen(run="2", way="serial random:x:1")], "inferred"),
+    "two seeds": (
+        [seen(way="serial random:x:1"), seen(run="2", way="serial random:x:2")],
+        "verified",
+    ),
+    "one seed twice": (
+        [seen(way="serial random:x:1"), seen(run="2", way="serial random:x:1")],
+        "inferred",
+    ),
     "its own report file": ([seen(), seen(observer="junit", run="2")], "inferred"),
     "a validator": ([seen(), seen("Validator", "arch", run="3")], "verified"),
     "git": ([seen(), seen("GitHistory", "git", run="3", environment=(), way="")], "verified"),
@@ -101,10 +131,14 @@ def test_order_does_not_matter(observations: list[Observation]) -> None:
 
 
 @given(OBSERVATIONS)
-def test_independence_is_mutual_and_nothing_is_independent_of_itself(observations: list[Observation]) -> None:
+def test_independence_is_mutual_and_nothing_is_independent_of_itself(
+    observations: list[Observation],
+) -> None:
     for one in observations:
         assert not are_independent(one, one)
-        assert all(are_independent(one, other) == are_independent(other, one) for other in observations)
+        assert all(
+            are_independent(one, other) == are_independent(other, one) for other in observations
+        )
 
 
 @given(OBSERVATIONS)
@@ -113,7 +147,9 @@ def test_one_execution_is_one_observation(observations: list[Observation]) -> No
 
 
 @given(OBSERVATIONS)
-def test_who_watched_and_what_the_environment_states_make_no_difference(observations: list[Observation]) -> None:
+def test_who_watched_and_what_the_environment_states_make_no_difference(
+    observations: list[Observation],
+) -> None:
     plain = [replace(one, attested=False) for one in observations]
     renamed = [replace(one, observer=f"o{n}", producer=f"ci:{n}") for n, one in enumerate(plain)]
     assert tier(renamed) == tier(plain)

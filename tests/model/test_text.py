@@ -43,6 +43,13 @@ def test_one_line_is_one_line_of_that_length(text: str, limit: int) -> None:
 
 def test_one_is_singular() -> None:
     words = ("receipt", "memory", "day", "class", "more commit", "receipt")
-    assert [counted(number, word) for number, word in zip((1, 2, 3, 0, 1, 2), words, strict=True)] == [
-        "1 receipt", "2 memories", "3 days", "0 classes", "1 more commit", "2 receipts",
-    ]  # fmt: skip
+    assert [
+        counted(number, word) for number, word in zip((1, 2, 3, 0, 1, 2), words, strict=True)
+    ] == [
+        "1 receipt",
+        "2 memories",
+        "3 days",
+        "0 classes",
+        "1 more commit",
+        "2 receipts",
+    ]

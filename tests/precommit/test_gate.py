@@ -1,4 +1,6 @@
-"""The gate without the command line: the same verdict, output and exit code, with few modules imported."""
+"""The gate without the command line: the same verdict, output and exit code, with few modules
+imported.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,17 @@ layers:
   - {name: cli, paths: [shop/cli/], may_depend_on: [core]}
 """
 FILES = {
-    ".kl/architecture.yaml": LAYERS, ".kl/config.yaml": "version: 1\n", "shop/__init__.py": "",
-    "shop/core/__init__.py": "A = 1\n", "shop/cli/__init__.py": "from shop.core import A\n",
-}  # fmt: skip
+    ".kl/architecture.yaml": LAYERS,
+    ".kl/config.yaml": "version: 1\n",
+    "shop/__init__.py": "",
+    "shop/core/__init__.py": "A = 1\n",
+    "shop/cli/__init__.py": "from shop.core import A\n",
+}
 BROKEN = {"shop/core/__init__.py": "import shop.cli\n"}
 CALL = (
-    "import sys; from kl_hooks.__main__ import main\n"
-    "try: main()\n"
-    "except SystemExit as end: code = end.code\n"
-    "sys.stdout.flush(); sys.stderr.write('MODULES ' + ' '.join(sys.modules) + '\\n'); sys.exit(code)"
+    "import sys; from kl_hooks.__main__ import main\ntry: main()\nexcept SystemExit as end: code ="
+    " end.code\nsys.stdout.flush(); sys.stderr.write('MODULES ' + ' '.join(sys.modules) + '\\n');"
+    " sys.exit(code)"
 )
 COMMAND = {"KL_ARCH_CHECK_AT": ""}
 """A variable that means nothing and makes the click command run."""
@@ -58,16 +62,32 @@ def shown(done: Done) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     "files",
     [
-        {}, BROKEN, BROKEN | {".kl/baseline.json": '{"schema": "kl.baseline/1", "violations": []}'},
+        {},
+        BROKEN,
+        BROKEN | {".kl/baseline.json": '{"schema": "kl.baseline/1", "violations": []}'},
         {".kl/architecture.yaml": LAYERS.replace("may_depend_on: []", "may_depend_on: [cli]")},
-        {".kl/architecture.yaml": LAYERS + "    paths: [x\n"}, {".kl/architecture.yaml": LAYERS + "colour: red\n"},
+        {".kl/architecture.yaml": LAYERS + "    paths: [x\n"},
+        {".kl/architecture.yaml": LAYERS + "colour: red\n"},
         {".kl/architecture.yaml": LAYERS + "exceptions: [{from: core, to: cli}]\n"},
-        {"shop/core/bad.py": "def (\n"}, {".kl/baseline.json": "{"}, {"shop/core/r\u00e4tsel.py": "import shop.cli\n"},
+        {"shop/core/bad.py": "def (\n"},
+        {".kl/baseline.json": "{"},
+        {"shop/core/r\u00e4tsel.py": "import shop.cli\n"},
         {".kl/config.yaml": "version: 1\nnonsense: 3\n"},
     ],
-    ids=["clean", "broken", "baseline", "loosened", "no yaml", "bad key", "unused exception", "unparsed", "no json",
-         "odd name", "odd config"],
-)  # fmt: skip
+    ids=[
+        "clean",
+        "broken",
+        "baseline",
+        "loosened",
+        "no yaml",
+        "bad key",
+        "unused exception",
+        "unparsed",
+        "no json",
+        "odd name",
+        "odd config",
+    ],
+)
 def test_staged_is_judged_and_printed_as_by_the_command(
     shop: Checkout, files: dict[str, str], quiet: tuple[str, ...]
 ) -> None:
@@ -78,11 +98,15 @@ def test_staged_is_judged_and_printed_as_by_the_command(
 
 
 @pytest.mark.parametrize("files", [{}, BROKEN], ids=["clean", "broken"])
-def test_pushed_is_judged_and_printed_as_by_the_command(shop: Checkout, files: dict[str, str]) -> None:
+def test_pushed_is_judged_and_printed_as_by_the_command(
+    shop: Checkout, files: dict[str, str]
+) -> None:
     before = shop.git("rev-parse", "HEAD")
     stage(shop, files)
     env = {"PRE_COMMIT_TO_REF": shop.commit(), "PRE_COMMIT_FROM_REF": before}
-    mine, reference = (shop.kl("arch", "check", "--pushed", env={**env, **more}) for more in ({}, COMMAND))
+    mine, reference = (
+        shop.kl("arch", "check", "--pushed", env={**env, **more}) for more in ({}, COMMAND)
+    )
     assert shown(mine) == shown(reference)
     assert mine.returncode == len(files)
 
@@ -109,7 +133,9 @@ def test_outside_a_repository_the_command_has_the_message(shop: Checkout, tmp_pa
     assert (done.returncode, "not a git repository" in done.stderr) == (3, True)
 
 
-@pytest.mark.parametrize("args", [("--format", "json"), ("--trust-ref", "HEAD"), ("--list-unassigned",), ("--at", "x")])
+@pytest.mark.parametrize(
+    "args", [("--format", "json"), ("--trust-ref", "HEAD"), ("--list-unassigned",), ("--at", "x")]
+)
 def test_arguments_that_somebody_adds_still_work(shop: Checkout, args: tuple[str, ...]) -> None:
     done = shop.kl("arch", "check", "--staged", *args)
     assert done.returncode == (2 if "--at" in args else 0), done.stderr
@@ -118,13 +144,17 @@ def test_arguments_that_somebody_adds_still_work(shop: Checkout, args: tuple[str
 
 
 def test_variables_that_set_options_still_work(shop: Checkout) -> None:
-    assert shop.kl("arch", "check", "--staged", env={"KL_ARCH_CHECK_FORMAT": "json"}).stdout.startswith("{")
+    assert shop.kl(
+        "arch", "check", "--staged", env={"KL_ARCH_CHECK_FORMAT": "json"}
+    ).stdout.startswith("{")
 
 
 def test_a_closed_pipe_ends_it_as_a_signal_would(shop: Checkout) -> None:
     stage(shop, BROKEN)
     script = f"{sys.executable} -P -m kl_hooks arch check --staged; echo $? >code"
-    reader = subprocess.run(["sh", "-c", f"({script}) | true"], cwd=shop.root, capture_output=True, check=False)
+    reader = subprocess.run(
+        ["sh", "-c", f"({script}) | true"], cwd=shop.root, capture_output=True, check=False
+    )
     assert (reader.stderr, (shop.root / "code").read_text().strip() in ("141", "1")) == (b"", True)
 
 
@@ -135,21 +165,41 @@ def test_a_clean_commit_imports_few_modules(shop: Checkout, args: tuple[str, ...
     assert shop.kl("arch", "check").returncode == 0, "the manifest is compiled now"
     env = {**os.environ, "PRE_COMMIT_TO_REF": shop.git("rev-parse", "HEAD")}
     command = [sys.executable, "-P", "-c", CALL, "arch", "check", *args]
-    done = subprocess.run(command, cwd=shop.root, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=shop.root, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     modules = done.stderr.rpartition("MODULES ")[2].split()
-    heavy = {"click", "libcst", "pytest", "grimp", "importlinter", "rich", "yaml", "diskcache", "kl_hooks.cli"}
+    heavy = {
+        "click",
+        "libcst",
+        "pytest",
+        "grimp",
+        "importlinter",
+        "rich",
+        "yaml",
+        "diskcache",
+        "kl_hooks.cli",
+    }
     assert heavy.isdisjoint(modules)
     ours = sorted(name for name in modules if name.startswith("kl_hooks."))
     assert len(ours) <= 107, ours
-    unneeded = {"kl_hooks.arch.suggestions", "kl_hooks.arch.manifest_parser", "kl_hooks.arch.formats"}
+    unneeded = {
+        "kl_hooks.arch.suggestions",
+        "kl_hooks.arch.manifest_parser",
+        "kl_hooks.arch.formats",
+    }
     assert unneeded.isdisjoint(ours)
 
 
 def install_old_hooks(repo: Checkout) -> None:
     """Put the git hooks in place that commit 860b4b5 wrote, as it wrote them."""
     for source in OLD_HOOKS.iterdir():
-        text = source.read_text().replace("@python@", f"'{sys.executable}'").replace("@spool@", '"${0%/*}"/../kl/spool')
+        text = (
+            source.read_text()
+            .replace("@python@", f"'{sys.executable}'")
+            .replace("@spool@", '"${0%/*}"/../kl/spool')
+        )
         hook = repo.root / ".git/hooks" / source.name
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(text.replace("@sum@", "0" * 64))
@@ -160,7 +210,9 @@ def test_hooks_of_an_older_version_still_gate(shop: Checkout, tmp_path: Path) ->
     install_old_hooks(shop)
     shop.write("shop/core/__init__.py", BROKEN["shop/core/__init__.py"])
     shop.git("add", "-A")
-    refused = subprocess.run(["git", "commit", "-qm", "x"], cwd=shop.root, capture_output=True, text=True, check=False)
+    refused = subprocess.run(
+        ["git", "commit", "-qm", "x"], cwd=shop.root, capture_output=True, text=True, check=False
+    )
     assert refused.returncode == 1, refused.stderr
     assert "shop/core/__init__.py:1: core must not import cli" in refused.stdout + refused.stderr
     shop.git("commit", "-qm", "x", "--no-verify")

@@ -22,7 +22,10 @@ HOOKS: list[dict[str, Any]] = yaml.safe_load(MANIFEST.read_text())
 def test_the_runners_find_it_valid(tool: str) -> None:
     command = [str(Path(sys.executable).parent / tool), "validate-manifest", str(MANIFEST)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.replace("success: All manifests are valid", "").strip()) == (0, "")
+    assert (
+        done.returncode,
+        done.stderr.replace("success: All manifests are valid", "").strip(),
+    ) == (0, "")
 
 
 def test_ids_are_the_ones_we_promised() -> None:
@@ -39,7 +42,11 @@ def test_ids_are_the_ones_we_promised() -> None:
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: str(hook["id"]))
 def test_each_hook(hook: dict[str, Any]) -> None:
     assert hook["stages"], "without stages a hook runs at every one of them"
-    assert (hook["pass_filenames"], hook["require_serial"], hook["always_run"]) == (False, True, True)
+    assert (hook["pass_filenames"], hook["require_serial"], hook["always_run"]) == (
+        False,
+        True,
+        True,
+    )
     assert hook["minimum_pre_commit_version"] == "3.2.0", "unquoted, YAML makes a number of it"
     program, *args = shlex.split(hook["entry"])
     assert program == "kl"

@@ -1,4 +1,6 @@
-"""Real pre-commit, its environment built from this very source: what it blocks, lets pass, and leaves behind."""
+"""Real pre-commit, its environment built from this very source: what it blocks, lets pass, and
+leaves behind.
+"""
 
 from __future__ import annotations
 
@@ -64,12 +66,17 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return CLEAN | {"PRE_COMMIT_HOME": str(tmp_path_factory.mktemp("pre-commit")), "PRE_COMMIT_COLOR": "never"}
+    return CLEAN | {
+        "PRE_COMMIT_HOME": str(tmp_path_factory.mktemp("pre-commit")),
+        "PRE_COMMIT_COLOR": "never",
+    }
 
 
 def pre_commit(folder: Path, env: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
     tool = str(Path(sys.executable).parent / "pre-commit")
-    return subprocess.run([tool, *args], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [tool, *args], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -77,17 +84,24 @@ def shop(tmp_path: Path, source: Path, env: dict[str, str]) -> Iterator[Reposito
     """A repository with two layers and our pre-commit hooks installed."""
     config = CONFIG.replace("SOURCE", str(source)).replace("REV", sh(source, "rev-parse", "HEAD"))
     files = {
-        "shop/__init__.py": "", "shop/cli/__init__.py": "", "shop/core/__init__.py": "",
-        ".kl/architecture.yaml": LAYERS, ".pre-commit-config.yaml": config,
-    }  # fmt: skip
+        "shop/__init__.py": "",
+        "shop/cli/__init__.py": "",
+        "shop/core/__init__.py": "",
+        ".kl/architecture.yaml": LAYERS,
+        ".pre-commit-config.yaml": config,
+    }
     repo = make(tmp_path / "shop", files)
     assert pre_commit(repo.top, env, "install", "--install-hooks").returncode == 0
     yield repo
 
 
-def try_commit(repo: Repository, env: dict[str, str], message: str, *args: str) -> subprocess.CompletedProcess[str]:
+def try_commit(
+    repo: Repository, env: dict[str, str], message: str, *args: str
+) -> subprocess.CompletedProcess[str]:
     command = ["git", "commit", "-m", message, *args]
-    return subprocess.run(command, cwd=repo.top, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=repo.top, env=env, capture_output=True, text=True, check=False
+    )
 
 
 def receipts(repo: Repository) -> list[dict[str, Any]]:
@@ -97,11 +111,16 @@ def receipts(repo: Repository) -> list[dict[str, Any]]:
     return found
 
 
-def test_drift_is_blocked_with_place_rule_and_suggested_fix(shop: Repository, env: dict[str, str]) -> None:
+def test_drift_is_blocked_with_place_rule_and_suggested_fix(
+    shop: Repository, env: dict[str, str]
+) -> None:
     head = sh(shop.top, "rev-parse", "HEAD")
     write(shop.top, {"shop/core/order.py": "import json\nfrom shop.cli import main\n"})
     sh(shop.top, "add", "-A")
-    write(shop.top, {"shop/core/order.py": "import json\n", "shop/core/untracked.py": "import shop.cli\n"})
+    write(
+        shop.top,
+        {"shop/core/order.py": "import json\n", "shop/core/untracked.py": "import shop.cli\n"},
+    )
     blocked = try_commit(shop, env, "drift")
     printed = blocked.stdout + blocked.stderr
     assert blocked.returncode == 1, printed
@@ -126,7 +145,9 @@ def test_a_clean_commit_passes_and_leaves_a_receipt(shop: Repository, env: dict[
     assert found["commits"]["head"] == sh(shop.top, "rev-parse", "HEAD")
 
 
-def test_skip_and_no_verify_work_and_the_push_is_blocked(shop: Repository, env: dict[str, str], tmp_path: Path) -> None:
+def test_skip_and_no_verify_work_and_the_push_is_blocked(
+    shop: Repository, env: dict[str, str], tmp_path: Path
+) -> None:
     write(shop.top, {"shop/core/order.py": "import shop.cli\n"})
     sh(shop.top, "add", "-A")
     skipped = try_commit(shop, env | {"SKIP": "kl-check"}, "skipped")
@@ -135,16 +156,22 @@ def test_skip_and_no_verify_work_and_the_push_is_blocked(shop: Repository, env: 
     assert try_commit(shop, env, "unchecked", "-a", "--no-verify").returncode == 0
     sh(tmp_path, "init", "-q", "--bare", "remote.git")
     push = ["git", "push", str(tmp_path / "remote.git"), "main"]
-    locked = subprocess.run(push, cwd=shop.top, env=env, capture_output=True, text=True, check=False)
+    locked = subprocess.run(
+        push, cwd=shop.top, env=env, capture_output=True, text=True, check=False
+    )
     assert locked.returncode != 0
     assert "shop/core/order.py:1" in locked.stdout + locked.stderr
     write(shop.top, {"shop/core/order.py": "\n"})
     assert try_commit(shop, env, "repaired", "-a").returncode == 0
-    passed = subprocess.run(push, cwd=shop.top, env=env, capture_output=True, text=True, check=False)
+    passed = subprocess.run(
+        push, cwd=shop.top, env=env, capture_output=True, text=True, check=False
+    )
     assert passed.returncode == 0, passed.stdout + passed.stderr
 
 
-def test_a_commit_that_only_deletes_is_checked_and_all_files_can_be(shop: Repository, env: dict[str, str]) -> None:
+def test_a_commit_that_only_deletes_is_checked_and_all_files_can_be(
+    shop: Repository, env: dict[str, str]
+) -> None:
     sh(shop.top, "rm", "-q", "shop/cli/__init__.py")
     done = try_commit(shop, env, "gone")
     assert done.returncode == 0, done.stderr
@@ -164,8 +191,12 @@ def test_set_up_without_installing_kl_and_a_manifest_that_must_be_there(
     files = {"shop/__init__.py": "", "shop/a.py": "import shop.b\n", "shop/b.py": "import shop.a\n"}
     repo = make(tmp_path / "new", {**files, ".pre-commit-config.yaml": config})
     without = pre_commit(repo.top, env, "run", "--all-files")
-    assert without.returncode == 1 and ".kl/architecture.yaml: is missing" in without.stdout, without.stdout
-    assert "pre-commit run kl-init" in without.stdout and not (repo.top / ".kl").exists(), "kl-init is manual"
+    assert without.returncode == 1 and ".kl/architecture.yaml: is missing" in without.stdout, (
+        without.stdout
+    )
+    assert "pre-commit run kl-init" in without.stdout and not (repo.top / ".kl").exists(), (
+        "kl-init is manual"
+    )
     made = pre_commit(repo.top, env, "run", "kl-init", "--hook-stage", "manual")
     assert made.returncode == 0, made.stdout + made.stderr
     for printed in (
@@ -182,7 +213,10 @@ def test_set_up_without_installing_kl_and_a_manifest_that_must_be_there(
 
 
 def test_a_broken_manifest_blocks_with_its_place(shop: Repository, env: dict[str, str]) -> None:
-    write(shop.top, {".kl/architecture.yaml": LAYERS.replace("may_depend_on: below", "may_depends_on: below")})
+    write(
+        shop.top,
+        {".kl/architecture.yaml": LAYERS.replace("may_depend_on: below", "may_depends_on: below")},
+    )
     done = try_commit(shop, env, "typo", "-a")
     printed = done.stdout + done.stderr
     assert done.returncode == 1, printed
@@ -190,25 +224,37 @@ def test_a_broken_manifest_blocks_with_its_place(shop: Repository, env: dict[str
     assert "may_depend_on" in printed
 
 
-def test_it_can_be_tried_without_installing_anything(shop: Repository, source: Path, env: dict[str, str]) -> None:
+def test_it_can_be_tried_without_installing_anything(
+    shop: Repository, source: Path, env: dict[str, str]
+) -> None:
     write(shop.top, {"shop/core/order.py": "import shop.cli\n"})
     sh(shop.top, "add", "-A")
-    tried = pre_commit(shop.top, env, "try-repo", str(source), "kl-check", "--all-files", "--verbose")
+    tried = pre_commit(
+        shop.top, env, "try-repo", str(source), "kl-check", "--all-files", "--verbose"
+    )
     assert tried.returncode == 1
     assert "shop/core/order.py:1" in tried.stdout
 
 
 @pytest.mark.requirement("D40", "A22")
-def test_what_is_written_is_checked_as_it_is_staged(shop: Repository, source: Path, env: dict[str, str]) -> None:
+def test_what_is_written_is_checked_as_it_is_staged(
+    shop: Repository, source: Path, env: dict[str, str]
+) -> None:
     config = (shop.top / ".pre-commit-config.yaml").read_text() + "  - id: kl-knowledge-check\n"
-    record = "---\nid: ADR-0001\ntitle: One\nstatus: accepted\n---\n\n## Context\n\n[[Store]]\n\n## Decision\n\nd\n"
+    record = (
+        "---\nid: ADR-0001\ntitle: One\nstatus: accepted\n---\n\n## Context\n\n[[Store]]\n\n##"
+        " Decision\n\nd\n"
+    )
     home = ".kl/knowledge/decisions"
     write(shop.top, {".pre-commit-config.yaml": config, f"{home}/ADR-0001-one.md": record})
     sh(shop.top, "add", "-A")
     write(shop.top, {"docs/store.md": "# Store\n"})  # on disk, and no part of the commit
     blocked = try_commit(shop, env, "a link that leads nowhere")
     printed = blocked.stdout + blocked.stderr
-    assert blocked.returncode == 1 and f"{home}/ADR-0001-one.md:9:1: [[Store]] leads nowhere" in printed, printed
+    assert (
+        blocked.returncode == 1
+        and f"{home}/ADR-0001-one.md:9:1: [[Store]] leads nowhere" in printed
+    ), printed
     sh(shop.top, "add", "docs/store.md")
     write(shop.top, {"docs/store.md": "# Another title, not staged\n\n[[Nowhere]]\n"})
     done = try_commit(shop, env, "it leads somewhere")

@@ -1,4 +1,6 @@
-"""Small programs with tests, executed in this process, with what each test executed as a recorder names it."""
+"""Small programs with tests, executed in this process, with what each test executed as a recorder
+names it.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,23 @@ from typing import Any
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets
 from kl_hooks.proof.difference import file_symbols
-from kl_hooks.proof.transfer import Difference, FileChange, FileSymbols, RunFacts, Verdict, judge_results
+from kl_hooks.proof.transfer import (
+    Difference,
+    FileChange,
+    FileSymbols,
+    RunFacts,
+    Verdict,
+    judge_results,
+)
 
 Files = Mapping[str, str]
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, files: Files) -> None:
-        self._files = {path.removesuffix(".py").replace("/", "."): (path, text) for path, text in files.items()}
+        self._files = {
+            path.removesuffix(".py").replace("/", "."): (path, text) for path, text in files.items()
+        }
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         return importlib.util.spec_from_loader(name, self) if name in self._files else None
@@ -44,7 +55,9 @@ def importable(files: Files) -> Iterator[None]:
 
 
 class _Tracer:
-    """Code objects of the program: those called while a module is imported by that module, the others by test."""
+    """Code objects of the program: those called while a module is imported by that module, the
+    others by test.
+    """
 
     def __init__(self) -> None:
         self.imported: dict[str, set[tuple[str, str]]] = {}
@@ -79,7 +92,9 @@ def run_program(files: Files) -> tuple[Executed, dict[str, str]]:
         for path in sorted(files):
             if not path.rpartition("/")[2].startswith("test_"):
                 continue
-            module = _traced(tracer, lambda path=path: importlib.import_module(path.removesuffix(".py")))  # type: ignore[misc]
+            module = _traced(
+                tracer, lambda path=path: importlib.import_module(path.removesuffix(".py"))
+            )  # type: ignore[misc]
             if not isinstance(module, ModuleType):
                 ends[path] = repr(module)
                 continue
@@ -102,7 +117,9 @@ def _traced(tracer: _Tracer, call: Callable[[], Any]) -> Any:
 
 
 def _executed(
-    files: Files, imported: Mapping[str, set[tuple[str, str]]], sets: Mapping[str, set[tuple[str, str]]]
+    files: Files,
+    imported: Mapping[str, set[tuple[str, str]]],
+    sets: Mapping[str, set[tuple[str, str]]],
 ) -> Executed:
     symbols: dict[str, SymbolHash] = {}
     places: dict[str, str] = {}
@@ -116,7 +133,9 @@ def _executed(
             name = row[0].partition(":")[2].removeprefix(module).removeprefix(".")
             if not row[0].startswith("field:"):
                 named[path, name or "<module>"] = row[0]
-            if path in imported and (row[0].startswith(("namespace:", "type:")) or str(at) in facts["decorators"]):
+            if path in imported and (
+                row[0].startswith(("namespace:", "type:")) or str(at) in facts["decorators"]
+            ):
                 modules.setdefault(path, set()).add(row[0])
 
     def ids(found: Iterable[tuple[str, str]]) -> set[str]:
@@ -128,13 +147,18 @@ def _executed(
     index = {name: at for at, name in enumerate(wanted)}
     tests: dict[str, dict[str, dict[int, str]]] = {}
     for name, found in sets.items():
-        tests.setdefault(name.partition("::")[0], {})[name] = {index[one]: "call" for one in ids(found)}
+        tests.setdefault(name.partition("::")[0], {})[name] = {
+            index[one]: "call" for one in ids(found)
+        }
     return Executed(
-        "a1" * 16, "sys.monitoring", tuple(symbols[name] for name in wanted),
+        "a1" * 16,
+        "sys.monitoring",
+        tuple(symbols[name] for name in wanted),
         TestSets({path: TestFile.of(some) for path, some in tests.items()}),
         {path: frozenset(index[one] for one in some) for path, some in modules.items()},
-        {path: imports_of(text, files) for path, text in files.items()}, {name: places[name] for name in wanted},
-    )  # fmt: skip
+        {path: imports_of(text, files) for path, text in files.items()},
+        {name: places[name] for name in wanted},
+    )
 
 
 def imports_of(text: str, files: Files) -> tuple[str, ...]:
@@ -157,7 +181,9 @@ def difference_of(before: Files, now: Files) -> Difference:
 
     def mentions(words: Iterable[str]) -> dict[str, frozenset[str]]:
         return {
-            word: frozenset(path for path, text in now.items() if re.search(rf"\b{re.escape(word)}\b", text))
+            word: frozenset(
+                path for path, text in now.items() if re.search(rf"\b{re.escape(word)}\b", text)
+            )
             for word in words
         }
 

@@ -1,4 +1,6 @@
-"""`kl evidence import coverage`: lines of tests become links to symbols, as far as they can be known."""
+"""`kl evidence import coverage`: lines of tests become links to symbols, as far as they can be
+known.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,15 @@ def one(): return 1
 def never():
     return add(1)
 """
-TEST = "import cart\ndef test_total():\n    assert cart.Cart().total()\ndef test_one():\n    assert cart.one()\n"
-FILES = {"src/cart.py": CART, "tests/test_cart.py": TEST, "pytest.ini": "[pytest]\npythonpath = src\n"}
+TEST = (
+    "import cart\ndef test_total():\n    assert cart.Cart().total()\ndef test_one():\n    assert"
+    " cart.one()\n"
+)
+FILES = {
+    "src/cart.py": CART,
+    "tests/test_cart.py": TEST,
+    "pytest.ini": "[pytest]\npythonpath = src\n",
+}
 TOTAL, ONE = "tests/test_cart.py::test_total", "tests/test_cart.py::test_one"
 LINES: Mapping[str, Mapping[str, list[int]]] = {
     "": {"src/cart.py": [1, 2, 3, 4, 5, 7, 8, 10, 14, 15], "tests/test_cart.py": [1, 2, 4]},
@@ -49,7 +58,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory, home: object) -> Checkout:
     return checkout(tmp_path_factory.mktemp("coverage") / "shop", FILES)
 
 
-def measured(repo: Checkout, contexts: Mapping[str, Mapping[str, list[int]]], root: str = "") -> str:
+def measured(
+    repo: Checkout, contexts: Mapping[str, Mapping[str, list[int]]], root: str = ""
+) -> str:
     """A data file beside the repository, written after its files."""
     path = repo.root.parent / "data"
     path.unlink(missing_ok=True)
@@ -66,14 +77,22 @@ def measured(repo: Checkout, contexts: Mapping[str, Mapping[str, list[int]]], ro
 
 def executing(repo: Checkout, symbol: str) -> list[tuple[str, str, str]]:
     done = repo.kl("proof", "tests", symbol, "--format", "json")
-    return [(one["test"], one["outcome"], one["state"]) for one in json.loads(done.stdout or '{"tests": []}')["tests"]]
+    return [
+        (one["test"], one["outcome"], one["state"])
+        for one in json.loads(done.stdout or '{"tests": []}')["tests"]
+    ]
 
 
 def test_links_are_shown_with_recorded_outcomes_and_prove_nothing(shop: Checkout) -> None:
     done = shop.kl("evidence", "import", "coverage", measured(shop, LINES))
-    assert done.stdout.endswith("imported: 2 tests executed 7 symbols.\n") and done.stderr == "", done
+    assert done.stdout.endswith("imported: 2 tests executed 7 symbols.\n") and done.stderr == "", (
+        done
+    )
     assert executing(shop, "cart.add") == [(TOTAL, "unknown", "not assessed")]
-    assert executing(shop, "Cart.total") == [(ONE, "unknown", "not assessed"), (TOTAL, "unknown", "not assessed")]
+    assert executing(shop, "Cart.total") == [
+        (ONE, "unknown", "not assessed"),
+        (TOTAL, "unknown", "not assessed"),
+    ]
     assert "no recorded test executed it" in shop.kl("proof", "tests", "cart.never").stderr
     # a function on one line: its line is also executed by the import
     assert executing(shop, "cart.one") == []
@@ -86,15 +105,23 @@ def test_links_are_shown_with_recorded_outcomes_and_prove_nothing(shop: Checkout
     assert shop.kl("verify").returncode == 1
     again = shop.kl("evidence", "import", "coverage", str(shop.root.parent / "data"))
     assert "known already" in again.stdout
-    assert "coverage  imported" in shop.kl("evidence", "list").stdout.replace("coverage imported", "coverage  imported")
+    assert "coverage  imported" in shop.kl("evidence", "list").stdout.replace(
+        "coverage imported", "coverage  imported"
+    )
     assert shop.kl("evidence", "verify").returncode == 0
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on")
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on"
+)
 def test_a_function_is_not_listed_beside_its_recorded_cases(shop: Checkout) -> None:
-    marked = TEST.replace("def test_total()", "@pytest.mark.parametrize('n', [1, 2])\ndef test_total(n)")
+    marked = TEST.replace(
+        "def test_total()", "@pytest.mark.parametrize('n', [1, 2])\ndef test_total(n)"
+    )
     shop.write("tests/test_cart.py", f"import pytest\n{marked}")
-    assert "2 failed" in shop.pytest("-q", "tests/test_cart.py::test_total").stdout, "a list has no hash"
+    assert "2 failed" in shop.pytest("-q", "tests/test_cart.py::test_total").stdout, (
+        "a list has no hash"
+    )
     # coverage's own contexts (`dynamic_context = test_function`) have no parameters
     contexts = {f"{TOTAL}|run": {"src/cart.py": [6, 13]}}
     last = (shop.root / "tests/test_cart.py").stat().st_mtime + 60
@@ -103,7 +130,9 @@ def test_a_function_is_not_listed_beside_its_recorded_cases(shop: Checkout) -> N
     assert shop.kl("evidence", "import", "coverage", path).returncode == 0
     cases = [(f"{TOTAL}[{n}]", "failed", "valid") for n in (1, 2)]
     assert executing(shop, "Cart.total") == cases
-    shown = json.loads(shop.kl("graph", "show", "Cart.total", "--format", "json").stdout)["executed_by"]
+    shown = json.loads(shop.kl("graph", "show", "Cart.total", "--format", "json").stdout)[
+        "executed_by"
+    ]
     assert [one["test"] for one in shown] == [name for name, *_ in cases]
 
 
@@ -127,36 +156,58 @@ def test_what_changed_since_has_no_links_unless_the_content_is_named(shop: Check
     os.utime(shop.root / "src/cart.py", (later, later))
     done = shop.kl("evidence", "import", "coverage", path)
     assert (
-        "src/cart.py: no links, because it changed after it was measured.\n" in done.stderr and "--tree" in done.stderr
+        "src/cart.py: no links, because it changed after it was measured.\n" in done.stderr
+        and "--tree" in done.stderr
     )
     assert executing(shop, "cart.add") == []
     assert shop.kl("evidence", "import", "coverage", path, "--tree", tree).stderr == ""
     assert executing(shop, "cart.add") == [(TOTAL, "unknown", "not assessed")]
-    # a content that can't have executed these lines is not the one that was measured, whatever the clock shows
+    # a content that can't have executed these lines is not the one that was measured, whatever the
+    # clock shows
     os.utime(shop.root / "src/cart.py", (later - 3600, later - 3600))
-    for text, why in (("#\n\n" + CART, "line 1 was executed, which has no code"), ("\n", "line 15 was executed")):
+    for text, why in (
+        ("#\n\n" + CART, "line 1 was executed, which has no code"),
+        ("\n", "line 15 was executed"),
+    ):
         shop.write("src/cart.py", text)
         os.utime(shop.root / "src/cart.py", (later - 3600, later - 3600))
         shop.write("other.txt", text)  # another content, another run
-        wrong = shop.kl("evidence", "import", "coverage", measured(shop, {**LINES, "x|run": {"src/cart.py": [1]}}))
+        wrong = shop.kl(
+            "evidence",
+            "import",
+            "coverage",
+            measured(shop, {**LINES, "x|run": {"src/cart.py": [1]}}),
+        )
         assert why in wrong.stderr, wrong
 
 
 def test_contexts_of_functions_and_files_of_another_machine(shop: Checkout) -> None:
     contexts: dict[str, Mapping[str, list[int]]] = {
-        "test_cart.test_total": LINES[f"{TOTAL}|run"], "cart.Cart.total": {"src/cart.py": [6]},
+        "test_cart.test_total": LINES[f"{TOTAL}|run"],
+        "cart.Cart.total": {"src/cart.py": [6]},
         "": {"../venv/lib/click.py": [1]},
-    }  # fmt: skip
-    done = shop.kl("evidence", "import", "coverage", measured(shop, contexts, "/home/runner/work/shop"))
-    assert "1 context that name no test" in done.stderr and "1 measured file of another place" in done.stderr
+    }
+    done = shop.kl(
+        "evidence", "import", "coverage", measured(shop, contexts, "/home/runner/work/shop")
+    )
+    assert (
+        "1 context that name no test" in done.stderr
+        and "1 measured file of another place" in done.stderr
+    )
     assert executing(shop, "cart.add") == [(TOTAL, "unknown", "not assessed")]
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("SQLite", "no database that can be read"), ("", "no data file of coverage.py"), (None, "no contexts of tests")],
+    [
+        ("SQLite", "no database that can be read"),
+        ("", "no data file of coverage.py"),
+        (None, "no contexts of tests"),
+    ],
 )
-def test_a_file_without_contexts_of_tests_is_refused(shop: Checkout, text: str | None, why: str) -> None:
+def test_a_file_without_contexts_of_tests_is_refused(
+    shop: Checkout, text: str | None, why: str
+) -> None:
     path = measured(shop, {"": LINES[""]})
     if text is not None:
         Path(path).write_text(text, encoding="utf-8")

@@ -35,14 +35,16 @@ VARIABLE = st.one_of(
     st.floats(0, 1e6).map(str),
     st.integers(16, 2**64).map(hex),
     st.uuids().map(str),
-    st.lists(st.text(string.ascii_lowercase + "_", min_size=1, max_size=8), min_size=2, max_size=5).map(
-        lambda parts: "/" + "/".join(parts) + "/f.py"
-    ),
+    st.lists(
+        st.text(string.ascii_lowercase + "_", min_size=1, max_size=8), min_size=2, max_size=5
+    ).map(lambda parts: "/" + "/".join(parts) + "/f.py"),
 )
 
 
 def failure(message: str, **detail: Any) -> Evidence:
-    return Evidence("TestResult", "test:test_a.py::test_b", "failed", 0, None, {"message": message, **detail})
+    return Evidence(
+        "TestResult", "test:test_a.py::test_b", "failed", 0, None, {"message": message, **detail}
+    )
 
 
 @given(st.text(max_size=80))
@@ -52,7 +54,9 @@ def test_normalizing_twice_changes_nothing(text: str) -> None:
 
 
 @given(st.lists(VARIABLE, min_size=1, max_size=3), st.randoms(use_true_random=False))
-def test_what_differs_from_run_to_run_makes_no_other_failure(values: list[str], chance: random.Random) -> None:
+def test_what_differs_from_run_to_run_makes_no_other_failure(
+    values: list[str], chance: random.Random
+) -> None:
     message = "KeyError: " + " and ".join(values)
     # the same sort of value with other digits
     other = "".join(chance.choice("123456789") if c in "123456789" else c for c in message)
@@ -61,7 +65,9 @@ def test_what_differs_from_run_to_run_makes_no_other_failure(values: list[str], 
 
 def test_exception_frame_and_words_make_other_failures() -> None:
     one = failure("no such key: total", exception="KeyError", frame="a.py::f")
-    assert signature(one) == signature(failure("no such key: total", exception="KeyError", frame="a.py::f", line=7))
+    assert signature(one) == signature(
+        failure("no such key: total", exception="KeyError", frame="a.py::f", line=7)
+    )
     for other in (
         failure("no such key: sum", exception="KeyError", frame="a.py::f"),
         failure("no such key: total", exception="LookupError", frame="a.py::f"),
@@ -71,9 +77,12 @@ def test_exception_frame_and_words_make_other_failures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hits", "number", "low", "high"), [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (1, 1, 0.2065, 1.0)]
+    ("hits", "number", "low", "high"),
+    [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (1, 1, 0.2065, 1.0)],
 )
-def test_intervals_are_those_of_the_literature(hits: int, number: int, low: float, high: float) -> None:
+def test_intervals_are_those_of_the_literature(
+    hits: int, number: int, low: float, high: float
+) -> None:
     assert wilson_interval(hits, number) == pytest.approx((low, high), abs=5e-4)
 
 
@@ -122,25 +131,37 @@ def test_flaky_tests_are_found_without_a_rerun_and_no_other(suite: Path) -> None
     assert all(one.failed.failed and one.passed.passed for one in found.values())
 
 
-@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on")
+@pytest.mark.skipif(
+    not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on"
+)
 def test_a_pass_of_a_flaky_test_is_no_hard_evidence(suite: Path) -> None:
     def kl(*args: str) -> str:
         return run_in_process(args, suite, environment({})).stdout
 
     # the newest run is of other content, which is equal in all that the test depends on
-    tiers = {one["about"]: one["tier"] for one in json.loads(kl("claim", "list", "--format", "json"))["claims"]}
-    assert (tiers["test:test_luck.py::test_by_chance"], tiers["test:test_luck.py::test_stable"]) == (
+    tiers = {
+        one["about"]: one["tier"]
+        for one in json.loads(kl("claim", "list", "--format", "json"))["claims"]
+    }
+    assert (
+        tiers["test:test_luck.py::test_by_chance"],
+        tiers["test:test_luck.py::test_stable"],
+    ) == (
         "guessed",
         "inferred",
     )
     done = run_in_process(["verify"], suite, environment({}))
     flaky = [
-        f"test_luck.py::test_by_{name} (failed in {hits} of 6 runs (" for name, hits in (("chance", 3), ("state", 2))
+        f"test_luck.py::test_by_{name} (failed in {hits} of 6 runs ("
+        for name, hits in (("chance", 3), ("state", 2))
     ]
     assert done.returncode == 0 and "proven (inferred) except flaky " in done.stdout
     assert all(one in done.stdout and one in kl("status") for one in flaky)
     assert len(json.loads(kl("verify", "--format", "json"))["flaky"]) == 2
-    for shown in (kl("graph", "show", "test_luck.test_by_state"), kl("proof", "tests", "test_luck.test_by_state")):
+    for shown in (
+        kl("graph", "show", "test_luck.test_by_state"),
+        kl("proof", "tests", "test_luck.test_by_state"),
+    ):
         assert " runs, flaky: failed in 2 of 6 runs (10% to 70%)" in shown
     assert "1 commit ago" not in kl("proof", "tests", "test_luck.test_by_state")
 
@@ -148,9 +169,13 @@ def test_a_pass_of_a_flaky_test_is_no_hard_evidence(suite: Path) -> None:
 def test_both_commands_name_their_runs(suite: Path) -> None:
     listed = run_in_process(["proof", "flaky"], suite, environment({})).stdout.splitlines()
     assert len(listed) == 2
-    assert any("test_by_state: failed in 2 of 6 runs (10% to 70%); runs " in line for line in listed)
+    assert any(
+        "test_by_state: failed in 2 of 6 runs (10% to 70%); runs " in line for line in listed
+    )
     answer = json.loads(
-        run_in_process(["proof", "why", "test_broken", "--format", "json"], suite, environment({})).stdout
+        run_in_process(
+            ["proof", "why", "test_broken", "--format", "json"], suite, environment({})
+        ).stdout
     )
     assert answer["schema"] == "kl.proof.why/2"
     assert [one["outcome"] for one in answer["results"]] == ["passed"] + ["failed"] * 6
@@ -167,12 +192,18 @@ def test_a_test_that_nobody_recorded_or_that_several_are_named_like(suite: Path)
     )
 
 
-@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on")
+@pytest.mark.skipif(
+    not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on"
+)
 def test_what_changed_since_the_pass_is_named_and_chance_is_no_change(tmp_path: Path) -> None:
-    source = "def one():\n    return 1\n\ndef two():\n    return {two}\n\ndef far():\n    return {far}\n"
+    source = (
+        "def one():\n    return 1\n\ndef two():\n    return {two}\n\ndef far():\n    return {far}\n"
+    )
     tests = "import os, lib\n\ndef test_two():\n    assert lib.one() + lib.two() == 3\n\n"
     tests += "def test_luck():\n    assert lib.one() and not os.environ.get('BAD')\n"
-    folder = repository(tmp_path / "lib", {"lib.py": source.format(two=2, far=0), "test_lib.py": tests})
+    folder = repository(
+        tmp_path / "lib", {"lib.py": source.format(two=2, far=0), "test_lib.py": tests}
+    )
     for two, far, bad in ((2, 0, ""), (3, 1, "1"), (2, 2, "")):
         (folder / "lib.py").write_text(source.format(two=two, far=far), encoding="utf-8")
         run_pytest(folder, env={"BAD": bad})
@@ -183,40 +214,64 @@ def test_what_changed_since_the_pass_is_named_and_chance_is_no_change(tmp_path: 
     assert answer["passed_before"] == answer["results"][2]["run"]
     assert answer["history"] == []
     pasted = "FAILED test_lib.py::test_two - assert 4 == 3"
-    package = json.loads(run_in_process(["context", pasted, "--format", "json"], folder, environment({})).stdout)
+    package = json.loads(
+        run_in_process(["context", pasted, "--format", "json"], folder, environment({})).stdout
+    )
     items = {one["id"]: one["reasons"] for one in package["items"]}
     assert "changed since the failing test passed" in items["function:lib.two"]
     ws = open_workspace(folder)
-    # it failed and passed on three contents that are equal in all that it rests on; test_two did not
-    assert [(one.test, one.failures, one.runs) for one in flaky_in(ws)] == [("test_lib.py::test_luck", 1, 2)]
+    # it failed and passed on three contents that are equal in all that it rests on; test_two did
+    # not
+    assert [(one.test, one.failures, one.runs) for one in flaky_in(ws)] == [
+        ("test_lib.py::test_luck", 1, 2)
+    ]
 
 
-@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on")
+@pytest.mark.skipif(
+    not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on"
+)
 def test_what_another_process_ran_is_no_chance(tmp_path: Path) -> None:
-    tests = "import subprocess, sys\n\ndef test_cli():\n    subprocess.run([sys.executable, 'prog.py'], check=True)\n"
-    folder = repository(tmp_path / "cli", {"prog.py": "raise SystemExit(0)\n", "test_cli.py": tests})
+    tests = (
+        "import subprocess, sys\n\ndef test_cli():\n    subprocess.run([sys.executable, 'prog.py'],"
+        " check=True)\n"
+    )
+    folder = repository(
+        tmp_path / "cli", {"prog.py": "raise SystemExit(0)\n", "test_cli.py": tests}
+    )
     run_pytest(folder)
     (folder / "prog.py").write_text("raise SystemExit(1)\n", encoding="utf-8")
     run_pytest(folder)
     ws = open_workspace(folder)
     sync_evidence(ws)
     assert flaky_in(ws) == []
-    assert "changed" not in run_in_process(["proof", "why", "test_cli"], folder, environment({})).stdout
+    assert (
+        "changed"
+        not in run_in_process(["proof", "why", "test_cli"], folder, environment({})).stdout
+    )
 
 
 def test_a_failure_that_only_another_source_reports_is_no_relative(suite: Path) -> None:
     # JUnit has the failure of a test that every run of pytest passed
     report = suite.parent / "junit.xml"
     case = (
-        '<testcase classname="test_luck" name="test_stable" file="test_luck.py"><failure message="no luck"/></testcase>'
+        '<testcase classname="test_luck" name="test_stable" file="test_luck.py"><failure'
+        ' message="no luck"/></testcase>'
     )
-    report.write_text(f'<testsuites><testsuite name="s">{case}</testsuite></testsuites>', encoding="utf-8")
+    report.write_text(
+        f'<testsuites><testsuite name="s">{case}</testsuite></testsuites>', encoding="utf-8"
+    )
     tree = git(suite, "rev-parse", "HEAD^{tree}")
-    done = run_in_process(["evidence", "import", "junit", str(report), "--tree", tree], suite, environment({}))
+    done = run_in_process(
+        ["evidence", "import", "junit", str(report), "--tree", tree], suite, environment({})
+    )
     assert done.returncode == 0, done.stderr
     ws = open_workspace(suite)
     with ws.store.reading() as db:
         assert db is not None
-        one = next(one for _, one in failed_results(db, 100) if one.subject == "test:test_luck.py::test_stable")
+        one = next(
+            one
+            for _, one in failed_results(db, 100)
+            if one.subject == "test:test_luck.py::test_stable"
+        )
     # the same failure, of another test: it leads to the attempts of this one, which all passed
     assert failure_histories(ws, {"test_luck.py::test_new": one}) == {}

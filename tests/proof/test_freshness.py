@@ -1,4 +1,6 @@
-"""Claims that somebody made: stale when what they rest on changes, current again by evidence alone."""
+"""Claims that somebody made: stale when what they rest on changes, current again by evidence
+alone.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Shop:
     """A repository with two tests, in which claims are made."""
 
     def __init__(self, folder: Path) -> None:
-        self.repo: Checkout = checkout(folder, {"cart.py": CART, "test_cart.py": TESTS, "rates.txt": "1\n"})
+        self.repo: Checkout = checkout(
+            folder, {"cart.py": CART, "test_cart.py": TESTS, "rates.txt": "1\n"}
+        )
         self.runs = 0
 
     def run(self, outcome: str = "passed") -> None:
@@ -61,8 +65,14 @@ class Shop:
 
     def now(self) -> dict[str, tuple[str, str]]:
         """Text of each claim that was made → freshness, last reason."""
-        found = json.loads(self.repo.kl("claim", "list", "--all", "--format", "json").stdout)["claims"]
-        return {one["text"]: (one["freshness"], one["reasons"][-1]) for one in found if one["author"] != "auto"}
+        found = json.loads(self.repo.kl("claim", "list", "--all", "--format", "json").stdout)[
+            "claims"
+        ]
+        return {
+            one["text"]: (one["freshness"], one["reasons"][-1])
+            for one in found
+            if one["author"] != "auto"
+        }
 
     def stale(self) -> set[str]:
         return {text for text, (freshness, _) in self.now().items() if freshness == "older tree"}
@@ -77,19 +87,29 @@ def shop(tmp_path: Path, home: Path) -> Shop:
 def test_a_claim_is_stale_from_the_change_on_and_current_by_a_later_green_run(shop: Shop) -> None:
     shop.run()
     shop.claim("adds the tax", TOTAL)
-    assert shop.now()["adds the tax"] == ("current", "nothing that it rests on has changed since it was made")
+    assert shop.now()["adds the tax"] == (
+        "current",
+        "nothing that it rests on has changed since it was made",
+    )
     shop.edit("def unused", "# a comment\ndef unused")
     shop.repo.commit()
     assert not shop.stale()
     shop.edit("tax() + RATE", "RATE + tax()")
     assert (
-        shop.now()["adds the tax"][1] == "stale: total in cart.py changed; re-verify: pytest test_cart.py::test_total"
+        shop.now()["adds the tax"][1]
+        == "stale: total in cart.py changed; re-verify: pytest test_cart.py::test_total"
     )
     sha = shop.repo.commit()
-    stale = f"stale since {sha[:7]}: total in cart.py changed; re-verify: pytest test_cart.py::test_total"
+    stale = (
+        f"stale since {sha[:7]}: total in cart.py changed; re-verify: pytest"
+        " test_cart.py::test_total"
+    )
     for _ in range(2):
         assert shop.now()["adds the tax"] == ("older tree", stale), "reading makes nothing fresh"
-    assert f"stale: assumed on an older tree  adds the tax\n{'':<18}{stale}\n" in shop.repo.kl("claim", "list").stdout
+    assert (
+        f"stale: assumed on an older tree  adds the tax\n{'':<18}{stale}\n"
+        in shop.repo.kl("claim", "list").stdout
+    )
     status = shop.repo.kl("status").stdout
     assert "  claims    1 of 1 asserted claim stale: kl claim list --stale\n" in status
     assert shop.repo.kl("claim", "list", "--stale").stdout.count("assumed") == 1
@@ -108,7 +128,9 @@ def test_a_claim_is_stale_from_the_change_on_and_current_by_a_later_green_run(sh
     shop.edit("RATE + tax()", "(RATE + tax())*1")
     shop.run()
     fresh = shop.now()["adds the tax"]
-    assert fresh[0] == "current" and fresh[1].startswith(f"total in cart.py changed in {sha[:7]}, and 1 test passed in")
+    assert fresh[0] == "current" and fresh[1].startswith(
+        f"total in cart.py changed in {sha[:7]}, and 1 test passed in"
+    )
     assert "  claims    " not in shop.repo.kl("status").stdout
     shop.edit("(RATE + tax())*1", "RATE + tax()")
     shop.edit("RATE + tax()", "tax() - RATE")
@@ -127,12 +149,25 @@ def test_a_claim_rests_on_what_it_names_and_on_the_tests_that_it_cites(shop: Sho
     shop.claim("data", "rates.txt")
     shop.claim("test", "test:test_cart.py::test_add")
     shop.claim("cited", "layer:core", "--support", "test_cart.py::test_total")
-    assert "is not in the files here" in shop.repo.kl("claim", "add", "?", "--about", "function:cart.nothing").stderr
-    assert shop.repo.kl("claim", "add", "?", "--about", TOTAL, "--support", "test_cart.py::test_no").returncode == 2
+    assert (
+        "is not in the files here"
+        in shop.repo.kl("claim", "add", "?", "--about", "function:cart.nothing").stderr
+    )
+    assert (
+        shop.repo.kl(
+            "claim", "add", "?", "--about", TOTAL, "--support", "test_cart.py::test_no"
+        ).returncode
+        == 2
+    )
     whole = {"module", "file"}
     names = "calls `tax`, as `cart.Cart` does"
     for old, new, path, expected in (
-        ("def tax():\n    return 1", "def tax():\n    return 2", "cart.py", {names, "cited", *whole}),
+        (
+            "def tax():\n    return 1",
+            "def tax():\n    return 2",
+            "cart.py",
+            {names, "cited", *whole},
+        ),
         ("return self.size", "return 1", "cart.py", {names, "class", *whole}),
         ("size = 1", "size = 2", "cart.py", {names, "class", "cited", *whole}),
         ("RATE = 1", "RATE = 2", "cart.py", {"cited", *whole}),
@@ -140,7 +175,7 @@ def test_a_claim_rests_on_what_it_names_and_on_the_tests_that_it_cites(shop: Sho
         ("def unused():\n    return 0\n", "", "cart.py", whole),
         ("return Cart().add()", "return Cart()", "test_cart.py", {"test"}),
         ("1", "2", "rates.txt", {"data"}),
-    ):  # fmt: skip
+    ):
         before = (shop.repo.root / path).read_text()
         shop.edit(old, new, path)
         assert shop.stale() == expected, old
@@ -148,13 +183,17 @@ def test_a_claim_rests_on_what_it_names_and_on_the_tests_that_it_cites(shop: Sho
     assert shop.now()["?"] == ("not assessed", "nobody has observed it")
     shop.repo.git("mv", "cart.py", "basket.py")
     shop.repo.commit()
-    # the tests can't import it any more; what it defines is the same in the only file with that content
+    # the tests can't import it any more; what it defines is the same in the only file with that
+    # content
     assert shop.stale() == {"cited"}
     shop.repo.write("basket.py", "def (\n")
     assert shop.now()["symbol"] == (
-        "older tree", f"stale since {shop.repo.git('rev-parse', 'HEAD')[:7]}: total in cart.py was removed; "
-        "re-verify: pytest test_cart.py::test_total",
-    )  # fmt: skip
+        "older tree",
+        (
+            f"stale since {shop.repo.git('rev-parse', 'HEAD')[:7]}: total in cart.py was removed; "
+            "re-verify: pytest test_cart.py::test_total"
+        ),
+    )
     shop.repo.write("cart.py", "def (\n")
     assert shop.now()["symbol"][0] == "not assessed"
     assert shop.now()["symbol"][1].startswith("not assessed: cart.py can't be read: ")
@@ -202,9 +241,12 @@ def test_history_that_was_rewritten_takes_the_date_of_the_change_and_nothing_els
     shop.repo.git("reflog", "expire", "--expire=now", "--all")
     shop.repo.git("gc", "-q", "--prune=now")
     assert shop.now()["adds the tax"] == (
-        "older tree", "stale: total in cart.py changed; no recorded test executes it; "
-        "if it still is so: kl claim add 'adds the tax' --about function:cart.total",
-    )  # fmt: skip
+        "older tree",
+        (
+            "stale: total in cart.py changed; no recorded test executes it; "
+            "if it still is so: kl claim add 'adds the tax' --about function:cart.total"
+        ),
+    )
 
 
 def test_a_short_id_of_a_decision_finds_claims_however_they_name_it(shop: Shop) -> None:
@@ -212,7 +254,9 @@ def test_a_short_id_of_a_decision_finds_claims_however_they_name_it(shop: Shop) 
     shop.claim("one", "ADR-1")
     shop.claim("two", "adr:ADR-0001")
     for about in ("ADR-1", "adr-0001", "ADR-0001", "adr:ADR-0001", "adr:ADR-1"):
-        found: Any = json.loads(shop.repo.kl("claim", "list", "--about", about, "--format", "json").stdout)
+        found: Any = json.loads(
+            shop.repo.kl("claim", "list", "--about", about, "--format", "json").stdout
+        )
         assert {one["text"] for one in found["claims"]} == {"one", "two"}, about
 
 
@@ -220,5 +264,8 @@ def test_a_claim_about_what_is_not_there_is_not_assessed(shop: Shop) -> None:
     about = ("--about", "function:cart.subtotal")
     assert shop.repo.kl("claim", "add", "adds up, as `cart.total` does", *about).returncode == 0
     freshness, reason = shop.now()["adds up, as `cart.total` does"]
-    assert (freshness, "function:cart.subtotal was not in the files" in reason) == ("not assessed", True)
+    assert (freshness, "function:cart.subtotal was not in the files" in reason) == (
+        "not assessed",
+        True,
+    )
     assert shop.repo.kl("claim", "list", "--stale").stdout.strip() == "no claim is stale."

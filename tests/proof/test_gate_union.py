@@ -1,4 +1,6 @@
-"""The gate with tests that are expected: which runs prove a content together, what is missing, and what is noted."""
+"""The gate with tests that are expected: which runs prove a content together, what is missing, and
+what is noted.
+"""
 
 from __future__ import annotations
 
@@ -16,44 +18,71 @@ from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.proof.expected_tests import DefinedTests, Expected, PytestConfig
-from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files, judge, proof, selection_words
+from kl_hooks.proof.gate import (
+    NOTHING_TRACKED,
+    Proof,
+    had_untracked_files,
+    judge,
+    proof,
+    selection_words,
+)
 from tests.evidence.test_claims import DONE, HERE, LINUX, THERE, run
 from tests.support import Checkout, checkout
 
 FAILED = {**DONE, "exit": 1, "verdict": "failed", "counts": {"failed": 1}}
 PART = {"left_out": {"files": 1, "first": ["x.py"]}}
 OLDER = {**LINUX, "python": "3.12.1"}
-A, B = ("test_a.py::test_one", "test_a.py::test_two"), ("test_b.py::test_one", "test_b.py::test_two")
+A, B = (
+    ("test_a.py::test_one", "test_a.py::test_two"),
+    ("test_b.py::test_one", "test_b.py::test_two"),
+)
 TWO = DefinedTests({"test_one": True, "test_two": True}, {})
 
 
 def wanted(*files: str, **changes: Any) -> Expected:
     config = (PytestConfig(), "")
-    return replace(Expected("/r", dict.fromkeys(files, config), dict.fromkeys(files, TWO)), **changes)
+    return replace(
+        Expected("/r", dict.fromkeys(files, config), dict.fromkeys(files, TWO)), **changes
+    )
 
 
 CONTENT = wanted("test_a.py", "test_b.py")
 
 
 def made(name: str, *tests: str, **changes: Any) -> Entry:
-    """A run of tests, each with `=outcome` and `@who switched it off` where that matters; its number is its order."""
+    """A run of tests, each with `=outcome` and `@who switched it off` where that matters; its
+    number is its order.
+    """
     evidence = []
     for test in tests:
         subject, _, by = test.partition("@")
         subject, _, outcome = subject.partition("=")
         evidence.append(
-            Evidence("TestResult", f"test:{subject}", outcome or "passed", 5, None, {"by": by} if by else {})
+            Evidence(
+                "TestResult",
+                f"test:{subject}",
+                outcome or "passed",
+                5,
+                None,
+                {"by": by} if by else {},
+            )
         )
     return run(name, **({"evidence": tuple(evidence), "seq": int(name[1])} | changes))
 
 
 def prove(
-    *entries: Entry, content: Expected | None = CONTENT, earlier: Sequence[Entry] = (), **parents: Entry
+    *entries: Entry,
+    content: Expected | None = CONTENT,
+    earlier: Sequence[Entry] = (),
+    **parents: Entry,
 ) -> Proof:
     """What these runs (newest first) prove of this content."""
     known = {one.receipt.run: one for one in parents.values()}
     return proof(
-        entries, known, expected=(lambda: content) if content is not None else None, earlier_runs=lambda entry: earlier
+        entries,
+        known,
+        expected=(lambda: content) if content is not None else None,
+        earlier_runs=lambda entry: earlier,
     )
 
 
@@ -61,20 +90,34 @@ def names(found: Proof) -> list[str]:
     return [one[:2] for one in found.runs]
 
 
-# Runs of parts ------------------------------------------------------------------------------------------------------
+# Runs of parts
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_one_run_of_everything_proves_alone() -> None:
     found = prove(made("a1", *A, *B))
-    assert (found.tier.word, names(found), found.run, found.together) == ("inferred", ["a1"], "a1" * 16, False)
+    assert (found.tier.word, names(found), found.run, found.together) == (
+        "inferred",
+        ["a1"],
+        "a1" * 16,
+        False,
+    )
     assert (found.reasons, found.missing, found.notes, found.failed) == ((), (), (), "")
 
 
 def test_runs_of_parts_prove_together_what_none_proves_alone() -> None:
     parts = made("a2", *B, selection=PART), made("a1", *A, selection=PART)
     found = prove(*parts)
-    assert (found.tier.word, names(found), found.run, found.together) == ("inferred", ["a2", "a1"], "a2" * 16, True)
-    assert (found.reasons, found.missing) == ((), ()), "that each of them was a part is no reason any more"
+    assert (found.tier.word, names(found), found.run, found.together) == (
+        "inferred",
+        ["a2", "a1"],
+        "a2" * 16,
+        True,
+    )
+    assert (found.reasons, found.missing) == (
+        (),
+        (),
+    ), "that each of them was a part is no reason any more"
     found = prove(parts[1])
     assert (found.tier.word, found.run, found.runs, found.together) == ("guessed", None, (), False)
     assert found.missing == (("test_b.py", "no test of it was reported, 2 tests expected"),)
@@ -86,7 +129,12 @@ def test_runs_of_parts_prove_together_what_none_proves_alone() -> None:
 
 def test_a_limited_run_that_omitted_nothing_that_is_expected_proves_it() -> None:
     found = prove(made("a1", *A, *B, selection=PART))
-    assert (found.tier.word, names(found), found.together, found.reasons) == ("inferred", ["a1"], True, ())
+    assert (found.tier.word, names(found), found.together, found.reasons) == (
+        "inferred",
+        ["a1"],
+        True,
+        (),
+    )
 
 
 def test_a_part_beside_a_run_of_everything_is_no_part_of_the_proof() -> None:
@@ -104,23 +152,43 @@ def test_two_environments_do_not_add_up_and_the_nearest_is_named() -> None:
     found = prove(replace(more, seq=3), few)
     assert [one.name for one in found.missing] == ["test_b.py"], "also where it is the newest"
     other = made("a3", *B, selection=PART, environment=OLDER)
-    assert [one.name for one in prove(other, more).missing] == ["test_a.py"], "of equal ones the newest"
+    assert [one.name for one in prove(other, more).missing] == ["test_a.py"], (
+        "of equal ones the newest"
+    )
 
 
 def test_another_environment_makes_it_verified_by_parts_too() -> None:
     parts = [made("a2", *B, selection=PART), made("a1", *A, selection=PART)]
-    older = [made("a4", *B, selection=PART, environment=OLDER), made("a3", *A, selection=PART, environment=OLDER)]
+    older = [
+        made("a4", *B, selection=PART, environment=OLDER),
+        made("a3", *A, selection=PART, environment=OLDER),
+    ]
     found = prove(*older, *parts)
-    assert (found.tier.word, names(found), found.together) == ("verified", ["a4", "a3", "a2", "a1"], True)
+    assert (found.tier.word, names(found), found.together) == (
+        "verified",
+        ["a4", "a3", "a2", "a1"],
+        True,
+    )
     found = prove(*older, made("a1", *A, *B))
-    assert (found.tier.word, names(found), found.together) == ("verified", ["a4", "a3", "a1"], False)
+    assert (found.tier.word, names(found), found.together) == (
+        "verified",
+        ["a4", "a3", "a1"],
+        False,
+    )
     ways = {**LINUX, "way": {"distributed": 2}}
-    assert prove(made("a2", *B, selection=PART, environment=ways), parts[1]).tier.word == "inferred", "no second look"
+    assert (
+        prove(made("a2", *B, selection=PART, environment=ways), parts[1]).tier.word == "inferred"
+    ), "no second look"
     assert prove(made("a2", *A, *B, environment=ways), made("a1", *A, *B)).tier.word == "verified"
     unknown = [replace(one, receipt=replace(one.receipt, environment={})) for one in parts]
-    assert prove(made("a3", *A, *B), *unknown).tier.word == "inferred", "what is unknown differs from nothing"
+    assert prove(made("a3", *A, *B), *unknown).tier.word == "inferred", (
+        "what is unknown differs from nothing"
+    )
     unfinished = prove(made("a4", *A, selection=PART, environment=OLDER), made("a1", *A, *B))
-    assert (unfinished.tier.word, unfinished.missing) == ("inferred", ()), "the other environment proves it"
+    assert (unfinished.tier.word, unfinished.missing) == (
+        "inferred",
+        (),
+    ), "the other environment proves it"
 
 
 def counted(collected: int, digest: str) -> dict[str, Any]:
@@ -134,7 +202,10 @@ def test_parts_that_collected_other_names_do_not_add_up() -> None:
     assert two(counted(4, "d1"), counted(4, "d1")).tier.word == "inferred"
     for first, second in (("d1", "d2"), ("d1", "")):
         found = two(counted(4, first), counted(4, second))
-        assert (found.tier.word, [one.reason for one in found.missing]) == ("guessed", ["only a part of it ran"] * 2)
+        assert (found.tier.word, [one.reason for one in found.missing]) == (
+            "guessed",
+            ["only a part of it ran"] * 2,
+        )
     assert two(counted(5, "d1"), counted(5, "d1")).tier.word == "guessed", "one test was in neither"
 
 
@@ -153,11 +224,15 @@ def test_a_report_file_counts_as_it_states_and_only_whole() -> None:
     found = prove(made("a2", "a.b::c", source="junit", selection=PART), made("a1", *A))
     assert (found.tier.word, found.run) == ("guessed", None)
     assert names(prove(made("a1", *A, *B, source="junit"))) == ["a1"]
-    assert prove(made("a2", *B, source="junit", selection=PART), made("a1", *A, selection=PART)).run is None
+    assert (
+        prove(made("a2", *B, source="junit", selection=PART), made("a1", *A, selection=PART)).run
+        is None
+    )
     assert prove(made("a1", *A, *B, source="command")).reasons == (), "a command is no run of tests"
 
 
-# What is missing ----------------------------------------------------------------------------------------------------
+# What is missing
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_missing_tests_and_files_are_named_with_their_reasons_and_the_rest_counted() -> None:
@@ -182,7 +257,8 @@ def test_what_can_not_be_assessed_and_what_the_content_states_is_reported_with_t
     assert prove(made("a1", A[0]), content=content).notes == ("of the content",)
 
 
-# Earlier runs -------------------------------------------------------------------------------------------------------
+# Earlier runs
+# -------------------------------------------------------------------------------------------------------
 
 OTHERS = wanted("test_a.py", others=frozenset({"test_old.py", "script.py"}))
 
@@ -195,8 +271,13 @@ def test_what_an_earlier_run_reported_and_no_configuration_names_any_more_is_mis
         found = prove(made("a3", *A), content=OTHERS, earlier=earlier)
         assert (found.tier.word, found.missing) == ("guessed", (("test_old.py", reason),))
     assert prove(made("a3", *A), content=OTHERS, earlier=[newer]).tier.word == "inferred"
-    assert prove(made("a3", *A, "test_old.py::test_z"), content=OTHERS, earlier=[before]).tier.word == "inferred"
-    assert prove(made("a3", *A), content=wanted("test_a.py"), earlier=[before]).tier.word == "inferred", "it is gone"
+    assert (
+        prove(made("a3", *A, "test_old.py::test_z"), content=OTHERS, earlier=[before]).tier.word
+        == "inferred"
+    )
+    assert (
+        prove(made("a3", *A), content=wanted("test_a.py"), earlier=[before]).tier.word == "inferred"
+    ), "it is gone"
 
 
 def test_earlier_means_before_the_oldest_run_of_the_environment() -> None:
@@ -216,14 +297,20 @@ WAS = {**LINUX, "local_plugins": "p1"}
 
 
 @pytest.mark.parametrize("outcome", ["skipped", "xfailed", "xpassed"])
-def test_a_test_that_passed_and_is_switched_off_by_a_changed_plugin_is_missing(outcome: str) -> None:
+def test_a_test_that_passed_and_is_switched_off_by_a_changed_plugin_is_missing(
+    outcome: str,
+) -> None:
     off = made("a3", A[0], f"{A[1]}={outcome}@conftest.py", environment=CHANGED)
     before = made("b2", *A, tree=THERE, environment=WAS)
     found = prove(off, content=OTHERS, earlier=[before])
     reason = f"it passed in run b2b2b2b2, and now conftest.py makes it {outcome}"
     assert (found.tier.word, found.missing) == ("guessed", ((A[1], reason),))
     same = made("b2", *A, tree=THERE, environment=CHANGED)
-    for earlier in ([same], [same, before], [made("b2", A[0], f"{A[1]}={outcome}", tree=THERE, environment=WAS)]):
+    for earlier in (
+        [same],
+        [same, before],
+        [made("b2", A[0], f"{A[1]}={outcome}", tree=THERE, environment=WAS)],
+    ):
         assert prove(off, content=OTHERS, earlier=earlier).tier.word == "inferred"
     mixed = prove(off, made("a2", A[0], environment=WAS), content=OTHERS, earlier=[before])
     assert mixed.missing == found.missing, "one run with the plugins of before is not all of them"
@@ -233,7 +320,8 @@ def test_a_test_that_passed_and_is_switched_off_by_a_changed_plugin_is_missing(o
     assert "passed" not in str(prove(passed, off, content=OTHERS, earlier=[before]).missing)
 
 
-# Notes --------------------------------------------------------------------------------------------------------------
+# Notes
+# --------------------------------------------------------------------------------------------------------------
 
 
 def parent(outcome: str, **detail: Any) -> Entry:
@@ -244,9 +332,15 @@ def parent(outcome: str, **detail: Any) -> Entry:
 def test_what_the_parent_process_saw_is_noted() -> None:
     child = made("a1", *A, *B, parent="c1" * 16)
     saw = prove(child, parent=parent("passed"))
-    assert (saw.tier.word, saw.notes) == ("inferred", ("run a1a1a1a1: exit status seen by the parent",))
+    assert (saw.tier.word, saw.notes) == (
+        "inferred",
+        ("run a1a1a1a1: exit status seen by the parent",),
+    )
     around = prove(child, parent=parent("failed", exit=3))
-    assert (around.tier.word, around.notes) == ("inferred", ("run a1a1a1a1: the command around it exited 3",))
+    assert (around.tier.word, around.notes) == (
+        "inferred",
+        ("run a1a1a1a1: the command around it exited 3",),
+    )
     itself = made("a1", *A, *B, parent="c1" * 16, environment={**LINUX, "pid": 7})
     against = prove(itself, parent=parent("failed", exit=3, pid=7))
     assert (against.tier.word, against.notes) == ("guessed", ())
@@ -256,50 +350,92 @@ def test_what_the_parent_process_saw_is_noted() -> None:
 
 
 def test_skips_from_outside_and_replaced_hooks_are_noted() -> None:
-    off = [f"test_a.py::x{n}={what}@{who}" for n, (what, who) in enumerate(
-        [("skipped", "b.py"), ("xfailed", "a.py"), ("xpassed", "d.py"), ("skipped", "c.py"), ("passed", "e.py")]
-    )]  # fmt: skip
+    off = [
+        f"test_a.py::x{n}={what}@{who}"
+        for n, (what, who) in enumerate(
+            [
+                ("skipped", "b.py"),
+                ("xfailed", "a.py"),
+                ("xpassed", "d.py"),
+                ("skipped", "c.py"),
+                ("passed", "e.py"),
+            ]
+        )
+    ]
     hooks = {"replaced_hooks": ["h1", "h2", "h3", "h4"]}
     found = prove(made("a1", *A, *B, "test_a.py::y=skipped", *off, selection=hooks))
     assert found.tier.word == "inferred"
     assert found.notes == (
-        "run a1a1a1a1: 4 tests skipped or expected to fail from outside their files (a.py, b.py, c.py and 1 more)",
+        (
+            "run a1a1a1a1: 4 tests skipped or expected to fail from outside their files (a.py,"
+            " b.py, c.py and 1 more)"
+        ),
         "run a1a1a1a1: run with hooks of this repository: h1, h2, h3 and 1 more",
     )
     assert prove(made("a1", *A, *B, selection={"replaced_hooks": "h1"})).notes == ()
 
 
-# Runs that do not count ---------------------------------------------------------------------------------------------
+# Runs that do not count
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("changes", "printed"),
     [
-        ({"selection": {"weakened": ["--noconftest", "-p no:x"]}}, "weaker than configured: --noconftest, -p no:x"),
         (
-            {"selection": {"not_called": {"first": ["t1", "t2", "t3"], "tests": 5, "by": "conftest.py"}}},
-            "conftest.py replaces how tests are called (pytest_pyfunc_call); 5 passed without being called:"
-            " t1, t2, t3 and 2 more",
+            {"selection": {"weakened": ["--noconftest", "-p no:x"]}},
+            "weaker than configured: --noconftest, -p no:x",
+        ),
+        (
+            {
+                "selection": {
+                    "not_called": {"first": ["t1", "t2", "t3"], "tests": 5, "by": "conftest.py"}
+                }
+            },
+            (
+                "conftest.py replaces how tests are called (pytest_pyfunc_call); 5 passed without"
+                " being called: t1, t2, t3 and 2 more"
+            ),
         ),
         ({"selection": {"collect_only": True}}, "no test was run (--collect-only)"),
-        ({"selection": {"setup_only": True, "setup_plan": True}}, "no test was run (--setup-only, --setup-plan)"),
+        (
+            {"selection": {"setup_only": True, "setup_plan": True}},
+            "no test was run (--setup-only, --setup-plan)",
+        ),
         ({"moved": True}, "tracked files changed while it ran"),
         ({"origin": "imported:receipts"}, "imported, and no trusted key signed it: assumed"),
-        ({"result": {**DONE, "complete": False, "how": "killed"}}, "the run is incomplete (killed)"),
+        (
+            {"result": {**DONE, "complete": False, "how": "killed"}},
+            "the run is incomplete (killed)",
+        ),
         ({"evidence": ()}, "nothing passed"),
-        ({"result": {**DONE, "verdict": "failed", "counts": {"failed": 2, "error": 1, "passed": 3}}},
-         "tests failed: 1 error, 2 failed"),
+        (
+            {
+                "result": {
+                    **DONE,
+                    "verdict": "failed",
+                    "counts": {"failed": 2, "error": 1, "passed": 3},
+                }
+            },
+            "tests failed: 1 error, 2 failed",
+        ),
     ],
     ids=str,
-)  # fmt: skip
-def test_a_run_that_proves_nothing_is_named_with_the_reason(changes: dict[str, Any], printed: str) -> None:
+)
+def test_a_run_that_proves_nothing_is_named_with_the_reason(
+    changes: dict[str, Any], printed: str
+) -> None:
     weak = made("a2", *A, *B, **changes)
     found = prove(weak)
     assert (found.tier.word, found.run) == ("guessed", None)
     assert found.reasons[0] == f"run a2a2a2a2: {printed}"
     if "failed" not in printed:
         good = prove(weak, made("a1", *A, *B))
-        assert (good.tier.word, names(good), good.reasons) == ("inferred", ["a1"], (f"run a2a2a2a2: {printed}",))
+        assert (good.tier.word, names(good), good.reasons) == (
+            "inferred",
+            ["a1"],
+            (f"run a2a2a2a2: {printed}",),
+        )
 
 
 def test_a_weaker_run_takes_no_failure_back() -> None:
@@ -311,7 +447,9 @@ def test_a_weaker_run_takes_no_failure_back() -> None:
     assert prove(made("a3", *A, *B), weak, bad).tier.word == "inferred"
 
 
-def test_failures_are_named_up_to_three_and_the_newest_run_is_distinguished_from_earlier_ones() -> None:
+def test_failures_are_named_up_to_three_and_the_newest_run_is_distinguished_from_earlier_ones() -> (
+    None
+):
     def failing(number: int) -> Proof:
         return prove(made("a1", *[f"test_a.py::t{n}=failed" for n in range(number)], result=FAILED))
 
@@ -329,17 +467,23 @@ def test_failures_are_named_up_to_three_and_the_newest_run_is_distinguished_from
 
 
 def test_the_newest_run_of_more_than_the_content_is_no_failure_of_just_this_content() -> None:
-    beside = {"tree_all": THERE, "environment": {"untracked": {"files": 4, "first": ["x", "y", "z"]}}}
+    beside = {
+        "tree_all": THERE,
+        "environment": {"untracked": {"files": 4, "first": ["x", "y", "z"]}},
+    }
     bad = made("a2", f"{A[0]}=failed", result=FAILED, **beside)
     found = proof([bad, made("a1", *A, *B)], {}, trees=(HERE,))
     assert (found.tier.word, found.failed) == ("guessed", "earlier")
     plain = made("a2", f"{A[0]}=failed", result=FAILED, tree_all=HERE)
     assert proof([plain, made("a1", *A, *B, **beside)], {}, trees=(HERE,)).failed == "newest"
     more = proof([made("a1", *A, *B, **beside)], {}, trees=(HERE,))
-    assert more.reasons == ("run a1a1a1a1: untracked files were there when it ran: x, y, z and 1 more",)
+    assert more.reasons == (
+        "run a1a1a1a1: untracked files were there when it ran: x, y, z and 1 more",
+    )
 
 
-# Failures of what no configuration makes a test ---------------------------------------------------------------------
+# Failures of what no configuration makes a test
+# ---------------------------------------------------------------------
 
 SCRIPT = made("a1", *A, *B, "script.py::test_x=failed", result=FAILED)
 
@@ -347,7 +491,9 @@ SCRIPT = made("a1", *A, *B, "script.py::test_x=failed", result=FAILED)
 def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_later_complete_run() -> None:
     found = prove(made("a2", *A, *B), SCRIPT)
     assert (found.tier.word, names(found), found.failed) == ("inferred", ["a2"], "")
-    assert found.notes == ("script.py::test_x failed in run a1a1a1a1; no configuration makes it a test",)
+    assert found.notes == (
+        "script.py::test_x failed in run a1a1a1a1; no configuration makes it a test",
+    )
     many = made("a1", *[f"s{n}.py::test_x=failed" for n in range(4)], result=FAILED)
     assert len(prove(made("a2", *A, *B), many).notes) == 3
 
@@ -362,7 +508,14 @@ def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_later_comp
         ([made("a2", *A, *B), SCRIPT], None),
         ([made("a2", *A, *B), made("a1", "test_x.py::test_x=failed", result=FAILED)], CONTENT),
     ],
-    ids=["not followed", "followed by a part", "followed what is complete", "configured", "unknown", "by default"],
+    ids=[
+        "not followed",
+        "followed by a part",
+        "followed what is complete",
+        "configured",
+        "unknown",
+        "by default",
+    ],
 )
 def test_it_is_otherwise(runs: list[Entry], content: Expected | None) -> None:
     found = prove(*runs, content=content)
@@ -370,33 +523,59 @@ def test_it_is_otherwise(runs: list[Entry], content: Expected | None) -> None:
     assert any("did not pass since" in reason for reason in found.reasons)
 
 
-# Words --------------------------------------------------------------------------------------------------------------
+# Words
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_selection_in_words() -> None:
-    chosen = {"keyword": "one", "markers": "not slow", "lf": True, "deselected": 3, "dropped": 2, "config_file": ""}
-    assert selection_words(made("a1", selection=chosen).receipt) == (
-        "-k 'one', -m 'not slow', --lf True, 3 tests deselected, 2 tests taken out by a plugin or a conftest.py"
+    chosen = {
+        "keyword": "one",
+        "markers": "not slow",
+        "lf": True,
+        "deselected": 3,
+        "dropped": 2,
+        "config_file": "",
+    }
+    assert (
+        selection_words(made("a1", selection=chosen).receipt)
+        == "-k 'one', -m 'not slow', --lf True, 3 tests deselected, 2 tests taken out by a plugin"
+        " or a conftest.py"
     )
-    assert selection_words(made("a1", selection={"setup_only": True, "overridden": ["a=b", "c=d"]}).receipt) == (
-        "--setup-only True, -o 'a=b', 'c=d'"
+    assert (
+        selection_words(
+            made("a1", selection={"setup_only": True, "overridden": ["a=b", "c=d"]}).receipt
+        )
+        == "--setup-only True, -o 'a=b', 'c=d'"
     )
     assert selection_words(made("a1", selection={"config_file": "x.ini"}).receipt) == "-c 'x.ini'"
     assert (
-        selection_words(made("a1", selection={"left_out": {"files": 2}}).receipt) == "2 test files omitted:  and 2 more"
+        selection_words(made("a1", selection={"left_out": {"files": 2}}).receipt)
+        == "2 test files omitted:  and 2 more"
     )
-    assert selection_words(made("a1", selection={"left_out": {"files": True, "first": ["a"]}}).receipt).endswith(": a")
-    assert selection_words(made("a1", selection={"left_out": {"files": "?", "first": ["a"]}}).receipt).endswith(": a")
-    assert selection_words(made("a1", selection={"args": ["-q"], "left_out": {"files": 0}}).receipt) == ""
+    assert selection_words(
+        made("a1", selection={"left_out": {"files": True, "first": ["a"]}}).receipt
+    ).endswith(": a")
+    assert selection_words(
+        made("a1", selection={"left_out": {"files": "?", "first": ["a"]}}).receipt
+    ).endswith(": a")
+    assert (
+        selection_words(made("a1", selection={"args": ["-q"], "left_out": {"files": 0}}).receipt)
+        == ""
+    )
 
 
 def test_whether_untracked_files_were_beside_the_tree_of_a_run() -> None:
     entries = [made("a2", *A, tree_all=THERE), made("a1", *A, tree_all=HERE), made("a0", *A)]
-    assert [had_untracked_files(entries, f"{name}" * 16, HERE) for name in ("a2", "a1", "a0")] == [True, False, False]
+    assert [had_untracked_files(entries, f"{name}" * 16, HERE) for name in ("a2", "a1", "a0")] == [
+        True,
+        False,
+        False,
+    ]
     assert not had_untracked_files(entries, "a2" * 16, THERE)
 
 
-# With a repository --------------------------------------------------------------------------------------------------
+# With a repository
+# --------------------------------------------------------------------------------------------------
 
 ONE = "def test_one():\n    pass\n"
 BOTH = f"{ONE}def test_two():\n    pass\n"
@@ -411,8 +590,12 @@ def repo(tmp_path: Path, home: Path) -> Checkout:
     return made
 
 
-def judged(repo: Checkout, *runs: Entry, rev: str | None = None, tree: str = "", **more: Any) -> Proof:
-    """What runs in a ledger prove of a commit, or of the files as they are. Without a tree they are of that content."""
+def judged(
+    repo: Checkout, *runs: Entry, rev: str | None = None, tree: str = "", **more: Any
+) -> Proof:
+    """What runs in a ledger prove of a commit, or of the files as they are. Without a tree they are
+    of that content.
+    """
     ws = repo.workspace()
     assert ws.repo
     here = (tree_of_revision(ws.repo, rev) or "",) if rev else worktree_state(ws.repo).trees
@@ -421,7 +604,9 @@ def judged(repo: Checkout, *runs: Entry, rev: str | None = None, tree: str = "",
             of_it = one.receipt.tree == HERE
             append(db, [replace(one.receipt, tree=here[0]) if of_it else one.receipt], one.origin)
     with ws.store.reading() as stored:
-        return judge(ws, Snapshot(stored, SyncResult()), here, rev is not None, rev=rev or "", **more)[1]
+        return judge(
+            ws, Snapshot(stored, SyncResult()), here, rev is not None, rev=rev or "", **more
+        )[1]
 
 
 def test_a_commit_is_judged_by_its_own_files_and_edited_files_by_theirs(repo: Checkout) -> None:
@@ -431,22 +616,34 @@ def test_a_commit_is_judged_by_its_own_files_and_edited_files_by_theirs(repo: Ch
     assert (found.tier.word, found.missing) == ("guessed", ((A[1], "not reported"),))
 
 
-def test_the_file_of_a_failed_untracked_test_is_looked_for_where_the_content_is(repo: Checkout) -> None:
+def test_the_file_of_a_failed_untracked_test_is_looked_for_where_the_content_is(
+    repo: Checkout,
+) -> None:
     repo.write("test_x.py", ONE)
-    beside = {"tree_all": THERE, "environment": {**LINUX, "untracked": {"files": 1, "first": ["test_x.py"]}}}
+    beside = {
+        "tree_all": THERE,
+        "environment": {**LINUX, "untracked": {"files": 1, "first": ["test_x.py"]}},
+    }
     bad = made("a1", A[0], *B, "test_x.py::test_one=failed", result=FAILED, **beside)
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     good = made("a2", A[0], *B, tree=tree, tree_all=tree)
     found = judged(repo, bad, good, rev="HEAD")
     assert (found.tier.word, found.notes) == (
-        "inferred", ("test_x.py::test_one failed in run a1a1a1a1; its file was untracked, and is removed",),
-    )  # fmt: skip
+        "inferred",
+        ("test_x.py::test_one failed in run a1a1a1a1; its file was untracked, and is removed",),
+    )
     ws = repo.workspace()
-    locked = replace(bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree)
+    locked = replace(
+        bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree
+    )
     runs = Snapshot(None, SyncResult(), (replace(good, seq=2), replace(bad, receipt=locked)))
-    assert judge(ws, runs, (tree,), committed=True)[1].failed == "earlier", "its file is in the commit"
+    assert judge(ws, runs, (tree,), committed=True)[1].failed == "earlier", (
+        "its file is in the commit"
+    )
     with ws.store.reading() as db:
-        assert judge(ws, Snapshot(db, SyncResult()), (tree,))[1].failed == "earlier", "it is still on disk"
+        assert judge(ws, Snapshot(db, SyncResult()), (tree,))[1].failed == "earlier", (
+            "it is still on disk"
+        )
         (repo.root / "test_x.py").unlink()
         assert judge(ws, Snapshot(db, SyncResult()), (tree,))[1].tier.word == "inferred"
 
@@ -492,11 +689,14 @@ def test_changes_of_what_is_excluded_are_noted(repo: Checkout) -> None:
     repo.commit("exclude")
     found = judged(repo, made("a1", A[0]))
     assert (found.tier.word, found.notes) == (
-        "inferred", ("verify.exclude in .kl/config.yaml changed since HEAD^: added test_b.py, x",),
-    )  # fmt: skip
+        "inferred",
+        ("verify.exclude in .kl/config.yaml changed since HEAD^: added test_b.py, x",),
+    )
     trusted = judged(repo, rev="HEAD", trust_ref="HEAD^")
     assert (trusted.tier.word, [one.name for one in trusted.missing]) == ("guessed", ["test_b.py"])
-    assert trusted.notes[0].endswith("changed since HEAD^: added test_b.py, x; that of HEAD^ counts")
+    assert trusted.notes[0].endswith(
+        "changed since HEAD^: added test_b.py, x; that of HEAD^ counts"
+    )
     repo.write(".kl/config.yaml", EXCLUDE.format("x, y"))
     repo.commit("exclude less")
     assert judged(repo, made("a2", A[0], *B)).notes == (
@@ -506,7 +706,9 @@ def test_changes_of_what_is_excluded_are_noted(repo: Checkout) -> None:
     assert judged(repo).notes == ()
 
 
-def test_settings_that_can_not_be_read_before_are_noted_and_trusted_ones_are_refused(repo: Checkout) -> None:
+def test_settings_that_can_not_be_read_before_are_noted_and_trusted_ones_are_refused(
+    repo: Checkout,
+) -> None:
     repo.write(".kl/config.yaml", "verify: [\n")
     repo.commit("broken")
     repo.write(".kl/config.yaml", EXCLUDE.format("x"))
@@ -526,23 +728,35 @@ def test_earlier_complete_runs_in_the_ledger_are_compared(repo: Checkout) -> Non
     repo.git("commit", "-q", "--allow-empty", "-m", "another")
     old = {"tree": THERE}
     not_compared: list[dict[str, Any]] = [
-        {"result": {**DONE, "complete": False}}, {"result": FAILED}, {"environment": OLDER}, {"selection": PART},
-        {"environment": {**LINUX, "rootdir": "sub"}}, {"source": "junit"}, {"origin": "imported:x"},
-    ]  # fmt: skip
+        {"result": {**DONE, "complete": False}},
+        {"result": FAILED},
+        {"environment": OLDER},
+        {"selection": PART},
+        {"environment": {**LINUX, "rootdir": "sub"}},
+        {"source": "junit"},
+        {"origin": "imported:x"},
+    ]
     runs = [made(f"b{n}", A[0], B[0], **old | changes) for n, changes in enumerate(not_compared)]
     assert judged(repo, *runs, made("a1", A[0])).tier.word == "inferred"
     found = judged(repo, made("b8", A[0], B[0], **old), made("b9", A[0], **old), made("a2", A[0]))
-    assert found.tier.word == "inferred", "only what ran before the oldest run of the content counts"
+    assert found.tier.word == "inferred", (
+        "only what ran before the oldest run of the content counts"
+    )
     repo.write("test_a.py", f"{ONE}\n")
     found = judged(repo, made("a3", A[0]))
     reason = "run b8b8b8b8 reported it, and no configuration names it any more"
     assert (found.tier.word, found.missing) == ("guessed", (("test_b.py", reason),))
 
 
-def test_gaps_in_the_evidence_are_named_and_without_git_a_run_counts_for_what_it_states(repo: Checkout) -> None:
+def test_gaps_in_the_evidence_are_named_and_without_git_a_run_counts_for_what_it_states(
+    repo: Checkout,
+) -> None:
     ws = repo.workspace()
     found = judge(ws, Snapshot(None, SyncResult(), (), ("a spool file can't be read",)), (HERE,))[1]
-    assert (found.tier.word, found.reasons) == ("guessed", ("not assessed: a spool file can't be read",))
+    assert (found.tier.word, found.reasons) == (
+        "guessed",
+        ("not assessed: a spool file can't be read",),
+    )
     ws = replace(ws, repo=None)
     waiting = Snapshot(None, SyncResult(), (made("a1", *A),))
     assert judge(ws, waiting, (HERE,))[1].tier.word == "inferred"

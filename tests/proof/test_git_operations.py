@@ -1,4 +1,6 @@
-"""Results survive what git does to commits where the content or what their tests executed is the same; nowhere else."""
+"""Results survive what git does to commits where the content or what their tests executed is the
+same; nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,22 @@ FILES = {
     "test_kxa.py": "from kxa import f\ndef test_f():\n    return f()\n",
     "test_kxb.py": "from kxb import h\ndef test_h():\n    return h()\n",
     "CHANGES.rst": "none\n",
-}  # fmt: skip
+}
 EDITS = {
-    "kxa.py": [FILES["kxa.py"], FILES["kxa.py"].replace("return K", "return K + 1"),
-               FILES["kxa.py"].replace("K = 1", "K = 5"), "# note\n" + FILES["kxa.py"]],
-    "kxb.py": [FILES["kxb.py"], FILES["kxb.py"].replace("+ 1", "+ 3"), FILES["kxb.py"] + "def new():\n    return 1\n"],
+    "kxa.py": [
+        FILES["kxa.py"],
+        FILES["kxa.py"].replace("return K", "return K + 1"),
+        FILES["kxa.py"].replace("K = 1", "K = 5"),
+        "# note\n" + FILES["kxa.py"],
+    ],
+    "kxb.py": [
+        FILES["kxb.py"],
+        FILES["kxb.py"].replace("+ 1", "+ 3"),
+        FILES["kxb.py"] + "def new():\n    return 1\n",
+    ],
     "test_kxb.py": [FILES["test_kxb.py"], FILES["test_kxb.py"].replace("h()", "h() * 2")],
     "CHANGES.rst": ["one\n", "two\n"],
-}  # fmt: skip
+}
 
 
 class World:
@@ -68,7 +78,9 @@ class World:
         self.repo.commit()
 
     def git(self, *args: str) -> None:
-        """A command that may be refused, as a rebase with conflicts is: then everything is as before."""
+        """A command that may be refused, as a rebase with conflicts is: then everything is as
+        before.
+        """
         self.repo.git(*args, ok=False)
         for command in ("rebase", "cherry-pick", "merge", "revert"):
             self.repo.git(command, "--abort", ok=False)
@@ -77,7 +89,11 @@ class World:
         self.git("commit", "-q", "-a", "--amend", "--allow-empty", "-m", f"m{self.random.random()}")
 
     def switch(self) -> None:
-        self.git("switch", "-q", *self.random.choice((["-c", f"b{self.random.randrange(10**9)}"], ["-"], ["-"])))
+        self.git(
+            "switch",
+            "-q",
+            *self.random.choice((["-c", f"b{self.random.randrange(10**9)}"], ["-"], ["-"])),
+        )
 
     def stash(self) -> None:
         self.git("stash", *self.random.choice((["-u", "-q"], ["pop", "-q"])))
@@ -97,7 +113,9 @@ class World:
         self.git("mv", name, name.replace("kx", "ky") if "kx" in name else name.replace("ky", "kx"))
 
     def worktree(self) -> None:
-        """What is valid here is valid in another working tree of the same commit, and the other way round."""
+        """What is valid here is valid in another working tree of the same commit, and the other way
+        round.
+        """
         other = self.repo.root.parent / f"other-{self.random.randrange(10**9)}"
         self.git("worktree", "add", "-q", "--detach", str(other))
         before, self.repo = self.repo, Checkout(other)
@@ -110,8 +128,16 @@ class World:
             self.git("worktree", "remove", "--force", str(other))
 
     def filter_history(self) -> None:
-        """A file is removed from all commits, as git-filter-repo does it; there may be edits, then git refuses."""
-        self.git("filter-branch", "-f", "--index-filter", "git rm -q --cached --ignore-unmatch CHANGES.rst", "HEAD")
+        """A file is removed from all commits, as git-filter-repo does it; there may be edits, then
+        git refuses.
+        """
+        self.git(
+            "filter-branch",
+            "-f",
+            "--index-filter",
+            "git rm -q --cached --ignore-unmatch CHANGES.rst",
+            "HEAD",
+        )
 
     def filter_messages(self) -> None:
         self.git("filter-branch", "-f", "--msg-filter", "sed s/change/other/", "HEAD")
@@ -120,14 +146,20 @@ class World:
         self.git("revert", "--no-edit", "HEAD")
 
     def check(self) -> int:
-        """No result is valid that would be another one; all of a content that ran are. How many are valid."""
+        """No result is valid that would be another one; all of a content that ran are. How many are
+        valid.
+        """
         ws = self.repo.workspace()
         with snapshot(ws) as seen:
             results = Runs(ws, seen, content_of(ws)).results
         now = run_program(self.files())[1]
         valid = {name for name, one in results.items() if one.state == VALID}
         for name in valid:
-            assert self.ends[results[name].run][name] == now.get(name), (name, results[name], self.files())
+            assert self.ends[results[name].run][name] == now.get(name), (
+                name,
+                results[name],
+                self.files(),
+            )
         assert self.trees.get(self.tree(), set()) <= valid
         return len(valid)
 
@@ -139,10 +171,22 @@ def test_results_survive_what_git_does_to_commits(
     monkeypatch.setenv("FILTER_BRANCH_SQUELCH_WARNING", "1")
     world = World(tmp_path / "repo", seed)
     operations: list[Callable[[], None]] = [
-        world.edit, world.edit, world.commit, world.amend, world.switch, world.stash, world.rebase, world.cherry_pick,
-        world.squash, world.move, world.record, world.worktree, world.revert, world.filter_history,
+        world.edit,
+        world.edit,
+        world.commit,
+        world.amend,
+        world.switch,
+        world.stash,
+        world.rebase,
+        world.cherry_pick,
+        world.squash,
+        world.move,
+        world.record,
+        world.worktree,
+        world.revert,
+        world.filter_history,
         world.filter_messages,
-    ]  # fmt: skip
+    ]
     world.record()
     assert world.check() == 2
     for _ in range(8):
@@ -171,7 +215,9 @@ def test_a_rebase_onto_documentation_and_a_squash_lose_nothing(tmp_path: Path, h
     assert repo.kl("verify").returncode == 0
 
 
-def test_every_operation_leaves_what_it_must(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_operation_leaves_what_it_must(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FILTER_BRANCH_SQUELCH_WARNING", "1")
     world = World(tmp_path / "repo", 0)
     world.record()
@@ -185,7 +231,10 @@ def test_every_operation_leaves_what_it_must(tmp_path: Path, home: Path, monkeyp
     head, tree = world.repo.git("rev-parse", "HEAD"), world.repo.git("rev-parse", "HEAD^{tree}")
     world.filter_history()
     world.filter_messages()
-    assert world.repo.git("rev-parse", "HEAD") != head and world.repo.git("rev-parse", "HEAD^{tree}") != tree
+    assert (
+        world.repo.git("rev-parse", "HEAD") != head
+        and world.repo.git("rev-parse", "HEAD^{tree}") != tree
+    )
     assert world.check() == 2
     # as after a fresh clone of the rewritten repository: what the runs ran on is in git no more
     for name in world.repo.git("for-each-ref", "--format=%(refname)", "refs/original").split():
@@ -205,14 +254,20 @@ def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path, home: Path
     first = leave_run(ws, [(name, "passed", 5) for name in names], executed=executed)
     ahead = 4_000_000_000
     os.utime(ws.state.spool / f"{first}.jsonl", (ahead, ahead))
-    leave_run(world.repo.workspace(NOW - 10**12), [(name, "failed", 5) for name in names], executed=executed)
+    leave_run(
+        world.repo.workspace(NOW - 10**12),
+        [(name, "failed", 5) for name in names],
+        executed=executed,
+    )
     done = world.repo.kl("verify")
     assert done.returncode == 1 and "2 failed" in done.stdout, done.stdout
     leave_run(world.repo.workspace(NOW - 2 * 10**12), [(names[0], "passed", 5)], executed=executed)
     assert f"{names[1]} failed" in world.repo.kl("verify").stdout
 
 
-def test_what_can_not_be_known_is_not_assessed(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_known_is_not_assessed(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world = World(tmp_path / "repo", 0)
     executed, ends = run_program(world.files())
     results = [(name, "passed", 5) for name in ends if "::" in name]
@@ -234,24 +289,40 @@ def test_what_can_not_be_known_is_not_assessed(tmp_path: Path, home: Path, monke
     assert world.repo.kl("verify").returncode == 1
     # symbols whose file is not known, and a file that has vanished since
     world.repo.write("kxa.py", FILES["kxa.py"])
-    strange = {one.symbol: "nowhere.py" for one in executed.symbols if one.symbol.startswith("function:kxb")}
-    leave_run(world.repo.workspace(), results, executed=replace(executed, places={**executed.places, **strange}))
+    strange = {
+        one.symbol: "nowhere.py"
+        for one in executed.symbols
+        if one.symbol.startswith("function:kxb")
+    }
+    leave_run(
+        world.repo.workspace(),
+        results,
+        executed=replace(executed, places={**executed.places, **strange}),
+    )
     (world.repo.root / "kxb.py").unlink()
     found = states()
     assert found["test_f"][0] == VALID and found["test_h"][0] != VALID, found
     world.repo.git("checkout", "-q", "--", "kxb.py")
     assert {state for state, _ in states().values()} == {VALID}
-    # its commit is rewritten while a session runs: a content that is in git no more proves nothing about another one
+    # its commit is rewritten while a session runs: a content that is in git no more proves nothing
+    # about another one
     world.repo.write("kxa.py", EDITS["kxa.py"][2])
     place = replace(worktree_state(world.repo.workspace().repo), differences={})
-    leave_run(world.repo.workspace(), [(name, "passed", 5) for name, _, _ in results], executed=executed, place=place)
+    leave_run(
+        world.repo.workspace(),
+        [(name, "passed", 5) for name, _, _ in results],
+        executed=executed,
+        place=place,
+    )
     world.repo.write("kxa.py", EDITS["kxa.py"][1])
     world.repo.git("commit", "-q", "-a", "--amend", "-m", "rewritten")
     assert VALID not in {state for name, (state, _) in states().items() if name == "test_f"}
     assert world.repo.kl("verify").returncode == 1
 
 
-def test_claims_of_tests_know_when_they_are_stale_and_since_when(tmp_path: Path, home: Path) -> None:
+def test_claims_of_tests_know_when_they_are_stale_and_since_when(
+    tmp_path: Path, home: Path
+) -> None:
     world = World(tmp_path / "repo", 0)
     world.record()
     world.repo.write("CHANGES.rst", "more\n")
@@ -261,14 +332,22 @@ def test_claims_of_tests_know_when_they_are_stale_and_since_when(tmp_path: Path,
     world.repo.write("CHANGES.rst", "and more\n")
     world.repo.commit()
     claims = {
-        one["text"]: one for one in json.loads(world.repo.kl("claim", "list", "--format", "json").stdout)["claims"]
+        one["text"]: one
+        for one in json.loads(world.repo.kl("claim", "list", "--format", "json").stdout)["claims"]
     }
-    fresh, stale = (claims[f"Test passes: test_kx{name}.py::test_{test}"] for name, test in (("a", "f"), ("b", "h")))
-    assert (fresh["freshness"], "nothing differs that the test executed" in fresh["reasons"][0]) == ("current", True)
+    fresh, stale = (
+        claims[f"Test passes: test_kx{name}.py::test_{test}"]
+        for name, test in (("a", "f"), ("b", "h"))
+    )
+    assert (
+        fresh["freshness"],
+        "nothing differs that the test executed" in fresh["reasons"][0],
+    ) == ("current", True)
     command = "re-verify: pytest test_kxb.py::test_h"
     assert (stale["freshness"], stale["reasons"][-1]) == (
-        "older tree", f"stale since {commit[:7]}: kxb.h changed; {command}",
-    )  # fmt: skip
+        "older tree",
+        f"stale since {commit[:7]}: kxb.h changed; {command}",
+    )
     done = world.repo.kl("status")
     status = done.stdout + done.stderr
     assert "predates your last edit to kxb.py" in status, status

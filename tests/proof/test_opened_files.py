@@ -1,4 +1,6 @@
-"""Results rest on the files that tests open, as the plugin saw them, and on nothing that only lies around."""
+"""Results rest on the files that tests open, as the plugin saw them, and on nothing that only lies
+around.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,27 @@ def test_starts_another():
     assert subprocess.run([sys.executable, "-c", code, str(HERE / "other.json")], check=True)
 """
 
-pytestmark = pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="recorded from CPython 3.12 on")
+pytestmark = pytest.mark.skipif(
+    not hasattr(sys, "monitoring"), reason="recorded from CPython 3.12 on"
+)
 
 
 def impacted(folder: Path) -> dict[str, str]:
     done = run_in_process(["proof", "impacted", "--format", "json"], folder, environment({}))
     assert done.returncode == 0, done.stderr
-    return {one["test"].partition("::")[2]: one["reason"] for one in json.loads(done.stdout)["tests"]}
+    return {
+        one["test"].partition("::")[2]: one["reason"] for one in json.loads(done.stdout)["tests"]
+    }
 
 
 def test_what_was_opened_decides_and_processes_are_not_assessed(tmp_path: Path) -> None:
-    files = {"data.json": "1\n", "other.json": "1\n", "third.yaml": "1\n", "NEWS.md": "1\n", "test_a.py": TESTS}
+    files = {
+        "data.json": "1\n",
+        "other.json": "1\n",
+        "third.yaml": "1\n",
+        "NEWS.md": "1\n",
+        "test_a.py": TESTS,
+    }
     folder = repository(tmp_path / "files", files)
     run_pytest(folder)
 
@@ -54,5 +66,8 @@ def test_what_was_opened_decides_and_processes_are_not_assessed(tmp_path: Path) 
     for name in ("third.yaml", "other.json"):
         found = change(name)
         assert found.keys() == {"test_starts_another"}
-        assert f"{name} changed, and what its processes opened was not recorded" in found["test_starts_another"]
+        assert (
+            f"{name} changed, and what its processes opened was not recorded"
+            in found["test_starts_another"]
+        )
         assert run_in_process(["verify"], folder, environment({})).returncode == 1

@@ -1,4 +1,6 @@
-"""Every way in which a test can be dropped without failing: none of them is proven, and the reason is named."""
+"""Every way in which a test can be dropped without failing: none of them is proven, and the reason
+is named.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from tests.support import Checkout
 TWO = "def test_one():\n    assert True\n\n\ndef test_two():\n    assert True\n"
 FILES = {"tests/test_a.py": TWO, "tests/sub/test_b.py": "def test_three():\n    assert True\n"}
 HOOK = "def pytest_{0}:\n    {1}\n"
-NO_CALL = "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\ndef pytest_pyfunc_call(pyfuncitem):\n    return True\n"
+NO_CALL = (
+    "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\ndef pytest_pyfunc_call(pyfuncitem):\n   "
+    " return True\n"
+)
 
 
 def verdict(repo: Checkout, *options: str) -> Any:
@@ -39,26 +44,63 @@ def files(repo: Checkout, written: Mapping[str, str]) -> None:
 SHAPES: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
     "collection_finish": (
         {"conftest.py": HOOK.format("collection_finish(session)", "del session.items[1:]")},
-        (), "tests/test_a.py",
+        (),
+        "tests/test_a.py",
     ),
     "pycollect_makeitem": (
-        {"conftest.py": HOOK.format("pycollect_makeitem(name)", "return [] if name == 'test_two' else None")},
-        (), "tests/test_a.py::test_two",
+        {
+            "conftest.py": HOOK.format(
+                "pycollect_makeitem(name)", "return [] if name == 'test_two' else None"
+            )
+        },
+        (),
+        "tests/test_a.py::test_two",
     ),
-    "collect_ignore": ({"tests/conftest.py": "collect_ignore = ['test_a.py']\n"}, (), "tests/test_a.py"),
-    "collect_ignore_glob": ({"tests/conftest.py": "collect_ignore_glob = ['sub']\n"}, (), "tests/sub/test_b.py"),
+    "collect_ignore": (
+        {"tests/conftest.py": "collect_ignore = ['test_a.py']\n"},
+        (),
+        "tests/test_a.py",
+    ),
+    "collect_ignore_glob": (
+        {"tests/conftest.py": "collect_ignore_glob = ['sub']\n"},
+        (),
+        "tests/sub/test_b.py",
+    ),
     "ignore_collect": (
-        {"conftest.py": HOOK.format("ignore_collect(collection_path)", "return 'test_a.' in str(collection_path)")},
-        (), "tests/test_a.py",
+        {
+            "conftest.py": HOOK.format(
+                "ignore_collect(collection_path)", "return 'test_a.' in str(collection_path)"
+            )
+        },
+        (),
+        "tests/test_a.py",
     ),
-    "narrowed testpaths": ({"pytest.ini": "[pytest]\ntestpaths = tests/sub\n"}, (), "tests/test_a.py"),
-    "narrowed python_files": ({"pytest.ini": "[pytest]\npython_files = *_a.py\n"}, (), "tests/sub/test_b.py"),
+    "narrowed testpaths": (
+        {"pytest.ini": "[pytest]\ntestpaths = tests/sub\n"},
+        (),
+        "tests/test_a.py",
+    ),
+    "narrowed python_files": (
+        {"pytest.ini": "[pytest]\npython_files = *_a.py\n"},
+        (),
+        "tests/sub/test_b.py",
+    ),
     "narrowed python_functions": (
-        {"tox.ini": "[pytest]\npython_functions=*one *three\n"}, (), "tests/test_a.py::test_two",
+        {"tox.ini": "[pytest]\npython_functions=*one *three\n"},
+        (),
+        "tests/test_a.py::test_two",
     ),
-    "norecursedirs": ({"setup.cfg": "[tool:pytest]\nnorecursedirs = sub\n"}, (), "tests/sub/test_b.py"),
-    "another folder": ({"tests/sub/pytest.ini": "[pytest]\n"}, ("--rootdir=tests/sub", "tests/sub"), "tests/test_a.py"),
-}  # fmt: skip
+    "norecursedirs": (
+        {"setup.cfg": "[tool:pytest]\nnorecursedirs = sub\n"},
+        (),
+        "tests/sub/test_b.py",
+    ),
+    "another folder": (
+        {"tests/sub/pytest.ini": "[pytest]\n"},
+        ("--rootdir=tests/sub", "tests/sub"),
+        "tests/test_a.py",
+    ),
+}
 
 
 @pytest.mark.slow
@@ -84,9 +126,14 @@ def test_a_configuration_file_nearer_than_the_roots_is_named(repo: Checkout) -> 
 
 
 def test_a_part_of_the_project_is_proven_together_with_the_rest(repo: Checkout) -> None:
-    marks = "import pytest\n\n\n@pytest.mark.{0}\ndef test_x():\n    pass\n\n\ndef test_y():\n    pass\n"
+    marks = (
+        "import pytest\n\n\n@pytest.mark.{0}\ndef test_x():\n    pass\n\n\ndef test_y():\n   "
+        " pass\n"
+    )
     markers = "[pytest]\nmarkers =\n    db: slow\n"
-    files(repo, {"tests/test_a.py": marks.format("db"), "sub/test_b.py": TWO, "pytest.ini": markers})
+    files(
+        repo, {"tests/test_a.py": marks.format("db"), "sub/test_b.py": TWO, "pytest.ini": markers}
+    )
     assert repo.pytest("-q", "-m", "db").returncode == 0
     assert missing(repo).keys() == {"tests/test_a.py::test_y", "sub/test_b.py"}
     assert repo.pytest("-q", "-m", "not db").returncode == 0
@@ -96,9 +143,13 @@ def test_a_part_of_the_project_is_proven_together_with_the_rest(repo: Checkout) 
 
 
 def test_a_selection_leaves_files_whole_of_which_it_omitted_nothing(repo: Checkout) -> None:
-    """As in projects whose `addopts` omit slow tests: only these are missing, and running them proves the rest."""
+    """As in projects whose `addopts` omit slow tests: only these are missing, and running them
+    proves the rest.
+    """
     cases = "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2])\ndef test_n(n):\n    pass\n"
-    slow = "import pytest\n\n\n@pytest.mark.db\ndef test_x():\n    pass\n\n\ndef test_y():\n    pass\n"
+    slow = (
+        "import pytest\n\n\n@pytest.mark.db\ndef test_x():\n    pass\n\n\ndef test_y():\n    pass\n"
+    )
     settings = "[pytest]\nmarkers =\n    db: slow\naddopts = -m 'not db'\n"
     files(repo, {"tests/test_n.py": cases, "tests/test_slow.py": slow, "pytest.ini": settings})
     assert repo.pytest("-q").returncode == 0
@@ -111,8 +162,12 @@ def test_folders_prove_what_they_hold_together(repo: Checkout) -> None:
     files(repo, FILES)
     assert repo.pytest("-q", "tests/sub").returncode == 0
     assert missing(repo).keys() == {"tests/test_a.py"}
-    assert repo.pytest("-q", "tests/test_a.py::test_one", "tests/test_a.py::test_two").returncode == 0
-    assert missing(repo)["tests/test_a.py"] == "only a part of it ran", "a case of a parameter may be left out"
+    assert (
+        repo.pytest("-q", "tests/test_a.py::test_one", "tests/test_a.py::test_two").returncode == 0
+    )
+    assert missing(repo)["tests/test_a.py"] == "only a part of it ran", (
+        "a case of a parameter may be left out"
+    )
     assert repo.pytest("-q", "tests/test_a.py").returncode == 0
     assert verdict(repo)["proven"]
 
@@ -121,7 +176,10 @@ def test_a_hook_that_calls_nothing_is_no_proof(repo: Checkout) -> None:
     files(repo, {**FILES, "conftest.py": NO_CALL})
     assert repo.pytest("-q").returncode == 0
     (reason,) = verdict(repo)["reasons"]
-    assert "conftest.py replaces how tests are called (pytest_pyfunc_call); 3 passed without being called" in reason
+    assert (
+        "conftest.py replaces how tests are called (pytest_pyfunc_call); 3 passed without being"
+        " called" in reason
+    )
     assert repo.pytest("-q", "-n", "2", "-p", "xdist").returncode == 0
     assert "3 passed without being called" in verdict(repo)["reasons"][0], "the workers tell it"
 
@@ -140,7 +198,10 @@ def pytest_pyfunc_call(pyfuncitem):
 def test_a_hook_that_runs_coroutines_is_no_trouble(repo: Checkout) -> None:
     files(
         repo,
-        {"conftest.py": RUNNER, "test_a.py": "async def test_one():\n    assert True\n\n\ndef test_two():\n    pass\n"},
+        {
+            "conftest.py": RUNNER,
+            "test_a.py": "async def test_one():\n    assert True\n\n\ndef test_two():\n    pass\n",
+        },
     )
     assert repo.pytest("-q").returncode == 0
     assert verdict(repo)["proven"]
@@ -162,7 +223,10 @@ def needs():
 
 
 def test_skips_from_outside_a_file_are_noted_and_new_ones_are_not_proven(repo: Checkout) -> None:
-    own = "import pytest\n\n\n@pytest.mark.skip\ndef test_own():\n    pass\n\n\ndef test_far(needs):\n    pass\n"
+    own = (
+        "import pytest\n\n\n@pytest.mark.skip\ndef test_own():\n    pass\n\n\ndef"
+        " test_far(needs):\n    pass\n"
+    )
     old = "import pytest\n\n\n@pytest.fixture\ndef needs():\n    pass\n"
     files(repo, {**FILES, "tests/test_c.py": own, "conftest.py": old})
     assert repo.pytest("-q").returncode == 0
@@ -180,13 +244,17 @@ def test_skips_from_outside_a_file_are_noted_and_new_ones_are_not_proven(repo: C
     assert "2 tests skipped or expected to fail from outside their files" in reported["notes"][0]
 
 
-def test_files_that_are_no_tests_are_excluded_by_a_setting_of_the_trusted_commit(repo: Checkout) -> None:
+def test_files_that_are_no_tests_are_excluded_by_a_setting_of_the_trusted_commit(
+    repo: Checkout,
+) -> None:
     files(repo, {**FILES, "tests/conftest.py": "collect_ignore = ['test_a.py']\n"})
     files(repo, {".kl/config.yaml": "version: 1\nverify:\n  exclude: ['tests/test_a.py']\n"})
     assert repo.pytest("-q").returncode == 0
     reported = verdict(repo)
     assert reported["proven"]
-    assert reported["notes"] == ["verify.exclude in .kl/config.yaml changed since HEAD^: added tests/test_a.py"]
+    assert reported["notes"] == [
+        "verify.exclude in .kl/config.yaml changed since HEAD^: added tests/test_a.py"
+    ]
     assert "tests/test_a.py" in missing(repo, "--trust-ref", "HEAD^")
     assert verdict(repo, "--trust-ref", "HEAD")["notes"] == []
     assert repo.kl("verify", "--trust-ref", "nowhere").returncode == 2
@@ -195,14 +263,25 @@ def test_files_that_are_no_tests_are_excluded_by_a_setting_of_the_trusted_commit
 def test_what_cannot_be_known_is_not_assessed(repo: Checkout) -> None:
     never = "".join(f"    def test_never{n or ''}():\n        pass\n\n" for n in range(5))
     text = f"import sys\n\nif sys.platform == 'none':\n{never}\ndef test_one():\n    pass\n"
-    skipped = "import pytest\n\npytest.skip('not here', allow_module_level=True)\n\n\ndef test_x():\n    pass\n"
-    files(repo, {"tests/test_a.py": text, "tests/test_b.py": skipped, "tests/test_helpers.py": "X = 1\n"})
+    skipped = (
+        "import pytest\n\npytest.skip('not here', allow_module_level=True)\n\n\ndef test_x():\n   "
+        " pass\n"
+    )
+    files(
+        repo,
+        {"tests/test_a.py": text, "tests/test_b.py": skipped, "tests/test_helpers.py": "X = 1\n"},
+    )
     assert repo.pytest("-q").returncode == 0
     reported = verdict(repo)
     assert reported["proven"]
-    assert len(reported["not_assessed"]) == 5 and "tests/test_a.py::test_never" in reported["not_assessed"]
+    assert (
+        len(reported["not_assessed"]) == 5
+        and "tests/test_a.py::test_never" in reported["not_assessed"]
+    )
     # folded: where most of them are, and how to see all
-    line = "  note: 5 tests not assessed, 5 in tests/test_a.py: kl verify --format json lists them\n"
+    line = (
+        "  note: 5 tests not assessed, 5 in tests/test_a.py: kl verify --format json lists them\n"
+    )
     assert line in repo.kl("verify").stdout
 
 
@@ -215,37 +294,60 @@ def test_a_file_for_another_python_is_not_assessed_unless_that_is_new(repo: Chec
     assert missing(repo).keys() == {"tests/test_a.py"}
     files(repo, {"README.md": "Hello.\n"})
     assert repo.pytest("-q").returncode == 0
-    assert verdict(repo)["not_assessed"] == ["tests/test_a.py (a conftest.py ignores it under a condition)"]
+    assert verdict(repo)["not_assessed"] == [
+        "tests/test_a.py (a conftest.py ignores it under a condition)"
+    ]
     assert missing(repo, "--trust-ref", "HEAD~2").keys() == {"tests/test_a.py"}
 
 
 WEAKER: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
     "asserts are not run": (
-        {"tests/test_a.py": "def test_one():\n    assert False\n"}, ("--assert=plain",), {"PYTHONOPTIMIZE": "1"},
+        {"tests/test_a.py": "def test_one():\n    assert False\n"},
+        ("--assert=plain",),
+        {"PYTHONOPTIMIZE": "1"},
     ),
     "no conftest": (
-        {"conftest.py": "import pytest\n\n@pytest.fixture(autouse=True)\ndef check():\n    assert False\n"},
-        ("--noconftest",), {},
+        {
+            "conftest.py": (
+                "import pytest\n\n@pytest.fixture(autouse=True)\ndef check():\n    assert False\n"
+            )
+        },
+        ("--noconftest",),
+        {},
     ),
     "conftest above is cut off": (
-        {"conftest.py": "import pytest\n\n@pytest.fixture(autouse=True)\ndef check():\n    assert False\n"},
-        ("--confcutdir=tests",), {},
+        {
+            "conftest.py": (
+                "import pytest\n\n@pytest.fixture(autouse=True)\ndef check():\n    assert False\n"
+            )
+        },
+        ("--confcutdir=tests",),
+        {},
     ),
     "warnings are no errors": (
-        {"pytest.ini": "[pytest]\nfilterwarnings = error\n",
-         "tests/test_a.py": "import warnings\n\ndef test_one():\n    warnings.warn('old')\n"}, ("-W", "ignore"), {},
+        {
+            "pytest.ini": "[pytest]\nfilterwarnings = error\n",
+            "tests/test_a.py": "import warnings\n\ndef test_one():\n    warnings.warn('old')\n",
+        },
+        ("-W", "ignore"),
+        {},
     ),
     "no warnings plugin": (
-        {"pytest.ini": "[pytest]\nfilterwarnings = error\n",
-         "tests/test_a.py": "import warnings\n\ndef test_one():\n    warnings.warn('old')\n"},
-        ("-p", "no:warnings"), {},
+        {
+            "pytest.ini": "[pytest]\nfilterwarnings = error\n",
+            "tests/test_a.py": "import warnings\n\ndef test_one():\n    warnings.warn('old')\n",
+        },
+        ("-p", "no:warnings"),
+        {},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WEAKER)
-def test_checks_that_were_switched_off_by_an_option_prove_nothing(repo: Checkout, name: str) -> None:
+def test_checks_that_were_switched_off_by_an_option_prove_nothing(
+    repo: Checkout, name: str
+) -> None:
     written, args, environ = WEAKER[name]
     files(repo, {**FILES, **written})
     assert repo.pytest("-q").returncode == 1

@@ -1,4 +1,6 @@
-"""Tests that were renamed or moved: which old name is theirs, and that every answer about a test follows it."""
+"""Tests that were renamed or moved: which old name is theirs, and that every answer about a test
+follows it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ def moves(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
     """What is found to be renamed from one content to another."""
 
     def symbols(files: Mapping[str, str], path: str) -> Any:
-        return file_symbols(scan_guarded(files[path].encode(), path, path[:-3])) if path in files else None
+        return (
+            file_symbols(scan_guarded(files[path].encode(), path, path[:-3]))
+            if path in files
+            else None
+        )
 
     paths = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
     changes = [FileChange(path, "a", "b", symbols(old, path), symbols(new, path)) for path in paths]
@@ -32,17 +38,32 @@ def moves(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
 
 
 FIRST = "def test_a():\n    assert total([1]) == 1\n\n"
-CALLS = f"{FIRST}class TestOne:\n    def test_m(self, x):\n        def inner(): return x\n        assert inner()\n"
+CALLS = (
+    f"{FIRST}class TestOne:\n    def test_m(self, x):\n        def inner(): return x\n       "
+    " assert inner()\n"
+)
 
 
 @pytest.mark.parametrize(
     ("new", "found"),
     [
-        ({"b.py": CALLS}, {"b.py::test_a": "a.py::test_a", "b.py::TestOne::test_m": "a.py::TestOne::test_m"}),
-        ({"a.py": CALLS.replace("test_a", "test_b")}, {"a.py::test_b": "a.py::test_a"}),
-        ({"a.py": CALLS.replace("TestOne", "TestTwo")}, {"a.py::TestTwo::test_m": "a.py::TestOne::test_m"}),
         (
-            {"b.py": CALLS.replace("test_a", "test_b").replace("test_m", "test_n").replace("TestOne", "TestTwo")},
+            {"b.py": CALLS},
+            {"b.py::test_a": "a.py::test_a", "b.py::TestOne::test_m": "a.py::TestOne::test_m"},
+        ),
+        ({"a.py": CALLS.replace("test_a", "test_b")}, {"a.py::test_b": "a.py::test_a"}),
+        (
+            {"a.py": CALLS.replace("TestOne", "TestTwo")},
+            {"a.py::TestTwo::test_m": "a.py::TestOne::test_m"},
+        ),
+        (
+            {
+                "b.py": (
+                    CALLS.replace("test_a", "test_b")
+                    .replace("test_m", "test_n")
+                    .replace("TestOne", "TestTwo")
+                )
+            },
             {"b.py::test_b": "a.py::test_a", "b.py::TestTwo::test_n": "a.py::TestOne::test_m"},
         ),
         # edited too, copied, twice the same, removed
@@ -53,14 +74,24 @@ CALLS = f"{FIRST}class TestOne:\n    def test_m(self, x):\n        def inner(): 
         ({"a.py": CALLS.replace("test_a", "test_b") + "def broken(:\n"}, {}),
     ],
 )
-def test_a_test_is_recognized_by_its_content_where_no_other_has_it(new: dict[str, str], found: dict[str, str]) -> None:
+def test_a_test_is_recognized_by_its_content_where_no_other_has_it(
+    new: dict[str, str], found: dict[str, str]
+) -> None:
     assert moves({"a.py": CALLS}, new) == found
 
 
 def test_equal_bodies_are_separated_by_name_or_not_at_all() -> None:
     twins = "def test_a():\n    check(1)\n\ndef test_b():\n    check(1)\n"
-    assert moves({"a.py": twins}, {"b.py": twins}) == {"b.py::test_a": "a.py::test_a", "b.py::test_b": "a.py::test_b"}
-    assert moves({"a.py": twins}, {"a.py": twins.replace("test_a", "test_c").replace("test_b", "test_d")}) == {}
+    assert moves({"a.py": twins}, {"b.py": twins}) == {
+        "b.py::test_a": "a.py::test_a",
+        "b.py::test_b": "a.py::test_b",
+    }
+    assert (
+        moves(
+            {"a.py": twins}, {"a.py": twins.replace("test_a", "test_c").replace("test_b", "test_d")}
+        )
+        == {}
+    )
     # one of them is left: which of the two it was nobody knows
     assert moves({"a.py": twins}, {"a.py": "def test_c():\n    check(1)\n"}) == {}
     # what uses nothing is equal by chance
@@ -72,7 +103,9 @@ BODIES = st.sampled_from(["check(1)", "check(2)", "return other", "pass"])
 
 
 @given(st.dictionaries(NAMES, BODIES), st.dictionaries(NAMES, BODIES))
-def test_no_pair_has_another_body_and_none_has_a_twin(old: dict[str, str], new: dict[str, str]) -> None:
+def test_no_pair_has_another_body_and_none_has_a_twin(
+    old: dict[str, str], new: dict[str, str]
+) -> None:
     def text(functions: dict[str, str]) -> str:
         return "".join(f"def {name}():\n    {body}\n" for name, body in functions.items())
 
@@ -141,27 +174,42 @@ def test_the_history_of_a_test_follows_it(shop: Path) -> None:
     (shop / "cart.py").write_text(CART.replace("sum(prices)", "sum(prices) + 1"), encoding="utf-8")
     before = kl(shop, "proof", "why", "test_chance")
     assert "called test_cart.py::test_luck" in before and "as test_cart.py::test_luck" in before
-    assert "test_cart.py::test_total[2]  " in kl(shop, "evidence", "show", "tests/test_basket.py::test_sum")
-    cases = kl(shop, "proof", "why", "test_sum[2]")
-    assert "test      tests/test_basket.py::test_sum[2]\n" in cases and "as test_cart.py::test_total[2]" in cases
-    assert "tests/test_basket.py::test_sum: not recorded yet; it was test_cart.py::test_total" in kl(
-        shop, "proof", "impacted"
+    assert "test_cart.py::test_total[2]  " in kl(
+        shop, "evidence", "show", "tests/test_basket.py::test_sum"
     )
-    run = run_pytest(shop, "--kl-symbols=on", env={"PYTHONPATH": f"{shop}:{environment({})['PYTHONPATH']}"})
+    cases = kl(shop, "proof", "why", "test_sum[2]")
+    assert (
+        "test      tests/test_basket.py::test_sum[2]\n" in cases
+        and "as test_cart.py::test_total[2]" in cases
+    )
+    assert (
+        "tests/test_basket.py::test_sum: not recorded yet; it was test_cart.py::test_total"
+        in kl(shop, "proof", "impacted")
+    )
+    run = run_pytest(
+        shop, "--kl-symbols=on", env={"PYTHONPATH": f"{shop}:{environment({})['PYTHONPATH']}"}
+    )
     assert "as test_cart.py::test_total[1])\nit passed again" in run.stdout, run.stdout
     plain = json.loads(kl(shop, "proof", "why", "test_basket.py::test_sum[1]", "--format", "json"))
     assert plain["earlier_names"] == ["test_cart.py::test_total[1]"]
     assert [one["outcome"] for one in plain["results"]] == ["failed", "passed", "passed", "failed"]
     assert plain["fix"] and len(plain["earlier"]) == 1
     # a name that it had before names it too
-    assert "test      tests/test_basket.py::test_sum[2]" in kl(shop, "proof", "why", "test_cart.py::test_total[2]")
+    assert "test      tests/test_basket.py::test_sum[2]" in kl(
+        shop, "proof", "why", "test_cart.py::test_total[2]"
+    )
     flaky = kl(shop, "proof", "flaky")
-    assert "tests/test_basket.py::test_chance: failed in 1 of 2 runs" in flaky and "as test_cart.py::test_luck" in flaky
+    assert (
+        "tests/test_basket.py::test_chance: failed in 1 of 2 runs" in flaky
+        and "as test_cart.py::test_luck" in flaky
+    )
     # of its cases none is meant more than another: they are named
     for verb in ("why", "symbols") if sys.version_info >= (3, 12) else ("why",):
         done = run_in_process(["proof", verb, "test_sum"], shop, environment({}))
         assert done.returncode == 2, done.stdout
-        assert done.stderr.endswith("one of: tests/test_basket.py::test_sum[1], tests/test_basket.py::test_sum[2]\n")
+        assert done.stderr.endswith(
+            "one of: tests/test_basket.py::test_sum[1], tests/test_basket.py::test_sum[2]\n"
+        )
     # executed symbols are recorded from Python 3.12 on
     if sys.version_info >= (3, 12):
         check_each_test_of_a_symbol_is_listed_once(shop)
@@ -172,9 +220,12 @@ def check_each_test_of_a_symbol_is_listed_once(shop: Path) -> None:
     assert listed.count("test_basket.py::test_sum[1]") == 1 and "test_cart" not in listed
     shown = json.loads(kl(shop, "graph", "show", "cart.total", "--format", "json"))["executed_by"]
     assert {one["test"]: one["runs"] for one in shown} == {
-        "tests/test_basket.py::test_sum[1]": 4, "tests/test_basket.py::test_sum[2]": 4,
-    }  # fmt: skip
-    assert "(executed by 2 tests, 2 failed)" in kl(shop, "context", "the total of the cart is wrong")
+        "tests/test_basket.py::test_sum[1]": 4,
+        "tests/test_basket.py::test_sum[2]": 4,
+    }
+    assert "(executed by 2 tests, 2 failed)" in kl(
+        shop, "context", "the total of the cart is wrong"
+    )
     # its passes are those of a flaky test, whatever it is called
     answer = json.loads(kl(shop, "graph", "show", "cart.count", "--format", "json"))["executed_by"]
     assert [one["flaky"][:5] for one in answer] == ["flaky"]

@@ -60,10 +60,16 @@ def stale(now: dict[str, str | None]) -> set[str]:
 EDITS: list[tuple[dict[str, str | None], set[str]]] = [
     ({}, set()),
     ({"cart.py": CART.replace("not items", "len(items) == 0")}, {"test_empty"}),
-    ({"cart.py": CART.replace("sum(items) * RATE", "RATE * sum(items)")}, {"test_total", "test_spend"}),
+    (
+        {"cart.py": CART.replace("sum(items) * RATE", "RATE * sum(items)")},
+        {"test_total", "test_spend"},
+    ),
     ({"cart.py": CART.replace("start=0", "start=1")}, {"test_total", "test_spend"}),
     ({"cart.py": CART.replace("return 0", "return 9")}, set()),
-    ({"cart.py": "# a comment\n" + CART.replace("def empty(items):", "def empty( items ):")}, set()),
+    (
+        {"cart.py": "# a comment\n" + CART.replace("def empty(items):", "def empty( items ):")},
+        set(),
+    ),
     ({"cart.py": CART.replace("RATE = 2", "RATE = 3")}, ALL),
     ({"cart.py": CART + "def fresh():\n    return 1\n"}, set()),
     ({"cart.py": CART.replace("    pass", "    def price(self):\n        return 5")}, ALL),
@@ -89,40 +95,78 @@ def test_a_result_is_valid_where_nothing_that_its_test_executed_differs() -> Non
 
 
 def test_the_reason_names_the_symbol() -> None:
-    found, _ = verdicts(PROGRAM, {**PROGRAM, "cart.py": CART.replace("not items", "len(items) == 0")})
-    assert found["test_all.py::test_empty"] == (STALE, "cart.empty changed", ("function:cart.empty",))
+    found, _ = verdicts(
+        PROGRAM, {**PROGRAM, "cart.py": CART.replace("not items", "len(items) == 0")}
+    )
+    assert found["test_all.py::test_empty"] == (
+        STALE,
+        "cart.empty changed",
+        ("function:cart.empty",),
+    )
 
 
 def test_a_docstring_counts_where_something_may_read_it() -> None:
     for mark, extra, expected in (
-        ("", "", set()), ("@dataclass\n", "", set()), ("@attr.s(slots=True)\n", "", set()), ("@print\n", "", ALL),
-        ("@dataclass\n@print\n", "", ALL), ("", "def shown(): return Item.__doc__\n", ALL),
-    ):  # fmt: skip
-        text = CART.replace("class Item(Base):\n    pass", f'{mark}class Item(Base):\n    """One."""') + extra
-        text = f"from dataclasses import dataclass\nclass attr:\n    def s(slots): return dataclass\n{text}"
-        found, _ = verdicts({**PROGRAM, "cart.py": text}, {**PROGRAM, "cart.py": text.replace("One", "Two")})
-        assert {name.partition("::")[2] for name, one in found.items() if one.state != VALID} == expected, (mark, extra)
+        ("", "", set()),
+        ("@dataclass\n", "", set()),
+        ("@attr.s(slots=True)\n", "", set()),
+        ("@print\n", "", ALL),
+        ("@dataclass\n@print\n", "", ALL),
+        ("", "def shown(): return Item.__doc__\n", ALL),
+    ):
+        text = (
+            CART.replace("class Item(Base):\n    pass", f'{mark}class Item(Base):\n    """One."""')
+            + extra
+        )
+        text = (
+            "from dataclasses import dataclass\nclass attr:\n    def s(slots): return"
+            f" dataclass\n{text}"
+        )
+        found, _ = verdicts(
+            {**PROGRAM, "cart.py": text}, {**PROGRAM, "cart.py": text.replace("One", "Two")}
+        )
+        assert {
+            name.partition("::")[2] for name, one in found.items() if one.state != VALID
+        } == expected, (mark, extra)
 
 
 def test_what_computed_a_stored_value_counts() -> None:
     executed, ends = run_program(PROGRAM)
     at = {one.symbol: index for index, one in enumerate(executed.symbols)}
-    shared = replace(executed, values={at["function:user.greet"]: frozenset({at["function:cart.empty"]})})
+    shared = replace(
+        executed, values={at["function:user.greet"]: frozenset({at["function:cart.empty"]})}
+    )
     now = {**PROGRAM, "cart.py": CART.replace("not items", "len(items) == 0")}
     found = judge_results(RunFacts(shared, True), difference_of(PROGRAM, now), ends)
     assert {name for name, one in found.items() if one.state != VALID} == {
-        "test_all.py::test_empty", "test_all.py::test_greet",
-    }  # fmt: skip
+        "test_all.py::test_empty",
+        "test_all.py::test_greet",
+    }
     reason = "cart.empty changed, which computed a value that other tests get"
     assert found["test_all.py::test_greet"] == (STALE, reason, ("function:cart.empty",))
 
 
 NAMES = ("f", "g", "h", "len", "K")
-VALUE = st.sampled_from(["1", "2", "K", "f()", "g()", "h()", "C().m()", "len('a')", "D().m()", "getattr(C, 'n', 0)"])
+VALUE = st.sampled_from(
+    ["1", "2", "K", "f()", "g()", "h()", "C().m()", "len('a')", "D().m()", "getattr(C, 'n', 0)"]
+)
 LINE = st.one_of(
-    st.tuples(st.sampled_from(NAMES), VALUE).map(lambda one: f"def {one[0]}(x=1):\n    return {one[1]}\n"),
-    st.tuples(st.sampled_from(NAMES), VALUE).map(lambda one: f"def {one[0]}(x=2):\n    return [x, {one[1]}]\n"),
-    st.sampled_from(["K = 1\n", "K = 2\n", "V = f()\n", "import kxb\n", "from kxb import f\n", "from kxb import *\n"]),
+    st.tuples(st.sampled_from(NAMES), VALUE).map(
+        lambda one: f"def {one[0]}(x=1):\n    return {one[1]}\n"
+    ),
+    st.tuples(st.sampled_from(NAMES), VALUE).map(
+        lambda one: f"def {one[0]}(x=2):\n    return [x, {one[1]}]\n"
+    ),
+    st.sampled_from(
+        [
+            "K = 1\n",
+            "K = 2\n",
+            "V = f()\n",
+            "import kxb\n",
+            "from kxb import f\n",
+            "from kxb import *\n",
+        ]
+    ),
     st.sampled_from(["from kxa import g\n", "# note\n"]),
     st.sampled_from(["try:\n    from kxb import h\nexcept ImportError:\n    h = len\n"]),
     st.tuples(st.sampled_from(["m", "n", "__eq__"]), VALUE).map(
@@ -130,26 +174,37 @@ LINE = st.one_of(
     ),
     st.sampled_from(
         [
-            "class C:\n    def m(self):\n        return 7\n    def n(self):\n        return self.m()\n",
-            "class D(C):\n    pass\n", "class D(C):\n    def m(self):\n        return 8\n",
-            "def deco(x):\n    return lambda: (K, x())\n", "@deco\ndef h():\n    return 1\n",
+            (
+                "class C:\n    def m(self):\n        return 7\n    def n(self):\n        return"
+                " self.m()\n"
+            ),
+            "class D(C):\n    pass\n",
+            "class D(C):\n    def m(self):\n        return 8\n",
+            "def deco(x):\n    return lambda: (K, x())\n",
+            "@deco\ndef h():\n    return 1\n",
         ]
     ),
-)  # fmt: skip
+)
 MODULE = st.lists(LINE, max_size=6).map("".join)
 TEST_NAMES = ("test_kxa.py", "test_kxb.py")
 TEST = st.lists(
     st.tuples(st.sampled_from(["test_a", "test_b", "test_c"]), VALUE).map(
         lambda one: f"def {one[0]}():\n    return {one[1]}\n"
     ),
-    min_size=1, max_size=3,
-).map(lambda some: "from kxa import *\nimport kxb\n" + "".join(some))  # fmt: skip
+    min_size=1,
+    max_size=3,
+).map(lambda some: "from kxa import *\nimport kxb\n" + "".join(some))
 
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, str]]:
     """A program, and what it becomes."""
-    files = {"kxa.py": draw(MODULE), "kxb.py": draw(MODULE), TEST_NAMES[0]: draw(TEST), TEST_NAMES[1]: draw(TEST)}
+    files = {
+        "kxa.py": draw(MODULE),
+        "kxb.py": draw(MODULE),
+        TEST_NAMES[0]: draw(TEST),
+        TEST_NAMES[1]: draw(TEST),
+    }
     now = dict(files)
     for path in draw(st.lists(st.sampled_from(sorted(files)), min_size=1, max_size=2)):
         part = draw(TEST if path in TEST_NAMES else st.one_of(LINE, MODULE))

@@ -13,7 +13,9 @@ from tests.support import checkout
 
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.name)
 def test_what_the_table_states_is_what_kl_states(trick: Trick, tmp_path: Path, home: Path) -> None:
-    repo = checkout(tmp_path / "repo", {"pkg.py": PACKAGE, "test_pkg.py": trick.tests, **trick.files})
+    repo = checkout(
+        tmp_path / "repo", {"pkg.py": PACKAGE, "test_pkg.py": trick.tests, **trick.files}
+    )
     trick.act(repo)
     done = repo.kl("verify", *trick.ask)
     text = done.stdout + done.stderr

@@ -1,7 +1,8 @@
-"""How a run can be made to look better than it was: one row per trick, with what `kl verify` answers.
+"""How a run can be made to look better than it was: one row per trick, with what `kl verify`
+answers.
 
-SECURITY.md prints this table (`make docs`); `test_tricks.py` plays every row in a real repository, so the page can't
-promise more than the program does.
+SECURITY.md prints this table (`make docs`); `test_tricks.py` plays every row in a real repository,
+so the page can't promise more than the program does.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ TESTS = (
 """One of the two tests fails, whatever the tricks state."""
 MOODY = "import os\n\ndef test_sum():\n    assert not os.environ.get('BREAK')\n"
 """Fails where a variable asks for it: the same content passes and fails."""
-EXITS = "import pytest\n\ndef test_type():\n    pass\n\ndef test_sum():\n    pytest.exit('enough', returncode=0)\n"
+EXITS = (
+    "import pytest\n\ndef test_type():\n    pass\n\ndef test_sum():\n    pytest.exit('enough',"
+    " returncode=0)\n"
+)
 FORKS = (
-    "import os\n\ndef test_sum():\n    pid = os.fork()\n    if not pid:\n        os._exit(1)\n    os.waitpid(pid, 0)\n"
+    "import os\n\ndef test_sum():\n    pid = os.fork()\n    if not pid:\n        os._exit(1)\n   "
+    " os.waitpid(pid, 0)\n"
 )
 PASSING = "def test_type():\n    assert True\n"
 
@@ -66,17 +71,19 @@ FROM_ITEM = conftest(
     "pytest.TestReport.from_item_and_call = classmethod(green)\n"
 )
 WORD_OF = conftest(
-    "def pytest_configure():\n    import pytest_kl.listener as ours\n    ours.word_of = lambda *ignored: 'passed'\n"
-    "    ours.REFUTES = frozenset()\n"
-    "@pytest.hookimpl(wrapper=True, tryfirst=True)\ndef pytest_sessionfinish(session):\n"
-    "    session.exitstatus = 0\n    return (yield)\n"
+    "def pytest_configure():\n    import pytest_kl.listener as ours\n    ours.word_of = lambda"
+    " *ignored: 'passed'\n    ours.REFUTES = frozenset()\n@pytest.hookimpl(wrapper=True,"
+    " tryfirst=True)\ndef pytest_sessionfinish(session):\n    session.exitstatus = 0\n    return"
+    " (yield)\n"
 )
 EXIT_STATUS = conftest(
-    "@pytest.hookimpl(trylast=True)\ndef pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
+    "@pytest.hookimpl(trylast=True)\ndef pytest_sessionfinish(session):\n    session.exitstatus"
+    " = 0\n"
 )
 UNCONFIGURE = conftest("def pytest_unconfigure():\n    raise RuntimeError('late')\n")
 CLEANUP = conftest(
-    "def pytest_configure(config):\n    def late():\n        raise RuntimeError('late')\n    config.add_cleanup(late)\n"
+    "def pytest_configure(config):\n    def late():\n        raise RuntimeError('late')\n   "
+    " config.add_cleanup(late)\n"
 )
 ATEXIT = conftest("atexit.register(os._exit, 1)\n")
 
@@ -89,37 +96,60 @@ def _receipt_by_hand(repo: Checkout) -> None:
     ws = repo.workspace()
     place, run = worktree_state(ws.repo), new_run_id()
     writer = open_spool(ws, run)
-    writer.record(opening_record(run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={}, more={}))
+    writer.record(
+        opening_record(
+            run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={}, more={}
+        )
+    )
     for test in ("test_sum", "test_type"):
         writer.line(f'["t","test_pkg.py::{test}","passed",1,null,null]')
     writer.record(
         {
-            "t": "end", "ended": "2027-01-15T08:00:01.000000Z", "tree_end": place.tree, "moved": False, "tests": 2,
-            "selection": {"collected": 2, "deselected": 0, "selected": 2, "ran": 2}, "evidence": 0,
+            "t": "end",
+            "ended": "2027-01-15T08:00:01.000000Z",
+            "tree_end": place.tree,
+            "moved": False,
+            "tests": 2,
+            "selection": {"collected": 2, "deselected": 0, "selected": 2, "ran": 2},
+            "evidence": 0,
             "result": {
-                "exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [],
+                "exit": 0,
+                "complete": True,
+                "how": "finished",
+                "verdict": "passed",
+                "reasons": [],
                 "counts": {"passed": 2},
             },
         }
-    )  # fmt: skip
+    )
     writer.sync()
     writer.close()
 
 
 def _junit_by_hand(repo: Checkout) -> None:
-    cases = "".join(f'<testcase classname="test_pkg" name="{name}" time="0.1"/>' for name in ("test_sum", "test_type"))
+    cases = "".join(
+        f'<testcase classname="test_pkg" name="{name}" time="0.1"/>'
+        for name in ("test_sum", "test_type")
+    )
     path = repo.root.parent / "green.xml"
-    path.write_text(f'<testsuites><testsuite name="pytest" tests="2">{cases}</testsuite></testsuites>')
-    repo.kl("evidence", "import", "junit", str(path), "--tree", repo.git("rev-parse", "HEAD^{tree}"))
+    path.write_text(
+        f'<testsuites><testsuite name="pytest" tests="2">{cases}</testsuite></testsuites>'
+    )
+    repo.kl(
+        "evidence", "import", "junit", str(path), "--tree", repo.git("rev-parse", "HEAD^{tree}")
+    )
 
 
 def _edited_database(repo: Checkout) -> None:
-    """The failing outcomes of the newest run are replaced by those of a green one, the header too."""
+    """The failing outcomes of the newest run are replaced by those of a green one, the header
+    too.
+    """
     repo.pytest("-q")
     repo.kl("status")
     sql(
         repo.state / "kl.db",
-        'UPDATE receipt SET header = replace(header, \'"verdict":"failed"\', \'"verdict":"passed"\')',
+        'UPDATE receipt SET header = replace(header, \'"verdict":"failed"\','
+        ' \'"verdict":"passed"\')',
     )
 
 
@@ -137,7 +167,9 @@ def _older_database(repo: Checkout) -> None:
 
 
 def _replayed_export(repo: Checkout) -> None:
-    """Receipts of a green run are exported elsewhere, their tree is edited to this one, and they are imported."""
+    """Receipts of a green run are exported elsewhere, their tree is edited to this one, and they
+    are imported.
+    """
     elsewhere = repo.root.parent / "elsewhere"
     shutil.copytree(repo.root, elsewhere)
     other = Checkout(elsewhere)
@@ -174,13 +206,19 @@ SKIPS = "a `conftest.py` adds skip markers"
 """Played by `test_shapes.py` too."""
 PLAYED_ELSEWHERE = (
     (
-        "`python -O`, or typed `--noconftest`, `--confcutdir`, `-W ignore` over `filterwarnings = error`",
+        (
+            "`python -O`, or typed `--noconftest`, `--confcutdir`, `-W ignore` over `filterwarnings"
+            " = error`"
+        ),
         True,
         "weaker than configured: what was switched off is named",
     ),
     ("parts of a run whose parametrized tests change their names", True, "only a part of it ran"),
     (
-        "a fixture or a hook adds skip or xfail marks while the tests run; a wrapper swallows what a test raises",
+        (
+            "a fixture or a hook adds skip or xfail marks while the tests run; a wrapper swallows"
+            " what a test raises"
+        ),
         False,
         f"can't be detected. {INSIDE}",
     ),
@@ -210,7 +248,9 @@ PLAYED_ELSEWHERE = (
         "can't be detected: such a run is closed with its session",
     ),
 )
-"""Played by `test_shapes.py`, and by `test_imported.py` and `test_exit_status.py` of `tests/pytest_kl`."""
+"""Played by `test_shapes.py`, and by `test_imported.py` and `test_exit_status.py` of
+`tests/pytest_kl`.
+"""
 NOT_CALLED = "`pytest_pyfunc_call` calls nothing"
 """Played by `test_shapes.py` too."""
 DROPPED = {
@@ -225,7 +265,8 @@ DROPPED = {
     "norecursedirs": "`norecursedirs` hide a folder",
     "another folder": "pytest is run in a folder with a configuration of its own",
 }
-"""Ways to drop tests without a failure, each played by `test_shapes.py` → how the table names it."""
+"""Ways to drop tests without a failure, each played by `test_shapes.py` → how the table names it.
+"""
 TRICKS = (
     Trick(
         "a `conftest.py` rewrites `report.outcome`",
@@ -253,7 +294,12 @@ TRICKS = (
         EXIT_STATUS,
     ),
     Trick(
-        "`pytest_unconfigure` raises", True, "pytest failed after its last test", "inconclusive", UNCONFIGURE, PASSING
+        "`pytest_unconfigure` raises",
+        True,
+        "pytest failed after its last test",
+        "inconclusive",
+        UNCONFIGURE,
+        PASSING,
     ),
     Trick(
         "a cleanup of pytest's configuration raises",
@@ -263,7 +309,14 @@ TRICKS = (
         CLEANUP,
         PASSING,
     ),
-    Trick("an exit function calls `os._exit(1)`", True, "incomplete: no end record", "incomplete", ATEXIT, PASSING),
+    Trick(
+        "an exit function calls `os._exit(1)`",
+        True,
+        "incomplete: no end record",
+        "incomplete",
+        ATEXIT,
+        PASSING,
+    ),
     Trick(
         "a test calls `os._exit(0)`",
         True,
@@ -372,6 +425,10 @@ def rows() -> list[tuple[str, bool, str]]:
         *played,
         *((title, True, NAMED) for title in DROPPED.values()),
         (NOT_CALLED, True, "what replaces the call of tests is named"),
-        (SKIPS, True, "their number is noted; refused where the tests passed in the last complete run"),
+        (
+            SKIPS,
+            True,
+            "their number is noted; refused where the tests passed in the last complete run",
+        ),
         *PLAYED_ELSEWHERE,
     ]

@@ -1,6 +1,7 @@
 """A suite made to fool a recorder, and what a person decides about each of its tests.
 
-`SUITE` maps a file's name to its text, `VERDICTS` a test to the verdict that was worked out by hand.
+`SUITE` maps a file's name to its text, `VERDICTS` a test to the verdict that was worked out by
+hand.
 """
 
 from __future__ import annotations

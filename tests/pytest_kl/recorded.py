@@ -1,4 +1,6 @@
-"""What the tests of the plugin share: a repository that is recorded, a run of pytest in it, and what was written."""
+"""What the tests of the plugin share: a repository that is recorded, a run of pytest in it, and
+what was written.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,33 @@ from tests.support import FOREIGN, INNER, WHO, from_template, run_in_process
 
 PLUGIN = ("-p", "pytest_kl.plugin")
 NEIGHBOURS = ("-p", "xdist", "-p", "rerunfailures")
-"""Loaded by name: whatever else is installed beside us is slow to load, and none of these tests' business."""
+"""Loaded by name: whatever else is installed beside us is slow to load, and none of these tests'
+business.
+"""
 HERE = Path(__file__).resolve().parent.parent.parent
 
 
 def git(folder: Path, *args: str) -> str:
     """Runs git in a folder, as a person would."""
     command = ["git", "-c", "user.name=T", "-c", "user.email=t@example.org", *args]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, env=environment({}))
+    done = subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, text=True, env=environment({})
+    )
     return done.stdout.strip()
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child: without the outer pytest's and git's variables, with this checkout importable."""
+    """The environment of a child: without the outer pytest's and git's variables, with this
+    checkout importable.
+    """
     clean = {k: v for k, v in os.environ.items() if k == INNER or not k.startswith(FOREIGN)}
     for name in WHO:
         clean.pop(name, None)
-    ours = {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ours = {
+        "PYTHONPATH": str(HERE),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     return {**clean, **ours, **more}
 
 
@@ -63,8 +75,12 @@ def run_pytest(
     timeout: float = 120,
     forked: bool = True,
 ) -> subprocess.CompletedProcess[str]:
-    """Plain pytest in a process of its own; `forked`: of a process that has imported pytest and kl already."""
-    return support.run_pytest((*NEIGHBOURS, *plugin, *args), folder, environment(env or {}), timeout, forked)
+    """Plain pytest in a process of its own; `forked`: of a process that has imported pytest and kl
+    already.
+    """
+    return support.run_pytest(
+        (*NEIGHBOURS, *plugin, *args), folder, environment(env or {}), timeout, forked
+    )
 
 
 def shown(folder: Path, run: str) -> dict[str, Any]:
@@ -128,10 +144,13 @@ class Recorded:
 
 
 def recorded(folder: Path) -> list[Recorded]:
-    """Every run that waits in the spool of a repository, oldest first; each line of each must be whole."""
+    """Every run that waits in the spool of a repository, oldest first; each line of each must be
+    whole.
+    """
     state = Path(git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")) / "kl"
     found = [
-        Recorded(read_spool(path), path) for path in sorted(state.rglob("*.jsonl"), key=lambda p: p.stat().st_mtime_ns)
+        Recorded(read_spool(path), path)
+        for path in sorted(state.rglob("*.jsonl"), key=lambda p: p.stat().st_mtime_ns)
     ]
     assert all(one.spool.bad == 0 for one in found)
     return found

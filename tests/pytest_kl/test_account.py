@@ -21,7 +21,15 @@ def test_a_clean_run_is_a_pass_and_needs_no_reason() -> None:
         "how": "finished",
         "verdict": "passed",
         "reasons": [],
-        "counts": {"passed": 2, "skipped": 1, "xfailed": 0, "xpassed": 0, "flaky": 0, "error": 0, "failed": 0},
+        "counts": {
+            "passed": 2,
+            "skipped": 1,
+            "xfailed": 0,
+            "xpassed": 0,
+            "flaky": 0,
+            "error": 0,
+            "failed": 0,
+        },
     }
 
 
@@ -33,7 +41,11 @@ def test_a_clean_run_is_a_pass_and_needs_no_reason() -> None:
         ({"exit": None}, "interrupted", "pytest gave no exit status"),
         ({"exit": 3}, "internal-error", "exit status 3"),
         ({"internal_error": True, "exit": 3}, "internal-error", "pytest itself failed"),
-        ({"exit": 4, "selected": None, "ran": 0, "verdicts": ()}, "usage-error", "the collection did not finish"),
+        (
+            {"exit": 4, "selected": None, "ran": 0, "verdicts": ()},
+            "usage-error",
+            "the collection did not finish",
+        ),
         ({"exit": 5, "selected": 0, "ran": 0, "verdicts": ()}, "no-tests", "no test was selected"),
         ({"interrupted": "Ctrl-C"}, "interrupted", "stopped early: Ctrl-C"),
         ({"collect_only": True}, "finished", "--collect-only: tests were listed, not run"),
@@ -59,9 +71,21 @@ def test_an_exit_status_of_0_does_not_talk_a_failure_away() -> None:
 
 def test_a_file_that_could_not_be_collected_is_an_error_even_if_nothing_ran() -> None:
     found = run_result(
-        replace(GREEN, exit=2, verdicts=("error",), ran=0, lost=("a",), collection_errors=1, interrupted="x")
+        replace(
+            GREEN,
+            exit=2,
+            verdicts=("error",),
+            ran=0,
+            lost=("a",),
+            collection_errors=1,
+            interrupted="x",
+        )
     )
-    assert (found["how"], found["verdict"], found["complete"]) == ("collection-error", "failed", False)
+    assert (found["how"], found["verdict"], found["complete"]) == (
+        "collection-error",
+        "failed",
+        False,
+    )
     assert "1 file could not be collected" in found["reasons"]
 
 
@@ -76,24 +100,42 @@ def test_a_run_that_reported_nothing_is_no_pass() -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"selected": 1, "lost": ("a",), "ran": 0, "verdicts": ()}, ["1 of 1 selected test gave no result: a"]),
+        (
+            {"selected": 1, "lost": ("a",), "ran": 0, "verdicts": ()},
+            ["1 of 1 selected test gave no result: a"],
+        ),
         ({"lost": tuple("abc")}, ["3 of 3 selected tests gave no result: a, b, c"]),
-        ({"lost": tuple("abcd"), "selected": 4}, ["4 of 4 selected tests gave no result: a, b, c and 1 more"]),
+        (
+            {"lost": tuple("abcd"), "selected": 4},
+            ["4 of 4 selected tests gave no result: a, b, c and 1 more"],
+        ),
         ({"collection_errors": 2}, ["2 files could not be collected"]),
         ({"imports": ("a is another copy", "b too")}, ["a is another copy", "b too"]),
         ({"raised": "ValueError"}, ["pytest failed after the tests: ValueError"]),
         ({"raised": "ValueError", "exit": 1}, ["pytest failed after the tests: ValueError"]),
         ({"exit": 1, "verdicts": ("passed", "failed")}, ["1 failed"]),
-        ({"exit": 0, "verdicts": ("error", "error", "failed")},
-         ["1 failed, 2 error", "exit status 0 disagrees with 1 failed, 2 error"]),
-        ({"exit": 5, "selected": 0, "ran": 0, "verdicts": ()}, ["no test was selected", "exit status 5"]),
-        ({"exit": 0, "verdicts": ("skipped", "skipped", "xfailed"), "lost": ("a",)},
-         ["1 of 3 selected tests gave no result: a", "no test passed cleanly (2 skipped, 1 xfailed)"]),
-        ({"exit": 2, "interrupted": "Ctrl-C", "selected": None},
-         ["stopped early: Ctrl-C", "the collection did not finish", "exit status 2"]),
+        (
+            {"exit": 0, "verdicts": ("error", "error", "failed")},
+            ["1 failed, 2 error", "exit status 0 disagrees with 1 failed, 2 error"],
+        ),
+        (
+            {"exit": 5, "selected": 0, "ran": 0, "verdicts": ()},
+            ["no test was selected", "exit status 5"],
+        ),
+        (
+            {"exit": 0, "verdicts": ("skipped", "skipped", "xfailed"), "lost": ("a",)},
+            [
+                "1 of 3 selected tests gave no result: a",
+                "no test passed cleanly (2 skipped, 1 xfailed)",
+            ],
+        ),
+        (
+            {"exit": 2, "interrupted": "Ctrl-C", "selected": None},
+            ["stopped early: Ctrl-C", "the collection did not finish", "exit status 2"],
+        ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_all_reasons_are_given_and_no_other(change: dict[str, object], expected: list[str]) -> None:
     assert run_result(replace(GREEN, **change))["reasons"] == expected  # type: ignore[arg-type]
 
@@ -113,7 +155,9 @@ def test_all_reasons_are_given_and_no_other(change: dict[str, object], expected:
     ],
     ids=str,
 )
-def test_how_it_ended_and_whether_it_is_complete(change: dict[str, object], expected: tuple[str, bool]) -> None:
+def test_how_it_ended_and_whether_it_is_complete(
+    change: dict[str, object], expected: tuple[str, bool]
+) -> None:
     found = run_result(replace(GREEN, **change))  # type: ignore[arg-type]
     assert (found["how"], found["complete"]) == expected
 
@@ -140,7 +184,12 @@ def test_no_pass_without_its_proof(ending: Ending) -> None:
         and not ending.lost
         and "passed" in ending.verdicts
         and not {"failed", "error"} & set(ending.verdicts)
-        and not (ending.collect_only or ending.interrupted or ending.internal_error or ending.collection_errors)
+        and not (
+            ending.collect_only
+            or ending.interrupted
+            or ending.internal_error
+            or ending.collection_errors
+        )
     )
     assert (found["verdict"] == "passed") <= proven
     assert (found["verdict"] == "passed") == (not found["reasons"])

@@ -1,4 +1,6 @@
-"""What is reported about the environment and the selection: names, versions and digests, and no value of a variable."""
+"""What is reported about the environment and the selection: names, versions and digests, and no
+value of a variable.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ TEST = {"test_x.py": "def test_a(): pass\n"}
 
 
 def test_lock_files_local_plugins_and_distributions_are_named(tmp_path: Path) -> None:
-    files = {"uv.lock": "one\n", "conftest.py": "", "helper/__init__.py": "", "helper/more.py": "", **TEST}
+    files = {
+        "uv.lock": "one\n",
+        "conftest.py": "",
+        "helper/__init__.py": "",
+        "helper/more.py": "",
+        **TEST,
+    }
     repository(tmp_path, files)
     args = ["-p", "helper.more", "-o", "pythonpath=."]
     assert run_pytest(tmp_path, *args).returncode == 0
@@ -35,7 +43,12 @@ def test_the_same_environment_is_described_in_the_same_words(tmp_path: Path) -> 
 
 def test_no_value_of_a_variable_is_stored_that_is_not_asked_for(tmp_path: Path) -> None:
     repository(tmp_path, TEST)
-    env = {"SOMETHING": "only-the-tests-business", "GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "77", "CLAUDECODE": "1"}
+    env = {
+        "SOMETHING": "only-the-tests-business",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_RUN_ID": "77",
+        "CLAUDECODE": "1",
+    }
     assert run_pytest(tmp_path, env=env).returncode == 0
     run = only(tmp_path)
     assert b"only-the-tests-business" not in run.path.read_bytes()
@@ -45,9 +58,15 @@ def test_no_value_of_a_variable_is_stored_that_is_not_asked_for(tmp_path: Path) 
 
 
 def test_options_in_force_are_on_record_wherever_they_come_from(tmp_path: Path) -> None:
-    repository(tmp_path, {"pytest.ini": "[pytest]\naddopts = -m 'not slow'\nmarkers = slow\n", **TEST})
+    repository(
+        tmp_path, {"pytest.ini": "[pytest]\naddopts = -m 'not slow'\nmarkers = slow\n", **TEST}
+    )
     assert run_pytest(tmp_path, "--maxfail=3", env={"PYTEST_ADDOPTS": "-k test_a"}).returncode == 0
     selection = only(tmp_path).opening["selection"]
-    assert (selection["markers"], selection["keyword"], selection["maxfail"]) == ("not slow", "test_a", 3)
+    assert (selection["markers"], selection["keyword"], selection["maxfail"]) == (
+        "not slow",
+        "test_a",
+        3,
+    )
     assert selection["addopts"] == ["-m", "not slow", "-k test_a"]
     assert selection["args"][-1] == "--maxfail=3"

@@ -1,4 +1,6 @@
-"""The exit status that pytest really ends with, and the record that must agree: a test for each trick."""
+"""The exit status that pytest really ends with, and the record that must agree: a test for each
+trick.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,24 @@ import pytest
 from kl_hooks.evidence.journal import receipt_from_records
 from tests.support import HERE
 
-from .recorded import NEIGHBOURS, PLUGIN, Recorded, environment, git, only, recorded, repository, run_pytest, shown
+from .recorded import (
+    NEIGHBOURS,
+    PLUGIN,
+    Recorded,
+    environment,
+    git,
+    only,
+    recorded,
+    repository,
+    run_pytest,
+    shown,
+)
 
 PASSES = {"test_x.py": "def test_a(): pass\n"}
-WRAPPER = "import os, sys, pytest\n@pytest.hookimpl(wrapper=True, tryfirst=True)\ndef pytest_cmdline_main():\n    "
+WRAPPER = (
+    "import os, sys, pytest\n@pytest.hookimpl(wrapper=True, tryfirst=True)\ndef"
+    " pytest_cmdline_main():\n    "
+)
 
 
 def run_with(folder: Path, conftest: str, exit_code: int) -> tuple[Recorded, str]:
@@ -31,7 +47,9 @@ def run_with(folder: Path, conftest: str, exit_code: int) -> tuple[Recorded, str
 
 
 def is_refuted(run: Recorded, printed: str, why: str) -> bool:
-    """True where the run is no evidence, for this reason, and the person is informed after pytest's own summary."""
+    """True where the run is no evidence, for this reason, and the person is informed after pytest's
+    own summary.
+    """
     recorded = (run.result["verdict"], run.result["exit"]) == ("inconclusive", 1) and why in run.why
     return recorded and f"kl: run {run.id}: now recorded as inconclusive: {why}" in printed
 
@@ -40,9 +58,18 @@ def is_refuted(run: Recorded, printed: str, why: str) -> bool:
     "conftest",
     [
         "def pytest_unconfigure(): raise RuntimeError('late')",
-        "import pytest\n@pytest.hookimpl(trylast=True)\ndef pytest_unconfigure(): raise RuntimeError('late')",
-        "def late(): raise RuntimeError('late')\ndef pytest_configure(config): config.add_cleanup(late)",
-        "def late(): raise RuntimeError('late')\ndef pytest_unconfigure(config): config.add_cleanup(late)",
+        (
+            "import pytest\n@pytest.hookimpl(trylast=True)\ndef pytest_unconfigure(): raise"
+            " RuntimeError('late')"
+        ),
+        (
+            "def late(): raise RuntimeError('late')\ndef pytest_configure(config):"
+            " config.add_cleanup(late)"
+        ),
+        (
+            "def late(): raise RuntimeError('late')\ndef pytest_unconfigure(config):"
+            " config.add_cleanup(late)"
+        ),
         WRAPPER + "yield\n    raise RuntimeError('late')",
     ],
     ids=["unconfigure", "last unconfigure", "cleanup", "cleanup added late", "cmdline_main"],
@@ -69,7 +96,11 @@ def test_a_status_that_a_wrapper_around_pytest_returns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [0, 6])
 def test_a_process_that_ends_itself_at_exit(tmp_path: Path, where: str, status: int) -> None:
     at_exit = f"import atexit, os\ndef late(): os._exit({status})\n"
-    at_exit += "atexit.register(late)" if where == "conftest.py" else "def pytest_unconfigure(): atexit.register(late)"
+    at_exit += (
+        "atexit.register(late)"
+        if where == "conftest.py"
+        else "def pytest_unconfigure(): atexit.register(late)"
+    )
     run, _ = run_with(tmp_path, at_exit, status)
     assert not run.spool.ended
     receipt = receipt_from_records(run.spool.records)
@@ -79,7 +110,9 @@ def test_a_process_that_ends_itself_at_exit(tmp_path: Path, where: str, status: 
 
 
 def test_an_exception_at_exit_that_python_itself_ignores_is_none(tmp_path: Path) -> None:
-    run, _ = run_with(tmp_path, "import atexit, sys\natexit.register(sys.exit, 5)\natexit.register(int, 'x')", 0)
+    run, _ = run_with(
+        tmp_path, "import atexit, sys\natexit.register(sys.exit, 5)\natexit.register(int, 'x')", 0
+    )
     assert run.result["verdict"] == "passed"
 
 
@@ -110,9 +143,14 @@ def test_runs_inside_a_longer_process_end_with_their_sessions(tmp_path: Path, wa
     if way == "script":
         command, text = [sys.executable, "twice.py"], ""
     else:
-        command, text = [sys.executable, "-i", "-m", "pytest", *NEIGHBOURS, *PLUGIN, "-q"], "exit(9)\n"
+        command, text = (
+            [sys.executable, "-i", "-m", "pytest", *NEIGHBOURS, *PLUGIN, "-q"],
+            "exit(9)\n",
+        )
     env = environment({"PYTHONPATH": f"{HERE}"})
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, input=text)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, input=text
+    )
     assert done.returncode == 9, done.stdout + done.stderr
     verdicts = [run.result["verdict"] for run in recorded(tmp_path)]
     assert verdicts == (["passed", "failed"] if way == "script" else ["passed"])
@@ -140,9 +178,14 @@ def test_inner(pytester):
     assert only(project).result["verdict"] == "passed"
 
 
-def test_a_reader_of_the_previous_release_takes_no_unfinished_run_for_a_pass(tmp_path: Path) -> None:
+def test_a_reader_of_the_previous_release_takes_no_unfinished_run_for_a_pass(
+    tmp_path: Path,
+) -> None:
     """It reads the last `end`; what the process writes before that must not look like one."""
-    conftest = "import atexit, os, shutil\natexit.register(lambda: shutil.copytree('.git/kl/spool', 'copy'))"
+    conftest = (
+        "import atexit, os, shutil\natexit.register(lambda: shutil.copytree('.git/kl/spool',"
+        " 'copy'))"
+    )
     run_with(tmp_path, conftest, 0)
     (copy,) = (tmp_path / "copy").glob("*.jsonl")
     kinds = [json.loads(line[65:]) for line in copy.read_text().splitlines()]
@@ -161,10 +204,15 @@ def receipts(folder: Path, *command: str) -> tuple[dict[str, Any], dict[str, Any
 
 def test_the_process_that_was_started_is_pytest_or_is_around_it(tmp_path: Path) -> None:
     repository(tmp_path, PASSES)
-    python, run_module = sys.executable, "import runpy; runpy.run_module('pytest', run_name='__main__')"
+    python, run_module = (
+        sys.executable,
+        "import runpy; runpy.run_module('pytest', run_name='__main__')",
+    )
     script = tmp_path / "bin" / "pytest"
     script.parent.mkdir()
-    script.write_text(f"#!{python}\nimport sys\nfrom pytest import console_main\nsys.exit(console_main())\n")
+    script.write_text(
+        f"#!{python}\nimport sys\nfrom pytest import console_main\nsys.exit(console_main())\n"
+    )
     script.chmod(0o755)
     git(tmp_path, "add", "-A")
     shapes: dict[str, tuple[list[str], bool, int]] = {
@@ -174,7 +222,7 @@ def test_the_process_that_was_started_is_pytest_or_is_around_it(tmp_path: Path) 
         "runpy, as coverage does": ([python, "-c", run_module], True, 0),
         "workers": ([python, "-m", "pytest", "-n", "1"], True, 0),
         "shell": (["sh", "-c", f"{python} -m pytest && false"], False, 1),
-    }  # fmt: skip
+    }
     for name, (command, same, exit_code) in shapes.items():
         outer, inner, code = receipts(tmp_path, *command)
         assert inner["result"]["verdict"] == "passed", (name, inner["result"])

@@ -1,4 +1,6 @@
-"""What pytest's own report adds to a failure that was seen before, and that it adds nothing else."""
+"""What pytest's own report adds to a failure that was seen before, and that it adds nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def shop(folder: Path, value: str) -> None:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    return repository(tmp_path, {"shop.py": SOURCE.format(value="sum(lines)"), "test_shop.py": TESTS})
+    return repository(
+        tmp_path, {"shop.py": SOURCE.format(value="sum(lines)"), "test_shop.py": TESTS}
+    )
 
 
 def section(text: str) -> list[str]:
@@ -61,7 +65,9 @@ def section(text: str) -> list[str]:
 def receipts(folder: Path) -> list[str]:
     """The runs of pytest in the store, oldest first, as a person names them."""
     done = run_in_process(["evidence", "list", "--format", "json"], folder, environment({}))
-    found = [one["run"][:8] for one in json.loads(done.stdout)["receipts"] if one["source"] == "pytest"]
+    found = [
+        one["run"][:8] for one in json.loads(done.stdout)["receipts"] if one["source"] == "pytest"
+    ]
     return found[::-1]
 
 
@@ -73,9 +79,12 @@ def test_a_failure_that_comes_back_shows_when_it_was_seen_and_what_ended_it(repo
     run_pytest(repo)
     failed, passed = receipts(repo)
     shop(repo, "len(lines) + 1")
-    # a commit that is older than the failure did not end it; the content that failed was never committed
+    # a commit that is older than the failure did not end it; the content that failed was never
+    # committed
     change = " after a change of shop.total" if SYMBOLS else ""
-    assert section(run_pytest(repo).stdout)[1] == f"it passed again{change} (runs {failed}, {passed})"
+    assert (
+        section(run_pytest(repo).stdout)[1] == f"it passed again{change} (runs {failed}, {passed})"
+    )
     git(repo, "commit", "-qam", "Count lines")
     run_pytest(repo)
     shop(repo, "len(lines) * 1")
@@ -94,8 +103,10 @@ def test_a_failure_that_comes_back_shows_when_it_was_seen_and_what_ended_it(repo
     assert run_in_process(["evidence", "list"], repo, environment({})).returncode == 0
     commit = git(repo, "rev-parse", "HEAD")[:8]
     again = section(run_pytest(repo, "-n", "2").stdout)
-    assert again[1] == (
-        f'it passed again after a change of {what} in commit {commit} "Count them right" (runs {runs[1]}, {runs[2]})'
+    assert (
+        again[1]
+        == f'it passed again after a change of {what} in commit {commit} "Count them right" (runs'
+        f" {runs[1]}, {runs[2]})"
     )
 
 
@@ -119,18 +130,26 @@ def test_a_test_that_fails_and_passes_on_one_content_is_flaky(repo: Path) -> Non
     lines = section(done.stdout)
     assert lines[0].startswith("failed like this once before, on ")
     assert lines[1:] == [
-        f"flaky: it failed and passed on the same content (runs {runs[0]}, {runs[1]}); see: kl proof flaky"
+        f"flaky: it failed and passed on the same content (runs {runs[0]}, {runs[1]}); see: kl"
+        " proof flaky"
     ]
 
 
 def test_a_failure_on_main_is_named_on_another_branch_with_the_decision(repo: Path) -> None:
-    decision = "---\nid: ADR-0001\nkind: decision\nstatus: accepted\ntitle: No floats\ndate: 2026-01-02\n"
+    decision = (
+        "---\nid: ADR-0001\nkind: decision\nstatus: accepted\ntitle: No floats\ndate: 2026-01-02\n"
+    )
     folder = repo / ".kl" / "knowledge" / "decisions"
     folder.mkdir(parents=True)
-    text = f"{decision}governs: [shop.py]\n---\n# No floats\n\n## Context\n\nMoney.\n\n## Decision\n\nIntegers.\n"
+    text = (
+        f"{decision}governs: [shop.py]\n---\n# No floats\n\n## Context\n\nMoney.\n\n##"
+        " Decision\n\nIntegers.\n"
+    )
     (folder / "ADR-0001-no-floats.md").write_text(text, encoding="utf-8")
     broken = TESTS.replace("add(0, 1)", "add(None, 1)")
-    (repo / "shop.py").write_text(SOURCE.format(value="1").replace("check(a) + b", "a + b"), encoding="utf-8")
+    (repo / "shop.py").write_text(
+        SOURCE.format(value="1").replace("check(a) + b", "a + b"), encoding="utf-8"
+    )
     (repo / "test_shop.py").write_text(broken, encoding="utf-8")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "Broken")

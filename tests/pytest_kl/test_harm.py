@@ -1,4 +1,6 @@
-"""What a suite may do to us without losing a verdict, and what our own trouble must never do to a suite."""
+"""What a suite may do to us without losing a verdict, and what our own trouble must never do to a
+suite.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import pytest
 from .recorded import git, only, repository, run_pytest
 
 ROUGH = {
-    "conftest.py": """
+    "conftest.py": (
+        """
 import builtins, hashlib, json, os, shutil, sqlite3, subprocess, sys, time
 import pytest
 
@@ -29,15 +32,19 @@ def nothing_works():
             patch.setattr(module, name, refuse)
     yield
     patch.undo()
-""",
-    "test_rough.py": """
+"""
+    ),
+    "test_rough.py": (
+        """
 import os
 
 def test_mocks(nothing_works): pass
 def test_mocks_and_fails(nothing_works): raise ValueError("found")
 def test_still_mocked(nothing_works): pass
-""",
-    "test_then.py": """
+"""
+    ),
+    "test_then.py": (
+        """
 import os, tempfile
 
 def test_moves_away(tmp_path, monkeypatch):
@@ -49,7 +56,8 @@ def test_moves_away_for_good():
 def test_forgets_the_environment():
     os.environ.clear()
 def test_last(): pass
-""",
+"""
+    ),
 }
 
 
@@ -83,13 +91,17 @@ def test_after(): pass
 """
 
 
-def test_a_forked_child_writes_nothing_even_if_it_runs_the_rest_of_the_suite(tmp_path: Path) -> None:
+def test_a_forked_child_writes_nothing_even_if_it_runs_the_rest_of_the_suite(
+    tmp_path: Path,
+) -> None:
     repository(tmp_path, {"test_fork.py": FORKS})
     done = run_pytest(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     run = only(tmp_path)
     assert len([row for row in run.rows if row[0] == "t"]) == 3
-    assert sum(record["t"] == "end" for record in run.spool.records if isinstance(record, dict)) == 1
+    assert (
+        sum(record["t"] == "end" for record in run.spool.records if isinstance(record, dict)) == 1
+    )
     assert run.result["verdict"] == "passed"
 
 
@@ -111,7 +123,9 @@ def test_after(): pass
 def test_runs_inside_of_tests_keep_their_own_record(tmp_path: Path) -> None:
     project = repository(tmp_path / "p", {"test_nest.py": NESTED})
     states = {"XDG_STATE_HOME": str(tmp_path / "state")}
-    done = run_pytest(project, "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "t"), env=states)
+    done = run_pytest(
+        project, "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "t"), env=states
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     run = only(project)
     assert run.verdicts == {
@@ -132,7 +146,9 @@ def every_byte(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_secret_in_ids_messages_and_arguments_never_reaches_the_disk(tmp_path: Path, workers: str) -> None:
+def test_a_secret_in_ids_messages_and_arguments_never_reaches_the_disk(
+    tmp_path: Path, workers: str
+) -> None:
     body = f"""
 import pytest
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -176,14 +192,21 @@ def blocked(folder: Path) -> dict[str, str]:
     for place in (folder / ".git" / "kl", folder / "file"):
         place.write_text("", encoding="utf-8")
     (folder / ".kl" / "spool").write_text("", encoding="utf-8")
-    return {"XDG_STATE_HOME": str(folder / "file"), "HOME": str(folder / "file"), "XDG_RUNTIME_DIR": "", "TMPDIR": ""}
+    return {
+        "XDG_STATE_HOME": str(folder / "file"),
+        "HOME": str(folder / "file"),
+        "XDG_RUNTIME_DIR": "",
+        "TMPDIR": "",
+    }
 
 
 @pytest.mark.parametrize(
     ("args", "exit_code"),
     [([], 0), (["-qq"], 0), (["-p", "no:terminal"], 0), (["-n", "2"], 0), (["--kl-strict"], 3)],
 )
-def test_a_record_that_can_not_be_opened_is_one_line(tmp_path: Path, args: list[str], exit_code: int) -> None:
+def test_a_record_that_can_not_be_opened_is_one_line(
+    tmp_path: Path, args: list[str], exit_code: int
+) -> None:
     repository(tmp_path, PASSES)
     env = blocked(tmp_path)
     done = run_pytest(tmp_path, *args, env=env)
@@ -205,7 +228,9 @@ def test_a_record_that_can_not_be_opened_is_one_line(tmp_path: Path, args: list[
         "outcome.run_result",
     ],
 )
-def test_an_internal_error_changes_no_outcome(tmp_path: Path, hook: str, strict: list[str], exit_code: int) -> None:
+def test_an_internal_error_changes_no_outcome(
+    tmp_path: Path, hook: str, strict: list[str], exit_code: int
+) -> None:
     """A fault in any place of ours: what it would have broken is made to raise from a conftest."""
     target, _, name = hook.rpartition(".")
     module, _, owner = target.partition(".")
@@ -218,7 +243,10 @@ def pytest_configure(config):
     def broken(*args, **kwargs): raise RuntimeError("our fault")
     setattr(owner, "{name}", broken)
 """
-    files = {"test_x.py": "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip()\n", "conftest.py": fault}
+    files = {
+        "test_x.py": "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip()\n",
+        "conftest.py": fault,
+    }
     repository(tmp_path, files)
     done = run_pytest(tmp_path, *strict)
     assert done.returncode == exit_code, done.stdout + done.stderr
@@ -255,14 +283,20 @@ def test_c(): pass
 def test_a_record_that_a_test_removed_is_reported_as_removed(
     tmp_path: Path, place: str, args: list[str], exit_code: int
 ) -> None:
-    repository(tmp_path, {"test_x.py": f"import shutil\n\n\ndef test_a():\n    shutil.rmtree('{place}')\n"})
+    repository(
+        tmp_path, {"test_x.py": f"import shutil\n\n\ndef test_a():\n    shutil.rmtree('{place}')\n"}
+    )
     done = run_pytest(tmp_path, *args)
     assert done.returncode == exit_code, done.stdout + done.stderr
     printed = [
-        line for line in (done.stdout + done.stderr).splitlines() if line.startswith("kl: ") and "tree" not in line
+        line
+        for line in (done.stdout + done.stderr).splitlines()
+        if line.startswith("kl: ") and "tree" not in line
     ]
     assert len(printed) == 1
-    assert printed[0].startswith("kl: not recorded - the file of this run was removed while it ran: ")
+    assert printed[0].startswith(
+        "kl: not recorded - the file of this run was removed while it ran: "
+    )
     assert printed[0].endswith(".jsonl")
 
 
@@ -275,9 +309,12 @@ def test_a_record_that_a_test_removed_is_reported_as_removed(
         ("path.rename('elsewhere')", "was removed"),
     ],
 )
-def test_a_record_that_a_test_spoiled_is_reported_as_none(tmp_path: Path, act: str, why: str) -> None:
+def test_a_record_that_a_test_spoiled_is_reported_as_none(
+    tmp_path: Path, act: str, why: str
+) -> None:
     test = (
-        f"from pathlib import Path\n\n\ndef test_a():\n    (path,) = Path('.git/kl/spool').glob('*.jsonl')\n    {act}\n"
+        "from pathlib import Path\n\n\ndef test_a():\n    (path,) ="
+        f" Path('.git/kl/spool').glob('*.jsonl')\n    {act}\n"
     )
     repository(tmp_path, {"test_x.py": test})
     done = run_pytest(tmp_path)

@@ -15,8 +15,12 @@ from pytest_kl.listener import LONGEST_ID, Journal, clean_id, without_group
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
-def lines(folder: Path, *calls: tuple[str, str], plan: list[str] | None = None, **more: object) -> list[object]:
-    """What is in the spool after `("s", id)` for a start and `("t", id)` for an end of each test."""
+def lines(
+    folder: Path, *calls: tuple[str, str], plan: list[str] | None = None, **more: object
+) -> list[object]:
+    """What is in the spool after `("s", id)` for a start and `("t", id)` for an end of each
+    test.
+    """
     with SpoolWriter.create(folder, "run") as writer:
         journal = Journal(writer, **more)  # type: ignore[arg-type]
         journal.expect(plan or [])
@@ -41,8 +45,13 @@ def test_a_planned_run_names_the_next_test_and_writes_one_line_a_test(tmp_path: 
 def test_another_order_than_planned_is_written_as_it_comes(tmp_path: Path) -> None:
     calls = [("s", "a"), ("t", "a"), ("s", "c"), ("t", "c"), ("s", "b"), ("t", "b")]
     assert [record[:2] for record in lines(tmp_path, *calls, plan=["a", "b", "c"])] == [  # type: ignore[index]
-        ["s", "a"], ["t", "a"], ["s", "c"], ["t", "c"], ["s", "b"], ["t", "b"],
-    ]  # fmt: skip
+        ["s", "a"],
+        ["t", "a"],
+        ["s", "c"],
+        ["t", "c"],
+        ["s", "b"],
+        ["t", "b"],
+    ]
 
 
 def test_tests_that_run_side_by_side_keep_their_names(tmp_path: Path) -> None:

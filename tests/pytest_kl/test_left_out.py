@@ -11,18 +11,32 @@ from tests.pytest_kl.recorded import only, repository, run_pytest
 
 PASSES = "def test_one():\n    assert True\n"
 FILES = {
-    "tests/test_a.py": PASSES, "tests/deep/test_b.py": PASSES, "tests/helper.py": "", "extra/check_c.py": PASSES,
-    "build/test_d.py": PASSES, "pytest.ini": "[pytest]\n",
-}  # fmt: skip
+    "tests/test_a.py": PASSES,
+    "tests/deep/test_b.py": PASSES,
+    "tests/helper.py": "",
+    "extra/check_c.py": PASSES,
+    "build/test_d.py": PASSES,
+    "pytest.ini": "[pytest]\n",
+}
 
 
-def omitted(folder: Path, *args: str, files: dict[str, str] = FILES, where: str = ".", **env: str) -> Any:
+def omitted(
+    folder: Path, *args: str, files: dict[str, str] = FILES, where: str = ".", **env: str
+) -> Any:
     repo = repository(folder / "r", files)
     run_pytest(repo / where, *args, env=env)
     return only(repo).opening["selection"].get("left_out")
 
 
-WHOLE = [[], ["."], ["tests"], ["tests", "extra"], ["tests/test_a.py", "tests/deep"], ["--ignore=docs"], ["./tests/"]]
+WHOLE = [
+    [],
+    ["."],
+    ["tests"],
+    ["tests", "extra"],
+    ["tests/test_a.py", "tests/deep"],
+    ["--ignore=docs"],
+    ["./tests/"],
+]
 
 
 @pytest.mark.parametrize("args", WHOLE, ids=" ".join)
@@ -51,20 +65,35 @@ def test_arguments_from_the_environment_and_from_a_folder_below(tmp_path: Path) 
     assert found == {"files": 1, "first": ["tests/deep/test_b.py"]}
     assert omitted(tmp_path / "b", where="tests/deep") == {"files": 1, "first": ["tests/test_a.py"]}
     no_ini = {name: text for name, text in FILES.items() if name != "pytest.ini"}
-    assert omitted(tmp_path / "c", "tests/deep", files=no_ini) == {"files": 1, "first": ["tests/test_a.py"]}
+    assert omitted(tmp_path / "c", "tests/deep", files=no_ini) == {
+        "files": 1,
+        "first": ["tests/test_a.py"],
+    }
 
 
 def test_what_testpaths_omit_is_none_of_the_project(tmp_path: Path) -> None:
     files = {**FILES, "pytest.ini": "[pytest]\ntestpaths = tests/d*\n"}
     assert omitted(tmp_path / "a", files=files) is None
     assert omitted(tmp_path / "b", "tests/deep", files=files) is None
-    assert omitted(tmp_path / "c", "tests/test_a.py", files=files) == {"files": 1, "first": ["tests/deep/test_b.py"]}
+    assert omitted(tmp_path / "c", "tests/test_a.py", files=files) == {
+        "files": 1,
+        "first": ["tests/deep/test_b.py"],
+    }
 
 
 def test_another_idea_of_what_a_test_is(tmp_path: Path) -> None:
     repo = repository(tmp_path / "r", FILES)
     (tmp_path / "mine.ini").write_text("[pytest]\npython_files = test_a.py\n")
-    run_pytest(repo, "-c", str(tmp_path / "mine.ini"), "--rootdir=.", "-o", "python_files=test_a.py", "-o", "kl=true")
+    run_pytest(
+        repo,
+        "-c",
+        str(tmp_path / "mine.ini"),
+        "--rootdir=.",
+        "-o",
+        "python_files=test_a.py",
+        "-o",
+        "kl=true",
+    )
     selection = only(repo).opening["selection"]
     assert selection["overridden"] == ["python_files=test_a.py"]
     assert selection["config_file"] == str(tmp_path / "mine.ini")

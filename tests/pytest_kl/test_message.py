@@ -1,4 +1,6 @@
-"""What a failure states: one line, with its place, without secrets, whatever the tests throw at it."""
+"""What a failure states: one line, with its place, without secrets, whatever the tests throw at
+it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def test_message_path_and_line() -> None:
         ("worker 'gw0' crashed", "worker 'gw0' crashed"),
         (None, ""),
         (
-            SimpleNamespace(longrepr="x.py:1: in <module>\n    import y\nE   ModuleNotFoundError: y"),
+            SimpleNamespace(
+                longrepr="x.py:1: in <module>\n    import y\nE   ModuleNotFoundError: y"
+            ),
             "ModuleNotFoundError: y",
         ),
         (SimpleNamespace(errorstring="fixture 'db' not found"), "fixture 'db' not found"),
@@ -48,7 +52,9 @@ def test_a_secret_across_the_cut_is_redacted_before_it_is_cut() -> None:
 
 
 def test_control_characters_are_shown_not_sent() -> None:
-    assert detail_of(crash("\x1b]0;title\x07 \u202e"), "/r/")["message"] == r"\x1b]0;title\x07 \u202e"
+    assert (
+        detail_of(crash("\x1b]0;title\x07 \u202e"), "/r/")["message"] == r"\x1b]0;title\x07 \u202e"
+    )
 
 
 def test_a_failure_whose_text_fails_is_reported_to_have_none() -> None:

@@ -1,4 +1,6 @@
-"""Executed symbols beside what others have in the same process: coverage, debuggers, reruns, random order, asyncio."""
+"""Executed symbols beside what others have in the same process: coverage, debuggers, reruns, random
+order, asyncio.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ if hasattr(sys, "monitoring"):
 
 def sets(folder: Path) -> dict[str, set[str]]:
     found = executed(folder)
-    return {test: {found.symbols[at].symbol for at in found.tests.indexes(test)} for test in found.tests}
+    return {
+        test: {found.symbols[at].symbol for at in found.tests.indexes(test)} for test in found.tests
+    }
 
 
 def test_neighbours_and_symbols_do_not_change_each_other(tmp_path: Path) -> None:
@@ -101,9 +105,13 @@ def test_neighbours_and_symbols_do_not_change_each_other(tmp_path: Path) -> None
     def run(*args: str, core: str = "", symbols: str = "on") -> dict[str, set[str]]:
         clear(folder)
         done = run_pytest(
-            folder, f"--kl-symbols={symbols}", "-p", "anyio", *args,
+            folder,
+            f"--kl-symbols={symbols}",
+            "-p",
+            "anyio",
+            *args,
             env=where | {"COVERAGE_CORE": core, "COVERAGE_FILE": str(tmp_path / "data")},
-        )  # fmt: skip
+        )
         assert "6 passed" in done.stdout, done.stdout + done.stderr
         if "crowd" in args and hasattr(sys, "monitoring"):
             assert "add was seen 5" in done.stdout, done.stdout
@@ -112,18 +120,40 @@ def test_neighbours_and_symbols_do_not_change_each_other(tmp_path: Path) -> None
 
     def lines(core: str, symbols: str) -> tuple[object, dict[str, set[str]]]:
         report = tmp_path / "report.json"
-        found = run("-p", "pytest_cov", "--cov=shop", f"--cov-report=json:{report}", core=core, symbols=symbols)
-        return {name: one["executed_lines"] for name, one in json.loads(report.read_text())["files"].items()}, found
+        found = run(
+            "-p",
+            "pytest_cov",
+            "--cov=shop",
+            f"--cov-report=json:{report}",
+            core=core,
+            symbols=symbols,
+        )
+        return {
+            name: one["executed_lines"]
+            for name, one in json.loads(report.read_text())["files"].items()
+        }, found
 
     alone = run()
     assert alone["test_shop.py::test_fetch"] >= {"function:shop.fetch", "method:shop.Cart.add"}
     assert alone["test_shop.py::test_total"] >= {"method:shop.Cart.total", "method:shop.Cart.each"}
-    assert all("method:shop.Cart.add" in alone[f"test_shop.py::test_{one}"] for one in ("add[1]", "add[2]", "debugged"))
+    assert all(
+        "method:shop.Cart.add" in alone[f"test_shop.py::test_{one}"]
+        for one in ("add[1]", "add[2]", "debugged")
+    )
     measured, _ = lines("ctrace", "off")
     assert lines("ctrace", "on") == (measured, alone)
     if hasattr(sys, "monitoring"):
         assert lines("sysmon", "on") == (measured, alone)
-    crowd = ("-p", "crowd", "-s", "--reruns=1", "-p", "random_order", "--random-order", "--random-order-seed=3")
+    crowd = (
+        "-p",
+        "crowd",
+        "-s",
+        "--reruns=1",
+        "-p",
+        "random_order",
+        "--random-order",
+        "--random-order-seed=3",
+    )
     assert run(*crowd) == alone
 
 

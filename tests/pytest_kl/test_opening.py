@@ -1,4 +1,6 @@
-"""Where a record is written, whatever the repository is like, and that many at once do not disturb each other."""
+"""Where a record is written, whatever the repository is like, and that many at once do not disturb
+each other.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,16 @@ PASSES = {"test_x.py": "def test_a(): pass\n"}
 def test_without_git_the_tests_run_and_one_line_states_what_is_missing(tmp_path: Path) -> None:
     repository(tmp_path, PASSES)
     (tmp_path / "bin").mkdir()
-    done = run_pytest(tmp_path, env={"PATH": str(tmp_path / "bin"), "XDG_STATE_HOME": str(tmp_path / "state")})
+    done = run_pytest(
+        tmp_path, env={"PATH": str(tmp_path / "bin"), "XDG_STATE_HOME": str(tmp_path / "state")}
+    )
     assert done.returncode == 0
     assert "1 passed" in done.stdout
-    assert [line for line in done.stdout.splitlines() if "git was not found" in line and line.startswith("kl: ")]
+    assert [
+        line
+        for line in done.stdout.splitlines()
+        if "git was not found" in line and line.startswith("kl: ")
+    ]
 
 
 @pytest.mark.parametrize("state", ["no git", "no commit", "detached"])
@@ -49,7 +57,9 @@ def _newest(folder: Path) -> Recorded:
     return Recorded(read_spool(path), path)
 
 
-def test_a_read_only_state_directory_sends_the_record_elsewhere_and_states_where(tmp_path: Path) -> None:
+def test_a_read_only_state_directory_sends_the_record_elsewhere_and_states_where(
+    tmp_path: Path,
+) -> None:
     project = repository(tmp_path / "p", PASSES)
     (project / ".git" / "kl").write_text("", encoding="utf-8")
     home = tmp_path / "state"

@@ -1,4 +1,6 @@
-"""The entry point: when it opens, under which names, and that a project which did not ask for it never notices it."""
+"""The entry point: when it opens, under which names, and that a project which did not ask for it
+never notices it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def no_git(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("args", [(), ("-v",), ("-n", "2")])
-def test_where_there_is_no_kl_directory_nothing_is_printed_started_or_made(tmp_path: Path, args: list[str]) -> None:
+def test_where_there_is_no_kl_directory_nothing_is_printed_started_or_made(
+    tmp_path: Path, args: list[str]
+) -> None:
     project = repository(tmp_path / "p", TEST, kl=False)
     before = everything(tmp_path)
     done = run_pytest(project, *args, "-p", "no:cacheprovider", env=(env := no_git(tmp_path)))
@@ -42,7 +46,10 @@ def test_where_there_is_no_kl_directory_nothing_is_printed_started_or_made(tmp_p
 
 
 def test_loading_the_plugin_imports_nothing_of_kl(tmp_path: Path) -> None:
-    show = "import sys; print(sorted(m for m in sys.modules if m.split('.')[0] in ('kl_hooks', 'yaml', 'click')))"
+    show = (
+        "import sys; print(sorted(m for m in sys.modules if m.split('.')[0] in ('kl_hooks', 'yaml',"
+        " 'click')))"
+    )
     conftest = {"conftest.py": f"def pytest_sessionfinish():\n    {show}\n"}
     project = repository(tmp_path, {**TEST, **conftest}, kl=False)
     assert "[]" in run_pytest(project, "-s", forked=False).stdout
@@ -71,7 +78,9 @@ def test_a_recorded_run_imports_nothing_heavy(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_ini_option_decides_in_every_file_that_pytest_reads(tmp_path: Path, name: str, text: str) -> None:
+def test_the_ini_option_decides_in_every_file_that_pytest_reads(
+    tmp_path: Path, name: str, text: str
+) -> None:
     on = repository(tmp_path / "on", {**TEST, name: text.format("true")}, kl=False)
     off = repository(tmp_path / "off", {**TEST, name: text.format("false")})
     assert run_pytest(on).returncode == run_pytest(off).returncode == 0
@@ -100,13 +109,18 @@ def test_the_ini_option_decides_in_every_file_that_pytest_reads(tmp_path: Path, 
         (True, ["-qq"], 1),
     ],
 )
-def test_options_and_neighbours_leave_at_most_one_record(tmp_path: Path, kl: bool, args: list[str], count: int) -> None:
+def test_options_and_neighbours_leave_at_most_one_record(
+    tmp_path: Path, kl: bool, args: list[str], count: int
+) -> None:
     repository(tmp_path, TEST, kl=kl)
     done = run_pytest(tmp_path, *args)
     assert done.returncode == 0, done.stdout + done.stderr
     runs = recorded(tmp_path)
     assert len(runs) == count
-    assert all(run.result["verdict"] == "passed" and run.verdicts == {"test_x.py::test_a": "passed"} for run in runs)
+    assert all(
+        run.result["verdict"] == "passed" and run.verdicts == {"test_x.py::test_a": "passed"}
+        for run in runs
+    )
 
 
 ENTRY_POINT = "[pytest11]\nkl = pytest_kl.plugin\n"
@@ -129,11 +143,17 @@ def test_an_entry_point_and_a_name_together_record_once(
 ) -> None:
     site = tmp_path / "site" / "kl_test-1.dist-info"
     site.mkdir(parents=True)
-    (site / "METADATA").write_text("Metadata-Version: 2.1\nName: kl-test\nVersion: 1\n", encoding="utf-8")
+    (site / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: kl-test\nVersion: 1\n", encoding="utf-8"
+    )
     (site / "entry_points.txt").write_text(ENTRY_POINT, encoding="utf-8")
-    project = repository(tmp_path / "p", {**TEST, **({"conftest.py": conftest} if conftest else {})})
+    project = repository(
+        tmp_path / "p", {**TEST, **({"conftest.py": conftest} if conftest else {})}
+    )
     path = {"PYTHONPATH": f"{environment({})['PYTHONPATH']}:{site.parent}"}
-    done = run_pytest(project, env={**path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **env}, plugin=args)
+    done = run_pytest(
+        project, env={**path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **env}, plugin=args
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert only(project).verdicts == {"test_x.py::test_a": "passed"}
 
@@ -160,7 +180,12 @@ def test_a_folder_below_the_kl_directory_is_recorded_in_its_repository(tmp_path:
 
 
 def test_pytest_runs_without_the_rest_of_kl_where_nothing_is_recorded(tmp_path: Path) -> None:
-    code = "import sys, pytest; sys.modules['kl_hooks'] = None; sys.exit(pytest.main(['-p', 'pytest_kl.plugin']))"
+    code = (
+        "import sys, pytest; sys.modules['kl_hooks'] = None; sys.exit(pytest.main(['-p',"
+        " 'pytest_kl.plugin']))"
+    )
     project = repository(tmp_path, TEST, kl=False)
-    done = subprocess.run([sys.executable, "-c", code], cwd=project, env=environment({}), check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, env=environment({}), check=False
+    )
     assert done.returncode == 0

@@ -11,13 +11,25 @@ from typing import Any
 
 import pytest
 
-from .recorded import PLUGIN, Recorded, environment, git, only, recorded, repository, run_pytest, shown
+from .recorded import (
+    PLUGIN,
+    Recorded,
+    environment,
+    git,
+    only,
+    recorded,
+    repository,
+    run_pytest,
+    shown,
+)
 
 TWO = {"test_two.py": "def test_a(): pass\ndef test_b(): pass\n"}
 ONE_FAILS = {"test_two.py": "def test_a(): pass\ndef test_b(): assert 0, 'no good'\n"}
 
 
-def run_in(folder: Path, files: dict[str, str], *args: str, exit_code: int = 0, **more: Any) -> Recorded:
+def run_in(
+    folder: Path, files: dict[str, str], *args: str, exit_code: int = 0, **more: Any
+) -> Recorded:
     """Makes the repository, runs pytest in it, and gives back the one record."""
     repository(folder, files)
     done = run_pytest(folder, *args, **more)
@@ -31,10 +43,18 @@ def test_a_clean_run_names_its_tree_its_selection_and_its_verdict(tmp_path: Path
     assert run.opening["tree"] == run.opening["tree_all"] == run.end["tree_end"] == tree
     assert run.opening["head"] == git(tmp_path, "rev-parse", "HEAD")
     assert (run.opening["branch"], run.opening["dirty"], run.end["moved"]) == ("main", False, False)
-    assert (run.opening["source"], run.opening["observer"], run.opening["parent"]) == ("pytest", "pytest", None)
+    assert (run.opening["source"], run.opening["observer"], run.opening["parent"]) == (
+        "pytest",
+        "pytest",
+        None,
+    )
     assert run.opening["environment"]["pytest"] == pytest.__version__
     assert run.end["selection"] == {"collected": 2, "deselected": 0, "selected": 2, "ran": 2}
-    assert (run.result["verdict"], run.result["complete"], run.result["exit"]) == ("passed", True, 0)
+    assert (run.result["verdict"], run.result["complete"], run.result["exit"]) == (
+        "passed",
+        True,
+        0,
+    )
     assert run.verdicts == {"test_two.py::test_a": "passed", "test_two.py::test_b": "passed"}
     assert run.end["tests"] == 2
 
@@ -56,8 +76,12 @@ def test_a_failure_states_where_and_why_in_one_line(tmp_path: Path) -> None:
     assert detail["message"] == "AssertionError: no good assert 0"
 
 
-def test_the_root_of_pytest_below_that_of_git_gives_ids_from_the_repository_root(tmp_path: Path) -> None:
-    repository(tmp_path, {"lib/pytest.ini": "[pytest]\n", "lib/test_two.py": "def test_a(): assert 0\n"})
+def test_the_root_of_pytest_below_that_of_git_gives_ids_from_the_repository_root(
+    tmp_path: Path,
+) -> None:
+    repository(
+        tmp_path, {"lib/pytest.ini": "[pytest]\n", "lib/test_two.py": "def test_a(): assert 0\n"}
+    )
     assert run_pytest(tmp_path / "lib").returncode == 1
     run = only(tmp_path)
     assert run.verdicts == {"lib/test_two.py::test_a": "failed"}
@@ -71,7 +95,10 @@ def test_the_root_of_pytest_below_that_of_git_gives_ids_from_the_repository_root
     [
         (["-k", "test_a"], {"keyword": "test_a", "deselected": 1}),
         (["-m", "not slow"], {"markers": "not slow", "deselected": 0}),
-        (["--deselect", "test_two.py::test_b"], {"deselect": ["test_two.py::test_b"], "deselected": 1}),
+        (
+            ["--deselect", "test_two.py::test_b"],
+            {"deselect": ["test_two.py::test_b"], "deselected": 1},
+        ),
     ],
 )
 def test_what_was_omitted_is_on_record(
@@ -98,7 +125,13 @@ def test_last_failed_only_is_on_record(tmp_path: Path) -> None:
 def test_tests_that_vanish_without_being_deselected_are_counted(tmp_path: Path) -> None:
     files = {**TWO, "conftest.py": "def pytest_collection_modifyitems(items):\n    del items[1:]\n"}
     run = run_in(tmp_path, files)
-    assert run.end["selection"] == {"collected": 2, "deselected": 0, "dropped": 1, "selected": 1, "ran": 1}
+    assert run.end["selection"] == {
+        "collected": 2,
+        "deselected": 0,
+        "dropped": 1,
+        "selected": 1,
+        "ran": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -110,9 +143,15 @@ def test_tests_that_vanish_without_being_deselected_are_counted(tmp_path: Path) 
         (["--setup-only"], 0, "finished", "2 of 2 selected tests gave no result"),
     ],
 )
-def test_a_run_of_no_test_is_no_pass(tmp_path: Path, args: list[str], exit_code: int, how: str, reason: str) -> None:
+def test_a_run_of_no_test_is_no_pass(
+    tmp_path: Path, args: list[str], exit_code: int, how: str, reason: str
+) -> None:
     run = run_in(tmp_path, TWO, *args, exit_code=exit_code)
-    assert (run.result["how"], run.result["verdict"], run.result["exit"]) == (how, "inconclusive", exit_code)
+    assert (run.result["how"], run.result["verdict"], run.result["exit"]) == (
+        how,
+        "inconclusive",
+        exit_code,
+    )
     assert reason in run.why
     assert run.verdicts == {}
 
@@ -130,14 +169,23 @@ def test_a_collection_error_is_one(tmp_path: Path, workers: str) -> None:
 
 
 def test_stopping_at_the_first_failure_is_on_record(tmp_path: Path) -> None:
-    run = run_in(tmp_path, {"test_x.py": "def test_a(): assert 0\ndef test_b(): pass\n"}, "-x", exit_code=1)
-    assert (run.result["verdict"], run.result["how"], run.result["complete"]) == ("failed", "interrupted", False)
+    run = run_in(
+        tmp_path, {"test_x.py": "def test_a(): assert 0\ndef test_b(): pass\n"}, "-x", exit_code=1
+    )
+    assert (run.result["verdict"], run.result["how"], run.result["complete"]) == (
+        "failed",
+        "interrupted",
+        False,
+    )
     assert "stopping after 1 failures" in run.why
     assert "1 of 2 selected tests gave no result: test_x.py::test_b" in run.why
 
 
 def test_an_internal_error_is_no_pass(tmp_path: Path) -> None:
-    files = {**TWO, "conftest.py": "def pytest_runtest_logfinish(nodeid):\n    raise RuntimeError(nodeid)\n"}
+    files = {
+        **TWO,
+        "conftest.py": "def pytest_runtest_logfinish(nodeid):\n    raise RuntimeError(nodeid)\n",
+    }
     run = run_in(tmp_path, files, exit_code=3)
     assert (run.result["how"], run.result["verdict"]) == ("internal-error", "inconclusive")
 
@@ -157,21 +205,27 @@ def wait_for(folder: Path, name: str) -> None:
 
 
 SLEEPS = {
-    "test_slow.py": """
+    "test_slow.py": (
+        """
 import pathlib, time
 def test_a(): pass
 def test_b():
     pathlib.Path("started").touch()
     time.sleep(60)
 """
+    )
 }
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_from_outside_is_never_a_pass(tmp_path: Path, sent: signal.Signals) -> None:
+def test_a_run_that_is_stopped_from_outside_is_never_a_pass(
+    tmp_path: Path, sent: signal.Signals
+) -> None:
     repository(tmp_path, SLEEPS)
     command = [sys.executable, "-m", "pytest", *PLUGIN]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment({}), stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment({}), stdout=subprocess.DEVNULL
+    ) as process:
         wait_for(tmp_path, "started")
         process.send_signal(sent)
     run = only(tmp_path)
@@ -180,18 +234,28 @@ def test_a_run_that_is_stopped_from_outside_is_never_a_pass(tmp_path: Path, sent
     if sent == signal.SIGKILL:
         assert not run.spool.ended
         receipt = shown(tmp_path, run.id)
-        assert (receipt["result"]["how"], receipt["result"]["verdict"]) == ("killed", "inconclusive")
+        assert (receipt["result"]["how"], receipt["result"]["verdict"]) == (
+            "killed",
+            "inconclusive",
+        )
         assert {one["subject"]: one["outcome"] for one in receipt["evidence"]} == {
             "test:test_slow.py::test_a": "passed",
             "test:test_slow.py::test_b": "error",
         }
     else:
-        assert (run.result["how"], run.result["verdict"], run.result["exit"]) == ("interrupted", "inconclusive", 2)
+        assert (run.result["how"], run.result["verdict"], run.result["exit"]) == (
+            "interrupted",
+            "inconclusive",
+            2,
+        )
         assert "KeyboardInterrupt" in run.why
 
 
 def test_the_run_after_one_without_an_end_reports_it(tmp_path: Path) -> None:
-    repository(tmp_path, {"test_x.py": "import os\ndef test_a():\n    if not os.path.exists('x'): os._exit(7)\n"})
+    repository(
+        tmp_path,
+        {"test_x.py": "import os\ndef test_a():\n    if not os.path.exists('x'): os._exit(7)\n"},
+    )
     assert run_pytest(tmp_path).returncode == 7
     (tmp_path / "x").touch()
     done = run_pytest(tmp_path)
@@ -200,9 +264,17 @@ def test_the_run_after_one_without_an_end_reports_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
-def test_a_test_that_crashes_its_worker_has_failed_and_the_others_have_their_verdicts(tmp_path: Path, way: str) -> None:
+def test_a_test_that_crashes_its_worker_has_failed_and_the_others_have_their_verdicts(
+    tmp_path: Path, way: str
+) -> None:
     quiet = {f"test_{n}.py": "def test_a(): pass\ndef test_b(): pass\n" for n in range(3)}
-    run = run_in(tmp_path, {**quiet, "test_c.py": f"import os\ndef test_dies(): {way}\n"}, "-n", "2", exit_code=1)
+    run = run_in(
+        tmp_path,
+        {**quiet, "test_c.py": f"import os\ndef test_dies(): {way}\n"},
+        "-n",
+        "2",
+        exit_code=1,
+    )
     assert run.verdicts.pop("test_c.py::test_dies") == "failed"
     assert "crashed while running" in run.details["test_c.py::test_dies"]["message"]
     assert run.end["selection"]["ran"] == 7
@@ -227,12 +299,22 @@ def test_x():
         time.sleep(1)  # rerunfailures learns over a socket that this test may be repeated
         os._exit(3)
 """
-    run = run_in(tmp_path, {"test_c.py": body, "test_d.py": "def test_y(): pass\n"}, "-n", "2", "--reruns", "1")
+    run = run_in(
+        tmp_path,
+        {"test_c.py": body, "test_d.py": "def test_y(): pass\n"},
+        "-n",
+        "2",
+        "--reruns",
+        "1",
+    )
     assert run.verdicts == {"test_c.py::test_x": "flaky", "test_d.py::test_y": "passed"}
 
 
 def test_groups_of_xdist_are_not_part_of_a_tests_name(tmp_path: Path) -> None:
-    body = "import pytest\n@pytest.mark.xdist_group('g')\n@pytest.mark.parametrize('x', ['a@b'])\ndef test_x(x): pass\n"
+    body = (
+        "import pytest\n@pytest.mark.xdist_group('g')\n@pytest.mark.parametrize('x', ['a@b'])\ndef"
+        " test_x(x): pass\n"
+    )
     run = run_in(tmp_path, {"test_g.py": body}, "-n", "1", "--dist", "loadgroup")
     assert run.verdicts == {"test_g.py::test_x[a@b]": "passed"}
     assert run.result["verdict"] == "passed"
@@ -259,7 +341,10 @@ def test_a_dirty_tree_has_the_id_that_its_commit_will_have(tmp_path: Path) -> No
     git(tmp_path, "commit", "-qam", "second")
     assert run.opening["tree"] == git(tmp_path, "rev-parse", "HEAD^{tree}")
     assert run.opening["dirty"] is True
-    assert f"kl: recording for tree {run.opening['tree'][:7]} + uncommitted changes (1 file)" in done.stdout
+    assert (
+        f"kl: recording for tree {run.opening['tree'][:7]} + uncommitted changes (1 file)"
+        in done.stdout
+    )
 
 
 def test_a_run_in_a_worktree_names_that_worktree_whatever_git_dir_states(tmp_path: Path) -> None:
@@ -268,7 +353,11 @@ def test_a_run_in_a_worktree_names_that_worktree_whatever_git_dir_states(tmp_pat
     b = tmp_path / "b"
     (b / "test_two.py").write_text("def test_a(): pass\n", encoding="utf-8")
     git(b, "commit", "-qam", "mended")
-    leak = {"GIT_DIR": str(a / ".git"), "GIT_WORK_TREE": str(a), "GIT_INDEX_FILE": str(a / ".git/index")}
+    leak = {
+        "GIT_DIR": str(a / ".git"),
+        "GIT_WORK_TREE": str(a),
+        "GIT_INDEX_FILE": str(a / ".git/index"),
+    }
     touchy = (a / ".git/config", a / ".git/index", a / ".git/HEAD")
     before = [path.read_bytes() for path in touchy], git(a, "count-objects", "-v")
     assert run_pytest(b, env=leak).returncode == 0

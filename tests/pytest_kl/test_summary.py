@@ -25,12 +25,20 @@ TEST = {"test_x.py": "def test_a(): pass\n"}
             "",
             "kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)",
         ),
-        (WorktreeState(), "", "/home/x/spool", "kl: recording, the tree is not known, stored in /home/x/spool"),
+        (
+            WorktreeState(),
+            "",
+            "/home/x/spool",
+            "kl: recording, the tree is not known, stored in /home/x/spool",
+        ),
         (
             WorktreeState(tree="3f9a1c2" + "0" * 33),
             "ab" * 16,
             "",
-            "kl: recording for tree 3f9a1c2; the run before (abababab) has no end and is no evidence of success",
+            (
+                "kl: recording for tree 3f9a1c2; the run before (abababab) has no end and is no"
+                " evidence of success"
+            ),
         ),
     ],
 )
@@ -99,15 +107,22 @@ def test_what_is_no_evidence_states_why(tmp_path: Path) -> None:
     assert lines[2] == "kl: no evidence of success: --collect-only: tests were listed, not run"
 
 
-@pytest.mark.parametrize(("args", "count"), [(["-q"], 2), (["-qq"], 0), (["-qqq"], 0), (["-p", "no:terminal"], 0)])
-def test_it_is_as_quiet_as_pytest_was_asked_to_be(tmp_path: Path, args: list[str], count: int) -> None:
+@pytest.mark.parametrize(
+    ("args", "count"), [(["-q"], 2), (["-qq"], 0), (["-qqq"], 0), (["-p", "no:terminal"], 0)]
+)
+def test_it_is_as_quiet_as_pytest_was_asked_to_be(
+    tmp_path: Path, args: list[str], count: int
+) -> None:
     repository(tmp_path, TEST)
     done = run_pytest(tmp_path, *args)
     assert len(ours(done.stdout + done.stderr)) == count
     assert only(tmp_path).result["verdict"] == "passed"
 
 
-CRASH = "import os\nimport time\n\n\ndef test_a():\n    time.sleep(0.2)\n    os._exit(1)\n\n\ndef test_b(): pass\n"
+CRASH = (
+    "import os\nimport time\n\n\ndef test_a():\n    time.sleep(0.2)\n    os._exit(1)\n\n\ndef"
+    " test_b(): pass\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +136,15 @@ CRASH = "import os\nimport time\n\n\ndef test_a():\n    time.sleep(0.2)\n    os.
         ("def test_a(): assert 0\n", [], "failed"),
     ],
 )
-def test_the_list_of_evidence_has_the_same_word(tmp_path: Path, text: str, args: list[str], word: str) -> None:
+def test_the_list_of_evidence_has_the_same_word(
+    tmp_path: Path, text: str, args: list[str], word: str
+) -> None:
     repository(tmp_path, {"test_x.py": text})
     printed = ours(run_pytest(tmp_path, *args).stdout)
-    assert [line.rpartition("recorded as ")[2] for line in printed if "recorded as" in line] == [word]
-    listed = run_in_process(["evidence", "list", "--all", "--source", "pytest"], tmp_path, environment({}))
+    assert [line.rpartition("recorded as ")[2] for line in printed if "recorded as" in line] == [
+        word
+    ]
+    listed = run_in_process(
+        ["evidence", "list", "--all", "--source", "pytest"], tmp_path, environment({})
+    )
     assert listed.stdout.split()[4] == word

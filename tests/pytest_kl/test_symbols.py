@@ -19,7 +19,8 @@ from .recorded import HERE, environment, only, repository, run_pytest
 
 APP = {
     "src/app/__init__.py": "from app.core import add\n",
-    "src/app/core.py": """
+    "src/app/core.py": (
+        """
 import asyncio, functools
 def helper(x):
     return [y for y in (lambda z: z)(range(x))]
@@ -52,10 +53,12 @@ def lazy():
 def again():
     import app.late
     return helper(1)
-""",
+"""
+    ),
     "src/app/late.py": "from app.core import helper\nV = helper(5)\ndef f():\n    return V\n",
     "src/app/broken.py": "from app.core import helper\nhelper(1)\n1 / 0\n",
-    "tests/conftest.py": """
+    "tests/conftest.py": (
+        """
 import pytest
 from app.core import Base, gen, helper
 def choose(items):
@@ -74,8 +77,10 @@ def wider(request):
 def narrow():
     yield Base()
     helper(1)
-""",
-    "tests/test_app.py": """
+"""
+    ),
+    "tests/test_app.py": (
+        """
 import asyncio, os, pathlib, subprocess, sys, threading, unittest
 import pytest
 import app
@@ -123,30 +128,49 @@ class TestOld(unittest.TestCase):
         core.registered(cls)
     def test_one(self):
         assert core.helper(0) == []
-""",
+"""
+    ),
     "tests/data.txt": "hi\n",
     "pytest.ini": "[pytest]\npythonpath = src\n",
 }
 OWN = "function:tests.test_app."
 SETS: Mapping[str, Mapping[str, str]] = {
     "test_add": {"function:app.core.add": "call"},
-    "test_wide[1]": {"function:app.core.gen": "setup", "function:app.core.helper": "setup",
-                     "function:tests.conftest.wide": "setup"},
-    "test_wide[2]": {"function:app.core.gen": "setup", "function:app.core.helper": "setup",
-                     "function:tests.conftest.wide": "setup"},
-    "test_wider": {"function:app.core.gen": "setup", "function:app.core.helper": "setup",
-                   "function:tests.conftest.wide": "setup", "function:tests.conftest.wider": "setup"},
-    "test_narrow": {"function:tests.conftest.narrow": "setup", "method:app.core.Base.m": "call",
-                    "method:app.core.Base.n": "call", "property:app.core.Base.p": "call",
-                    "type:app.core.Base.p.<locals>.Inner": "call", "function:app.core.helper": "teardown",
-                    "method:app.core.Base.p.<locals>.Inner.q": "call"},
+    "test_wide[1]": {
+        "function:app.core.gen": "setup",
+        "function:app.core.helper": "setup",
+        "function:tests.conftest.wide": "setup",
+    },
+    "test_wide[2]": {
+        "function:app.core.gen": "setup",
+        "function:app.core.helper": "setup",
+        "function:tests.conftest.wide": "setup",
+    },
+    "test_wider": {
+        "function:app.core.gen": "setup",
+        "function:app.core.helper": "setup",
+        "function:tests.conftest.wide": "setup",
+        "function:tests.conftest.wider": "setup",
+    },
+    "test_narrow": {
+        "function:tests.conftest.narrow": "setup",
+        "method:app.core.Base.m": "call",
+        "method:app.core.Base.n": "call",
+        "property:app.core.Base.p": "call",
+        "type:app.core.Base.p.<locals>.Inner": "call",
+        "function:app.core.helper": "teardown",
+        "method:app.core.Base.p.<locals>.Inner.q": "call",
+    },
     "test_async": {"function:app.core.co": "call", "function:app.core.helper": "call"},
     "test_thread": {"function:app.core.helper": "call"},
     "test_lazy": {"function:app.core.lazy": "call", "function:app.late.f": "call"},
     "test_again": {"function:app.core.again": "call", "function:app.core.helper": "call"},
     "test_broken": {"function:app.core.helper": "call"},
-    "test_process": {}, "test_fork": {}, "test_data": {}, "test_fails": {"function:app.core.add": "call"},
-}  # fmt: skip
+    "test_process": {},
+    "test_fork": {},
+    "test_data": {},
+    "test_fails": {"function:app.core.add": "call"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +198,16 @@ def sets_of(found: Executed) -> dict[str, dict[str, str]]:
     for nodeid in found.tests:
         name = nodeid.partition("::")[2]
         some = {found.symbols[at].symbol: phase for at, phase in found.tests[nodeid].items()}
-        # a generator that is thrown away is closed, which a profile function sees and sys.monitoring does not
-        some = {key: phase for key, phase in some.items() if (key, phase) != ("function:app.core.gen", "teardown")}
-        sets[name] = {key: phase for key, phase in some.items() if key != OWN + name.partition("[")[0]}
+        # a generator that is thrown away is closed, which a profile function sees and
+        # sys.monitoring does not
+        some = {
+            key: phase
+            for key, phase in some.items()
+            if (key, phase) != ("function:app.core.gen", "teardown")
+        }
+        sets[name] = {
+            key: phase for key, phase in some.items() if key != OWN + name.partition("[")[0]
+        }
     return sets
 
 
@@ -190,37 +221,63 @@ def test_every_way_to_run_a_function_is_noted(shop: Path, how: tuple[str, ...]) 
     assert {name: some for name, some in sets.items() if name in SETS} == SETS
     assert sets["test_skipped"] == {}
     assert sets["TestOld::test_one"] == {
-        "method:tests.test_app.TestOld.setUpClass": "setup", "function:app.core.registered": "setup",
-        "method:tests.test_app.TestOld.test_one": "call", "function:app.core.helper": "call",
-    }  # fmt: skip
+        "method:tests.test_app.TestOld.setUpClass": "setup",
+        "function:app.core.registered": "setup",
+        "method:tests.test_app.TestOld.test_one": "call",
+        "function:app.core.helper": "call",
+    }
     assert found.incomplete == {
-        "tests/test_app.py::test_process": f"it started another process ({Path(sys.executable).name})",
+        "tests/test_app.py::test_process": (
+            f"it started another process ({Path(sys.executable).name})"
+        ),
         "tests/test_app.py::test_fork": "it started another process",
     }
-    modules = {path: {found.symbols[at].symbol for at in some} for path, some in found.modules.items()}
+    modules = {
+        path: {found.symbols[at].symbol for at in some} for path, some in found.modules.items()
+    }
     assert modules == {
         "src/app/__init__.py": {"namespace:app"},
-        "src/app/core.py": {"namespace:app.core", "type:app.core.Base", "function:app.core.helper",
-                            "function:app.core.registered", "function:app.core.add", "property:app.core.Base.p"},
+        "src/app/core.py": {
+            "namespace:app.core",
+            "type:app.core.Base",
+            "function:app.core.helper",
+            "function:app.core.registered",
+            "function:app.core.add",
+            "property:app.core.Base.p",
+        },
         "src/app/late.py": {"namespace:app.late", "function:app.core.helper"},
         "src/app/broken.py": {"namespace:app.broken", "function:app.core.helper"},
-        "tests/conftest.py": {"namespace:tests.conftest", "function:tests.conftest.choose",
-                              "function:tests.conftest.pytest_collection_modifyitems",
-                              "function:tests.conftest.wide", "function:tests.conftest.wider",
-                              "function:tests.conftest.narrow"},
-        "tests/test_app.py": {"namespace:tests.test_app", "type:tests.test_app.TestOld", OWN + "test_wide",
-                              OWN + "test_skipped", "method:tests.test_app.TestOld.setUpClass"},
-    }  # fmt: skip
+        "tests/conftest.py": {
+            "namespace:tests.conftest",
+            "function:tests.conftest.choose",
+            "function:tests.conftest.pytest_collection_modifyitems",
+            "function:tests.conftest.wide",
+            "function:tests.conftest.wider",
+            "function:tests.conftest.narrow",
+        },
+        "tests/test_app.py": {
+            "namespace:tests.test_app",
+            "type:tests.test_app.TestOld",
+            OWN + "test_wide",
+            OWN + "test_skipped",
+            "method:tests.test_app.TestOld.setUpClass",
+        },
+    }
     assert found.imports["src/app/core.py"] == ("src/app/__init__.py", "src/app/late.py")
     assert found.imports["src/app/late.py"] == ("src/app/__init__.py", "src/app/core.py")
     assert list(found.files) == ["tests/data.txt"]
     assert found.unknown == {}
     places = {found.symbols[at].symbol for at in found.dependencies("tests/test_app.py::test_add")}
-    assert places >= {"namespace:app.late", "function:app.core.helper", "function:tests.conftest.choose"}
+    assert places >= {
+        "namespace:app.late",
+        "function:app.core.helper",
+        "function:tests.conftest.choose",
+    }
 
 
 STORED = {
-    "lib.py": """
+    "lib.py": (
+        """
 import functools
 @functools.lru_cache
 def platform(): return libc() + 1
@@ -258,8 +315,10 @@ def make_option(): return 3
 def make_table(): return 5
 def may_fail(fails): return 1 // (1 - fails)
 def other(): return 1
-""",
-    "test_lib.py": """
+"""
+    ),
+    "test_lib.py": (
+        """
 import pytest
 from lib import *
 import lib
@@ -278,7 +337,8 @@ def test_key(): assert of_key(1)
 def test_help(): assert COMMAND.help()
 def test_late(): assert COMMAND.late(0)
 def test_table(): assert COMMAND.table
-""",
+"""
+    ),
 }
 
 
@@ -296,11 +356,19 @@ def test_a_stored_value_rests_on_what_computed_it(tmp_path: Path) -> None:
         for nodeid in found.tests
     }
     assert more == {
-        "test_all": set(), "test_tags": {"platform", "libc"}, "test_clears": set(), "test_config": {"load"},
-        "test_direct": {"config", "load"}, "test_key": {"small", "large"}, "test_help": {"make_option"},
-        "test_late": {"may_fail"}, "test_table": {"Command.table", "make_table"},
-    }  # fmt: skip
-    assert {found.symbols[at].symbol for at in found.dependencies("test_lib.py::test_tags")} >= {"function:lib.libc"}
+        "test_all": set(),
+        "test_tags": {"platform", "libc"},
+        "test_clears": set(),
+        "test_config": {"load"},
+        "test_direct": {"config", "load"},
+        "test_key": {"small", "large"},
+        "test_help": {"make_option"},
+        "test_late": {"may_fail"},
+        "test_table": {"Command.table", "make_table"},
+    }
+    assert {found.symbols[at].symbol for at in found.dependencies("test_lib.py::test_tags")} >= {
+        "function:lib.libc"
+    }
 
 
 @pytest.mark.parametrize(
@@ -347,9 +415,12 @@ def test_the_start_of_a_function_raises_no_audit_event(tmp_path: Path) -> None:
     files = {
         "conftest.py": AUDITED,
         "many.py": "".join(f"def {name}():\n    return 1\n" for name in names),
-        "test_many.py": "import conftest, many, pytest\n@pytest.mark.parametrize('n', range(10))\ndef test_all(n):\n"
-        f"{calls}    before = conftest.COUNTED.setdefault('before', conftest.COUNTED['builtins.id'])\n"
-        "    assert conftest.COUNTED['builtins.id'] - before < 500\n",
+        "test_many.py": (
+            "import conftest, many, pytest\n@pytest.mark.parametrize('n', range(10))\ndef"
+            f" test_all(n):\n{calls}    before = conftest.COUNTED.setdefault('before',"
+            " conftest.COUNTED['builtins.id'])\n    assert conftest.COUNTED['builtins.id'] -"
+            " before < 500\n"
+        ),
     }
     folder = repository(tmp_path / "r", files)
     done = run_pytest(folder, "--kl-symbols=on")
@@ -362,14 +433,18 @@ def test_an_edit_while_the_tests_run_makes_the_file_unknown(tmp_path: Path) -> N
     files = {
         "shop.py": "def f():\n    return 1\n",
         "rest.py": "def g():\n    return 1\n",
-        "test_shop.py": "import pathlib, rest, shop\ndef test_f():\n    rest.g()\n    assert shop.f()\n"
-        "    with open(shop.__file__, 'a') as file:\n        file.write('# more\\n')\n",
+        "test_shop.py": (
+            "import pathlib, rest, shop\ndef test_f():\n    rest.g()\n    assert shop.f()\n"
+            "    with open(shop.__file__, 'a') as file:\n        file.write('# more\\n')\n"
+        ),
     }
     folder = repository(tmp_path / "r", files)
     assert run_pytest(folder, "--kl-symbols=on").returncode == 0
     found = executed(folder)
     assert found.unknown == {"shop.py": "it was changed while the tests ran"}
-    assert sets_of(found) == {"test_f": {"function:rest.g": "call"} | {"function:test_shop.test_f": "call"}}
+    assert sets_of(found) == {
+        "test_f": {"function:rest.g": "call"} | {"function:test_shop.test_f": "call"}
+    }
 
 
 def test_a_plugin_of_the_repository_that_was_loaded_before_counts_whole(tmp_path: Path) -> None:
@@ -380,15 +455,21 @@ def test_a_plugin_of_the_repository_that_was_loaded_before_counts_whole(tmp_path
     folder = repository(tmp_path / "r", files)
     assert (
         run_pytest(
-            folder, "--kl-symbols=on", "-p", "early", env={"PYTHONPATH": f"{folder}{os.pathsep}{HERE}"}
+            folder,
+            "--kl-symbols=on",
+            "-p",
+            "early",
+            env={"PYTHONPATH": f"{folder}{os.pathsep}{HERE}"},
         ).returncode
         == 0
     )
     found = executed(folder)
     assert sets_of(found)["test_it"].keys() >= {"function:early.used"}
     assert {found.symbols[at].symbol for at in found.modules["early.py"]} == {
-        "namespace:early", "function:early.used", "function:early.called"
-    }  # fmt: skip
+        "namespace:early",
+        "function:early.used",
+        "function:early.called",
+    }
 
 
 TAKEN = """
@@ -399,13 +480,20 @@ for tool in (3, 4):
 if not hasattr(sys, "monitoring"):
     sys.setprofile(lambda *args: None)
 """
-OURS = "import pytest_kl.tracer as t\ndef broken(*args):\n    raise RuntimeError('ours')\nt.Tracer.begin = broken\n"
+OURS = (
+    "import pytest_kl.tracer as t\ndef broken(*args):\n    raise"
+    " RuntimeError('ours')\nt.Tracer.begin = broken\n"
+)
 
 
 @pytest.mark.parametrize(
     ("files", "args", "why"),
     [
-        ({"early.py": TAKEN}, ("-p", "early"), "no tool ID of sys.monitoring is free|a profiler is at work"),
+        (
+            {"early.py": TAKEN},
+            ("-p", "early"),
+            "no tool ID of sys.monitoring is free|a profiler is at work",
+        ),
         ({"early.py": OURS}, ("-p", "early"), "RuntimeError: ours"),
         ({"early.py": OURS.replace(".begin", ".plain")}, ("-p", "early"), "RuntimeError: ours"),
         ({}, ("--kl-symbols=off",), ""),
@@ -425,19 +513,28 @@ def test_a_run_without_symbols_is_recorded_as_before(
     assert not list((folder / ".git" / "kl" / "spool").glob("*.executed"))
     facts = end["environment"].get("executed")
     assert facts is None if not why else facts["trouble"] in why.split("|"), facts
-    lines = [line for line in done.stdout.splitlines() if "which functions each test executes" in line]
+    lines = [
+        line for line in done.stdout.splitlines() if "which functions each test executes" in line
+    ]
     assert len(lines) == bool(why)
     assert not why or lines[0].partition(" is not recorded: ")[2] in why.split("|")
 
 
 CHILDREN = {
-    "src/app.py": "import sys\ndef one():\n    return 1\ndef two():\n    return 2\ndef main():\n    print(one())\n"
-    "def deep():\n    import subprocess\n    code = 'import app; app.two()'\n"
-    "    subprocess.run([sys.executable, '-c', code], check=True)\n"
-    "if __name__ == '__main__':\n    main()\n",
-    "own/sitecustomize.py": "import os\nOWN = [one for one in os.sys.path if 'kl-symbols' in one]\n",
-    "tests/conftest.py": "import os\ndef pytest_unconfigure():\n    print('after', os.environ['PYTHONPATH'])\n",
-    "tests/test_app.py": """
+    "src/app.py": (
+        "import sys\ndef one():\n    return 1\ndef two():\n    return 2\ndef main():\n   "
+        " print(one())\ndef deep():\n    import subprocess\n    code = 'import app; app.two()'\n   "
+        " subprocess.run([sys.executable, '-c', code], check=True)\nif __name__ == '__main__':\n   "
+        " main()\n"
+    ),
+    "own/sitecustomize.py": (
+        "import os\nOWN = [one for one in os.sys.path if 'kl-symbols' in one]\n"
+    ),
+    "tests/conftest.py": (
+        "import os\ndef pytest_unconfigure():\n    print('after', os.environ['PYTHONPATH'])\n"
+    ),
+    "tests/test_app.py": (
+        """
 import multiprocessing, os, subprocess, sys, time
 import pytest
 def run(*args, **more):
@@ -473,7 +570,8 @@ def test_shell():
     subprocess.run("true", shell=True, check=True)
 def test_fork():
     run("-c", "import os; os.fork() and os.wait()")
-""",
+"""
+    ),
     "pytest.ini": "[pytest]\nkl_symbols_subprocess = true\n",
 }
 SEEN = {
@@ -485,10 +583,16 @@ SEEN = {
     "test_own_start": set(),
 }
 NOT_SEEN = {
-    "test_isolated": f"it started another process ({Path(sys.executable).name}), which recorded nothing",
-    "test_other_environment": f"it started another process ({Path(sys.executable).name}), which recorded nothing",
+    "test_isolated": (
+        f"it started another process ({Path(sys.executable).name}), which recorded nothing"
+    ),
+    "test_other_environment": (
+        f"it started another process ({Path(sys.executable).name}), which recorded nothing"
+    ),
     "test_killed": "a process that it started did not end by itself",
-    "test_copy": "of a process that it started: it executed copied.py, which is not in the repository",
+    "test_copy": (
+        "of a process that it started: it executed copied.py, which is not in the repository"
+    ),
     "test_shell": "it started another process (sh)",
     "test_fork": "of a process that it started: it started another process",
 }
@@ -499,15 +603,21 @@ def test_processes_of_the_same_interpreter_record_themselves(tmp_path: Path) -> 
     path = os.pathsep.join([str(folder / "own"), str(folder / "src"), str(HERE)])
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    done = run_pytest(folder, "--kl-symbols=on", "-s", env={"PYTHONPATH": path, "TMPDIR": str(temporary)})
+    done = run_pytest(
+        folder, "--kl-symbols=on", "-s", env={"PYTHONPATH": path, "TMPDIR": str(temporary)}
+    )
     assert "12 passed" in done.stdout, done.stdout + done.stderr
     # the user's environment is what it was, and nothing of ours is left
     assert f"after {path}\n" in done.stdout
     assert [one for one in temporary.iterdir() if one.name.startswith("kl-")] == []
     found = executed(folder)
     start = "namespace:own.sitecustomize"
-    sets = {name: some.keys() - {"function:tests.test_app.run"} for name, some in sets_of(found).items()}
-    assert {name: some for name, some in sets.items() if name in SEEN} == {n: {*s, start} for n, s in SEEN.items()}
+    sets = {
+        name: some.keys() - {"function:tests.test_app.run"} for name, some in sets_of(found).items()
+    }
+    assert {name: some for name, some in sets.items() if name in SEEN} == {
+        n: {*s, start} for n, s in SEEN.items()
+    }
     assert {name.partition("::")[2]: why for name, why in found.incomplete.items()} == NOT_SEEN
     # the program's own code is that of its test, not what every import of the file executes
     assert {found.symbols[at].symbol for at in found.modules["src/app.py"]} == {"namespace:app"}
@@ -518,7 +628,8 @@ ONE_CHILD = {
     ".coveragerc": "[run]\npatch = subprocess\nparallel = true\nsource = .\n",
     ".gitignore": ".coverage*\n",
     "shop.py": "def f():\n    return 1\n",
-    "test_shop.py": """
+    "test_shop.py": (
+        """
 import glob, os, shutil, subprocess, sys, tempfile
 import pytest
 def test_child():
@@ -527,7 +638,8 @@ def test_child():
 def test_remove():
     for one in glob.glob(os.path.join(tempfile.gettempdir(), "kl-symbols-*")):
         shutil.rmtree(one)
-""",
+"""
+    ),
 }
 
 
@@ -535,19 +647,44 @@ def test_children_beside_coverage_and_without_their_folder(tmp_path: Path) -> No
     folder = repository(tmp_path / "r", ONE_CHILD)
     more = {"PYTHONPATH": str(HERE), "TMPDIR": str(tmp_path)}
     # coverage.py's own way into children: a .pth file that its patch activates
-    how = (sys.executable, "-m", "coverage", "run", "-m", "pytest", "-p", "pytest_kl.plugin", "--kl-symbols=on")
-    done = subprocess.run([*how, "--kl-symbols-subprocess"], cwd=folder, env=environment(more), capture_output=True,
-                          text=True, check=False)  # fmt: skip
+    how = (
+        sys.executable,
+        "-m",
+        "coverage",
+        "run",
+        "-m",
+        "pytest",
+        "-p",
+        "pytest_kl.plugin",
+        "--kl-symbols=on",
+    )
+    done = subprocess.run(
+        [*how, "--kl-symbols-subprocess"],
+        cwd=folder,
+        env=environment(more),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "1 passed, 1 skipped" in done.stdout, done
     assert "function:shop.f" in sets_of(executed(folder))["test_child"]
     for args in (("combine", "-q"), ("report", "--include=shop.py")):
-        done = subprocess.run([sys.executable, "-m", "coverage", *args], cwd=folder, capture_output=True, text=True,
-                              check=True)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "coverage", *args],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     assert "100%" in done.stdout, done.stdout
     clear(folder)
-    done = run_pytest(folder, "--kl-symbols=on", "--kl-symbols-subprocess", env={**more, "REMOVE": "1"})
+    done = run_pytest(
+        folder, "--kl-symbols=on", "--kl-symbols-subprocess", env={**more, "REMOVE": "1"}
+    )
     assert "2 passed" in done.stdout, done
-    assert list(executed(folder).incomplete) == ["test_shop.py::test_child"], "the others keep what they executed"
+    assert list(executed(folder).incomplete) == ["test_shop.py::test_child"], (
+        "the others keep what they executed"
+    )
 
 
 IN_A_PROGRAM = """
@@ -577,19 +714,31 @@ assert made.on
 
 def test_nothing_stays_in_a_program_that_calls_pytest(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", IN_A_PROGRAM], cwd=tmp_path, env=environment({}), capture_output=True, text=True,
+        [sys.executable, "-c", IN_A_PROGRAM],
+        cwd=tmp_path,
+        env=environment({}),
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("f", "f"), ("C.m", "C.m"), ("f.<locals>.g", "f.<locals>.g"), ("f.<locals>.<lambda>", "f"), ("<lambda>", ""),
-        ("C.<genexpr>", "C"), ("f.<locals>.<listcomp>.<locals>.<lambda>", "f"), ("<module>", ""),
-        ("C.m.__annotate__", "C.m"), ("<generic parameters of f>", ""), ("f.<locals>.C.<lambda>", "f.<locals>.C"),
+        ("f", "f"),
+        ("C.m", "C.m"),
+        ("f.<locals>.g", "f.<locals>.g"),
+        ("f.<locals>.<lambda>", "f"),
+        ("<lambda>", ""),
+        ("C.<genexpr>", "C"),
+        ("f.<locals>.<listcomp>.<locals>.<lambda>", "f"),
+        ("<module>", ""),
+        ("C.m.__annotate__", "C.m"),
+        ("<generic parameters of f>", ""),
+        ("f.<locals>.C.<lambda>", "f.<locals>.C"),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_name_is_part_of_what_it_is_written_in(name: str, short: str) -> None:
     assert _without_unnamed(name) == short

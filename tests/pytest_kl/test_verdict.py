@@ -18,8 +18,10 @@ from .recorded import only, repository, run_pytest, shown
 JUNIT = {"xpassed": "passed", "flaky": "passed"}
 """What JUnit's format has no word for."""
 OTHERWISE = {
-    "test_sub.py::test_one_fails_once": "failed",  # JUnit keeps the failed subtest of an attempt that was repeated
-    "test_plain.py::test_xpass_and_teardown_error": "xfailed",  # and states nothing of the body that passed
+    # JUnit keeps the failed subtest of an attempt that was repeated
+    "test_sub.py::test_one_fails_once": "failed",
+    # and states nothing of the body that passed
+    "test_plain.py::test_xpass_and_teardown_error": "xfailed",
 }
 
 
@@ -53,13 +55,19 @@ def test_a_word_that_pytest_does_not_know_is_not_taken_for_a_pass() -> None:
 
 
 WORDS = [
-    (("setup", "passed", False), ""), (("call", "passed", False), "passed"), (("teardown", "passed", False), ""),
-    (("setup", "failed", False), "error"), (("call", "failed", False), "failed"),
-    (("teardown", "failed", False), "error"), (("???", "failed", False), "failed"),
-    (("call", "failed", True), "failed"), (("setup", "skipped", False), "skipped"),
-    (("call", "skipped", False), "skipped"), (("call", "skipped", True), "xfailed"),
+    (("setup", "passed", False), ""),
+    (("call", "passed", False), "passed"),
+    (("teardown", "passed", False), ""),
+    (("setup", "failed", False), "error"),
+    (("call", "failed", False), "failed"),
+    (("teardown", "failed", False), "error"),
+    (("???", "failed", False), "failed"),
+    (("call", "failed", True), "failed"),
+    (("setup", "skipped", False), "skipped"),
+    (("call", "skipped", False), "skipped"),
+    (("call", "skipped", True), "xfailed"),
     (("call", "passed", True), "xpassed"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("given_", "word"), WORDS, ids=str)
@@ -89,12 +97,16 @@ def junit(path: Path) -> dict[tuple[str, str], str]:
     for case in ET.parse(path).iter("testcase"):
         key = (case.get("classname", ""), case.get("name", ""))
         tags = {
-            "xfailed" if child.get("type") == "pytest.xfail" else {"failure": "failed"}.get(child.tag, child.tag)
+            "xfailed"
+            if child.get("type") == "pytest.xfail"
+            else {"failure": "failed"}.get(child.tag, child.tag)
             for child in case
             if child.tag in ("failure", "error", "skipped")
         }
         words = [found[key]] if key in found else []
-        found[key] = worst_outcome(words + [{"skipped": "skipped"}.get(tag, tag) for tag in tags] + ["passed"])
+        found[key] = worst_outcome(
+            words + [{"skipped": "skipped"}.get(tag, tag) for tag in tags] + ["passed"]
+        )
     return found
 
 
@@ -107,16 +119,27 @@ def junit_name(nodeid: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_every_verdict_of_the_adversarial_suite_is_the_one_worked_out_by_hand(tmp_path: Path, workers: str) -> None:
+def test_every_verdict_of_the_adversarial_suite_is_the_one_worked_out_by_hand(
+    tmp_path: Path, workers: str
+) -> None:
     repository(tmp_path, {**SUITE, "sub/__init__.py": ""})
-    args = ["-n", workers, "--continue-on-collection-errors", "--junitxml=out.xml", "-p", "no:cacheprovider"]
+    args = [
+        "-n",
+        workers,
+        "--continue-on-collection-errors",
+        "--junitxml=out.xml",
+        "-p",
+        "no:cacheprovider",
+    ]
     done = run_pytest(tmp_path, *args)
     assert done.returncode == 1, done.stdout + done.stderr
     run = only(tmp_path)
     assert run.verdicts == VERDICTS
     assert run.result["verdict"] == "failed"
     assert run.result["how"] == "finished"
-    assert run.result["counts"] == {word: list(VERDICTS.values()).count(word) for word in TEST_OUTCOMES}
+    assert run.result["counts"] == {
+        word: list(VERDICTS.values()).count(word) for word in TEST_OUTCOMES
+    }
     receipt = shown(tmp_path, run.id)
     assert {one["subject"]: one["outcome"] for one in receipt["evidence"]} == {
         f"test:{nodeid}": verdict for nodeid, verdict in VERDICTS.items()

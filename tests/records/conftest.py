@@ -1,4 +1,6 @@
-"""What the tests of records share: a repository with one commit, and two kinds that nobody ships."""
+"""What the tests of records share: a repository with one commit, and two kinds that nobody
+ships.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,43 @@ from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
 FILED = Kind(
-    "ruling", "rulings", "RUL", "What was ruled.", "file", ("proposed", "accepted", "superseded"), ("accepted",),
+    "ruling",
+    "rulings",
+    "RUL",
+    "What was ruled.",
+    "file",
+    ("proposed", "accepted", "superseded"),
+    ("accepted",),
     (
         Field("context", "text", "Why.", section="Context"),
         Field("ruling", "text", "What.", required=True, section="Ruling"),
         Field("governs", "ids", "What it rules.", relation="adr_governs"),
     ),
-    (Verb("accept", "accepted", "It holds.", of=("proposed",)),), node="adr", proof="ADR",
-)  # fmt: skip
+    (Verb("accept", "accepted", "It holds.", of=("proposed",)),),
+    node="adr",
+    proof="ADR",
+)
 STORED = Kind(
-    "lesson", "lessons", "LES", "What was learned.", "state", ("candidate", "approved", "rejected"), ("approved",),
-    (Field("pattern", "text", "What was learned.", required=True), Field("reason", "line", "Why not.")),
+    "lesson",
+    "lessons",
+    "LES",
+    "What was learned.",
+    "state",
+    ("candidate", "approved", "rejected"),
+    ("approved",),
+    (
+        Field("pattern", "text", "What was learned.", required=True),
+        Field("reason", "line", "Why not."),
+    ),
     (
         Verb("approve", "approved", "It holds."),
         Verb("reject", "rejected", "It does not.", needs=("reason",)),
     ),
-    filed=("approved",), numbering="hash", identity=("pattern",), ttl={"agent": 90, "auto": 30},
-)  # fmt: skip
+    filed=("approved",),
+    numbering="hash",
+    identity=("pattern",),
+    ttl={"agent": 90, "auto": 30},
+)
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,6 @@
-"""Authored files: what is written is read back, what is changed changes nothing else, bad ones are reported."""
+"""Authored files: what is written is read back, what is changed changes nothing else, bad ones are
+reported.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,28 @@ from kl_hooks.records.document import change_fields, read_document, render_docum
 from kl_hooks.records.validate import validate
 
 KIND = Kind(
-    "decision", "decisions", "ADR", "What was decided, and why.", "file", ("proposed", "accepted"), ("accepted",),
+    "decision",
+    "decisions",
+    "ADR",
+    "What was decided, and why.",
+    "file",
+    ("proposed", "accepted"),
+    ("accepted",),
     (
         Field("context", "text", "Why.", section="Context"),
         Field("decision", "text", "What.", required=True, section="Decision"),
-        Field("alternatives", "lines", "What else.", section="Alternatives", aliases=("considered_options",)),
+        Field(
+            "alternatives",
+            "lines",
+            "What else.",
+            section="Alternatives",
+            aliases=("considered_options",),
+        ),
         Field("governs", "ids", "What it rules.", relation="adr_governs"),
         Field("confidence", "number", "How sure.", most=100),
         Field("criteria", "map", "How it is judged."),
     ),
-)  # fmt: skip
+)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=80) | st.sampled_from(
     [
         "a\n## Decision\nb",
@@ -39,11 +53,15 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=80) | st.samp
 VALUES = st.fixed_dictionaries(
     {"title": TEXTS, "decision": TEXTS, "status": st.sampled_from(["proposed", "accepted"])},
     optional={
-        "context": TEXTS, "alternatives": st.lists(TEXTS, max_size=4), "tags": st.lists(TEXTS, max_size=3),
-        "confidence": st.integers(-5, 120), "criteria": st.dictionaries(TEXTS, TEXTS, max_size=3),
-        "governs": st.lists(TEXTS, max_size=3), "source": TEXTS,
+        "context": TEXTS,
+        "alternatives": st.lists(TEXTS, max_size=4),
+        "tags": st.lists(TEXTS, max_size=3),
+        "confidence": st.integers(-5, 120),
+        "criteria": st.dictionaries(TEXTS, TEXTS, max_size=3),
+        "governs": st.lists(TEXTS, max_size=3),
+        "source": TEXTS,
     },
-)  # fmt: skip
+)
 
 
 def _place(name: str) -> tuple[str, int, int]:
@@ -66,7 +84,9 @@ def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None
 
 
 @given(VALUES, VALUES)
-def test_a_change_changes_what_it_states_and_nothing_else(raw: dict[str, object], more: dict[str, object]) -> None:
+def test_a_change_changes_what_it_states_and_nothing_else(
+    raw: dict[str, object], more: dict[str, object]
+) -> None:
     before, after = _stored(raw), _stored(more)
     text = render_document(KIND, Record("decision", "ADR-0001", before))
     text = text.replace("---\nid:", "---\n# a comment\nmine: [1, 2]\nid:", 1)
@@ -116,20 +136,26 @@ def test_a_file_written_by_hand() -> None:
     found = read_document(KIND, ".kl/knowledge/decisions/ADR-0001-two.md", HAND.encode())
     assert found.record is not None
     assert found.record.values == {
-        "title": "Two scanners", "status": "accepted", "tags": ("code", "speed"), "context": "It was slow.",
-        "decision": "Use `ast`.", "alternatives": ("libcst: exact,\nbut slow", "regex"),
-    }  # fmt: skip
+        "title": "Two scanners",
+        "status": "accepted",
+        "tags": ("code", "speed"),
+        "context": "It was slow.",
+        "decision": "Use `ast`.",
+        "alternatives": ("libcst: exact,\nbut slow", "regex"),
+    }
     assert [str(one) for one in found.remarks] == [
-        '.kl/knowledge/decisions/ADR-0001-two.md:7:1: decision has no field "mine". Fields: title, status, date, '
-        "updated, context, decision, alternatives, governs, confidence, criteria, about, related, tags, authority, "
-        "source, expires, supersedes, superseded_by."
+        '.kl/knowledge/decisions/ADR-0001-two.md:7:1: decision has no field "mine". Fields: title,'
+        " status, date, updated, context, decision, alternatives, governs, confidence, criteria,"
+        " about, related, tags, authority, source, expires, supersedes, superseded_by."
     ]
     assert found.record.lines["decision"] == 18
 
 
 def test_one_line_changes() -> None:
     new = change_fields(KIND, HAND, {"status": "proposed", "decision": "Use both."})
-    assert new == HAND.replace("status: accepted", "status: proposed").replace("Use `ast`.", "Use both.")
+    assert new == HAND.replace("status: accepted", "status: proposed").replace(
+        "Use `ast`.", "Use both."
+    )
     new = change_fields(KIND, HAND, {"title": "One scanner"})
     assert "title: One scanner   # short\n" in new
     assert change_fields(KIND, HAND.replace("\n", "\r\n"), {"tags": ("a",)}) == HAND.replace(
@@ -138,7 +164,10 @@ def test_one_line_changes() -> None:
 
 
 def test_everything_wrong_is_reported_at_once() -> None:
-    text = "---\nid: 7\nstatus: acepted\ntags: [two words]\nconfidence: 300\nsupersedes: [../../etc/passwd]\n---\n"
+    text = (
+        "---\nid: 7\nstatus: acepted\ntags: [two words]\nconfidence: 300\nsupersedes:"
+        " [../../etc/passwd]\n---\n"
+    )
     found = read_document(KIND, "a.md", text.encode())
     assert found.record is None
     assert [str(one) for one in found.problems] == [
@@ -146,14 +175,21 @@ def test_everything_wrong_is_reported_at_once() -> None:
         'a.md:1:1: "title" is missing. What it is, in one line.',
         "a.md:2:1: the id must be like ADR-0001. Write it as `id: …`.",
         'a.md:3:1: "status" must be one of: proposed, accepted. Did you mean "accepted"?',
-        "a.md:4:1: \"tags\" holds 'two words', which is no short word. At most 60 characters, no spaces.",
+        (
+            "a.md:4:1: \"tags\" holds 'two words', which is no short word. At most 60 characters,"
+            " no spaces."
+        ),
         'a.md:5:1: "confidence" must be a whole number from 0 to 100.',
-        "a.md:6:1: \"supersedes\" holds '../../etc/passwd'. Give a path from the root of the repository, or an Id.",
+        (
+            "a.md:6:1: \"supersedes\" holds '../../etc/passwd'. Give a path from the root of the"
+            " repository, or an Id."
+        ),
     ]
 
 
 @given(
-    st.binary(max_size=300) | st.text(max_size=300).map(lambda t: ("---\n" + t + "\n---\n").encode("utf-8", "replace"))
+    st.binary(max_size=300)
+    | st.text(max_size=300).map(lambda t: ("---\n" + t + "\n---\n").encode("utf-8", "replace"))
 )
 def test_no_bytes_bring_it_down(data: bytes) -> None:
     found = read_document(KIND, "a.md", data)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kl_hooks.records.markdown import blank_code, close_open_blocks, headings
 
-MARKS = st.lists(st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])).map(
-    "".join
-)
+MARKS = st.lists(
+    st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])
+).map("".join)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,15 @@ def test_code_and_comments_are_not_reported(text: str) -> None:
 
 def test_headings_of_both_forms() -> None:
     text = (
-        "Top\n===\n\n# One #\n\n## `Two` and ##\n\nwords\n---\n\n#no\n\n```\n# no\n```\n\n    # no\n\nlist\n- a\n---\n"
+        "Top\n===\n\n# One #\n\n## `Two` and ##\n\nwords\n---\n\n#no\n\n```\n# no\n```\n\n    #"
+        " no\n\nlist\n- a\n---\n"
     )
     assert [(one.line, one.level, one.words) for one in headings(text)] == [
-        (0, 1, "Top"), (3, 1, "One"), (5, 2, "`Two` and"), (7, 2, "words"),
-    ]  # fmt: skip
+        (0, 1, "Top"),
+        (3, 1, "One"),
+        (5, 2, "`Two` and"),
+        (7, 2, "words"),
+    ]
     assert [one.words for one in headings(text, 1)] == ["Top", "One"]
 
 
@@ -63,7 +67,9 @@ def test_whatever_the_text_its_places_stay(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", ["`", "` ", "<!--", "``a`b", "\\`", "- ", "    x\n\n", "#", "> `<!--`\n", "`\n\n"])
+@pytest.mark.parametrize(
+    "piece", ["`", "` ", "<!--", "``a`b", "\\`", "- ", "    x\n\n", "#", "> `<!--`\n", "`\n\n"]
+)
 def test_a_long_text_of_marks_is_read_to_its_end(piece: str) -> None:
     """What costs more than its length would take hours here."""
     text = piece * (400_000 // len(piece))

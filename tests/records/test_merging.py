@@ -1,4 +1,6 @@
-"""Two branches that learned different facts are merged by git alone: no record is lost, whoever changed what."""
+"""Two branches that learned different facts are merged by git alone: no record is lost, whoever
+changed what.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,13 @@ def work(ws: Workspace, r: random.Random, side: str) -> dict[str, str]:
     for step in range(r.randint(1, 5)):
         title = f"{side} {step}"
         if r.random() < 0.6:
-            made[title] = create_record(ws, FILED, {"title": title, "ruling": f"{side} rules {step}."}).id
+            made[title] = create_record(
+                ws, FILED, {"title": title, "ruling": f"{side} rules {step}."}
+            ).id
         else:
-            made[title] = create_record(ws, STORED, {"title": title, "pattern": f"{side} learned {step}."}).id
+            made[title] = create_record(
+                ws, STORED, {"title": title, "pattern": f"{side} learned {step}."}
+            ).id
             apply_verb(ws, made[title], "approve")
         if len(made) > 1 and r.random() < 0.3:
             rulings = [one for one in made.values() if one.startswith("RUL")]
@@ -85,6 +91,13 @@ def test_both_sides_of_a_conflict_are_still_there_and_it_is_reported(repo: Check
     repo.commit()
     repo.git("merge", "-q", "--no-edit", "other", ok=False)
     found = get_record(ws, made.id)
-    assert (found.title, found.text("ruling"), found.broken) == ("common", "Ours.", "holds an unfinished merge.")
+    assert (found.title, found.text("ruling"), found.broken) == (
+        "common",
+        "Ours.",
+        "holds an unfinished merge.",
+    )
     repo.git("checkout", "-q", "--theirs", made.path)
-    assert (get_record(ws, made.id).text("ruling"), get_record(ws, made.id).broken) == ("Theirs.", "")
+    assert (get_record(ws, made.id).text("ruling"), get_record(ws, made.id).broken) == (
+        "Theirs.",
+        "",
+    )

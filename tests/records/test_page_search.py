@@ -26,7 +26,11 @@ def edges(repo: Checkout) -> list[tuple[str, str, str]]:
     sync(repo.workspace())
     with repo.workspace().store.reading("graph") as db:
         assert db is not None
-        return [(one.source, one.target, one.path) for one in links.every(db) if one.relation == "references"]
+        return [
+            (one.source, one.target, one.path)
+            for one in links.every(db)
+            if one.relation == "references"
+        ]
 
 
 @pytest.fixture
@@ -35,9 +39,13 @@ def pages(repo: Checkout) -> Checkout:
     repo.kl("decision", "new", "Use SQLite", *NEW, "--rationale", "see [[Storage]]")
     repo.kl("decision", "new", "Use files", *NEW)
     repo.write(
-        "docs/storage.md", "# Storage\n\nWe [[use sqlite|store]] rows, not [[ADR-0002]].\n\n```\n[[Nowhere]]\n```\n"
+        "docs/storage.md",
+        "# Storage\n\nWe [[use sqlite|store]] rows, not [[ADR-0002]].\n\n```\n[[Nowhere]]\n```\n",
     )
-    repo.write("docs/deep/other.md", "---\ntitle: Other page\n---\n\nHere we use\nSQLite, as storage of rows.\n")
+    repo.write(
+        "docs/deep/other.md",
+        "---\ntitle: Other page\n---\n\nHere we use\nSQLite, as storage of rows.\n",
+    )
     return repo
 
 
@@ -52,7 +60,9 @@ def test_links_are_edges_and_go_with_the_last_link(pages: Checkout) -> None:
     pages.kl("decision", "edit", "ADR-0001", "--related-adrs", "ADR-0002", "--clear", "rationale")
     assert [one[0] for one in edges(pages)] == ["file:docs/storage.md"] * 2
     with pages.workspace().store.reading("graph") as db:
-        assert db is not None and [one.relation for one in links.outgoing(db, "adr:ADR-0001")] == ["related"]
+        assert db is not None and [one.relation for one in links.outgoing(db, "adr:ADR-0001")] == [
+            "related"
+        ]
     pages.write("docs/storage.md", "# Storage\n")
     assert edges(pages) == []
     pages.write("docs/storage.md", "# Storage\n\n[[Other page]]\n")
@@ -73,7 +83,10 @@ def test_a_new_title_is_what_an_old_link_meant(pages: Checkout) -> None:
 def test_backlinks_and_links(pages: Checkout) -> None:
     (found,) = asked(pages, "backlinks", "ADR-0001")
     assert (found["path"], found["line"], found["title"]) == ("docs/storage.md", 3, "Storage")
-    assert [one["node"] for one in asked(pages, "links", "docs/storage.md")] == ["adr:ADR-0001", "adr:ADR-0002"]
+    assert [one["node"] for one in asked(pages, "links", "docs/storage.md")] == [
+        "adr:ADR-0001",
+        "adr:ADR-0002",
+    ]
     pages.write("docs/storage.md", "# Storage\n\n[[Nowhere]]\n")
     assert "leads nowhere" in pages.kl("knowledge", "links", "storage").stdout
     done = pages.kl("knowledge", "links", "ADR-0009")
@@ -83,11 +96,20 @@ def test_backlinks_and_links(pages: Checkout) -> None:
 @pytest.mark.requirement("D42", "D44")
 def test_who_speaks_of_it_without_a_link(pages: Checkout) -> None:
     (found,) = asked(pages, "mentions", "ADR-0001")
-    assert (found["path"], found["line"]) == ("docs/deep/other.md", 5)  # over the end of a line; not those that link
+    assert (found["path"], found["line"]) == (
+        "docs/deep/other.md",
+        5,
+    )  # over the end of a line; not those that link
     for number in range(3):
-        path = pages.write(f"docs/m{number}.md", "ADR-0002 is near, `ADR-0001` is code, reuse SQLite is another word\n")
+        path = pages.write(
+            f"docs/m{number}.md",
+            "ADR-0002 is near, `ADR-0001` is code, reuse SQLite is another word\n",
+        )
         os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
-    assert [one["path"] for one in asked(pages, "mentions", "ADR-0002", "--limit", "2")] == ["docs/m2.md", "docs/m1.md"]
+    assert [one["path"] for one in asked(pages, "mentions", "ADR-0002", "--limit", "2")] == [
+        "docs/m2.md",
+        "docs/m1.md",
+    ]
     assert len(asked(pages, "mentions", "ADR-0001")) == 1
 
 
@@ -99,7 +121,10 @@ def test_pages_that_are_alike(repo: Checkout) -> None:
     repo.write("docs/c.md", "# Cooking\n\nBoil the potatoes in salted water.\n")
     found = asked(repo, "related", "docs/a.md")
     assert [one["path"] for one in found][:1] == ["docs/b.md"] and 0 < found[0]["percent"] <= 100
-    assert "docs/a.md" not in [one["path"] for one in found] and len(asked(repo, "related", "a", "--limit", "1")) == 1
+    assert (
+        "docs/a.md" not in [one["path"] for one in found]
+        and len(asked(repo, "related", "a", "--limit", "1")) == 1
+    )
 
 
 def test_another_docs_folder(repo: Checkout) -> None:
@@ -118,25 +143,33 @@ def test_check_states_everything_at_once(pages: Checkout) -> None:
     text = (pages.root / home / "ADR-0002-use-files.md").read_text()
     pages.write(f"{home}/ADR-0002-again.md", text.replace("Use files", "Again"))
     pages.write(
-        f"{home}/ADR-0003-x.md", text.replace("ADR-0002", "ADR-0003").replace("status: proposed", "status: what")
+        f"{home}/ADR-0003-x.md",
+        text.replace("ADR-0002", "ADR-0003").replace("status: proposed", "status: what"),
     )
     half = text.replace("ADR-0002", "ADR-0004").replace(
         "status: proposed", "status: accepted\nsuperseded_by: [ADR-0001]"
     )
-    pages.write(f"{home}/ADR-0004-x.md", half.replace("authority:", "related_adrs: [ADR-0099]\nauthority:"))
+    pages.write(
+        f"{home}/ADR-0004-x.md", half.replace("authority:", "related_adrs: [ADR-0099]\nauthority:")
+    )
     pages.write("docs/new.md", "# Storage\n\n[[Use fiels]] [[storage]]\n")
     done = pages.kl("knowledge", "check", "--format", "json")
     assert done.returncode == 1
     found = [
-        (one["path"].rpartition("/")[2], one["line"], one["message"]) for one in json.loads(done.stdout)["findings"]
+        (one["path"].rpartition("/")[2], one["line"], one["message"])
+        for one in json.loads(done.stdout)["findings"]
     ]
     printed = "\n".join(f"{path}:{line}: {message}" for path, line, message in found)
     for part in (
-        "ADR-0002-use-files.md:1: ADR-0002 is the id of", 'ADR-0003-x.md:4: "status"', "there is no ADR-0099",
-        "ADR-0004-x.md:5: superseded_by ADR-0001, but", "is accepted, and superseded by ADR-0001",
-        "new.md:3: [[Use fiels]] leads nowhere", "new.md:3: [[storage]] may mean any of",
+        "ADR-0002-use-files.md:1: ADR-0002 is the id of",
+        'ADR-0003-x.md:4: "status"',
+        "there is no ADR-0099",
+        "ADR-0004-x.md:5: superseded_by ADR-0001, but",
+        "is accepted, and superseded by ADR-0001",
+        "new.md:3: [[Use fiels]] leads nowhere",
+        "new.md:3: [[storage]] may mean any of",
         "ADR-0001-use-sqlite.md:19: [[Storage]] may mean",
-    ):  # fmt: skip
+    ):
         assert part in printed, (part, printed)
     only = pages.kl("knowledge", "check", "docs/new.md")
     assert only.returncode == 1 and "ADR-0003" not in only.stdout and "Did you mean" in only.stdout
@@ -147,7 +180,9 @@ def test_check_can_t_read(pages: Checkout) -> None:
     done = pages.kl("knowledge", "check")
     assert done.returncode == 2 and "docs/latin.md:1:1: this line is not UTF-8" in done.stdout
     (pages.root / "docs/latin.rst").write_bytes(b"caf\xe9\n")
-    assert "latin.rst" not in done.stdout + pages.kl("knowledge", "check").stdout, "has no links of ours"
+    assert "latin.rst" not in done.stdout + pages.kl("knowledge", "check").stdout, (
+        "has no links of ours"
+    )
     (pages.root / "docs/latin.md").write_bytes(b"x" * 50_000_000)
     done = pages.kl("knowledge", "check")
     assert done.returncode == 2 and "docs/latin.md: is too long" in done.stdout
@@ -168,10 +203,13 @@ def test_what_is_staged_is_judged(pages: Checkout) -> None:
 
 
 GUIDE = (
-    "# Guide\n\nWhat it is.\n\n## Loading carts\n\nEvery cart is loaded lazily.\n\n### Of guests\n\n"
-    "Guests have wrappers.\n\n```\n## no heading\n```\n\n## Loading carts\n\nAgain.\n"
+    "# Guide\n\nWhat it is.\n\n## Loading carts\n\nEvery cart is loaded lazily.\n\n### Of"
+    " guests\n\nGuests have wrappers.\n\n```\n## no heading\n```\n\n## Loading carts\n\nAgain.\n"
 )
-MANUAL = "=========\n Manual\n=========\n\nIntro.\n\nTuning indexes\n==============\n\nAsk for fewer columns.\n"
+MANUAL = (
+    "=========\n Manual\n=========\n\nIntro.\n\nTuning indexes\n==============\n\nAsk for fewer"
+    " columns.\n"
+)
 
 
 @pytest.mark.requirement("D43", "D45")
@@ -186,11 +224,20 @@ def test_a_page_is_found_by_its_sections_with_heading_and_line(repo: Checkout) -
 
     (hit,) = found("wrapper")["pages"]
     assert (hit["id"], hit["line"], hit["end_line"]) == ("file:docs/guide.md#of-guests", 9, 16)
-    assert (hit["title"], hit["heading"]) == ("Guide › Loading carts › Of guests", ["Loading carts", "Of guests"])
+    assert (hit["title"], hit["heading"]) == (
+        "Guide › Loading carts › Of guests",
+        ["Loading carts", "Of guests"],
+    )
     assert hit["excerpt"].startswith("Guests have wrappers.") and hit["slug"] == "of-guests"
     both = found("carts", "loaded")
-    assert both["order"][0] in ("ADR-0001", "file:docs/guide.md#loading-carts") and len(both["records"]) == 1
-    assert {one["id"].partition("#")[2] for one in both["pages"]} >= {"loading-carts", "loading-carts-1"}
+    assert (
+        both["order"][0] in ("ADR-0001", "file:docs/guide.md#loading-carts")
+        and len(both["records"]) == 1
+    )
+    assert {one["id"].partition("#")[2] for one in both["pages"]} >= {
+        "loading-carts",
+        "loading-carts-1",
+    }
     (hit,) = found("column")["pages"]
     assert (hit["id"], hit["line"]) == ("file:docs/manual.rst#tuning-indexes", 7)
     assert hit["title"] == "Manual › Tuning indexes"
@@ -206,29 +253,46 @@ def test_context_quotes_the_section_that_fits(repo: Checkout) -> None:
     assert "## page" in text and "file:docs/guide.md#of-guests  docs/guide.md:9" in text
     assert "Guests have wrappers." in text and "Some words first" not in text
     repo.write("src/guests.py", "def wrapper() -> None:\n    return None\n")
-    repo.write("docs/guide.md", GUIDE.replace("Guests have", "Some words first.\n" * 20 + "\nGuests have"))
+    repo.write(
+        "docs/guide.md", GUIDE.replace("Guests have", "Some words first.\n" * 20 + "\nGuests have")
+    )
     text = repo.kl("context", "explain wrappers of guests").stdout
     assert (
         "## page\n- [not committed] docs/guide.md:9  | Of guests: Guests have wrappers.\n" in text
         and "| def wrapper" in text
     )
     for number in range(20):
-        repo.write(f"docs/more{number}.md", f"# More {number}\n\nA wrapper of guests, number {number}.\n")
-    package = json.loads(repo.kl("context", "explain wrappers of guests", "--format", "json").stdout)
-    assert len([one for one in (*package["items"], *package["omitted"]) if "docs/" in one["id"]]) == 5
+        repo.write(
+            f"docs/more{number}.md", f"# More {number}\n\nA wrapper of guests, number {number}.\n"
+        )
+    package = json.loads(
+        repo.kl("context", "explain wrappers of guests", "--format", "json").stdout
+    )
+    assert (
+        len([one for one in (*package["items"], *package["omitted"]) if "docs/" in one["id"]]) == 5
+    )
 
 
 @pytest.mark.requirement("D40", "D41", "D44")
 def test_markdown_links_to_files_are_links_too(pages: Checkout) -> None:
     pages.write("src/shop/cart.py", "class Cart: pass\n")
-    pages.write("docs/deep/hub.md", "# Hub\n\n[a](../storage.md#x) [b](../../src/shop/cart.py) `[c](../storage.md)`\n"
-                "[d](https://x.y/storage.md) [e](../gone.md) ![f](../storage.md)\n")  # fmt: skip
-    assert [one["path"] for one in asked(pages, "backlinks", "docs/storage.md")][-1] == "docs/deep/hub.md"
-    leads = [(one["target"], one["node"], one["how"]) for one in asked(pages, "links", "docs/deep/hub.md")]
+    pages.write(
+        "docs/deep/hub.md",
+        "# Hub\n\n[a](../storage.md#x) [b](../../src/shop/cart.py) `[c](../storage.md)`\n"
+        "[d](https://x.y/storage.md) [e](../gone.md) ![f](../storage.md)\n",
+    )
+    assert [one["path"] for one in asked(pages, "backlinks", "docs/storage.md")][
+        -1
+    ] == "docs/deep/hub.md"
+    leads = [
+        (one["target"], one["node"], one["how"])
+        for one in asked(pages, "links", "docs/deep/hub.md")
+    ]
     assert leads == [
         ("docs/storage.md", "file:docs/storage.md", "markdown link"),
-        ("src/shop/cart.py", "file:src/shop/cart.py", "markdown link"), ("docs/gone.md", "", "markdown link"),
-    ]  # fmt: skip
+        ("src/shop/cart.py", "file:src/shop/cart.py", "markdown link"),
+        ("docs/gone.md", "", "markdown link"),
+    ]
     assert pages.kl("knowledge", "check").returncode == 0
 
 
@@ -240,11 +304,16 @@ def test_places_have_a_limit_that_counts_and_a_threshold(pages: Checkout) -> Non
     answer = json.loads(done.stdout)
     assert (len(answer["backlinks"]), answer["total"]) == (2, 5)
     assert answer["page"]["slug"] == "storage" and answer["backlinks"][1]["slug"] == "number-0"
-    assert "the first 2 of 5" in pages.kl("knowledge", "backlinks", "docs/storage.md", "--limit", "2").stderr
+    assert (
+        "the first 2 of 5"
+        in pages.kl("knowledge", "backlinks", "docs/storage.md", "--limit", "2").stderr
+    )
     words = "The scheduler wakes workers through a queue, and every worker acknowledges its job. "
     pages.write("docs/a.md", f"# Scheduler\n\n{words * 3}")
     pages.write("docs/b.md", f"# Workers\n\n{words}")
-    pages.write("docs/c.md", "# Cooking\n\nBoil potatoes in salted water, says the cook of the queue.\n")
+    pages.write(
+        "docs/c.md", "# Cooking\n\nBoil potatoes in salted water, says the cook of the queue.\n"
+    )
     near = asked(pages, "related", "docs/a.md", "--least", "1")
     assert [one["path"] for one in near] == ["docs/b.md", "docs/c.md"]
     assert near[0]["similarity"] == near[0]["percent"] / 100

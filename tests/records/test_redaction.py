@@ -1,4 +1,6 @@
-"""Secrets that somebody wrote into a file by hand: the file keeps them, nothing that kl stores or prints does."""
+"""Secrets that somebody wrote into a file by hand: the file keeps them, nothing that kl stores or
+prints does.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +51,16 @@ def printed(repo: Checkout, *args: str, code: int = 0) -> str:
 
 def test_nothing_that_is_stored_or_printed_holds_it(repo: Checkout) -> None:
     path = repo.write(PLACE, TEXT)
-    for args in (("objective", "list"), ("objective", "show", "OBJ-0001"), ("knowledge", "export", "OBJ-0001"),
-                 ("knowledge", "search", "ship"), ("objective", "show", "OBJ-0001", "--format", "json"),
-                 ("context", "ship it"), ("knowledge", "links", "OBJ-0001"), ("knowledge", "health")):  # fmt: skip
+    for args in (
+        ("objective", "list"),
+        ("objective", "show", "OBJ-0001"),
+        ("knowledge", "export", "OBJ-0001"),
+        ("knowledge", "search", "ship"),
+        ("objective", "show", "OBJ-0001", "--format", "json"),
+        ("context", "ship it"),
+        ("knowledge", "links", "OBJ-0001"),
+        ("knowledge", "health"),
+    ):
         assert "OBJ-0001" in printed(repo, *args) or args[1] in ("links", "health", "ship it")
     assert "[redacted:github]" in printed(repo, "objective", "show", "OBJ-0001")
     assert stored(repo) == [] and path.read_text() == TEXT
@@ -68,13 +77,19 @@ def test_a_file_that_can_t_be_read_any_more_has_none_either(repo: Checkout) -> N
 
 
 def test_a_page_of_the_documentation_gives_none_by_its_title_or_its_links(repo: Checkout) -> None:
-    repo.write("docs/a.md", f"# About {SECRET}\n\nSee [[{SECRET}]] and [[About {SECRET}|{SECRET}]].\n")
+    repo.write(
+        "docs/a.md", f"# About {SECRET}\n\nSee [[{SECRET}]] and [[About {SECRET}|{SECRET}]].\n"
+    )
     printed(repo, "knowledge", "list")
     assert stored(repo) == []
 
 
-def test_a_section_of_a_page_gives_none_by_its_heading_its_anchor_or_its_text(repo: Checkout) -> None:
-    text = f"# A\n\n## Token {SECRET}\n\nThe token {SECRET} of old.\n\n### Below\n\nIt is a token.\n"
+def test_a_section_of_a_page_gives_none_by_its_heading_its_anchor_or_its_text(
+    repo: Checkout,
+) -> None:
+    text = (
+        f"# A\n\n## Token {SECRET}\n\nThe token {SECRET} of old.\n\n### Below\n\nIt is a token.\n"
+    )
     repo.write("docs/a.md", text)
     slug = SECRET.lower().replace("_", "")
     out = printed(repo, "knowledge", "search", "token", "--format", "json") + printed(
@@ -147,6 +162,10 @@ def test_a_word_that_only_looks_random_blocks_nobody(repo: Checkout, text: str, 
 
 
 def test_a_key_over_several_lines_is_found_where_it_begins(repo: Checkout) -> None:
-    key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", "abcd" * 16, "-----END RSA PRIVATE KEY-----"])
+    key = "\n".join(
+        ["-----BEGIN RSA PRIVATE KEY-----", "abcd" * 16, "-----END RSA PRIVATE KEY-----"]
+    )
     repo.write(PLACE, f"---\nid: OBJ-0001\ntitle: X\n---\n\nSee:\n\n{key}\n")
-    assert f"{PLACE}:8:1: holds what looks like a secret (private-key)." in printed(repo, "knowledge", "check", code=1)
+    assert f"{PLACE}:8:1: holds what looks like a secret (private-key)." in printed(
+        repo, "knowledge", "check", code=1
+    )

@@ -1,4 +1,6 @@
-"""What expired long ago leaves the state, words and all; what was refused stays; a hashed id may come back."""
+"""What expired long ago leaves the state, words and all; what was refused stays; a hashed id may
+come back.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ ONLY = ("expired records",)
 
 
 def finding(ws: Workspace, entity: str, expires: str = "") -> str:
-    raw = {"title": entity, "entity": entity, "finding": "zebra", "expires": expires, "authority": "agent"}
+    raw = {
+        "title": entity,
+        "entity": entity,
+        "finding": "zebra",
+        "expires": expires,
+        "authority": "agent",
+    }
     return create_record(ws, ws.kinds["finding"], raw).id
 
 
@@ -53,7 +61,9 @@ def _free_pages_only(repo: Checkout) -> bool:
 def test_what_never_ends_and_what_was_refused_stays(repo: Checkout) -> None:
     ws = repo.workspace()
     finding(ws, "kept.py", "9999-12-31")
-    memory = create_record(ws, ws.kinds["memory"], {"title": "x", "pattern": "Use x.", "authority": "auto"})
+    memory = create_record(
+        ws, ws.kinds["memory"], {"title": "x", "pattern": "Use x.", "authority": "auto"}
+    )
     verb(ws, memory.id, "reject", {"reason": "trivia"})
     later = repo.workspace(now=NOW + 4000 * DAY)
     assert preview(later, ONLY).changes == ()
@@ -78,7 +88,9 @@ def test_versions_go_with_it(repo: Checkout) -> None:
 
 
 @pytest.mark.requirement("C6")
-def test_the_file_of_an_expired_memory_goes_too_and_only_with_a_person_looking(repo: Checkout) -> None:
+def test_the_file_of_an_expired_memory_goes_too_and_only_with_a_person_looking(
+    repo: Checkout,
+) -> None:
     from kl_hooks.upkeep.run import UNATTENDED
 
     ws = repo.workspace()
@@ -86,9 +98,15 @@ def test_the_file_of_an_expired_memory_goes_too_and_only_with_a_person_looking(r
     made = create_record(ws, ws.kinds["memory"], raw)
     assert made.path and (repo.root / made.path).is_file()
     for days, removed in ((91, 0), (119, 0), (121, 1)):
-        assert len(preview(repo.workspace(now=NOW + days * DAY), ("expired files",)).changes) == removed, days
+        assert (
+            len(preview(repo.workspace(now=NOW + days * DAY), ("expired files",)).changes)
+            == removed
+        ), days
     later = repo.workspace(now=NOW + 121 * DAY)
     assert apply_policies(later, UNATTENDED).changes == () and (repo.root / made.path).is_file()
     apply_policies(later, ("expired files",))
-    assert not (repo.root / made.path).exists() and list_records(later, RecordFilter(expired=True)) == []
+    assert (
+        not (repo.root / made.path).exists()
+        and list_records(later, RecordFilter(expired=True)) == []
+    )
     assert apply_policies(later, ("expired files",)).changes == ()

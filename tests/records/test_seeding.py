@@ -14,21 +14,36 @@ from kl_hooks.model.record import Record
 from kl_hooks.records.seeding import Seed, content_digest, plan_steps
 
 KINDS = {"guide": GUIDE}
-SEED = Seed("guide", "shop__readme-usage", {"title": "Usage", "text": "Run it."}, "README.md", "Usage\nRun it.")
+SEED = Seed(
+    "guide",
+    "shop__readme-usage",
+    {"title": "Usage", "text": "Run it."},
+    "README.md",
+    "Usage\nRun it.",
+)
 
 
 def record(seed: Seed = SEED, **changes: str) -> Record:
     values = {**seed.values, "entity_id": seed.key, "source_hash": seed.hash, "date": "2026-01-01"}
     values["seeded_hash"] = content_digest(GUIDE, values)
-    return Record("guide", "GUIDE-0001", {**values, **changes}, path=".kl/knowledge/guides/GUIDE-0001-usage.md")
+    return Record(
+        "guide",
+        "GUIDE-0001",
+        {**values, **changes},
+        path=".kl/knowledge/guides/GUIDE-0001-usage.md",
+    )
 
 
-def what(there: list[Record], removed: tuple[str, ...] = (), seed: Seed = SEED, force: bool = False) -> str:
+def what(
+    there: list[Record], removed: tuple[str, ...] = (), seed: Seed = SEED, force: bool = False
+) -> str:
     (step,) = plan_steps(KINDS, [seed], there, removed, force=force)
     return step.what
 
 
-CHANGED = replace(SEED, text="Usage\nRun it twice.", values={**SEED.values, "text": "Run it twice."})
+CHANGED = replace(
+    SEED, text="Usage\nRun it twice.", values={**SEED.values, "text": "Run it twice."}
+)
 
 
 @pytest.mark.requirement("B7")
@@ -55,7 +70,13 @@ def test_tags_and_status_are_no_edit_of_what_was_seeded() -> None:
 @pytest.mark.requirement("B5")
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("My_Project 2", "my-project-2"), ("Ünï/..\\x", "nx"), ("a" * 80, "a" * 50), ("", "project"), ("---", "project")],
+    [
+        ("My_Project 2", "my-project-2"),
+        ("Ünï/..\\x", "nx"),
+        ("a" * 80, "a" * 50),
+        ("", "project"),
+        ("---", "project"),
+    ],
 )
 def test_project_ids(name: str, expected: str) -> None:
     assert project_id(name) == expected

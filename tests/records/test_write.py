@@ -1,4 +1,6 @@
-"""Records made, changed, deleted: in the right place, whole or not at all, with ids that never come back."""
+"""Records made, changed, deleted: in the right place, whole or not at all, with ids that never come
+back.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,22 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.problem import Problems
 from kl_hooks.records.events import list_events
-from kl_hooks.records.query import RecordFilter, get_record, list_records, past_versions, supersession_chain
+from kl_hooks.records.query import (
+    RecordFilter,
+    get_record,
+    list_records,
+    past_versions,
+    supersession_chain,
+)
 from kl_hooks.records.repository import FileChanges
-from kl_hooks.records.write import apply_verb, change_record, create_record, create_records, delete_record, supersede
+from kl_hooks.records.write import (
+    apply_verb,
+    change_record,
+    create_record,
+    create_records,
+    delete_record,
+    supersede,
+)
 from kl_hooks.workspace import Workspace
 from tests.support import NOW, Checkout
 
@@ -75,16 +90,21 @@ def test_everything_wrong_is_reported_and_nothing_is_written(repo: Checkout, ws:
     with pytest.raises(Problems) as caught:
         create_record(ws, FILED, {"titel": "x", "governs": ["../out"], "expires": "soon"})
     assert sorted(one.message for one in caught.value.problems) == [
-        '"expires" must be a date such as 2027-01-31, or a moment in ISO 8601.', "\"governs\" holds '../out'.",
-        '"ruling" is missing.', '"title" is missing.', 'ruling has no field "titel".',
-    ]  # fmt: skip
+        '"expires" must be a date such as 2027-01-31, or a moment in ISO 8601.',
+        "\"governs\" holds '../out'.",
+        '"ruling" is missing.',
+        '"title" is missing.',
+        'ruling has no field "titel".',
+    ]
     assert not (repo.root / ".kl/knowledge").exists()
     with pytest.raises(Problems):
         create_records(ws, FILED, [RULING, {"title": "no ruling"}])
     assert list_records(ws, RecordFilter(("ruling",))) == []
 
 
-def test_a_folder_that_can_not_be_written_leaves_nothing_behind(repo: Checkout, ws: Workspace, tmp_path: Path) -> None:
+def test_a_folder_that_can_not_be_written_leaves_nothing_behind(
+    repo: Checkout, ws: Workspace, tmp_path: Path
+) -> None:
     (repo.root / ".kl/knowledge").symlink_to(tmp_path)
     with pytest.raises(EnvironmentProblem, match="is a link"):
         create_record(ws, FILED, RULING)
@@ -97,7 +117,9 @@ def test_secrets_are_never_written(repo: Checkout, ws: Workspace) -> None:
     made = create_record(ws, FILED, {"title": "Key", "ruling": f"Use {secret}."})
     create_record(ws, STORED, {"title": "Key", "pattern": f"Use {secret}."})
     assert secret not in (repo.root / made.path).read_text()
-    assert all(secret.encode() not in path.read_bytes() for path in repo.state.rglob("*") if path.is_file())
+    assert all(
+        secret.encode() not in path.read_bytes() for path in repo.state.rglob("*") if path.is_file()
+    )
 
 
 def test_a_row_becomes_a_file_and_a_row_again(repo: Checkout, ws: Workspace) -> None:
@@ -119,7 +141,9 @@ def test_a_row_becomes_a_file_and_a_row_again(repo: Checkout, ws: Workspace) -> 
 def test_the_same_lesson_is_the_same_record_in_every_clone(ws: Workspace) -> None:
     made = create_record(ws, STORED, LESSON)
     with pytest.raises(UsageProblem, match="is there already"):
-        create_record(ws, STORED, {"title": "Other", "pattern": "  names with UMLAUTS need utf-8. "})
+        create_record(
+            ws, STORED, {"title": "Other", "pattern": "  names with UMLAUTS need utf-8. "}
+        )
     delete_record(ws, made)
     assert create_record(ws, STORED, LESSON).id == made.id, "it is the same thing again"
 
@@ -128,11 +152,17 @@ def test_a_change_by_hand_between_two_changes_of_ours_stays(repo: Checkout, ws: 
     made = create_record(ws, FILED, RULING)
     path = repo.root / made.path
     path.write_text(
-        path.read_text().replace("status: proposed", "status: proposed  # for now").replace("Tabs.", "Wide tabs.")
+        path.read_text()
+        .replace("status: proposed", "status: proposed  # for now")
+        .replace("Tabs.", "Wide tabs.")
     )
     changed = change_record(ws, get_record(ws, made.id), {"tags": ["style"], "governs": ["src/"]})
     text = path.read_text()
-    assert "status: proposed  # for now\n" in text and "Wide tabs." in text and "tags: [style]\n" in text
+    assert (
+        "status: proposed  # for now\n" in text
+        and "Wide tabs." in text
+        and "tags: [style]\n" in text
+    )
     assert changed.text("ruling") == "Wide tabs."
     path.write_text("broken")
     with pytest.raises(UsageProblem, match="can't be read today"):
@@ -145,10 +175,17 @@ def test_a_successor_is_reported_on_both_sides(ws: Workspace) -> None:
     one, two, three = (create_record(ws, FILED, accepted).id for _ in range(3))
     supersede(ws, one, two)
     supersede(ws, two, three)
-    assert (get_record(ws, one).status, get_record(ws, one).many("superseded_by")) == ("superseded", (two,))
+    assert (get_record(ws, one).status, get_record(ws, one).many("superseded_by")) == (
+        "superseded",
+        (two,),
+    )
     assert get_record(ws, three).many("supersedes") == (two,)
     for start in (one, two, three):
-        assert [record.id for record in supersession_chain(ws, get_record(ws, start))] == [three, two, one]
+        assert [record.id for record in supersession_chain(ws, get_record(ws, start))] == [
+            three,
+            two,
+            one,
+        ]
     for old, new in ((three, one), (two, one), (one, one), (three, two)):
         with pytest.raises(UsageProblem, match="supersede each other"):
             supersede(ws, old, new)
@@ -171,7 +208,10 @@ def test_history_of_a_file_is_git_s(repo: Checkout, ws: Workspace) -> None:
     repo.commit("rule it")
     change_record(ws, made, {"ruling": "Spaces."})
     repo.commit("rule otherwise")
-    assert [one.how for one in past_versions(ws, get_record(ws, made.id))] == ["rule otherwise", "rule it"]
+    assert [one.how for one in past_versions(ws, get_record(ws, made.id))] == [
+        "rule otherwise",
+        "rule it",
+    ]
 
 
 def test_two_changes_of_one_row_that_were_begun_together_are_both_stored(ws: Workspace) -> None:
@@ -196,14 +236,18 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-def test_a_file_is_there_until_its_row_is_sure(repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_there_until_its_row_is_sure(
+    repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = create_record(ws, STORED, LESSON)
     filed = apply_verb(ws, made.id, "approve")
     there: list[bool] = []
 
     def sure() -> bool:
         with ws.store.reading() as db:
-            return db is not None and db.row("SELECT rests FROM record WHERE id = ?", (made.id,)) == ("state",)
+            return db is not None and db.row(
+                "SELECT rests FROM record WHERE id = ?", (made.id,)
+            ) == ("state",)
 
     put = FileChanges._put
 
@@ -224,7 +268,9 @@ def test_what_was_killed_between_file_and_row_is_one_record(
     made = create_record(ws, STORED, LESSON)
     with monkeypatch.context() as patch:
         patch.setattr(FileChanges, "__exit__", lambda self, *found: None)
-        patch.setattr("kl_hooks.records.write.write_row", lambda *given: (_ for _ in ()).throw(Killed))
+        patch.setattr(
+            "kl_hooks.records.write.write_row", lambda *given: (_ for _ in ()).throw(Killed)
+        )
         with pytest.raises(Killed):
             apply_verb(ws, made.id, "approve")
     assert list((repo.root / ".kl/knowledge/lessons").glob("*.md")), "as a kill leaves it"
@@ -234,4 +280,6 @@ def test_what_was_killed_between_file_and_row_is_one_record(
     )
     assert get_record(again, made.id).path
     apply_verb(again, made.id, "reject", {"reason": "wrong"})
-    assert [(one.status, one.path) for one in list_records(again, RecordFilter(("lesson",)))] == [("rejected", "")]
+    assert [(one.status, one.path) for one in list_records(again, RecordFilter(("lesson",)))] == [
+        ("rejected", "")
+    ]

@@ -25,7 +25,9 @@ def test_every_path_exists() -> None:
 @pytest.mark.parametrize(("file", "name"), sorted(set(PAIRS)), ids="-".join)
 def test_every_function_is_in_its_file(file: str, name: str) -> None:
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assert name in {
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
 
 
 def test_all_named_functions_are_checked() -> None:

@@ -29,7 +29,11 @@ def pages() -> Mapping[Path, str]:
 
 def test_pages_are_what_the_program_prints() -> None:
     stale = [
-        "\n".join(unified_diff(path.read_text(encoding="utf-8").splitlines(), text.splitlines(), path.name, n=0))
+        "\n".join(
+            unified_diff(
+                path.read_text(encoding="utf-8").splitlines(), text.splitlines(), path.name, n=0
+            )
+        )
         for path, text in pages().items()
         if path.read_text(encoding="utf-8") != text
     ]

@@ -1,4 +1,6 @@
-"""The files of kl_hooks in which a command runs code: a reader who follows it opens as many, so each has a limit."""
+"""The files of kl_hooks in which a command runs code: a reader who follows it opens as many, so
+each has a limit.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +39,21 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 
 @pytest.mark.parametrize("command", LIMITS, ids=" ".join)
-def test_a_command_runs_code_in_few_files(shop: Checkout, tmp_path: Path, command: tuple[str, ...]) -> None:
-    shutil.copytree(shop.root, tmp_path / "shop", symlinks=True)  # what a command leaves changes what others do
+def test_a_command_runs_code_in_few_files(
+    shop: Checkout, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    shutil.copytree(
+        shop.root, tmp_path / "shop", symlinks=True
+    )  # what a command leaves changes what others do
     call = [sys.executable, str(TOOL), "--repo", str(tmp_path / "shop"), "--list", *command]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = re.search(r"code ran in (\d+) files of kl_hooks, (\d+) were imported", done.stdout)
     assert found, done.stdout
     called, imported = int(found[1]), int(found[2])
-    assert (called <= LIMITS[command][0], imported <= LIMITS[command][1]) == (True, True), done.stdout
+    assert (called <= LIMITS[command][0], imported <= LIMITS[command][1]) == (True, True), (
+        done.stdout
+    )
 
 
 def test_the_tool_sets_up_a_repository_of_its_own() -> None:

@@ -1,4 +1,6 @@
-"""`tools/find-python`: which interpreters it sees, and which of them is the oldest and the newest."""
+"""`tools/find-python`: which interpreters it sees, and which of them is the oldest and the
+newest.
+"""
 
 from __future__ import annotations
 
@@ -24,26 +26,35 @@ exec(sys.argv[2], {{"__builtins__": {{**vars(builtins), "__import__": find}}}})
 """
 
 
-def interpreter(path: Path, *version: int, level: str = "final", implementation: str = "cpython") -> Path:
+def interpreter(
+    path: Path, *version: int, level: str = "final", implementation: str = "cpython"
+) -> Path:
     """A program that answers `-c CODE` as an interpreter of this version."""
     path.parent.mkdir(parents=True, exist_ok=True)
     reported = (*version, level, 0)
-    path.write_text(REPORTS.format(python=sys.executable, version=reported, implementation=implementation))
+    path.write_text(
+        REPORTS.format(python=sys.executable, version=reported, implementation=implementation)
+    )
     path.chmod(0o755)
     return path
 
 
 def found(which: str, path: str, **environ: str) -> str:
     done = subprocess.run(
-        ["/bin/sh", str(TOOL), which], env={"PATH": f"{path}:/usr/bin:/bin", **environ},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        ["/bin/sh", str(TOOL), which],
+        env={"PATH": f"{path}:/usr/bin:/bin", **environ},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.strip()
 
 
 @pytest.fixture
 def system(tmp_path: Path) -> str:
-    """Two folders of the path; that the machine's own Python is looked at too changes nothing: it lies between them."""
+    """Two folders of the path; that the machine's own Python is looked at too changes nothing: it
+    lies between them.
+    """
     interpreter(tmp_path / "bin" / "python3.12", 3, 12, 99)
     interpreter(tmp_path / "local" / "python3", 3, 11, 0)
     return f"{tmp_path}/bin:{tmp_path}/local"
@@ -59,7 +70,9 @@ def test_versions_are_ordered_to_the_patch_release(tmp_path: Path, system: str) 
 
 
 @pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "/nowhere"}])
-def test_without_a_home_the_path_is_enough(tmp_path: Path, system: str, environ: dict[str, str]) -> None:
+def test_without_a_home_the_path_is_enough(
+    tmp_path: Path, system: str, environ: dict[str, str]
+) -> None:
     assert found("oldest", system, **environ) == f"{tmp_path}/local/python3"
 
 
@@ -85,9 +98,18 @@ def test_interpreters_of_one_minor_version_have_environments_of_their_own(tmp_pa
         fake.chmod(0o755)
         command = ["make", "-n", "-B", "environment", f"PYTHON={fake}"]
         # without MAKEFLAGS: under `make test` they carry its PYTHON and how it prints
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+        environ = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("MAKE", "MFLAGS"))
+        }
         run = subprocess.run(
-            command, cwd=Path(__file__).parents[2], env=environ, capture_output=True, text=True, check=True
+            command,
+            cwd=Path(__file__).parents[2],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         plan = run.stdout
         made |= set(re.findall(r"-m venv\s+(?:--clear\s+)?(\S+)", plan))

@@ -11,7 +11,19 @@ import pytest
 
 from tests.support import Checkout, checkout, isolate
 
-HEAVY = {"libcst", "grimp", "yaml", "rich", "pytest", "_pytest", "mcp", "importlinter", "diskcache", "asyncio", "xml"}
+HEAVY = {
+    "libcst",
+    "grimp",
+    "yaml",
+    "rich",
+    "pytest",
+    "_pytest",
+    "mcp",
+    "importlinter",
+    "diskcache",
+    "asyncio",
+    "xml",
+}
 MANIFEST = """version: 1
 layers:
   - name: core
@@ -29,17 +41,24 @@ FILES = {
     "src/shop/cli/__init__.py": "from shop.core import A\n",
 }
 NOT_NEEDED = {
-    "yaml", "kl_hooks.arch.manifest_parser", "kl_hooks.code.scanner.visitor",
-    "kl_hooks.code.scanner.references", "kl_hooks.code.scanner.symbols",
-    "kl_hooks.code.file_facts", "kl_hooks.evidence.journal", "kl_hooks.evidence.ingestion", "kl_hooks.model.contract",
+    "yaml",
+    "kl_hooks.arch.manifest_parser",
+    "kl_hooks.code.scanner.visitor",
+    "kl_hooks.code.scanner.references",
+    "kl_hooks.code.scanner.symbols",
+    "kl_hooks.code.file_facts",
+    "kl_hooks.evidence.journal",
+    "kl_hooks.evidence.ingestion",
+    "kl_hooks.model.contract",
     "secrets",
-    "tempfile", "shutil", "random",
-}  # fmt: skip
+    "tempfile",
+    "shutil",
+    "random",
+}
 CALL = (
-    "import sys; from kl_hooks.__main__ import main; sys.argv[0] = 'kl'\n"
-    "try: main()\n"
-    "except SystemExit as end: code = end.code\n"
-    "sys.stdout.flush(); sys.stderr.write('\\nMODULES ' + ' '.join(sorted(sys.modules)) + '\\n'); sys.exit(code)"
+    "import sys; from kl_hooks.__main__ import main; sys.argv[0] = 'kl'\ntry: main()\nexcept"
+    " SystemExit as end: code = end.code\nsys.stdout.flush(); sys.stderr.write('\\nMODULES ' + '"
+    " '.join(sorted(sys.modules)) + '\\n'); sys.exit(code)"
 )
 
 
@@ -49,7 +68,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
     base = tmp_path_factory.mktemp("imports")
     isolate(patch, base / "home")
     made = checkout(base / "shop", FILES)
-    assert made.kl("arch", "check").returncode == 0, "from here on the manifest is known in its compiled form"
+    assert made.kl("arch", "check").returncode == 0, (
+        "from here on the manifest is known in its compiled form"
+    )
     assert made.kl("status").returncode == 0
     yield made
     patch.undo()
@@ -57,7 +78,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 def modules_of(repo: Checkout, *args: str, input: str = "") -> set[str]:
     command = [sys.executable, "-P", "-c", CALL, *args]
-    done = subprocess.run(command, cwd=repo.root, input=input, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=repo.root, input=input, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     found = done.stderr.rpartition("MODULES ")[2].split()
     assert {"kl_hooks.cli.main", "kl_hooks.arch.gate", "kl_hooks.tools.agent_hooks"} & {*found}
@@ -67,11 +90,16 @@ def modules_of(repo: Checkout, *args: str, input: str = "") -> set[str]:
 @pytest.mark.parametrize(
     "command",
     [
-        ("commits", "record"), ("arch", "check", "--staged"), ("status",), ("status", "--format", "json"),
-        ("evidence", "list"), ("run", "--", "true"), ("verify", "--help"),
+        ("commits", "record"),
+        ("arch", "check", "--staged"),
+        ("status",),
+        ("status", "--format", "json"),
+        ("evidence", "list"),
+        ("run", "--", "true"),
+        ("verify", "--help"),
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_nothing_heavy_is_imported(shop: Checkout, command: tuple[str, ...]) -> None:
     shop.write("src/shop/core/__init__.py", "A = 2\n")
     shop.git("add", "-A")
@@ -83,7 +111,9 @@ def test_nothing_heavy_is_imported(shop: Checkout, command: tuple[str, ...]) -> 
 
 @pytest.mark.parametrize("source", ["--staged", "--format=text"])
 def test_a_check_after_a_change_imports_only_what_it_needs(shop: Checkout, source: str) -> None:
-    """No reader of YAML, spools or contracts, no whole scan, no tokens; what is staged needs no database."""
+    """No reader of YAML, spools or contracts, no whole scan, no tokens; what is staged needs no
+    database.
+    """
     modules_of(shop, "arch", "check", source)
     shop.write("src/shop/core/__init__.py", f"A = {source!r}\n")
     shop.git("add", "-A")
@@ -96,17 +126,32 @@ def test_a_check_after_a_change_imports_only_what_it_needs(shop: Checkout, sourc
 def test_asking_for_symbols_imports_no_evidence_and_no_other_question(shop: Checkout) -> None:
     found = modules_of(shop, "graph", "symbols", "src/shop/core/__init__.py")
     assert not {name for name in found if name.startswith("kl_hooks.evidence.")} - {
-        "kl_hooks.workspace", "kl_hooks.evidence.plugin",
-    }  # fmt: skip
+        "kl_hooks.workspace",
+        "kl_hooks.evidence.plugin",
+    }
     assert "kl_hooks.code.query.dependents" not in found
 
 
 def test_noting_a_commit_opens_no_database(shop: Checkout) -> None:
-    assert sorted(modules_of(shop, "commits", "record") & {"sqlite3", "_sqlite3", "kl_hooks.plugins"}) == []
+    assert (
+        sorted(modules_of(shop, "commits", "record") & {"sqlite3", "_sqlite3", "kl_hooks.plugins"})
+        == []
+    )
 
 
-READERS = {"kl_hooks.records.document", "kl_hooks.records.pages", "kl_hooks.config.yaml", "difflib", "secrets"}
-WRITERS = {"kl_hooks.records.write", "kl_hooks.evidence.claims", "kl_hooks.evidence.ledger", "kl_hooks.model.claim"}
+READERS = {
+    "kl_hooks.records.document",
+    "kl_hooks.records.pages",
+    "kl_hooks.config.yaml",
+    "difflib",
+    "secrets",
+}
+WRITERS = {
+    "kl_hooks.records.write",
+    "kl_hooks.evidence.claims",
+    "kl_hooks.evidence.ledger",
+    "kl_hooks.model.claim",
+}
 SHELL = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": {"stdout": "ok"}}
 
 
@@ -118,7 +163,11 @@ SHELL = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response":
             0,
             READERS | WRITERS | {"kl_hooks.model.package", "kl_hooks.context.policy"},
         ),
-        ({**SHELL, "tool_input": {"command": "ls -la"}}, 0, READERS | WRITERS | {"kl_hooks.records.sync", "sqlite3"}),
+        (
+            {**SHELL, "tool_input": {"command": "ls -la"}},
+            0,
+            READERS | WRITERS | {"kl_hooks.records.sync", "sqlite3"},
+        ),
         ({**SHELL, "tool_input": {"command": "make it"}}, 1, READERS | WRITERS),
     ],
     ids=["compaction", "a look", "a known command"],
@@ -138,4 +187,6 @@ def test_hooks_of_agents_import_no_more_than_they_need(
 
 def test_the_look_finds_what_is_heavy(shop: Checkout) -> None:
     shop.write(".kl/architecture.yaml", MANIFEST + "exhaustive: false\n")
-    assert "yaml" in modules_of(shop, "arch", "check"), "a manifest that was never read has to be read"
+    assert "yaml" in modules_of(shop, "arch", "check"), (
+        "a manifest that was never read has to be read"
+    )

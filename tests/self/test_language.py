@@ -1,4 +1,6 @@
-"""The words that people read are the field's: nothing of the glossary's left column (tools/glossary.py)."""
+"""The words that people read are the field's: nothing of the glossary's left column
+(tools/glossary.py).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ GLOSSARY: dict[str, Any] = runpy.run_path(str(ROOT / "tools/glossary.py"))
 
 
 def test_no_word_that_the_glossary_replaces() -> None:
-    found = GLOSSARY["found_in"]([ROOT / one for one in (*GLOSSARY["CODE"], *GLOSSARY["TESTS"], *GLOSSARY["PAGES"])])
+    found = GLOSSARY["found_in"](
+        [ROOT / one for one in (*GLOSSARY["CODE"], *GLOSSARY["TESTS"], *GLOSSARY["PAGES"])]
+    )
     files = Counter(one.path.relative_to(ROOT).as_posix() for one in found)
     assert not found, "python tools/glossary.py lists them: " + str(files.most_common(10))
 
@@ -39,4 +43,7 @@ def test_what_is_found_in_code(source: str, words: list[str]) -> None:
 
 def test_code_in_pages_is_not_looked_at() -> None:
     page = "It says `told`.\n```\nkl: gone\n```\nAs we said.\n"
-    assert [(one.line, one.word) for one in GLOSSARY["of_page"](Path("a.md"), page)] == [(1, "says"), (5, "said")]
+    assert [(one.line, one.word) for one in GLOSSARY["of_page"](Path("a.md"), page)] == [
+        (1, "says"),
+        (5, "said"),
+    ]

@@ -52,7 +52,9 @@ reason = "nothing asks for it"
 def run(folder: Path, survivors: list[str], module: str = CODE) -> tuple[int, str]:
     for name, text in (("shop.py", module), ("test_shop.py", TEST)):
         (folder / name).write_text(text)
-    (folder / "mutants.toml").write_text(CONFIG + "".join(SURVIVOR.format(one) for one in survivors))
+    (folder / "mutants.toml").write_text(
+        CONFIG + "".join(SURVIVOR.format(one) for one in survivors)
+    )
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     done = subprocess.run(
         [sys.executable, str(DRIVER), "--config", "mutants.toml"],
@@ -61,7 +63,9 @@ def run(folder: Path, survivors: list[str], module: str = CODE) -> tuple[int, st
         text=True,
         timeout=120,
     )
-    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before, "no file is changed"
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before, (
+        "no file is changed"
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -70,9 +74,13 @@ def test_the_driver_kills_lists_and_checks_its_list(tmp_path: Path) -> None:
     code, out = run(tmp_path, [])
     assert code == 1
     assert "6 of    6 mutants: 5 killed (0 by a timeout), 1 survived (0 listed), 83.3 %" in out
-    assert [json.loads(line[9:]) for line in out.splitlines() if line.startswith("change = ")] == ["0 -> 1"]
+    assert [json.loads(line[9:]) for line in out.splitlines() if line.startswith("change = ")] == [
+        "0 -> 1"
+    ]
     code, out = run(tmp_path, ["0 -> 1"])
-    assert (code, "(1 listed)" in out, "[[survivor]]" in out) == (1, True, False), "83.3 % are too few"
+    assert (code, "(1 listed)" in out, "[[survivor]]" in out) == (1, True, False), (
+        "83.3 % are too few"
+    )
     code, out = run(tmp_path, ["0 -> 1", "max -> min", "gone -> away"])
     assert "killed, but listed as a survivor: shop.py: unseen: max -> min" in out
     assert "there is no such mutant: shop.py: unseen: gone -> away" in out

@@ -1,4 +1,6 @@
-"""kl follows its own architecture: one order of packages, no import cycles, docstrings everywhere, short functions."""
+"""kl follows its own architecture: one order of packages, no import cycles, docstrings everywhere,
+short functions.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ FILES = sorted(
 
 
 def package_rows() -> list[list[str]]:
-    """The layers of import-linter's contract `packages`, from the bottom up; siblings in one list."""
+    """The layers of import-linter's contract `packages`, from the bottom up; siblings in one
+    list.
+    """
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (contract,) = [one for one in config["contracts"] if one["id"] == "packages"]
     return [[name.strip() for name in row.split("|")] for row in reversed(contract["layers"])]
@@ -75,7 +79,9 @@ def test_both_orders_of_packages_agree() -> None:
 
 def test_every_package_exists_and_no_other() -> None:
     here = {
-        name.removeprefix("kl_hooks/").partition("/")[0].removesuffix(".py") for name in FILES if "kl_hooks" in name
+        name.removeprefix("kl_hooks/").partition("/")[0].removesuffix(".py")
+        for name in FILES
+        if "kl_hooks" in name
     }
     assert here - {"__init__", "__main__"} == {name for row in package_rows() for name in row}
 
@@ -105,15 +111,27 @@ def test_import_linter_protects_what_is_imported() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     protected = {name for one in config["contracts"] for name in one.get("protected_modules", ())}
     known = {library for libraries in OWNERS.values() for library in libraries}
-    used = {row[0].partition(".")[0] for path in FILES for row in facts_of(path)["imports"] if not row[2]}
+    used = {
+        row[0].partition(".")[0]
+        for path in FILES
+        for row in facts_of(path)["imports"]
+        if not row[2]
+    }
     assert protected == known & used
 
 
 def test_import_linter_keeps_every_contract(tmp_path: Path) -> None:
-    call = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    call = (
+        "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    )
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", call], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+        [sys.executable, "-c", call],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 broken" in done.stdout
@@ -121,15 +139,22 @@ def test_import_linter_keeps_every_contract(tmp_path: Path) -> None:
 
 def test_no_cycles_with_lazy_and_type_checking_imports_counted() -> None:
     call = (
-        f"import grimp, json; g = grimp.build_graph(*{PACKAGES!r}, cache_dir=None);"
-        "print(json.dumps([[a, b] for a in sorted(g.modules) for b in g.find_modules_directly_imported_by(a)]))"
+        f"import grimp, json; g = grimp.build_graph(*{PACKAGES!r},"
+        " cache_dir=None);print(json.dumps([[a, b] for a in sorted(g.modules) for b in"
+        " g.find_modules_directly_imported_by(a)]))"
     )
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", call], env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", call], env=environ, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     edges = json.loads(done.stdout)
     assert len(edges) > len(FILES)
-    cycles = [sorted(c) for c in networkx.strongly_connected_components(networkx.DiGraph(edges)) if len(c) > 1]
+    cycles = [
+        sorted(c)
+        for c in networkx.strongly_connected_components(networkx.DiGraph(edges))
+        if len(c) > 1
+    ]
     assert cycles == []
 
 
@@ -141,11 +166,15 @@ def test_every_module_has_a_docstring(path: str) -> None:
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.endswith("__init__.py")])
 def test_the_docstring_of_a_package_imports_nothing(path: str) -> None:
-    assert not [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert not [
+        node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    yield from (
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def test_functions_are_at_most_60_lines() -> None:

@@ -1,4 +1,6 @@
-"""The numbers in the tests' markers are numbers that the project knows, and the page of them is whole."""
+"""The numbers in the tests' markers are numbers that the project knows, and the page of them is
+whole.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ KNOWN = {number: row for rows in PRINTER["requirements"]().values() for number, 
 
 
 def test_no_test_carries_a_number_that_nobody_asked_for() -> None:
-    unknown = [f"{one.path}:{one.line} {one.number}" for one in PRINTER["marked"]() if one.number not in KNOWN]
+    unknown = [
+        f"{one.path}:{one.line} {one.number}"
+        for one in PRINTER["marked"]()
+        if one.number not in KNOWN
+    ]
     assert unknown == []
 
 
@@ -34,7 +40,11 @@ def test_a_remark_states_partly_or_not_yet_and_why() -> None:
 
 def test_the_page_gives_every_number_its_status() -> None:
     carried = {one.number for one in PRINTER["marked"]()}
-    shown = dict(re.findall(r"^- \*\*([A-E]\d+)\*\* .* — (works|partly|not yet)", PRINTER["text"](), re.MULTILINE))
+    shown = dict(
+        re.findall(
+            r"^- \*\*([A-E]\d+)\*\* .* — (works|partly|not yet)", PRINTER["text"](), re.MULTILINE
+        )
+    )
     assert set(shown) == set(KNOWN)
     assert {number for number, word in shown.items() if word == "works"} <= carried
 
@@ -65,5 +75,9 @@ def test_markers_are_read_from_functions_classes_and_files() -> None:
     )
     found = list(PRINTER["_numbers"](ast.parse(source)))
     assert [(name, number) for name, _, number in found] == [
-        ("", "A20"), ("test_a", "A21"), ("test_a", "A22"), ("TestB", "A23"), ("test_c", "A24"),
-    ]  # fmt: skip
+        ("", "A20"),
+        ("test_a", "A21"),
+        ("test_a", "A22"),
+        ("TestB", "A23"),
+        ("test_c", "A24"),
+    ]

@@ -37,26 +37,43 @@ def test_the_score_fades_with_each_relation() -> None:
     a = skill("a", requires=["b"])
     b, c, d = skill("b", composes=["c"]), skill("c", requires=["d"]), skill("d", requires=["e"])
     e, better = skill("e"), skill("better", enhances=["a"])
-    found = {one.record.title: one for one in follow([a, b, c, d, e, better], {"a": 0.8, "e": 0.39})}
+    found = {
+        one.record.title: one for one in follow([a, b, c, d, e, better], {"a": 0.8, "e": 0.39})
+    }
     # similarity × (1 − 0.15 × depth), and 0.1 for a description; three relations away is the end
     assert {name: round(one.score, 3) for name, one in found.items()} == {
-        "a": 0.9, "b": 0.78, "better": 0.78, "c": 0.66, "d": 0.54,
-    }  # fmt: skip
+        "a": 0.9,
+        "b": 0.78,
+        "better": 0.78,
+        "c": 0.66,
+        "d": 0.54,
+    }
     assert found["better"].reason == "it enhances a" and found["c"].reason == "b composes it"
     assert follow([skill("a", succeeds=["old"]), skill("old")], {"old": 0.5})[1].record.title == "a"
     assert follow([a], {"a": 0.3}) == []
 
 
 @given(
-    st.lists(st.tuples(NAMES, st.sampled_from(RELATIONS), NAMES), max_size=20), st.dictionaries(NAMES, st.floats(0, 1))
+    st.lists(st.tuples(NAMES, st.sampled_from(RELATIONS), NAMES), max_size=20),
+    st.dictionaries(NAMES, st.floats(0, 1)),
 )
-def test_cycles_end_and_order_does_not_matter(edges: list[tuple[str, str, str]], scores: dict[str, float]) -> None:
+def test_cycles_end_and_order_does_not_matter(
+    edges: list[tuple[str, str, str]], scores: dict[str, float]
+) -> None:
     skills = [
-        skill(name, **{relation: [t for s, r, t in edges if (s, r) == (name, relation)] for relation in RELATIONS})
+        skill(
+            name,
+            **{
+                relation: [t for s, r, t in edges if (s, r) == (name, relation)]
+                for relation in RELATIONS
+            },
+        )
         for name in "abcdefgh"
     ]
     found = follow(skills, scores)
-    assert found == follow(skills[::-1], scores) and len({one.record.title for one in found}) == len(found)
+    assert found == follow(skills[::-1], scores) and len(
+        {one.record.title for one in found}
+    ) == len(found)
     assert all(0 <= one.score <= 1.1 and one.depth <= 3 for one in found)
     for name in "abcdefgh":
         needed, missing = requirements(skills, name)
@@ -98,35 +115,61 @@ def test_similarity_is_a_share(texts: list[str], query: str) -> None:
 def test_instructions_that_do_not_fit_hide_no_others() -> None:
     from dataclasses import replace
 
-    found = [Found(replace(skill(name), body=size * "x"), 1, 0, "") for name, size in (("a", 60), ("b", 90), ("c", 20))]
+    found = [
+        Found(replace(skill(name), body=size * "x"), 1, 0, "")
+        for name, size in (("a", 60), ("b", 90), ("c", 20))
+    ]
     assert set(instructions(found, 20)) == {"SKILL-a", "SKILL-c"}
 
 
 @pytest.mark.requirement("D38", "D39")
 def test_the_command_and_the_tool_discover_a_chain(repo: Checkout) -> None:
-    write(repo, {
-        "pdf-forms": text("pdf-forms", "Fills in PDF forms.", "Use fill.py.", requires="ocr", category="analysis",
-                          agents="claude-code"),
-        "ocr": text("ocr", "Reads scanned text.", "Use tesseract."),
-        "mail": text("mail", "Sends letters."),
-    })  # fmt: skip
+    write(
+        repo,
+        {
+            "pdf-forms": text(
+                "pdf-forms",
+                "Fills in PDF forms.",
+                "Use fill.py.",
+                requires="ocr",
+                category="analysis",
+                agents="claude-code",
+            ),
+            "ocr": text("ocr", "Reads scanned text.", "Use tesseract."),
+            "mail": text("mail", "Sends letters."),
+        },
+    )
     task = "fill in a PDF form"
     found = ask(repo, "skill", "discover", task)
-    assert [(one["name"], one["depth"]) for one in found["skills"]] == [("pdf-forms", 0), ("ocr", 1)]
+    assert [(one["name"], one["depth"]) for one in found["skills"]] == [
+        ("pdf-forms", 0),
+        ("ocr", 1),
+    ]
     assert "instructions" in found["skills"][1] and "graph" in found["by"]
     assert all(
-        "instructions" not in one for one in ask(repo, "skill", "discover", task, "--mode", "manifest")["skills"]
+        "instructions" not in one
+        for one in ask(repo, "skill", "discover", task, "--mode", "manifest")["skills"]
     )
     assert "Use fill.py." in repo.kl("skill", "discover", task).stdout
 
     def tool(name: str, **given: Any) -> Any:
-        return call(repo.workspace(), name, json.dumps(given).encode(), allow_write=True)[0]["result"]
+        return call(repo.workspace(), name, json.dumps(given).encode(), allow_write=True)[0][
+            "result"
+        ]
 
-    assert [one["name"] for one in tool("discover_skills", description=task)["skills"]] == ["pdf-forms", "ocr"]
+    assert [one["name"] for one in tool("discover_skills", description=task)["skills"]] == [
+        "pdf-forms",
+        "ocr",
+    ]
     context = tool("get_skill_context", skill_id="pdf-forms")
-    assert context["instructions"] == "Use fill.py." and context["requires"][0]["instructions"] == "Use tesseract."
+    assert (
+        context["instructions"] == "Use fill.py."
+        and context["requires"][0]["instructions"] == "Use tesseract."
+    )
     assert not context["effectiveness"]["known"]
-    assert [one["name"] for one in tool("list_skills", category="analysis")["skills"]] == ["pdf-forms"]
+    assert [one["name"] for one in tool("list_skills", category="analysis")["skills"]] == [
+        "pdf-forms"
+    ]
     assert tool("list_skills", status="draft")["total"] == 0
     assert tool("skill_team", task=task)["missing"] == ["ocr"]
     assert "claude-code" in repo.kl("skill", "team", task).stdout
@@ -137,10 +180,21 @@ def test_the_command_and_the_tool_discover_a_chain(repo: Checkout) -> None:
 @pytest.mark.requirement("D38")
 def test_what_was_learned_three_times_and_no_skill_teaches_is_a_gap(repo: Checkout) -> None:
     ws = repo.workspace()
-    for number, words in enumerate(("Umlauts break the importer", "Umlauts break exports", "Umlauts need UTF-8")):
-        made, _ = add_memory(ws, f"{words} in case {number}.", more={"category": "failure_mode", "importance": 80})
+    for number, words in enumerate(
+        ("Umlauts break the importer", "Umlauts break exports", "Umlauts need UTF-8")
+    ):
+        made, _ = add_memory(
+            ws, f"{words} in case {number}.", more={"category": "failure_mode", "importance": 80}
+        )
         apply_verb(ws, made.id, "approve")
     (gap,) = ask(repo, "skill", "gaps")["gaps"]
     assert gap["category"] == "failure_mode" and len(gap["memories"]) == 3
-    write(repo, {"umlauts": text("umlauts", "Umlauts break exports and the importer, case by case; they need UTF-8.")})
+    write(
+        repo,
+        {
+            "umlauts": text(
+                "umlauts", "Umlauts break exports and the importer, case by case; they need UTF-8."
+            )
+        },
+    )
     assert repo.kl("skill", "gaps").stdout == "no gaps.\n"

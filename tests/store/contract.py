@@ -1,5 +1,5 @@
-"""What every Database must do, whatever it is made of. A class of tests for each kind derives from `DatabaseContract`
-and states how one is opened; the tests know nothing but the protocol.
+"""What every Database must do, whatever it is made of. A class of tests for each kind derives from
+`DatabaseContract` and states how one is opened; the tests know nothing but the protocol.
 """
 
 from __future__ import annotations
@@ -14,13 +14,22 @@ import pytest
 from kl_hooks.errors import EnvironmentProblem, StoreNewer
 from kl_hooks.hookspecs import Schema
 from kl_hooks.store.database import Database
-from kl_hooks.store.store import _has_all_steps, _refuse_newer, _split_statements, migrate, steps_taken
+from kl_hooks.store.store import (
+    _has_all_steps,
+    _refuse_newer,
+    _split_statements,
+    migrate,
+    steps_taken,
+)
 
 Opener = Callable[[bool], Database]
 """Opens the one database of a test, for writing or for reading only."""
 
 ONE = "CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);\nCREATE INDEX thing_n ON thing (n);\n"
-TWO = "-- a remark;\nALTER TABLE thing ADD COLUMN more TEXT;\nINSERT INTO thing (id, n) VALUES ('of step 2', 2);\n"
+TWO = (
+    "-- a remark;\nALTER TABLE thing ADD COLUMN more TEXT;\nINSERT INTO thing (id, n) VALUES ('of"
+    " step 2', 2);\n"
+)
 BROKEN = "CREATE TABLE half (id TEXT);\nINSERT INTO missing_table VALUES (1);\n"
 
 
@@ -44,11 +53,17 @@ class DatabaseContract:
     @pytest.fixture
     def db(self, opener: Opener) -> Iterator[Database]:
         with closing(opener(True)) as db:
-            db.execute("CREATE TABLE t (id TEXT PRIMARY KEY, n BIGINT, b BYTEA)".replace("BYTEA", "BLOB"))
+            db.execute(
+                "CREATE TABLE t (id TEXT PRIMARY KEY, n BIGINT, b BYTEA)".replace("BYTEA", "BLOB")
+            )
             yield db
 
     def test_rows_come_back_as_they_were_stored(self, db: Database) -> None:
-        rows = [("a\0b ä \U0001f600", 2**63 - 1, b"\0\xff"), ("", -(2**63), b""), ("null", None, None)]
+        rows = [
+            ("a\0b ä \U0001f600", 2**63 - 1, b"\0\xff"),
+            ("", -(2**63), b""),
+            ("null", None, None),
+        ]
         db.many("INSERT INTO t VALUES (?, ?, ?)", iter(rows))
         assert sorted(db.rows("SELECT id, n, b FROM t")) == sorted(rows)
         assert db.row("SELECT n FROM t WHERE id = ?", ("null",)) == (None,)
@@ -68,7 +83,9 @@ class DatabaseContract:
         with closing(opener(False)) as other:
             assert other.rows("SELECT id FROM t") == [("z",)]
 
-    def test_a_statement_that_fails_undoes_the_transaction_and_leaves_a_usable_database(self, db: Database) -> None:
+    def test_a_statement_that_fails_undoes_the_transaction_and_leaves_a_usable_database(
+        self, db: Database
+    ) -> None:
         with pytest.raises(Exception, match=r"(?i)unique|duplicate"), db.transaction():
             db.execute("INSERT INTO t (id) VALUES ('x')")
             db.execute("INSERT INTO t (id) VALUES ('x')")
@@ -82,12 +99,16 @@ class DatabaseContract:
             raise KeyError
         db.execute("CREATE TABLE other (id TEXT)")
 
-    def test_another_connection_sees_a_change_only_when_it_is_whole(self, db: Database, opener: Opener) -> None:
+    def test_another_connection_sees_a_change_only_when_it_is_whole(
+        self, db: Database, opener: Opener
+    ) -> None:
         with closing(opener(False)) as other, db.transaction():
             db.execute("INSERT INTO t (id) VALUES ('x')")
             assert other.rows("SELECT id FROM t") == []
 
-    def test_insert_or_ignore_by_id_from_many_at_once_loses_and_doubles_nothing(self, opener: Opener) -> None:
+    def test_insert_or_ignore_by_id_from_many_at_once_loses_and_doubles_nothing(
+        self, opener: Opener
+    ) -> None:
         with closing(opener(True)) as db:
             db.execute("CREATE TABLE t (id TEXT PRIMARY KEY, n BIGINT)")
         faults: list[BaseException] = []
@@ -153,11 +174,15 @@ class DatabaseContract:
             assert steps_taken(db) == {"room": 1}
             db.execute("CREATE TABLE half (id TEXT)")
 
-    def test_newer_steps_are_refused_before_anything_is_written(self, opener: Opener, place: Any) -> None:
+    def test_newer_steps_are_refused_before_anything_is_written(
+        self, opener: Opener, place: Any
+    ) -> None:
         with closing(opener(True)) as db:
             migrate(db, [schema(ONE, TWO)], place, None)
             newer = [schema(ONE), schema("CREATE TABLE other (id TEXT);", owner="another")]
-            with pytest.raises(StoreNewer, match=r"made by a newer kl \(room step 2; this one knows 1\).*Upgrade"):
+            with pytest.raises(
+                StoreNewer, match=r"made by a newer kl \(room step 2; this one knows 1\).*Upgrade"
+            ):
                 migrate(db, newer, place, None)
             with pytest.raises(StoreNewer):
                 _refuse_newer(db, newer, place)

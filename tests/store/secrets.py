@@ -1,4 +1,6 @@
-"""Synthetic secrets of many shapes, put together at run time so that no scanner finds one in this repository."""
+"""Synthetic secrets of many shapes, put together at run time so that no scanner finds one in this
+repository.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,16 @@ def _jwt(r: random.Random) -> str:
 def _token(*start: str, alphabet: str = ALNUM, length: int) -> Callable[[random.Random], Made]:
     def make(r: random.Random) -> Made:
         secret = "".join(start) + _word(r, alphabet, length)
-        return r.choice(["{}", "see {} there", "E   assert x == '{}'", "[{}]", "x={}&y"]).format(secret), secret
+        return r.choice(["{}", "see {} there", "E   assert x == '{}'", "[{}]", "x={}&y"]).format(
+            secret
+        ), secret
 
     return make
 
 
-def _around(template: str, secret: Callable[[random.Random], str]) -> Callable[[random.Random], Made]:
+def _around(
+    template: str, secret: Callable[[random.Random], str]
+) -> Callable[[random.Random], Made]:
     def make(r: random.Random) -> Made:
         value = secret(r)
         return template.replace("@@", value), value
@@ -71,7 +77,9 @@ SHAPES: dict[str, Callable[[random.Random], Made]] = {
     "github server": _token("gh", "s_", length=36),
     "github fine-grained": _token("github", "_pat_", alphabet=ALNUM + "_", length=82),
     "gitlab": _token("gl", "pat-", alphabet=URLSAFE, length=20),
-    "slack": lambda r: _token("xo", f"xb-{r.randrange(10**11, 10**12)}-{r.randrange(10**11, 10**12)}-", length=24)(r),
+    "slack": lambda r: _token(
+        "xo", f"xb-{r.randrange(10**11, 10**12)}-{r.randrange(10**11, 10**12)}-", length=24
+    )(r),
     "openai": _token("s", "k-", length=48),
     "openai project": _token("s", "k-proj-", alphabet=URLSAFE, length=80),
     "anthropic": _token("s", "k-ant-", "api03-", alphabet=URLSAFE, length=93),
@@ -83,7 +91,9 @@ SHAPES: dict[str, Callable[[random.Random], Made]] = {
     "pypi": _token("py", "pi-AgEIcHlwaS5vcmc", alphabet=URLSAFE, length=80),
     "digitalocean": _token("do", "p_v1_", alphabet=HEX, length=64),
     "huggingface": _token("h", "f_", alphabet=string.ascii_letters, length=34),
-    "sendgrid": lambda r: _token("S", f"G.{_word(r, URLSAFE, 22)}.", alphabet=URLSAFE, length=43)(r),
+    "sendgrid": lambda r: _token("S", f"G.{_word(r, URLSAFE, 22)}.", alphabet=URLSAFE, length=43)(
+        r
+    ),
     "shopify": _token("shp", "at_", alphabet=HEX, length=32),
     "jwt": _around("got @@ back", _jwt),
     "pem": lambda r: _pem(r, True),

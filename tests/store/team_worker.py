@@ -1,6 +1,8 @@
-"""One machine of a team, in a process of its own: threads that each record runs and events, and import them.
+"""One machine of a team, in a process of its own: threads that each record runs and events, and
+import them.
 
-`python -m tests.store.team_worker WRITERS RUNS`, in a clone. Prints what each thread knows to be stored, as JSON.
+`python -m tests.store.team_worker WRITERS RUNS`, in a clone. Prints what each thread knows to be
+stored, as JSON.
 """
 
 from __future__ import annotations
@@ -25,11 +27,17 @@ def write(writer: str, runs: int) -> None:
     base = open_workspace(Path.cwd())
     known: dict[str, list[object]] = {"runs": [], "stored": []}
     for number in range(runs):
-        name = leave_run(base, [(f"test_{writer}.py::test_{n}", "passed", n) for n in range(20)], place=HERE)
+        name = leave_run(
+            base, [(f"test_{writer}.py::test_{n}", "passed", n) for n in range(20)], place=HERE
+        )
         known["runs"].append(name)
         end = time.monotonic() + 60
-        while (base.state.spool / f"{name}.jsonl").exists() or any(base.state.spool.glob(f"*{name}*")):
-            ws = open_workspace(Path.cwd(), environ={"KL_LOCK_WAIT": "20", "HOME": str(Path.home())})
+        while (base.state.spool / f"{name}.jsonl").exists() or any(
+            base.state.spool.glob(f"*{name}*")
+        ):
+            ws = open_workspace(
+                Path.cwd(), environ={"KL_LOCK_WAIT": "20", "HOME": str(Path.home())}
+            )
             sync_evidence(ws)
             ws.store.server.close()
             assert time.monotonic() < end, "the server did not come back"
@@ -45,7 +53,10 @@ def write(writer: str, runs: int) -> None:
 
 def main() -> None:
     writers, runs = map(int, sys.argv[1:])
-    threads = [threading.Thread(target=write, args=(f"{Path.cwd().name}-{n}", runs)) for n in range(writers)]
+    threads = [
+        threading.Thread(target=write, args=(f"{Path.cwd().name}-{n}", runs))
+        for n in range(writers)
+    ]
     for one in threads:
         one.start()
     for one in threads:

@@ -1,4 +1,6 @@
-"""The cache, and what a poisoned one can do: nothing runs, nothing outside is touched, the answer is a miss."""
+"""The cache, and what a poisoned one can do: nothing runs, nothing outside is touched, the answer
+is a miss.
+"""
 
 from __future__ import annotations
 
@@ -55,14 +57,20 @@ def test_values_come_back_small_and_large(cache: Cache) -> None:
     cache.set("small", b"one", ttl=None)
     cache.set("large", b"x" * 100_000, ttl=None)
     cache.set("small", b"two", ttl=60)
-    assert (cache.get("small"), cache.get("large"), cache.get("none")) == (b"two", b"x" * 100_000, None)
+    assert (cache.get("small"), cache.get("large"), cache.get("none")) == (
+        b"two",
+        b"x" * 100_000,
+        None,
+    )
 
 
 def test_another_process_reads_them(cache: Cache, folder: Path) -> None:
     cache.set("k", b"value", ttl=None)
     code = "import sys; from pathlib import Path; from kl_hooks.store.cache import Cache; "
     code += f"print(Cache(Path({str(folder)!r})).get('k'))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "b'value'\n"
 
 
@@ -91,7 +99,9 @@ from kl_hooks.store.cache import Cache
 assert Cache(Path({str(folder)!r})).get("k") is None
 print(sorted({{"diskcache", "sqlite3", "pickle"}} & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"
     assert not folder.exists()
 
@@ -125,7 +135,9 @@ def test_a_folder_of_somebody_else_is_not_used(folder: Path) -> None:
 
 
 def test_the_poison_used_here_works_on_plain_diskcache(tmp_path: Path) -> None:
-    """A control: without our Disk it runs code and removes files, or the tests below would show nothing."""
+    """A control: without our Disk it runs code and removes files, or the tests below would show
+    nothing.
+    """
     mark, victim = tmp_path / "ran", _outside(tmp_path)
     with (
         diskcache.Cache(str(tmp_path / "plain")) as plain,
@@ -140,7 +152,9 @@ def test_the_poison_used_here_works_on_plain_diskcache(tmp_path: Path) -> None:
     assert not victim.exists()
 
 
-def test_a_pickled_value_is_a_miss_and_runs_nothing(cache: Cache, folder: Path, tmp_path: Path) -> None:
+def test_a_pickled_value_is_a_miss_and_runs_nothing(
+    cache: Cache, folder: Path, tmp_path: Path
+) -> None:
     mark = tmp_path / "ran"
     cache.set("k", b"v", ttl=None)
     _sql(folder, "UPDATE Cache SET mode = 4, value = ?", pickle.dumps(Bomb(mark)))
@@ -181,7 +195,9 @@ def _outside(tmp_path: Path) -> Path:
 NAMES = {
     "absolute": lambda victim, folder: str(victim),
     "dots": lambda victim, folder: os.path.relpath(victim, folder / _FOLDER),
-    "dots inside": lambda victim, folder: "ab/cd/" + os.path.relpath(victim, folder / _FOLDER / "ab" / "cd"),
+    "dots inside": lambda victim, folder: (
+        "ab/cd/" + os.path.relpath(victim, folder / _FOLDER / "ab" / "cd")
+    ),
     "newline": lambda victim, folder: "ab/cd/" + "0" * 28 + ".val\n",
     "arabic digits": lambda victim, folder: "ab/cd/" + "\u0660" * 28 + ".val",
     "bytes": lambda victim, folder: str(victim).encode(),
@@ -189,7 +205,9 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("name", "mode"), [*((n, 2) for n in NAMES), ("absolute", 1), ("absolute", 3), ("dots", 4)])
+@pytest.mark.parametrize(
+    ("name", "mode"), [*((n, 2) for n in NAMES), ("absolute", 1), ("absolute", 3), ("dots", 4)]
+)
 def test_a_foreign_file_is_neither_read_nor_removed(
     cache: Cache, folder: Path, tmp_path: Path, name: str, mode: int
 ) -> None:
@@ -200,7 +218,9 @@ def test_a_foreign_file_is_neither_read_nor_removed(
         for key in ("k", "other"):
             cache.set(key, b"v", ttl=None)
         columns = {"mode": mode, "filename": planted, "value": None, **more}
-        _sql(folder, f"UPDATE Cache SET {', '.join(f'{c} = ?' for c in columns)}", *columns.values())
+        _sql(
+            folder, f"UPDATE Cache SET {', '.join(f'{c} = ?' for c in columns)}", *columns.values()
+        )
 
     poison()
     assert cache.get("k") is None
@@ -226,7 +246,9 @@ def test_a_foreign_file_is_neither_read_nor_removed(
     assert victim.read_bytes() == b"precious"
 
 
-def test_a_folder_swapped_for_a_link_leads_nowhere(cache: Cache, folder: Path, tmp_path: Path) -> None:
+def test_a_folder_swapped_for_a_link_leads_nowhere(
+    cache: Cache, folder: Path, tmp_path: Path
+) -> None:
     name = "0" * 28 + ".val"
     (tmp_path / "out" / "cd").mkdir(parents=True)
     (tmp_path / "out" / "cd" / name).write_bytes(b"precious")
@@ -242,16 +264,27 @@ def test_a_folder_swapped_for_a_link_leads_nowhere(cache: Cache, folder: Path, t
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("_directory", "OUT"), ("disk__directory", "OUT"), ("disk_min_file_size", 0), ("sqlite_journal_mode", "off"),
-        ("sqlite_user_version = 7; --", 1), ("_timeout", 999), ("directory", "OUT"), ("eviction_policy", "none"),
+        ("_directory", "OUT"),
+        ("disk__directory", "OUT"),
+        ("disk_min_file_size", 0),
+        ("sqlite_journal_mode", "off"),
+        ("sqlite_user_version = 7; --", 1),
+        ("_timeout", 999),
+        ("directory", "OUT"),
+        ("eviction_policy", "none"),
     ],
-)  # fmt: skip
-def test_settings_of_the_database_are_not_obeyed(folder: Path, tmp_path: Path, key: str, value: Any) -> None:
+)
+def test_settings_of_the_database_are_not_obeyed(
+    folder: Path, tmp_path: Path, key: str, value: Any
+) -> None:
     (tmp_path / "out").mkdir()
     with closing(Cache(folder)) as cache:
         cache.set("k", b"v", ttl=None)
     _sql(
-        folder, "INSERT OR REPLACE INTO Settings VALUES (?, ?)", key, str(tmp_path / "out") if value == "OUT" else value
+        folder,
+        "INSERT OR REPLACE INTO Settings VALUES (?, ?)",
+        key,
+        str(tmp_path / "out") if value == "OUT" else value,
     )
     with closing(Cache(folder)) as cache:
         cache.set("k", b"w", ttl=None)
@@ -259,7 +292,9 @@ def test_settings_of_the_database_are_not_obeyed(folder: Path, tmp_path: Path, k
     assert list((tmp_path / "out").iterdir()) == []
     with closing(Cache(folder)) as cache:
         cache.set("k", b"x", ttl=None)
-        assert cache.get("k") == b"x", "one poisoned database must not switch the cache off for ever"
+        assert cache.get("k") == b"x", (
+            "one poisoned database must not switch the cache off for ever"
+        )
 
 
 def test_a_journal_that_names_a_foreign_file_is_not_played(folder: Path, tmp_path: Path) -> None:
@@ -286,7 +321,9 @@ def _other_tables(path: Path) -> None:
 
 def _views(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("DROP TABLE Cache; CREATE VIEW Cache AS SELECT 1 AS rowid, 'k' AS key, 1 AS raw")
+        connection.executescript(
+            "DROP TABLE Cache; CREATE VIEW Cache AS SELECT 1 AS rowid, 'k' AS key, 1 AS raw"
+        )
 
 
 @pytest.mark.parametrize("harm", [_garbage, _other_tables, _views])
@@ -301,10 +338,14 @@ def test_a_broken_one_is_begun_anew(folder: Path, harm: Callable[[Path], None]) 
         assert cache.get("k") in (b"w", None)
 
 
-def test_an_altered_value_and_one_moved_to_another_key_are_misses(cache: Cache, folder: Path) -> None:
+def test_an_altered_value_and_one_moved_to_another_key_are_misses(
+    cache: Cache, folder: Path
+) -> None:
     cache.set("a", b"1", ttl=None)
     cache.set("b", b"2", ttl=None)
-    _sql(folder, "UPDATE Cache SET value = (SELECT value FROM Cache WHERE key = 'a') WHERE key = 'b'")
+    _sql(
+        folder, "UPDATE Cache SET value = (SELECT value FROM Cache WHERE key = 'a') WHERE key = 'b'"
+    )
     assert (cache.get("a"), cache.get("b")) == (b"1", None)
     _sql(folder, "UPDATE Cache SET value = 'text' WHERE key = 'a'")
     assert cache.get("a") is None

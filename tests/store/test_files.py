@@ -63,7 +63,9 @@ try:
 except OSError as error:
     print(error.strerror)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "File too large\n"
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

@@ -34,7 +34,9 @@ with store_lock(Path(sys.argv[1]), wait=5, what="taking in captures"):
     os.write(1, b"held\\n")
     time.sleep(60)
 """
-    process = subprocess.Popen([sys.executable, "-c", code, str(path)], cwd=REPO, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], cwd=REPO, stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == b"held\n"
@@ -68,7 +70,10 @@ def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
 
 def test_a_program_started_meanwhile_keeps_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "store.lock"
-    start = "child = subprocess.Popen(['sleep', '60'], close_fds=False); os.write(1, b'%d\\n' % child.pid)"
+    start = (
+        "child = subprocess.Popen(['sleep', '60'], close_fds=False); os.write(1, b'%d\\n' %"
+        " child.pid)"
+    )
     code = f"""
 import os, subprocess, sys
 from pathlib import Path
@@ -77,7 +82,9 @@ with store_lock(Path(sys.argv[1]), wait=5, what="x"):
     {start}
     os.kill(os.getpid(), 9)
 """
-    with subprocess.Popen([sys.executable, "-c", code, str(path)], cwd=REPO, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], cwd=REPO, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         orphan = int(process.stdout.readline())
         process.wait()
@@ -113,14 +120,20 @@ sys.stdout.flush()
 os.killpg(0, 9)
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=REPO, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", code],
+        cwd=REPO,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     out, _ = process.communicate(timeout=60)
     assert out == f"the store is busy: pid {process.pid} (parent) holds it. Waited 0 s.\nfree\n"
 
 
 def test_it_waits_for_its_turn(tmp_path: Path) -> None:
-    """Eight processes, each adding one to a number many times: none sees another's half-done work."""
+    """Eight processes, each adding one to a number many times: none sees another's half-done
+    work.
+    """
     (tmp_path / "number").write_text("0")
     code = """
 import sys
@@ -132,7 +145,9 @@ for _ in range(25):
         number = int((folder / "number").read_text())
         (folder / "number").write_text(str(number + 1))
 """
-    processes = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=REPO) for _ in range(8)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=REPO) for _ in range(8)
+    ]
     assert [process.wait(timeout=120) for process in processes] == [0] * 8
     assert (tmp_path / "number").read_text() == "200"
 
@@ -166,7 +181,9 @@ def test_a_failure_inside_releases_it(tmp_path: Path) -> None:
         pass
 
 
-def test_a_file_system_without_locks_is_written_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_is_written_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(handle: int, how: int) -> None:
         raise OSError(95, "not supported")
 

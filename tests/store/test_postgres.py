@@ -37,7 +37,8 @@ class TestPostgres(DatabaseContract):
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql:///x?bogus=1", "postgresql://%zz@h/x", "postgresql:///x?connect_timeout=nan"]
+    "url",
+    ["postgresql:///x?bogus=1", "postgresql://%zz@h/x", "postgresql:///x?connect_timeout=nan"],
 )
 def test_what_the_driver_refuses_as_an_address_is_a_wrong_setting(url: str) -> None:
     pytest.importorskip("psycopg")
@@ -47,10 +48,16 @@ def test_what_the_driver_refuses_as_an_address_is_a_wrong_setting(url: str) -> N
 
 def test_a_place_states_which_server_it_is_and_no_password() -> None:
     places = [
-        "postgresql://db.example.org/team", "postgresql://db.example.org:6432/team", "postgresql:///team?host=/run/pg",
-        "postgresql:///team?host=/run/pg&port=6432", "postgresql://?service=team", "postgresql://?service=other",
-    ]  # fmt: skip
-    addresses = [Address(f"{one}{'&' if '?' in one else '?'}sslmode=require", "shop", "x") for one in places]
+        "postgresql://db.example.org/team",
+        "postgresql://db.example.org:6432/team",
+        "postgresql:///team?host=/run/pg",
+        "postgresql:///team?host=/run/pg&port=6432",
+        "postgresql://?service=team",
+        "postgresql://?service=other",
+    ]
+    addresses = [
+        Address(f"{one}{'&' if '?' in one else '?'}sslmode=require", "shop", "x") for one in places
+    ]
     assert [one.place for one in addresses] == places
     # graphs and marks of two servers are never one
     assert len({one.key for one in addresses}) == len(places)

@@ -1,7 +1,9 @@
-"""Several versions of kl share one `kl.db` (pre-commit pins one): the previous release can write a store of this one.
+"""Several versions of kl share one `kl.db` (pre-commit pins one): the previous release can write a
+store of this one.
 
-The previous release refuses to write where one of *its own* packages has a step that it does not know. A table that is
-new since then therefore belongs to a schema of a new name, and no landed step is ever edited.
+The previous release refuses to write where one of *its own* packages has a step that it does not
+know. A table that is new since then therefore belongs to a schema of a new name, and no landed step
+is ever edited.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ def _released(schemas: list[Schema]) -> list[Schema]:
 
 def test_no_step_that_was_released_is_edited(repo: Checkout) -> None:
     released = _released(list(repo.workspace().store.schemas()))
-    digests = {one.owner: tuple(hashlib.sha256(sql.encode()).hexdigest()[:16] for sql in one.steps) for one in released}
+    digests = {
+        one.owner: tuple(hashlib.sha256(sql.encode()).hexdigest()[:16] for sql in one.steps)
+        for one in released
+    }
     assert digests == RELEASED
 
 

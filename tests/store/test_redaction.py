@@ -1,6 +1,8 @@
-"""Redaction: what it finds, what it leaves alone, and that its time grows with the text and no faster.
+"""Redaction: what it finds, what it leaves alone, and that its time grows with the text and no
+faster.
 
-Words that are secrets by themselves: what is recorded to be none is not looked at again, and nothing is missed.
+Words that are secrets by themselves: what is recorded to be none is not looked at again, and
+nothing is missed.
 """
 
 from __future__ import annotations
@@ -21,7 +23,14 @@ from hypothesis import strategies as st
 from kl_hooks.model.text import safe_text
 from kl_hooks.store import redaction
 from kl_hooks.store import redaction as module
-from kl_hooks.store.redaction import _hide_words, _turns, configure_redaction, may_hold_secret, redact, redact_value
+from kl_hooks.store.redaction import (
+    _hide_words,
+    _turns,
+    configure_redaction,
+    may_hold_secret,
+    redact,
+    redact_value,
+)
 
 from .secrets import ALNUM, SHAPES
 
@@ -56,7 +65,10 @@ def _library_lines(count: int) -> list[str]:
         Path(sysconfig.get_path("stdlib")).glob("[a-s]*/*.py")
     )
     lines = [
-        line for f in files if "site-packages" not in str(f) for line in f.read_text("utf-8", "replace").splitlines()
+        line
+        for f in files
+        if "site-packages" not in str(f)
+        for line in f.read_text("utf-8", "replace").splitlines()
     ]
     return random.Random(1).sample([safe_text(line) for line in lines if line.strip()], count)
 
@@ -71,7 +83,10 @@ def _benign_ids(r: random.Random) -> list[str]:
         str(uuid.UUID(int=r.getrandbits(128))),
         f"tests/{word}/test_{word}.py::TestThe{word.title()}::test_{word}_is_kept[{r.randrange(99)}-{word}-True]",
         f"tests/test_{word}.py::test_{word}s[{word}: {r.randrange(99)}]",
-        f"kl_hooks/{word}/some_longer_name/of_a_module_{r.randrange(9)}.py:{r.randrange(999)}: in {word}_of",
+        (
+            f"kl_hooks/{word}/some_longer_name/of_a_module_{r.randrange(9)}.py:{r.randrange(999)}:"
+            f" in {word}_of"
+        ),
         f"namespace:package.{word}.function_name_with_words.<locals>.inner",
         f"index {sha[:10]}..{sha[10:20]} 100644",
         f"2026-11-{r.randrange(10, 30)}T22:58:26.{r.randrange(10**6):06d}Z took {r.random():.6f} s",
@@ -92,13 +107,27 @@ def test_false_positives_are_at_most_one_percent_of_5000_benign_lines() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "token = self.get_token()", "token: str", "def login(password=None, token=token):", "max_tokens=100",
-        "password = getpass.getpass()", 'secret: str = ""', "basic functionality of things", "sk-learn and task-force",
-        "Authorization is checked", "--token TOKEN", "password=***", "token=$TOKEN", "author: Jane Doe", "bypass=1",
-        "for key in sorted(mapping, key=len):", "https://example.org/a:b@c", "://", "-----BEGIN CERTIFICATE-----",
+        "token = self.get_token()",
+        "token: str",
+        "def login(password=None, token=token):",
+        "max_tokens=100",
+        "password = getpass.getpass()",
+        'secret: str = ""',
+        "basic functionality of things",
+        "sk-learn and task-force",
+        "Authorization is checked",
+        "--token TOKEN",
+        "password=***",
+        "token=$TOKEN",
+        "author: Jane Doe",
+        "bypass=1",
+        "for key in sorted(mapping, key=len):",
+        "https://example.org/a:b@c",
+        "://",
+        "-----BEGIN CERTIFICATE-----",
         "sha512-" + "abcDEF123+/abcDEF123+/xyz09ABCDEF123+/abcDEF==",
     ],
-)  # fmt: skip
+)
 def test_harmless_text_stays_as_it_is(text: str) -> None:
     assert redact(text) == text
 
@@ -147,12 +176,19 @@ def test_values_of_the_environment_with_secret_names_are_found_anywhere() -> Non
     )
     assert redact("xx plain little horse yy") == "xx [redacted:environment] yy"
     assert redact("/home/somebody /tmp/sock-file short") == "/home/somebody /tmp/sock-file short"
-    assert may_hold_secret("plain little horse"), "a cheap look must not miss what stands in the environment"
+    assert may_hold_secret("plain little horse"), (
+        "a cheap look must not miss what stands in the environment"
+    )
 
 
 def test_words_that_anybody_has_are_no_secret_of_the_environment() -> None:
     configure_redaction(
-        environ={"A_PASSWORD": "changeme", "B_PASSWORD": "postgres", "PWD": "/somewhere/else", "C_TOKEN": "penguins"}
+        environ={
+            "A_PASSWORD": "changeme",
+            "B_PASSWORD": "postgres",
+            "PWD": "/somewhere/else",
+            "C_TOKEN": "penguins",
+        }
     )
     assert redact("changeme postgres /somewhere/else") == "changeme postgres /somewhere/else"
     assert redact("penguins") == "[redacted:environment]"
@@ -172,7 +208,11 @@ def test_what_is_redacted_already_stays() -> None:
 
 def test_plugins_are_applied_after_ours() -> None:
     configure_redaction(
-        [("kl", module.builtin_rules), ("shout", lambda text: text.replace("penguin", "[redacted:bird]"))], environ={}
+        [
+            ("kl", module.builtin_rules),
+            ("shout", lambda text: text.replace("penguin", "[redacted:bird]")),
+        ],
+        environ={},
     )
     assert redact("penguin password=hunter2") == "[redacted:bird] password=[redacted:assignment]"
 
@@ -180,24 +220,66 @@ def test_plugins_are_applied_after_ours() -> None:
 def test_values_and_keys_of_plain_data() -> None:
     token = "gh" + "p_" + "a1B2" * 9
     value = {
-        "password": "x y z", "argv": ["tool", "--password", "abc", "--token=abc123", "-v"], "n": 3, "none": None,
-        "deep": [{"env": {"DB_PASSWORD": "x1"}}], token: True, "secret": None, "tokens": ["one", {"a": 1}],
+        "password": "x y z",
+        "argv": ["tool", "--password", "abc", "--token=abc123", "-v"],
+        "n": 3,
+        "none": None,
+        "deep": [{"env": {"DB_PASSWORD": "x1"}}],
+        token: True,
+        "secret": None,
+        "tokens": ["one", {"a": 1}],
         "count": [1],
-    }  # fmt: skip
+    }
     assert redact_value(value) == {
         "password": "[redacted:key]",
         "argv": ["tool", "--password", "[redacted:option]", "--token=[redacted:assignment]", "-v"],
-        "n": 3, "none": None, "deep": [{"env": {"DB_PASSWORD": "[redacted:key]"}}], "[redacted:github]": True,
-        "secret": None, "tokens": ["[redacted:key]", {"a": 1}], "count": [1],
-    }  # fmt: skip
+        "n": 3,
+        "none": None,
+        "deep": [{"env": {"DB_PASSWORD": "[redacted:key]"}}],
+        "[redacted:github]": True,
+        "secret": None,
+        "tokens": ["[redacted:key]", {"a": 1}],
+        "count": [1],
+    }
 
 
 _PIECES = st.sampled_from(
-    ["password", "=", ":", " ", "token", '"', "'", "\\", "secret: ", "://", "@", "Bearer ", "eyJ", ".", "gh" + "p_",
-     "-----BEGIN ", "PRIVATE KEY-----", "-----END ", "\n", "[redacted:x]", "]", "--", "Cookie: ", "AK" + "IA",
-     "a1B2c3D4", "\x1b[31m", "\u202e", "s" + "k-", "KEY", "="]
-)  # fmt: skip
-_TEXT = st.lists(_PIECES | st.text(max_size=12) | st.text(ALNUM, max_size=40), max_size=14).map("".join)
+    [
+        "password",
+        "=",
+        ":",
+        " ",
+        "token",
+        '"',
+        "'",
+        "\\",
+        "secret: ",
+        "://",
+        "@",
+        "Bearer ",
+        "eyJ",
+        ".",
+        "gh" + "p_",
+        "-----BEGIN ",
+        "PRIVATE KEY-----",
+        "-----END ",
+        "\n",
+        "[redacted:x]",
+        "]",
+        "--",
+        "Cookie: ",
+        "AK" + "IA",
+        "a1B2c3D4",
+        "\x1b[31m",
+        "\u202e",
+        "s" + "k-",
+        "KEY",
+        "=",
+    ]
+)
+_TEXT = st.lists(_PIECES | st.text(max_size=12) | st.text(ALNUM, max_size=40), max_size=14).map(
+    "".join
+)
 
 
 @given(_TEXT)
@@ -217,16 +299,32 @@ def test_what_is_not_suspicious_is_not_changed(text: str) -> None:
 
 
 _HOSTILE = {
-    "letters": "a", "assignments": "password=", "urls": "://a:", "blocks": "-----BEGIN ", "random": "aB3",
-    "github": "gh" + "p_", "jwt": "eyJ", "ends": "-----END PRIVATE KEY-----\n", "prose": "the quick brown fox ",
-    "quotes": 'token="', "options": "--token ", "bearer": "bearer ", "spaces": " ", "dots": "token:a.",
-    "cookies": "Cookie: \\", "backslashes": "\\n", "colours": "\x1b[1;", "key lines": "abcdefghijklmnop\\n",
-}  # fmt: skip
+    "letters": "a",
+    "assignments": "password=",
+    "urls": "://a:",
+    "blocks": "-----BEGIN ",
+    "random": "aB3",
+    "github": "gh" + "p_",
+    "jwt": "eyJ",
+    "ends": "-----END PRIVATE KEY-----\n",
+    "prose": "the quick brown fox ",
+    "quotes": 'token="',
+    "options": "--token ",
+    "bearer": "bearer ",
+    "spaces": " ",
+    "dots": "token:a.",
+    "cookies": "Cookie: \\",
+    "backslashes": "\\n",
+    "colours": "\x1b[1;",
+    "key lines": "abcdefghijklmnop\\n",
+}
 
 
 @pytest.mark.parametrize("name", _HOSTILE)
 def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
-    """Ten times the text takes about ten times as long (CPU time); a pattern that backtracks takes a hundred."""
+    """Ten times the text takes about ten times as long (CPU time); a pattern that backtracks takes
+    a hundred.
+    """
 
     def spent(size: int) -> float:
         text = _HOSTILE[name] * (size // len(_HOSTILE[name]))
@@ -240,7 +338,10 @@ def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_line_of_ten_megabytes_takes_seconds() -> None:
-    prose = "a line of some log, as it is written by tests/test_a.py::test_b[1-2] at 22:58 with n=12 and 3 of 4 done; "
+    prose = (
+        "a line of some log, as it is written by tests/test_a.py::test_b[1-2] at 22:58 with n=12"
+        " and 3 of 4 done; "
+    )
     unit = prose * 10 + "password=hunter2 https://a:b@c " + "k7Gh2Lq9" * 5 + " "
     text = unit * (10_000_000 // len(unit))
     start = time.process_time()
@@ -249,9 +350,16 @@ def test_a_line_of_ten_megabytes_takes_seconds() -> None:
 
 
 def test_it_works_where_the_environment_is_empty() -> None:
-    code = "import os; os.environ.clear(); from kl_hooks.store.redaction import redact; print(redact('password=abc1'))"
+    code = (
+        "import os; os.environ.clear(); from kl_hooks.store.redaction import redact;"
+        " print(redact('password=abc1'))"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
     )
     assert done.stdout == "password=[redacted:assignment]\n"
 
@@ -260,16 +368,35 @@ def test_the_folder_that_a_shell_is_in_is_no_password() -> None:
     folders = {"PWD": "/home/ada/shop", "OLDPWD": "/home/ada/other", "DB_PWD": "Tr0ub4dor-and-3"}
     try:
         configure_redaction(environ=folders)
-        assert redact("run /home/ada/shop/x /home/ada/other/y") == "run /home/ada/shop/x /home/ada/other/y"
+        assert (
+            redact("run /home/ada/shop/x /home/ada/other/y")
+            == "run /home/ada/shop/x /home/ada/other/y"
+        )
         assert "Tr0ub4dor" not in redact("it is Tr0ub4dor-and-3 here")
     finally:
         configure_redaction()
 
 
 PARTS = [
-    "pass", "Pwd", "SECRET", "toKen", "cred", "AUTH", "kEy", "bearer", "word", "=", ": ", " ", "hunter22x", "--",
-    "Ab3dEf6hIj9kLm2n", "\n", "\u212aey", "é",
-]  # fmt: skip
+    "pass",
+    "Pwd",
+    "SECRET",
+    "toKen",
+    "cred",
+    "AUTH",
+    "kEy",
+    "bearer",
+    "word",
+    "=",
+    ": ",
+    " ",
+    "hunter22x",
+    "--",
+    "Ab3dEf6hIj9kLm2n",
+    "\n",
+    "\u212aey",
+    "é",
+]
 
 
 @given(st.lists(st.sampled_from(PARTS) | st.characters(), max_size=10).map("".join))
@@ -318,16 +445,31 @@ def test_what_is_remembered_has_an_end() -> None:
 
 
 MARKS = {
-    "sk_live_" + "a" * 12: "stripe", "sk-" + "a1" * 12: "openai", "shpat_" + "a1" * 16: "shopify",
-    "dapi" + "a1" * 16: "databricks", "glsa_" + "a1" * 16: "grafana", "secret_" + "a1" * 20: "notion",
-    "ntn_" + "a1" * 20: "notion", "AKIA" + "A1" * 8: "aws", "glpat-" + "a1" * 10: "gitlab",
-    "xoxb-" + "1a" * 10: "slack", "AIza" + "a1" * 16: "google", "npm_" + "a1" * 16: "npm",
-    "pypi-" + "a1" * 20: "pypi", "dop_v1_" + "a1" * 20: "digitalocean", "hf_" + "a" * 32: "huggingface",
-    "SG." + "a1" * 10 + "." + "b2" * 20: "sendgrid", "key-" + "a1" * 16: "mail", "hvs." + "a1" * 14: "vault",
-    "a1" * 7 + ".atlasv1." + "a1" * 24: "hashicorp", "lin_api_" + "a1" * 16: "linear", "figd_" + "a1" * 20: "misc",
+    "sk_live_" + "a" * 12: "stripe",
+    "sk-" + "a1" * 12: "openai",
+    "shpat_" + "a1" * 16: "shopify",
+    "dapi" + "a1" * 16: "databricks",
+    "glsa_" + "a1" * 16: "grafana",
+    "secret_" + "a1" * 20: "notion",
+    "ntn_" + "a1" * 20: "notion",
+    "AKIA" + "A1" * 8: "aws",
+    "glpat-" + "a1" * 10: "gitlab",
+    "xoxb-" + "1a" * 10: "slack",
+    "AIza" + "a1" * 16: "google",
+    "npm_" + "a1" * 16: "npm",
+    "pypi-" + "a1" * 20: "pypi",
+    "dop_v1_" + "a1" * 20: "digitalocean",
+    "hf_" + "a" * 32: "huggingface",
+    "SG." + "a1" * 10 + "." + "b2" * 20: "sendgrid",
+    "key-" + "a1" * 16: "mail",
+    "hvs." + "a1" * 14: "vault",
+    "a1" * 7 + ".atlasv1." + "a1" * 24: "hashicorp",
+    "lin_api_" + "a1" * 16: "linear",
+    "figd_" + "a1" * 20: "misc",
     "q1w2x3r4t5y6u7i8o9p0z1": "random",
-    "eyJ" + "a" * 20 + ".eyJ" + "b" * 20: "jwt", "eyJ" + "a" * 16 + ".": "jwt",
-}  # fmt: skip
+    "eyJ" + "a" * 20 + ".eyJ" + "b" * 20: "jwt",
+    "eyJ" + "a" * 16 + ".": "jwt",
+}
 
 
 def test_each_mark_names_the_rule() -> None:
@@ -337,7 +479,12 @@ def test_each_mark_names_the_rule() -> None:
 
 
 def test_what_only_looks_a_little_like_a_token_stays() -> None:
-    for word in ("eyJ" + "a" * 30, "eyJ.aaaaaaaaaaaaaa", "plain.words.with.dots.in.them", "xyz1-xyz1-xyz1-wxyz-wxyz"):
+    for word in (
+        "eyJ" + "a" * 30,
+        "eyJ.aaaaaaaaaaaaaa",
+        "plain.words.with.dots.in.them",
+        "xyz1-xyz1-xyz1-wxyz-wxyz",
+    ):
         assert _hide_words(word) == word
 
 
@@ -349,19 +496,44 @@ def test_turns_are_counted() -> None:
 
 
 NAMES = {
-    "DB_PASSWORD": True, "apiKey": True, "api_keys": True, "x-auth-token": True, "token_count": False, "author": False,
-    "key": False, "bypass": False, "ssh_key": True, "other_key": False, "password2": True, "2": False,
-    "accesskey": True, "idtoken": True, "secretary": False,
-}  # fmt: skip
+    "DB_PASSWORD": True,
+    "apiKey": True,
+    "api_keys": True,
+    "x-auth-token": True,
+    "token_count": False,
+    "author": False,
+    "key": False,
+    "bypass": False,
+    "ssh_key": True,
+    "other_key": False,
+    "password2": True,
+    "2": False,
+    "accesskey": True,
+    "idtoken": True,
+    "secretary": False,
+}
 
 
 def test_names_that_contain_secret() -> None:
     assert {name: redaction._is_secret_name(name) for name in NAMES} == NAMES
-    passwords = {"DB_PASS": True, "pwd": True, "secret": True, "passwords": False, "secrets": False, "token": False}
+    passwords = {
+        "DB_PASS": True,
+        "pwd": True,
+        "secret": True,
+        "passwords": False,
+        "secrets": False,
+        "token": False,
+    }
     assert {name: redaction._is_password(name) for name in passwords} == passwords
 
 
-LOOKS = {"self.token": True, "get_token(": True, "tokens[0]": True, "a-b": False, "abc12def34gh": False}
+LOOKS = {
+    "self.token": True,
+    "get_token(": True,
+    "tokens[0]": True,
+    "a-b": False,
+    "abc12def34gh": False,
+}
 
 
 def test_random_words_and_code() -> None:
@@ -378,11 +550,14 @@ def test_random_words_and_code() -> None:
 
 
 def test_slow_patterns_wait_for_their_first_need() -> None:
-    """A check of layers redacts what it records: short words and IDs of git must not compile 40 kinds of tokens."""
+    """A check of layers redacts what it records: short words and IDs of git must not compile 40
+    kinds of tokens.
+    """
     code = (
-        "from kl_hooks.store import redaction as r; r.redact('in src/a.py ' + '0123456789abcdef' * 4); "
-        "print(r._known_tokens.cache_info().currsize, r._assignment.cache_info().currsize); r.compile_patterns(); "
-        "print(r._known_tokens.cache_info().currsize, r._assignment.cache_info().currsize)"
+        "from kl_hooks.store import redaction as r; r.redact('in src/a.py ' + '0123456789abcdef' *"
+        " 4); print(r._known_tokens.cache_info().currsize, r._assignment.cache_info().currsize);"
+        " r.compile_patterns(); print(r._known_tokens.cache_info().currsize,"
+        " r._assignment.cache_info().currsize)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "0", "1", "1"]

@@ -20,6 +20,8 @@ def test_each_value_is_asked_about_once(number: int) -> None:
         found = [
             row[0]
             for some in chunks(values)
-            for row in db.execute(f"SELECT n FROM t WHERE n IN ({placeholders(some)}) ORDER BY n", some)
+            for row in db.execute(
+                f"SELECT n FROM t WHERE n IN ({placeholders(some)}) ORDER BY n", some
+            )
         ]
     assert found == values

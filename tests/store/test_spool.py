@@ -17,7 +17,13 @@ from hypothesis import strategies as st
 
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store import spool
-from kl_hooks.store.spool import SpoolContent, SpoolWriter, first_writable, pending_spools, read_spool
+from kl_hooks.store.spool import (
+    SpoolContent,
+    SpoolWriter,
+    first_writable,
+    pending_spools,
+    read_spool,
+)
 
 REPO = Path(__file__).parents[2]
 
@@ -29,7 +35,10 @@ def _python(code: str, *args: object, **more: object) -> subprocess.Popen[bytes]
 
 def _spool(path: Path, *bodies: str) -> Path:
     path.write_bytes(
-        b"".join(hashlib.sha256(b.encode()).hexdigest().encode() + b" " + b.encode() + b"\n" for b in bodies)
+        b"".join(
+            hashlib.sha256(b.encode()).hexdigest().encode() + b" " + b.encode() + b"\n"
+            for b in bodies
+        )
     )
     return path
 
@@ -48,9 +57,16 @@ def test_a_line_is_a_checksum_a_blank_and_the_record(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(st.lists(st.text() | st.integers(-(2**63), 2**63 - 1) | st.none() | st.booleans(), max_size=4), max_size=5)
+    st.lists(
+        st.lists(
+            st.text() | st.integers(-(2**63), 2**63 - 1) | st.none() | st.booleans(), max_size=4
+        ),
+        max_size=5,
+    )
 )
-def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, records: list[list[object]]) -> None:
+def test_what_was_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, records: list[list[object]]
+) -> None:
     folder = tmp_path_factory.mktemp("spool")
     with SpoolWriter.create(folder, "run") as writer:
         for record in records:
@@ -75,7 +91,9 @@ def test_it_is_busy_while_its_writer_lives_and_ends_with_an_end_record(tmp_path:
     assert read_spool(writer.path) == SpoolContent([{"t": "open"}, {"t": "end"}], ended=True)
 
 
-def test_a_writer_can_know_at_the_end_whether_its_file_still_holds_what_was_written(tmp_path: Path) -> None:
+def test_a_writer_can_know_at_the_end_whether_its_file_still_holds_what_was_written(
+    tmp_path: Path,
+) -> None:
     with SpoolWriter.create(tmp_path, "run") as writer:
         writer.record({"run": "abc"})
         writer.record({"t": "end"})
@@ -143,25 +161,45 @@ GOOD = '{"t":"open"}'
 
 @pytest.mark.parametrize(
     "body",
-    ["{", "5", '"text"', "null", "[1.5]", "[1e999]", "[NaN]", "[Infinity]", "[" * 100_000, "[9223372036854775808]",
-     "[" + "9" * 5000 + "]", '{"a":1}x'],
-)  # fmt: skip
+    [
+        "{",
+        "5",
+        '"text"',
+        "null",
+        "[1.5]",
+        "[1e999]",
+        "[NaN]",
+        "[Infinity]",
+        "[" * 100_000,
+        "[9223372036854775808]",
+        "[" + "9" * 5000 + "]",
+        '{"a":1}x',
+    ],
+)
 def test_what_is_no_record_is_dropped_and_counted(tmp_path: Path, body: str) -> None:
-    assert read_spool(_spool(tmp_path / "a.jsonl", GOOD, body, GOOD)) == SpoolContent([{"t": "open"}] * 2, bad=1)
+    assert read_spool(_spool(tmp_path / "a.jsonl", GOOD, body, GOOD)) == SpoolContent(
+        [{"t": "open"}] * 2, bad=1
+    )
 
 
 def test_escaped_surrogates_are_replaced(tmp_path: Path) -> None:
-    assert read_spool(_spool(tmp_path / "a.jsonl", r'["\ud800","\u00e4"]')).records == [["\ufffd", "ä"]]
+    assert read_spool(_spool(tmp_path / "a.jsonl", r'["\ud800","\u00e4"]')).records == [
+        ["\ufffd", "ä"]
+    ]
 
 
 @given(st.data())
-def test_no_altered_or_torn_line_is_believed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_no_altered_or_torn_line_is_believed(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     path = _spool(tmp_path_factory.mktemp("spool") / "a.jsonl", GOOD, '["t","x"]', '{"t":"end"}')
     whole = path.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     change = data.draw(st.sampled_from(["flip", "cut", "insert", "zero"]))
     if change == "flip":
-        bytes_ = whole[:at] + bytes([whole[at] ^ (1 << data.draw(st.integers(0, 7)))]) + whole[at + 1 :]
+        bytes_ = (
+            whole[:at] + bytes([whole[at] ^ (1 << data.draw(st.integers(0, 7)))]) + whole[at + 1 :]
+        )
     elif change == "cut":
         bytes_ = whole[:at]
     elif change == "zero":
@@ -173,10 +211,17 @@ def test_no_altered_or_torn_line_is_believed(tmp_path_factory: pytest.TempPathFa
     real = [{"t": "open"}, ["t", "x"], {"t": "end"}]
     assert all(record in real for record in found.records)
     assert len(found.records) + found.bad <= 4
-    assert found.bad or len(found.records) < 3 or bytes_ == whole or bytes_.replace(b"\r", b"") != whole
+    assert (
+        found.bad
+        or len(found.records) < 3
+        or bytes_ == whole
+        or bytes_.replace(b"\r", b"") != whole
+    )
 
 
-def test_a_hostile_file_does_not_eat_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hostile_file_does_not_eat_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(spool, "MAX_SPOOL_BYTES", 200_000)
     monkeypatch.setattr(spool, "_MAX_LINE", 50_000)
     long = _spool(tmp_path / "long.jsonl", GOOD, '"' + "x" * 60_000 + '"', GOOD)
@@ -205,7 +250,9 @@ def test_only_regular_files_of_ours_are_read(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_breaks_the_writer_once_and_for_all(tmp_path: Path) -> None:
-    """The kernel takes part of a line and no more: the tail is torn, the writer reports it and never goes on there."""
+    """The kernel takes part of a line and no more: the tail is torn, the writer reports it and
+    never goes on there.
+    """
     code = """
 import resource, signal, sys
 from pathlib import Path
@@ -303,7 +350,10 @@ second.close()
     process = _python(code, tmp_path)
     process.communicate(timeout=60)
     assert process.returncode == 0
-    assert read_spool(tmp_path / "first.jsonl").records == [["a"], {"password": "[redacted:key]", "t": "end"}]
+    assert read_spool(tmp_path / "first.jsonl").records == [
+        ["a"],
+        {"password": "[redacted:key]", "t": "end"},
+    ]
     assert read_spool(tmp_path / "second.jsonl").records == [["token=[redacted:assignment]"]]
 
 
@@ -320,7 +370,11 @@ print(sorted(heavy & (set(sys.modules) - before)))
 
 def test_the_first_place_that_takes_it_wins(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    places = [(tmp_path / "file" / "spool", "local"), (tmp_path / "new" / "spool", "spool:user"), (tmp_path, "no")]
+    places = [
+        (tmp_path / "file" / "spool", "local"),
+        (tmp_path / "new" / "spool", "spool:user"),
+        (tmp_path, "no"),
+    ]
     writer, origin = first_writable(places, "run")
     writer.close()
     assert (writer.path, origin) == (tmp_path / "new" / "spool" / "run.jsonl", "spool:user")
@@ -370,9 +424,11 @@ for kill in range(200):
 
 
 @pytest.mark.slow
-def test_killed_at_200_moments_it_loses_nothing_acknowledged_and_believes_nothing_torn(tmp_path: Path) -> None:
-    """Each writer is killed at a random moment after a random number of acknowledgements; one interpreter forks them
-    all, since starting one takes longer than a writer lives.
+def test_killed_at_200_moments_it_loses_nothing_acknowledged_and_believes_nothing_torn(
+    tmp_path: Path,
+) -> None:
+    """Each writer is killed at a random moment after a random number of acknowledgements; one
+    interpreter forks them all, since starting one takes longer than a writer lives.
     """
     out, _ = _python(KILLER, tmp_path, 5).communicate(timeout=300)
     acknowledged = [int(line) for line in out.split()]
@@ -389,7 +445,9 @@ def test_killed_at_200_moments_it_loses_nothing_acknowledged_and_believes_nothin
                 assert int(record[1]) not in found
                 found[int(record[1])] = record[2]
     last = {number // 1_000_000: number for number in acknowledged}
-    lost = [n for kill, end in last.items() for n in range(kill * 1_000_000, end + 1) if n not in found]
+    lost = [
+        n for kill, end in last.items() for n in range(kill * 1_000_000, end + 1) if n not in found
+    ]
     assert len(last) >= 150, "the kills came too early to show anything"
     assert unended >= 100, f"the kills hit {unended} runs that were under way"
     assert lost == []
@@ -410,7 +468,9 @@ for run in range(5):
     processes = [_python(code, tmp_path, n) for n in range(8)]
     assert [p.communicate(timeout=120) and p.returncode for p in processes] == [0] * 8
     found = [record[1] for path in pending_spools(tmp_path) for record in read_spool(path).records]
-    assert sorted(found) == sorted(f"{w}-{run}-{n}" for w in range(8) for run in range(5) for n in range(100))
+    assert sorted(found) == sorted(
+        f"{w}-{run}-{n}" for w in range(8) for run in range(5) for n in range(100)
+    )
 
 
 def test_what_a_killed_writer_never_named_goes_after_an_hour(tmp_path: Path) -> None:

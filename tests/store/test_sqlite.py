@@ -1,4 +1,6 @@
-"""SQLite: the contract, and what it does with files that are damaged, foreign, newer, in use or not to be written."""
+"""SQLite: the contract, and what it does with files that are damaged, foreign, newer, in use or not
+to be written.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """The same where another user may come; pytest closes its own folder to others whenever it starts."""
+    """The same where another user may come; pytest closes its own folder to others whenever it
+    starts.
+    """
     folder = Path(tempfile.mkdtemp(prefix="kl-test-"))
     folder.chmod(0o755)
     yield _made(folder)
@@ -78,13 +82,24 @@ def _pragma(db: SqliteDatabase, name: str) -> object:
 
 def test_settings(path: Path) -> None:
     with closing(open_sqlite(path, write=True)) as db:
-        found = {n: _pragma(db, n) for n in ("trusted_schema", "cell_size_check", "mmap_size", "busy_timeout")}
-        assert found == {"trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0, "busy_timeout": 60_000}
+        found = {
+            n: _pragma(db, n)
+            for n in ("trusted_schema", "cell_size_check", "mmap_size", "busy_timeout")
+        }
+        assert found == {
+            "trusted_schema": 0,
+            "cell_size_check": 1,
+            "mmap_size": 0,
+            "busy_timeout": 60_000,
+        }
         assert _pragma(db, "synchronous") in (2, 3), "FULL, or EXTRA, which is more"
         mode = _journal_mode(sqlite3.sqlite_version_info, path.parent)
         assert str(_pragma(db, "journal_mode")).upper() == mode
         assert (_pragma(db, "synchronous") == 3) == (mode == "DELETE")
-        assert (_pragma(db, "application_id"), _pragma(db, "user_version")) == (_APPLICATION_ID, FORMAT)
+        assert (_pragma(db, "application_id"), _pragma(db, "user_version")) == (
+            _APPLICATION_ID,
+            FORMAT,
+        )
         assert db._connection.isolation_level is None
         if sys.version_info >= (3, 12):
             assert db._connection.getconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
@@ -94,7 +109,16 @@ def test_settings(path: Path) -> None:
 
 def test_wal_only_where_it_is_safe(tmp_path: Path) -> None:
     safe = [(3, 51, 3), (3, 52, 0), (3, 50, 7), (3, 50, 9), (3, 44, 6), (4, 0, 0)]
-    unsafe = [(3, 40, 1), (3, 51, 2), (3, 51, 0), (3, 50, 6), (3, 44, 5), (3, 45, 0), (3, 49, 2), (3, 7, 0)]
+    unsafe = [
+        (3, 40, 1),
+        (3, 51, 2),
+        (3, 51, 0),
+        (3, 50, 6),
+        (3, 44, 5),
+        (3, 45, 0),
+        (3, 49, 2),
+        (3, 7, 0),
+    ]
     assert [_wal_is_safe(v) for v in safe + unsafe] == [True] * 6 + [False] * 8
     mounts = tmp_path / "mounts"
     lines = [
@@ -185,16 +209,25 @@ def _bad_schema(path: Path) -> None:
 
 
 HARMS = {
-    _text: "is not a database (first bytes", _one_byte: "is not a database", _other_application: "not one of kl's",
-    _trigger: "holds what kl never makes: trigger t", _view: "view v", _link: "is a link", _journal_link: "is a link",
-    _super_journal: "names another journal", _journal_of_nothing: "left unfinished", _folder: "no file at all",
+    _text: "is not a database (first bytes",
+    _one_byte: "is not a database",
+    _other_application: "not one of kl's",
+    _trigger: "holds what kl never makes: trigger t",
+    _view: "view v",
+    _link: "is a link",
+    _journal_link: "is a link",
+    _super_journal: "names another journal",
+    _journal_of_nothing: "left unfinished",
+    _folder: "no file at all",
     _bad_schema: "can't be read",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("write", [True, False])
 @pytest.mark.parametrize("harm", HARMS)
-def test_what_is_not_ours_is_refused_and_left_as_it_is(path: Path, harm: Callable[[Path], None], write: bool) -> None:
+def test_what_is_not_ours_is_refused_and_left_as_it_is(
+    path: Path, harm: Callable[[Path], None], write: bool
+) -> None:
     harm(path)
     before = {p.name: None if p.is_dir() else p.read_bytes() for p in path.parent.iterdir()}
     with pytest.raises(StoreDamaged) as reported:
@@ -210,7 +243,10 @@ def test_damage_within_is_reported_when_it_is_met(path: Path) -> None:
     with closing(open_sqlite(path, write=True)) as db, db.transaction():
         db.many("INSERT INTO thing (id, n) VALUES (?, 1)", [(f"{n:0100}",) for n in range(2000)])
     _zeroed(path)
-    with closing(open_sqlite(path, write=False)) as db, pytest.raises(StoreDamaged, match="malformed"):
+    with (
+        closing(open_sqlite(path, write=False)) as db,
+        pytest.raises(StoreDamaged, match="malformed"),
+    ):
         db.rows("SELECT * FROM thing")
 
 
@@ -219,7 +255,10 @@ def test_damage_in_the_name_of_a_table_is_damage(path: Path) -> None:
     with closing(open_sqlite(path, write=True)) as db, db.transaction():
         db.execute("CREATE TABLE second (n INTEGER)")
     path.write_bytes(path.read_bytes().replace(b"tablesecondsecond", b"tables\xa0condsecond"))
-    with pytest.raises(StoreDamaged, match="can't be read"), closing(open_sqlite(path, write=False)) as db:
+    with (
+        pytest.raises(StoreDamaged, match="can't be read"),
+        closing(open_sqlite(path, write=False)) as db,
+    ):
         db.rows("SELECT * FROM second")
 
 
@@ -244,7 +283,9 @@ def test_somebody_elses_database_is_refused(public: Path) -> None:
 
 
 def _as_nobody(path: Path, code: str) -> str:
-    """Runs `code` as a user without rights (as ourselves where we are no root), and gives what it printed."""
+    """Runs `code` as a user without rights (as ourselves where we are no root), and gives what it
+    printed.
+    """
     whole = f"""
 import os, sys
 sys.path.insert(0, {str(REPO)!r})
@@ -262,7 +303,9 @@ try:
 except KlError as error:
     print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True, cwd="/")
+    done = subprocess.run(
+        [sys.executable, "-c", whole], capture_output=True, text=True, check=True, cwd="/"
+    )
     return done.stdout
 
 
@@ -278,11 +321,15 @@ def _give_away(path: Path, mode: int) -> None:
 def test_in_a_folder_that_can_not_be_written_it_is_read(public: Path) -> None:
     _give_away(public, 0o555)
     out = _as_nobody(
-        public, "with closing(open_sqlite(path, write=False)) as db: print(db.rows('SELECT id FROM thing'))"
+        public,
+        "with closing(open_sqlite(path, write=False)) as db: print(db.rows('SELECT id FROM"
+        " thing'))",
     )
     assert out == "[('a',)]\n"
     out = _as_nobody(
-        public, "with closing(open_sqlite(path, write=True)) as db, db.transaction(): db.execute('DELETE FROM thing')"
+        public,
+        "with closing(open_sqlite(path, write=True)) as db, db.transaction(): db.execute('DELETE"
+        " FROM thing')",
     )
     public.parent.chmod(0o755)
     assert out.startswith(("EnvironmentProblem", "StoreBusy"))
@@ -291,7 +338,9 @@ def test_in_a_folder_that_can_not_be_written_it_is_read(public: Path) -> None:
 
 
 def _stop_in_the_middle(path: Path, commit_first: str = "") -> None:
-    """Leaves a hot journal: a process is killed after its changes reached the file and before the commit."""
+    """Leaves a hot journal: a process is killed after its changes reached the file and before the
+    commit.
+    """
     code = f"""
 import os, sqlite3
 connection = sqlite3.connect({str(path)!r}, isolation_level=None)
@@ -319,7 +368,8 @@ def test_a_stopped_write_that_nobody_can_undo_is_undone_in_a_copy(public: Path) 
     before = {p.name: p.read_bytes() for p in public.parent.iterdir()}
     _give_away(public, 0o555)
     code = (
-        "with closing(open_sqlite(path, write=False)) as db: print(db.rows('SELECT * FROM thing'), db._copy.exists())"
+        "with closing(open_sqlite(path, write=False)) as db: print(db.rows('SELECT * FROM thing'),"
+        " db._copy.exists())"
     )
     out = _as_nobody(public, f"{code}\n    print(db._copy.exists())")
     assert out == "[('a', 1)] True\nFalse\n"
@@ -355,7 +405,9 @@ def test_somebody_who_holds_it_makes_us_wait_and_then_report_it(path: Path) -> N
 def test_a_newer_format_is_read_and_not_written(path: Path) -> None:
     _raw(path, f"PRAGMA user_version = {FORMAT + 1}")
     before = path.read_bytes()
-    with pytest.raises(StoreNewer, match=rf"format {FORMAT + 1}; this one knows format {FORMAT}.*Upgrade"):
+    with pytest.raises(
+        StoreNewer, match=rf"format {FORMAT + 1}; this one knows format {FORMAT}.*Upgrade"
+    ):
         open_sqlite(path, write=True)
     with closing(open_sqlite(path, write=False)) as db:
         assert db.rows("SELECT id FROM thing") == [("a",)]
@@ -405,7 +457,9 @@ with closing(open_sqlite(Path({str(path)!r}), write=True)) as db:
         print(type(error).__name__)
     print(db.rows("SELECT COUNT(*) FROM thing"))
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "EnvironmentProblem\n[(1,)]\n"
     with closing(open_sqlite(path, write=True)) as db:
         assert db.rows("PRAGMA integrity_check") == [("ok",)]
@@ -452,7 +506,9 @@ def test_a_new_database_needs_no_backup(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_migrations_killed_at_60_moments_are_old_or_new_and_never_between(tmp_path: Path) -> None:
-    """Two processes race to migrate; both are killed at a random moment. Every step is there whole, or not at all."""
+    """Two processes race to migrate; both are killed at a random moment. Every step is there whole,
+    or not at all.
+    """
     code = f"""
 import os, random, shutil, signal, sys, time
 sys.path.insert(0, {str(REPO)!r})
@@ -516,6 +572,8 @@ for kill in range(60):
         assert steps_taken(db) == {{"room": 3}} and count(db) == 3000
 print(len(ends), ends.count(1) > 0, ends.count(3) > 0)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.stderr == ""
     assert done.stdout == "60 True True\n"

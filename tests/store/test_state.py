@@ -19,7 +19,9 @@ REPO = Path(__file__).parents[2]
 def _git(tmp_path: Path, **environ: str) -> State:
     common = tmp_path / "repo" / ".git"
     common.mkdir(parents=True, exist_ok=True)
-    return locate_state(tmp_path / "repo", common, common, None, {"HOME": str(tmp_path / "home"), **environ})
+    return locate_state(
+        tmp_path / "repo", common, common, None, {"HOME": str(tmp_path / "home"), **environ}
+    )
 
 
 def _tree(folder: Path) -> set[str]:
@@ -30,7 +32,11 @@ def test_with_git_it_is_in_the_common_directory(tmp_path: Path) -> None:
     state = _git(tmp_path)
     top = tmp_path / "repo" / ".git" / "kl"
     assert state.directory == top
-    assert (state.database, state.spool, state.lock) == (top / "kl.db", top / "spool", top / "store.lock")
+    assert (state.database, state.spool, state.lock) == (
+        top / "kl.db",
+        top / "spool",
+        top / "store.lock",
+    )
     assert state.graph == top / "graph" / "main.db"
     assert state.cache.parent == tmp_path / "home" / ".cache" / "kl"
     assert state.origin == "git"
@@ -40,7 +46,13 @@ def test_worktrees_share_all_but_the_graph(tmp_path: Path) -> None:
     main = _git(tmp_path)
     common = tmp_path / "repo" / ".git"
     a, b = (
-        locate_state(tmp_path / name, common, common / "worktrees" / name, None, {"HOME": str(tmp_path / "home")})
+        locate_state(
+            tmp_path / name,
+            common,
+            common / "worktrees" / name,
+            None,
+            {"HOME": str(tmp_path / "home")},
+        )
         for name in ("a", "b")
     )
     assert a.directory == b.directory == main.directory
@@ -53,7 +65,9 @@ def test_without_git_it_is_the_users_by_path(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "one")
     environ = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    one, two, link = (locate_state(tmp_path / name, None, None, None, environ) for name in ("one", "two", "link"))
+    one, two, link = (
+        locate_state(tmp_path / name, None, None, None, environ) for name in ("one", "two", "link")
+    )
     assert one.directory.parent == tmp_path / "state" / "kl"
     assert one.cache.parent == tmp_path / "cache" / "kl"
     assert one.directory == link.directory != two.directory
@@ -61,13 +75,19 @@ def test_without_git_it_is_the_users_by_path(tmp_path: Path) -> None:
 
 
 def test_a_relative_xdg_folder_counts_for_nothing(tmp_path: Path) -> None:
-    state = locate_state(tmp_path, None, None, None, {"HOME": "/h", "XDG_STATE_HOME": "rel", "XDG_CACHE_HOME": ""})
+    state = locate_state(
+        tmp_path, None, None, None, {"HOME": "/h", "XDG_STATE_HOME": "rel", "XDG_CACHE_HOME": ""}
+    )
     assert state.directory.is_relative_to("/h/.local/state/kl")
     assert state.cache.is_relative_to("/h/.cache/kl")
 
 
-@pytest.mark.parametrize("override", ["/abs/place", "rel/place", "~/place", "~nobody-of-this-name/place"])
-def test_the_user_may_name_another_place(tmp_path: Path, override: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "override", ["/abs/place", "rel/place", "~/place", "~nobody-of-this-name/place"]
+)
+def test_the_user_may_name_another_place(
+    tmp_path: Path, override: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", "/h")
     state = locate_state(tmp_path, tmp_path / ".git", tmp_path / ".git", override, {"HOME": "/h"})
     assert state.directory.is_absolute()
@@ -76,9 +96,17 @@ def test_the_user_may_name_another_place(tmp_path: Path, override: str, monkeypa
 
 
 def test_without_a_home_there_is_still_a_place(tmp_path: Path) -> None:
-    code = "import os; os.environ.clear(); from pathlib import Path; from kl_hooks.store.state import locate_state\n"
-    code += f"s = locate_state(Path({str(tmp_path)!r}), None, None, None, {{}}); print(s.directory, s.cache)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    code = (
+        "import os; os.environ.clear(); from pathlib import Path; from kl_hooks.store.state import"
+        " locate_state\n"
+    )
+    code += (
+        f"s = locate_state(Path({str(tmp_path)!r}), None, None, None, {{}}); print(s.directory,"
+        " s.cache)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True
+    )
     assert all(place.startswith("/") for place in done.stdout.split())
 
 
@@ -121,7 +149,9 @@ def test_many_at_once_make_one(tmp_path: Path) -> None:
         faults: list[BaseException] = []
 
         def make(
-            state: State = state, barrier: threading.Barrier = barrier, faults: list[BaseException] = faults
+            state: State = state,
+            barrier: threading.Barrier = barrier,
+            faults: list[BaseException] = faults,
         ) -> None:
             barrier.wait()
             try:
@@ -169,10 +199,14 @@ def test_a_file_or_a_dead_link_in_its_place_is_reported(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_file_that_somebody_named_as_the_state_directory_states_who_names_it(tmp_path: Path) -> None:
+def test_a_file_that_somebody_named_as_the_state_directory_states_who_names_it(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").write_text("")
     state = locate_state(tmp_path, tmp_path / ".git", None, str(tmp_path / "file"), {})
-    with pytest.raises(EnvironmentProblem, match=r"is not a folder\. KL_STATE, or git config kl\.state, names it"):
+    with pytest.raises(
+        EnvironmentProblem, match=r"is not a folder\. KL_STATE, or git config kl\.state, names it"
+    ):
         prepare_state(state)
 
 

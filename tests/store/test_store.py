@@ -1,4 +1,6 @@
-"""The store as the packages use it: what looking and writing do where all is well, and where it is not."""
+"""The store as the packages use it: what looking and writing do where all is well, and where it is
+not.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,13 @@ def state(tmp_path: Path) -> State:
     return locate_state(tmp_path / "repo", common, common, None, {"HOME": str(tmp_path / "home")})
 
 
-def _store(state: State, *steps: str, graph: tuple[str, ...] = (DERIVED,), wait: str = "0.3") -> Store:
-    schemas: list[Schema] = [schema(*(steps or (ONE,))), schema(*graph, owner="code", database="graph")]
+def _store(
+    state: State, *steps: str, graph: tuple[str, ...] = (DERIVED,), wait: str = "0.3"
+) -> Store:
+    schemas: list[Schema] = [
+        schema(*(steps or (ONE,))),
+        schema(*graph, owner="code", database="graph"),
+    ]
     return Store(state, lambda: schemas, {"KL_LOCK_WAIT": wait})
 
 
@@ -77,8 +84,13 @@ def test_writing_makes_what_is_needed(store: Store, state: State) -> None:
 
 
 def test_importing_it_imports_no_database(tmp_path: Path) -> None:
-    code = "import sys, kl_hooks.store.store; print('sqlite3' in sys.modules, 'diskcache' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    code = (
+        "import sys, kl_hooks.store.store; print('sqlite3' in sys.modules, 'diskcache' in"
+        " sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False False\n"
 
 
@@ -102,7 +114,9 @@ def test_a_busy_lock_is_reported_and_does_not_stop_readers(store: Store, state: 
         db.execute("INSERT INTO thing (id) VALUES ('b')")
 
 
-def test_a_locked_file_is_waited_for_once(store: Store, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_file_is_waited_for_once(
+    store: Store, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits: list[int] = []
 
     def noted(path: Path, *, write: bool, busy_ms: int = 0) -> SqliteDatabase:
@@ -111,7 +125,8 @@ def test_a_locked_file_is_waited_for_once(store: Store, state: State, monkeypatc
 
     monkeypatch.setattr("kl_hooks.store.sqlite.open_sqlite", noted)
     with closing(sqlite3.connect(state.database, isolation_level=None)) as holder:
-        # with a write-ahead log this alone keeps readers out (sqlite.org/pragma.html#pragma_locking_mode)
+        # with a write-ahead log this alone keeps readers out
+        # (sqlite.org/pragma.html#pragma_locking_mode)
         holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")
         for _ in range(3):
@@ -143,7 +158,9 @@ def test_a_thread_that_asks_often_opens_a_database_once_and_sees_what_others_wri
             db.execute("INSERT INTO thing (id) VALUES ('b')")
         assert _ids(store) == ["a", "b"]
         assert opened == ["read", "read", "write"]
-        thread = threading.Thread(target=lambda: _ids(store))  # SQLite refuses a connection of another thread
+        thread = threading.Thread(
+            target=lambda: _ids(store)
+        )  # SQLite refuses a connection of another thread
         thread.start()
         thread.join()
         assert opened[3:] == ["read"]
@@ -190,11 +207,18 @@ def _link(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_garbage, _torn, _link])
-def test_damaged_evidence_is_reported_and_stays(store: Store, state: State, harm: Callable[[Path], None]) -> None:
+def test_damaged_evidence_is_reported_and_stays(
+    store: Store, state: State, harm: Callable[[Path], None]
+) -> None:
     harm(state.database)
     before = state.database.read_bytes()
     for use in (store.writing, store.reading):
-        with pytest.raises(StoreDamaged, match=r"Captures wait in the spool.*mv kl.db kl.db.damaged"), use():
+        with (
+            pytest.raises(
+                StoreDamaged, match=r"Captures wait in the spool.*mv kl.db kl.db.damaged"
+            ),
+            use(),
+        ):
             pass
     assert isinstance(store.problem(), StoreDamaged)
     assert state.database.read_bytes() == before
@@ -203,7 +227,9 @@ def test_damaged_evidence_is_reported_and_stays(store: Store, state: State, harm
 
 
 @pytest.mark.parametrize("harm", [_garbage, _torn, _link])
-def test_damaged_derived_data_is_built_anew(store: Store, state: State, harm: Callable[[Path], None]) -> None:
+def test_damaged_derived_data_is_built_anew(
+    store: Store, state: State, harm: Callable[[Path], None]
+) -> None:
     harm(state.graph)
     assert _links(store) is None
     with store.writing("graph") as db:
@@ -223,7 +249,9 @@ def _newer_step(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_newer_format, _newer_step])
-def test_newer_evidence_is_read_and_not_written(store: Store, state: State, harm: Callable[[Path], None]) -> None:
+def test_newer_evidence_is_read_and_not_written(
+    store: Store, state: State, harm: Callable[[Path], None]
+) -> None:
     harm(state.database)
     before = state.database.read_bytes()
     with pytest.raises(StoreNewer, match=r"made by a newer kl .*Upgrade.*spool"), store.writing():
@@ -251,9 +279,14 @@ def test_an_older_one_is_brought_up_to_date_by_looking(store: Store, state: Stat
         assert db.rows("SELECT id FROM thing") == [("a",)]
 
 
-def test_an_older_one_that_can_not_be_brought_up_to_date_is_read_as_it_is(store: Store, state: State) -> None:
+def test_an_older_one_that_can_not_be_brought_up_to_date_is_read_as_it_is(
+    store: Store, state: State
+) -> None:
     newer = _store(state, ONE, TWO, graph=(DERIVED, "CREATE TABLE more (x TEXT);"))
-    with store_lock(state.lock, wait=0, what="x"), store_lock(state.graph.with_suffix(".lock"), wait=0, what="x"):
+    with (
+        store_lock(state.lock, wait=0, what="x"),
+        store_lock(state.graph.with_suffix(".lock"), wait=0, what="x"),
+    ):
         assert _ids(newer) == ["a"]
         assert _links(newer) is None
     assert _links(newer) == 1
@@ -306,7 +339,11 @@ def test_tables_that_do_not_fit_what_is_reported_of_them_are_damage(
 
 
 def test_tables_that_a_step_drops_or_renames_are_not_missed(state: State) -> None:
-    steps = (ONE, "-- Away.\nALTER TABLE thing RENAME TO kept;\nCREATE TABLE b (n INTEGER);", "DROP TABLE IF EXISTS b;")
+    steps = (
+        ONE,
+        "-- Away.\nALTER TABLE thing RENAME TO kept;\nCREATE TABLE b (n INTEGER);",
+        "DROP TABLE IF EXISTS b;",
+    )
     for count in (2, 3):
         made = _store(state, *steps[:count])
         with made.writing():
@@ -338,7 +375,9 @@ os.kill(os.getpid(), 9)
 
 def test_a_place_that_can_not_be_made_is_an_environment_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    state = locate_state(tmp_path, None, None, str(tmp_path / "file" / "kl"), {"HOME": str(tmp_path)})
+    state = locate_state(
+        tmp_path, None, None, str(tmp_path / "file" / "kl"), {"HOME": str(tmp_path)}
+    )
     with pytest.raises(EnvironmentProblem, match="KL_STATE"), _store(state).writing():
         pass
     assert _ids(_store(state)) is None
@@ -349,7 +388,9 @@ def test_there_are_two_databases(store: Store) -> None:
         pass
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("", _WAIT), ("soon", _WAIT), ("2.5", 2.5), ("-1", 0.0), ("1e9", 600.0)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("", _WAIT), ("soon", _WAIT), ("2.5", 2.5), ("-1", 0.0), ("1e9", 600.0)]
+)
 def test_how_long_to_wait(state: State, text: str, seconds: float) -> None:
     assert _store(state, wait=text).wait == seconds
 
@@ -390,8 +431,9 @@ def test_eight_processes_at_once_lose_and_double_nothing(state: State, writer: s
 @pytest.mark.slow
 def test_killed_at_60_moments_it_loses_nothing_acknowledged(state: State, writer: str) -> None:
     """Each writer is killed at a random moment after a random number of acknowledged writes."""
-    code = writer + (
-        """
+    code = (
+        writer
+        + """
 import random, signal, time
 r = random.Random(3)
 for kill in range(60):
@@ -412,7 +454,9 @@ for kill in range(60):
         print("".join(told + pipe.readlines()), end="")
 """
     )
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, timeout=300
+    )
     acknowledged = done.stdout.split()
     ids = _ids(_store(state, "CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);"))
     assert ids is not None
@@ -428,15 +472,21 @@ for kill in range(60):
 
 @pytest.mark.slow
 def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) -> None:
-    """Writers, killed ones among them, while others read without a pause: only `busy` may be reported."""
-    write = writer + "turn = 0\nwhile True:\n    write(f'{os.getpid()}-{turn}', 30)\n    turn += 1\n"
+    """Writers, killed ones among them, while others read without a pause: only `busy` may be
+    reported.
+    """
+    write = (
+        writer + "turn = 0\nwhile True:\n    write(f'{os.getpid()}-{turn}', 30)\n    turn += 1\n"
+    )
     processes = [subprocess.Popen([sys.executable, "-c", write]) for _ in range(3)]
     store = _store(state, "CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);", wait="20")
     r, seen = random.Random(1), [0]
     try:
         for _ in range(4):
             more = len(set(seen)) + r.randint(1, 2)
-            while len(set(seen)) < more:  # as long as it takes: a busy machine gives a writer little time
+            while (
+                len(set(seen)) < more
+            ):  # as long as it takes: a busy machine gives a writer little time
                 seen.append(len(_ids(store) or ()))
                 assert [process.poll() for process in processes] == [None] * 3, "a writer ended"
             for _ in range(r.randrange(20)):

@@ -1,4 +1,6 @@
-"""Values of working memory: one contract for files and a real Redis server, and a server that misbehaves."""
+"""Values of working memory: one contract for files and a real Redis server, and a server that
+misbehaves.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,30 @@ ENVIRON = {"KL_REDIS_PASSWORD": PASSWORD}
 
 
 class Server:
-    """A Redis server of our own, on a socket in a temporary folder: one that runs elsewhere is never touched."""
+    """A Redis server of our own, on a socket in a temporary folder: one that runs elsewhere is
+    never touched.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "redis.sock"
-        command = ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--save", "", "--dir", str(folder),
-                   "--requirepass", PASSWORD, "--maxmemory-policy", "noeviction"]  # fmt: skip
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [
+            "redis-server",
+            "--port",
+            "0",
+            "--unixsocket",
+            str(self.socket),
+            "--save",
+            "",
+            "--dir",
+            str(folder),
+            "--requirepass",
+            PASSWORD,
+            "--maxmemory-policy",
+            "noeviction",
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         end = time.monotonic() + 30
         while not self.socket.exists() and time.monotonic() < end:
             time.sleep(0.02)
@@ -111,7 +130,9 @@ def test_the_contract(values: Values) -> None:
 
 
 @pytest.mark.parametrize("kind", ["disk", "redis"])
-def test_no_change_of_two_is_lost(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_no_change_of_two_is_lost(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     server: Server | None = request.getfixturevalue("server") if kind == "redis" else None
 
     def opened() -> Values:
@@ -131,7 +152,9 @@ def test_no_change_of_two_is_lost(kind: str, request: pytest.FixtureRequest, tmp
     for one in threads:
         one.join()
     found = (opened().get("many") or b"").split(b",")
-    assert sorted(found) == sorted([b"", *[b"%d" % number for number in range(6) for _ in range(5)]])
+    assert sorted(found) == sorted(
+        [b"", *[b"%d" % number for number in range(6) for _ in range(5)]]
+    )
 
 
 class Bomb:
@@ -156,9 +179,13 @@ def test_what_somebody_else_wrote_on_the_server_is_a_miss(server: Server, tmp_pa
     assert values.get("k") == b"again"
 
 
-def test_a_server_that_refuses_or_is_down_leaves_working_memory_on_this_machine(tmp_path: Path, server: Server) -> None:
+def test_a_server_that_refuses_or_is_down_leaves_working_memory_on_this_machine(
+    tmp_path: Path, server: Server
+) -> None:
     server.client.flushall()
-    wrong = RedisValues(server.url, "repo", {"KL_REDIS_PASSWORD": "wrong"}, DiskValues(tmp_path / "w"))
+    wrong = RedisValues(
+        server.url, "repo", {"KL_REDIS_PASSWORD": "wrong"}, DiskValues(tmp_path / "w")
+    )
     put(wrong, "k", b"v")
     assert (wrong.get("k"), "the Redis server can't be used" in wrong.note) == (b"v", True)
     assert "wrong" not in wrong.note.partition("(")[2].replace("WRONGPASS", "")
@@ -178,7 +205,8 @@ def test_a_server_that_refuses_or_is_down_leaves_working_memory_on_this_machine(
     down = RedisValues(f"unix://{tmp_path}/none.sock", "repo", {}, DiskValues(tmp_path / "f"))
     assert (down.get("k"), down.keys(""), down.delete("k")) == (b"v", ["k"], True)
     assert "can't be used" in down.note
-    # what was written meanwhile is read once the server is back, and the first change moves it there
+    # what was written meanwhile is read once the server is back, and the first change moves it
+    # there
     late = on_server(server, tmp_path / "l")
     put(DiskValues(tmp_path / "l"), "late", b"local")
     assert late.get("late") == b"local"
@@ -190,7 +218,10 @@ def test_a_server_that_refuses_or_is_down_leaves_working_memory_on_this_machine(
 def test_a_url_with_a_password_another_scheme_and_a_missing_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for url, why in (("redis://u:p@host/0", "has a password in it"), ("http://host", "no URL of a Redis server")):
+    for url, why in (
+        ("redis://u:p@host/0", "has a password in it"),
+        ("http://host", "no URL of a Redis server"),
+    ):
         with pytest.raises(UsageProblem, match=why):
             RedisValues(url, "repo", {}, DiskValues(tmp_path))
     monkeypatch.setitem(sys.modules, "redis", None)
@@ -211,7 +242,10 @@ def test_working_memory_of_a_user_who_configures_a_server(
     assert (done.returncode, server.client.keys()) == (0, [])
     repo.write(".kl/config.yaml", "version: 1\n")
     repo.git("config", "kl.redis", server.url)
-    assert repo.kl("remember", "k", "on the server", "--tier", "working", env={"KL_AGENT": "a"}).stderr == ""
+    assert (
+        repo.kl("remember", "k", "on the server", "--tier", "working", env={"KL_AGENT": "a"}).stderr
+        == ""
+    )
     assert len(server.client.keys("kl:*agent:a*")) == 1
     shutil.rmtree(repo.workspace().state.cache)
     assert "on the server" in repo.kl("recall", "k", env={"KL_AGENT": "a"}).stdout

@@ -1,4 +1,6 @@
-"""Closing a session merges what is alike: by words, and by meaning where there is a model on this machine."""
+"""Closing a session merges what is alike: by words, and by meaning where there is a model on this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +50,16 @@ def close(repo: Checkout, meaning: Meaning) -> dict[str, Any]:
 @pytest.mark.requirement("D8")
 def test_what_means_the_same_becomes_one_unless_its_numbers_differ(repo: Checkout) -> None:
     assert close(repo, Meaning()) == {
-        "k0": "all test runs: 9 min", "k2": "the test runs: 12 min", "k3": "a plan",
-    }  # fmt: skip
+        "k0": "all test runs: 9 min",
+        "k2": "the test runs: 12 min",
+        "k3": "a plan",
+    }
 
 
 @pytest.mark.requirement("D8", "D9")
-def test_private_texts_go_to_no_server_and_a_model_that_fails_changes_nothing(repo: Checkout) -> None:
+def test_private_texts_go_to_no_server_and_a_model_that_fails_changes_nothing(
+    repo: Checkout,
+) -> None:
     server = Meaning(local=False)
     found = close(repo, server)
     assert server.calls == 0 and sorted(found) == ["k0", "k1", "k2", "k3"]

@@ -1,4 +1,6 @@
-"""Upkeep of memory in tiers, seals, learnings and scores: policies are idempotent, formulas are the model's."""
+"""Upkeep of memory in tiers, seals, learnings and scores: policies are idempotent, formulas are the
+model's.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,24 @@ from hypothesis import strategies as st
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.review import quality
 from kl_hooks.records.write import create_record
-from kl_hooks.tiers.contexts import create_context, decayed, relevance, similarity, staleness, words, write_entry
+from kl_hooks.tiers.contexts import (
+    create_context,
+    decayed,
+    relevance,
+    similarity,
+    staleness,
+    words,
+    write_entry,
+)
 from kl_hooks.tiers.entries import Caller, reading
-from kl_hooks.tiers.pools import PoolOptions, create_pool, find_pool, list_pools, read_pool, write_pool
+from kl_hooks.tiers.pools import (
+    PoolOptions,
+    create_pool,
+    find_pool,
+    list_pools,
+    read_pool,
+    write_pool,
+)
 from kl_hooks.tiers.router import Memory
 from kl_hooks.upkeep.run import apply_policies, preview, run_maintenance
 from tests.support import NOW, Checkout
@@ -34,8 +51,12 @@ DAYS = st.floats(0, 5000)
 def test_the_formulas_of_the_model() -> None:
     at = NOW - 30 * DAY
     for (importance, days, idle), expected in {
-        (0.5, 0, None): 0.39, (0.5, 30, None): 0.59, (1.0, 30, 30): 0.35, (0.0, 60, 60): 0.9, (0.05, 300, None): 0.9246,
-    }.items():  # fmt: skip
+        (0.5, 0, None): 0.39,
+        (0.5, 30, None): 0.59,
+        (1.0, 30, 30): 0.35,
+        (0.0, 60, 60): 0.9,
+        (0.05, 300, None): 0.9246,
+    }.items():
         accessed = NOW - round(idle * DAY) if idle is not None else 0
         found = staleness(importance, NOW - days * DAY, accessed, NOW)
         assert found.score == pytest.approx(expected, abs=1e-4), (importance, days, idle)
@@ -50,9 +71,16 @@ def test_the_formulas_of_the_model() -> None:
 
 @pytest.mark.requirement("D7", "D47", "D48")
 @given(SHARES, SHARES, DAYS, DAYS)
-def test_scores_are_bounded_and_monotone(importance: float, confidence: float, days: float, more: float) -> None:
+def test_scores_are_bounded_and_monotone(
+    importance: float, confidence: float, days: float, more: float
+) -> None:
     at, later = NOW - round(days * DAY), NOW + round(more * DAY)
-    assert 0 <= relevance(importance, confidence, at, later) <= relevance(importance, confidence, at, NOW) <= 1
+    assert (
+        0
+        <= relevance(importance, confidence, at, later)
+        <= relevance(importance, confidence, at, NOW)
+        <= 1
+    )
     now, then = decayed(importance, at, NOW), decayed(importance, at, later)
     assert then <= now <= importance
     # from where it was left, the rest of the way leads to the same: nothing compounds
@@ -64,7 +92,9 @@ def test_scores_are_bounded_and_monotone(importance: float, confidence: float, d
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=6), st.lists(st.sampled_from("abcd"), max_size=6))
-def test_similarity_is_symmetric_and_one_only_for_the_same_shares_of_words(one: list[str], other: list[str]) -> None:
+def test_similarity_is_symmetric_and_one_only_for_the_same_shares_of_words(
+    one: list[str], other: list[str]
+) -> None:
     first, second = words(" ".join(one)), words(" ".join(other))
     assert similarity(first, second) == pytest.approx(similarity(second, first))
     assert 0 <= similarity(first, second) <= 1.0000001
@@ -90,14 +120,20 @@ def test_maintenance_closes_what_was_left_and_a_second_run_finds_nothing(repo: C
     later = repo.workspace(now=NOW + 2 * DAY)
     shown = preview(later, TIERS)
     text = json.dumps([one.to_dict() for one in shown.changes])
-    assert {one.policy for one in shown.changes} == {"open sessions", "stale entries", "expired pools"}
+    assert {one.policy for one in shown.changes} == {
+        "open sessions",
+        "stale entries",
+        "expired pools",
+    }
     assert "zzhidden" not in text and "agent" not in text and "never" not in text
     assert [one.trouble for one in run_maintenance(later, only_due=True) if one.trouble] == []
     assert apply_policies(later, TIERS).changes == ()
     left = Memory(later, ME)
     assert [(one.tier, one.key) for one in left.entries()] == [
-        ("short", "open"), ("long", "often"), ("long", "b"),
-    ]  # fmt: skip
+        ("short", "open"),
+        ("long", "often"),
+        ("long", "b"),
+    ]
     assert [one.name for one in list_pools(later, ME)] == ["values"]
     with pytest.raises(UsageProblem, match="no open pool"):
         find_pool(later, ME, "brief")
@@ -105,7 +141,10 @@ def test_maintenance_closes_what_was_left_and_a_second_run_finds_nothing(repo: C
         assert db is not None
         assert db.rows("SELECT COUNT(*) FROM pool_value") == [(0,)]
     # half a year on, what nobody read is archived: an entry of medium importance reaches the limit
-    assert any(one.policy == "stale entries" for one in preview(repo.workspace(now=NOW + 400 * DAY), TIERS).changes)
+    assert any(
+        one.policy == "stale entries"
+        for one in preview(repo.workspace(now=NOW + 400 * DAY), TIERS).changes
+    )
     late = repo.workspace(now=NOW + 500 * DAY)
     assert apply_policies(late, TIERS).changes
     assert apply_policies(late, TIERS).changes == ()
@@ -117,7 +156,9 @@ def test_maintenance_closes_what_was_left_and_a_second_run_finds_nothing(repo: C
 def test_upkeep_reports_what_waits_for_a_person(repo: Checkout) -> None:
     ws = repo.workspace()
     made = create_record(
-        ws, ws.kinds["decision"], {"title": "t", "context": "c", "decision": "d", "status": "accepted"}
+        ws,
+        ws.kinds["decision"],
+        {"title": "t", "context": "c", "decision": "d", "status": "accepted"},
     )
     create_record(ws, ws.kinds["objective"], {"title": "Ship it"})
     done = repo.kl("decision", "edit", made.id, "--title", "other", env=A)
@@ -128,23 +169,32 @@ def test_upkeep_reports_what_waits_for_a_person(repo: Checkout) -> None:
     assert [(one.what, one.id) for one in goals.changes] == [("abandon", "OBJ-0001")]
     for number in range(10):
         repo_memory(repo, number)
-    habits = {one.policy.name: one for one in preview(repo.workspace(now=NOW + DAY)).results}["review habits"]
+    habits = {one.policy.name: one for one in preview(repo.workspace(now=NOW + DAY)).results}[
+        "review habits"
+    ]
     assert "10 of 10 reviews: reject" in habits.changes[0].reason
 
 
 def repo_memory(repo: Checkout, number: int) -> None:
     ws = repo.workspace()
-    made = create_record(ws, ws.kinds["memory"], {"title": f"m{number}", "pattern": f"p{number}", "source": "receipts"})
+    made = create_record(
+        ws,
+        ws.kinds["memory"],
+        {"title": f"m{number}", "pattern": f"p{number}", "source": "receipts"},
+    )
     assert repo.kl("memory", "reject", made.id, "--reason", "no").returncode == 0
 
 
 @pytest.mark.requirement("D51")
 def test_files_are_valid_tampered_or_unsealed(repo: Checkout) -> None:
     for title in ("One", "Two"):
-        assert repo.kl("decision", "new", title, "--context", "c", "--decision", "d").returncode == 0
+        assert (
+            repo.kl("decision", "new", title, "--context", "c", "--decision", "d").returncode == 0
+        )
     repo.write(
         ".kl/knowledge/decisions/ADR-0009-by-hand.md",
-        "---\nid: ADR-0009\ntitle: By hand\nstatus: accepted\n---\n# By hand\n\n## Context\n\nc\n\n## Decision\n\nd\n",
+        "---\nid: ADR-0009\ntitle: By hand\nstatus: accepted\n---\n# By hand\n\n##"
+        " Context\n\nc\n\n## Decision\n\nd\n",
     )
     found = answer(repo, "knowledge", "verify")
     assert found["counts"] == {"valid": 2, "tampered": 0, "unsealed": 1}
@@ -152,8 +202,10 @@ def test_files_are_valid_tampered_or_unsealed(repo: Checkout) -> None:
     path.write_text(path.read_text() + "\nMore.\n")
     found = answer(repo, "knowledge", "verify", code=1)
     assert {one["id"]: one["state"] for one in found["records"]} == {
-        "ADR-0001": "tampered", "ADR-0002": "valid", "ADR-0009": "unsealed",
-    }  # fmt: skip
+        "ADR-0001": "tampered",
+        "ADR-0002": "valid",
+        "ADR-0009": "unsealed",
+    }
     refused = repo.kl("knowledge", "verify", "--seal", env=A)
     assert (refused.returncode, "a person's word" in refused.stderr) == (2, True)
     sealed = answer(repo, "knowledge", "verify", "--seal", "ADR-0001")
@@ -164,7 +216,9 @@ def test_files_are_valid_tampered_or_unsealed(repo: Checkout) -> None:
 
 @pytest.mark.requirement("D50")
 def test_quality_is_computed_when_a_memory_is_shown(repo: Checkout) -> None:
-    made: Any = answer(repo, "memory", "add", "Tests of the importer need LC_ALL=C.UTF-8.", "--tag", "tests")
+    made: Any = answer(
+        repo, "memory", "add", "Tests of the importer need LC_ALL=C.UTF-8.", "--tag", "tests"
+    )
     before = answer(repo, "memory", "show", made["id"])["memory"]["quality_today"]
     assert 0 < before <= 100
     for _ in range(9):
@@ -173,11 +227,19 @@ def test_quality_is_computed_when_a_memory_is_shown(repo: Checkout) -> None:
 
 
 @pytest.mark.requirement("D52")
-def test_a_class_of_errors_of_commands_becomes_a_candidate_with_its_receipts(repo: Checkout) -> None:
+def test_a_class_of_errors_of_commands_becomes_a_candidate_with_its_receipts(
+    repo: Checkout,
+) -> None:
     repo.git("config", "kl.agents", "claude")
     for _ in range(2):
         error = "Exit code 2\nerror: Connection refused"
-        notify(repo, "PostToolUseFailure", tool_name="Bash", tool_input={"command": "make deploy"}, error=error)
+        notify(
+            repo,
+            "PostToolUseFailure",
+            tool_name="Bash",
+            tool_input={"command": "make deploy"},
+            error=error,
+        )
     found: Any = json.loads(repo.kl("memory", "review", "--format", "json").stdout)
     texts = {one["pattern"]: one["evidence"] for one in found["memories"]}
     assert len(texts["Command fails with an error of the class network: make deploy"]) == 2

@@ -1,4 +1,6 @@
-"""Two agents and a person side by side: nobody sees what is not theirs, nothing is lost, counts are folds of Events."""
+"""Two agents and a person side by side: nobody sees what is not theirs, nothing is lost, counts are
+folds of Events.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import KlError
-from kl_hooks.tiers.contexts import context_page, grant_context, list_entries, take_snapshot, write_entry
+from kl_hooks.tiers.contexts import (
+    context_page,
+    grant_context,
+    list_entries,
+    take_snapshot,
+    write_entry,
+)
 from kl_hooks.tiers.entries import Caller, reading
 from kl_hooks.tiers.pools import (
     PoolOptions,
@@ -92,7 +100,9 @@ def test_two_agents_and_a_person_for_200_steps(repo: Checkout, seed: int) -> Non
                 side.private[tier, key] = value
             case 2:
                 expected = [
-                    side.private[one, key] for one in ("working", "short", "long") if (one, key) in side.private
+                    side.private[one, key]
+                    for one in ("working", "short", "long")
+                    if (one, key) in side.private
                 ]
                 found = side.memory.read(key)
                 if expected:
@@ -102,11 +112,15 @@ def test_two_agents_and_a_person_for_200_steps(repo: Checkout, seed: int) -> Non
                 side.reads[found.tier if found else ""] += 1
             case 3:
                 tier = chance.choice(("working", "short", "long"))
-                assert side.memory.forget(key, tier) == ([tier] if side.private.pop((tier, key), None) else [])
+                assert side.memory.forget(key, tier) == (
+                    [tier] if side.private.pop((tier, key), None) else []
+                )
             case 4 | 5:
                 before = changes[pool]
                 try:
-                    made = write_pool(ws, side.caller, pool, key, f"common {step}", if_version=before)
+                    made = write_pool(
+                        ws, side.caller, pool, key, f"common {step}", if_version=before
+                    )
                     changes[pool] += 1
                     assert made.version == before + 1
                     shared[pool][key] = f"common {step}"
@@ -128,8 +142,15 @@ def test_two_agents_and_a_person_for_200_steps(repo: Checkout, seed: int) -> Non
         assert not any(f"{one.removeprefix('agent:')}zz" in text for one in others)
         assert all(mark(actor, "") in text for _ in list(side.private)[:1])
         number = ACTORS.index(actor)
-        visible = {"default", f"private-{number}", f"team-{number}", *(name for who, name in granted if who == actor)}
-        assert {one.name for one in list_pools(ws, side.caller)} - {"default"} == visible - {"default"}
+        visible = {
+            "default",
+            f"private-{number}",
+            f"team-{number}",
+            *(name for who, name in granted if who == actor),
+        }
+        assert {one.name for one in list_pools(ws, side.caller)} - {"default"} == visible - {
+            "default"
+        }
         rows = side.memory.statistics()["tiers"]
         for tier in ("working", "short", "long"):
             assert rows[tier]["entries"] == sum(one == tier for one, _ in side.private), tier
@@ -145,13 +166,23 @@ def test_two_agents_and_a_person_for_200_steps(repo: Checkout, seed: int) -> Non
     with reading(ws, counted=True) as db:
         assert db is not None
         for actor, side in sides.items():
-            entries = list_entries(db, side.caller, actor) if any(tier == "long" for tier, _ in side.private) else []
+            entries = (
+                list_entries(db, side.caller, actor)
+                if any(tier == "long" for tier, _ in side.private)
+                else []
+            )
             for one in entries:
-                sql = "SELECT COUNT(*) FROM tier_event WHERE name = 'read' AND tier = 'long' AND subject = ?"
+                sql = (
+                    "SELECT COUNT(*) FROM tier_event WHERE name = 'read' AND tier = 'long' AND"
+                    " subject = ?"
+                )
                 assert db.rows(sql, [f"{actor}\n{one.key}"]) == [(one.accesses,)]
             version = db.row("SELECT version FROM context WHERE name = ?", [actor])
             names = "('written', 'merged', 'restored', 'archived')"
-            sql = f"SELECT COUNT(*) FROM tier_event WHERE tier = 'long' AND subject = ? AND name IN {names}"
+            sql = (
+                "SELECT COUNT(*) FROM tier_event WHERE tier = 'long' AND subject = ? AND name IN"
+                f" {names}"
+            )
             assert version is None or db.row(sql, [actor]) == version
 
 
@@ -178,20 +209,41 @@ def test_no_tool_and_no_command_shows_what_is_private_to_another(repo: Checkout)
             shot: ("snapshot",),
         }
         given = {one: word for word, names in words.items() for one in names if one in tool.takes}
-        given |= {one: "1" for one in tool.needs if one not in given and tool.takes[one]["type"] == "string"}
-        if tool.writes and name not in ("forget", "session_close", "pool_close", "persistent_context_restore"):
+        given |= {
+            one: "1"
+            for one in tool.needs
+            if one not in given and tool.takes[one]["type"] == "string"
+        }
+        if tool.writes and name not in (
+            "forget",
+            "session_close",
+            "pool_close",
+            "persistent_context_restore",
+        ):
             continue
         answer, _ = call(ws, name, json.dumps(given).encode(), allow_write=True)
         assert "zzsecret" not in json.dumps(answer), name
         reached += 1
     assert reached > 30
     for args in (
-        ("recall", "hidden"), ("recall", "zzsecret", "--search"), ("keys", "--all-sessions"), ("memory", "stats"),
-        ("pool", "list"), ("pool", "show", "hidden"), ("pool", "read", "hidden"), ("pool", "stats", "hidden"),
-        ("memory", "context", "list"), ("memory", "context", "show", "agent:owner"), ("context", "zzsecret hidden"),
-        ("knowledge", "search", "zzsecret"), ("memory", "review", "--format", "json"), ("memory", "list"), ("status",),
-        ("session", "close"), ("stats",),
-    ):  # fmt: skip
+        ("recall", "hidden"),
+        ("recall", "zzsecret", "--search"),
+        ("keys", "--all-sessions"),
+        ("memory", "stats"),
+        ("pool", "list"),
+        ("pool", "show", "hidden"),
+        ("pool", "read", "hidden"),
+        ("pool", "stats", "hidden"),
+        ("memory", "context", "list"),
+        ("memory", "context", "show", "agent:owner"),
+        ("context", "zzsecret hidden"),
+        ("knowledge", "search", "zzsecret"),
+        ("memory", "review", "--format", "json"),
+        ("memory", "list"),
+        ("status",),
+        ("session", "close"),
+        ("stats",),
+    ):
         done = repo.kl(*args, env={"KL_AGENT": "other"} if reached % 2 else {})
         # what was asked for may be repeated; what is stored has more words
         assert "zzsecret of" not in done.stdout + done.stderr, args

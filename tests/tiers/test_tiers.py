@@ -21,7 +21,9 @@ DAY = 86_400_000_000
 A, B = {"KL_AGENT": "a"}, {"KL_AGENT": "b"}
 
 
-def answer(repo: Checkout, *args: str, env: dict[str, str] | None = None, code: int = 0, input: str = "") -> Any:
+def answer(
+    repo: Checkout, *args: str, env: dict[str, str] | None = None, code: int = 0, input: str = ""
+) -> Any:
     done = repo.kl(*args, "--format", "json", env=env, input=input)
     assert done.returncode == code, (args, done.stdout, done.stderr)
     return json.loads(done.stdout)
@@ -39,7 +41,12 @@ def test_the_first_tier_that_has_a_key_answers_and_names_itself(repo: Checkout) 
         made = answer(repo, "remember", "plan", f"from {tier}", "--tier", tier)
         assert (made["tier"], made["by"]) == (tier, "human")
         assert answer(repo, "recall", "plan")["value"] == f"from {tier}"
-    assert {one["tier"] for one in answer(repo, "keys")["keys"]} == {"working", "short", "long", "shared"}
+    assert {one["tier"] for one in answer(repo, "keys")["keys"]} == {
+        "working",
+        "short",
+        "long",
+        "shared",
+    }
     assert answer(repo, "forget", "plan", "--tier", "working")["tiers"] == ["working"]
     assert answer(repo, "recall", "plan")["tier"] == "short"
     assert answer(repo, "recall", "plan", "--tier", "long_term")["value"] == "from long"
@@ -51,24 +58,40 @@ def test_the_first_tier_that_has_a_key_answers_and_names_itself(repo: Checkout) 
     command = """kl pool merge default '{"plan": null}'"""
     assert f"pool default, version 1, has it. Remove it there with: {command}" in done.stdout
     assert repo.kl("pool", "show").stdout.splitlines()[-2:] == [
-        "keys     1", "  plan  by human",
-    ]  # fmt: skip
+        "keys     1",
+        "  plan  by human",
+    ]
     assert [one["key"] for one in answer(repo, "pool", "show", "default")["keys"]] == ["plan"]
     stats = answer(repo, "memory", "stats")
     assert {tier: row["entries"] for tier, row in stats["tiers"].items()} == {
-        "working": 0, "short": 0, "long": 0, "shared": 1,
-    }  # fmt: skip
+        "working": 0,
+        "short": 0,
+        "long": 0,
+        "shared": 1,
+    }
     assert answer(repo, "recall", "none", code=1)["tier"] is None
     repo.kl("memory", "add", "Tests of the importer need LC_ALL=C.UTF-8.")
-    identifier = next(line for line in repo.kl("memory", "list").stdout.split() if line.startswith("MEM-"))
-    assert answer(repo, "recall", identifier)["value"] == "Tests of the importer need LC_ALL=C.UTF-8."
+    identifier = next(
+        line for line in repo.kl("memory", "list").stdout.split() if line.startswith("MEM-")
+    )
+    assert (
+        answer(repo, "recall", identifier)["value"] == "Tests of the importer need LC_ALL=C.UTF-8."
+    )
 
 
 @pytest.mark.requirement("D3", "D16")
 def test_working_memory_has_types_lists_shares_and_an_end(repo: Checkout) -> None:
     ws = repo.workspace()
     ask(ws, "remember", key="talk", value="hello", tier="working", type="conversation", append=True)
-    ask(ws, "remember", key="talk", value='{"n": 2}', tier="working", type="conversation", append=True)
+    ask(
+        ws,
+        "remember",
+        key="talk",
+        value='{"n": 2}',
+        tier="working",
+        type="conversation",
+        append=True,
+    )
     assert ask(ws, "recall", key="talk")["value"] == ["hello", {"n": 2}]
     ask(ws, "remember", key="step:1", value="41", tier="working", type="intermediate_result")
     assert "no list" in ask(ws, "remember", 2, key="step:1", value="x", append=True)["reason"]
@@ -115,7 +138,10 @@ def test_values_of_any_shape_and_keys_of_any_characters(repo: Checkout) -> None:
         assert "looks like a secret is not stored" in repo.kl(*command).stderr
     assert "the value is empty" in repo.kl("remember", "k", input="").stderr
     assert repo.kl("remember", "k", "v").stderr == ""
-    for command in (("remember", "a\x1b[31mb", "1"), ("pool", "write", "default", "a\x1b[31mb", "1")):
+    for command in (
+        ("remember", "a\x1b[31mb", "1"),
+        ("pool", "write", "default", "a\x1b[31mb", "1"),
+    ):
         assert "stored under another key: ab" in repo.kl(*command).stderr
     assert answer(repo, "remember", "piped", "-", input="from stdin\n")["value"] == "from stdin"
     assert answer(repo, "remember", "typed", "8080", "--text")["value"] == "8080"
@@ -127,17 +153,28 @@ def test_what_is_lost_or_missing_is_named(
 ) -> None:
     (tmp_path / "outside").mkdir()
     outside = repo.kl("recall", "k", cwd=tmp_path / "outside")
-    assert (outside.returncode, "kl is not set up here. Set it up with: kl init" in outside.stderr) == (1, True)
+    assert (
+        outside.returncode,
+        "kl is not set up here. Set it up with: kl init" in outside.stderr,
+    ) == (1, True)
     repo.git("config", "kl.redis", "redis://localhost:1/0")
     monkeypatch.setitem(sys.modules, "redis", None)
     done = repo.kl("remember", "k", "v", "--tier", "working")
-    assert (done.returncode, "redis is not installed. Working memory is on this machine." in done.stderr) == (0, True)
+    assert (
+        done.returncode,
+        "redis is not installed. Working memory is on this machine." in done.stderr,
+    ) == (0, True)
     assert answer(repo, "recall", "k")["value"] == "v"
     repo.kl("remember", "k", "v")
     (repo.state / "kl.db").write_bytes(b"")
-    assert "kl.db is empty (0 bytes): what was stored in it is lost. See: kl doctor" in repo.kl("keys").stderr
+    assert (
+        "kl.db is empty (0 bytes): what was stored in it is lost. See: kl doctor"
+        in repo.kl("keys").stderr
+    )
     found = answer(repo, "doctor", code=1)["findings"]
-    assert next(one["fix"] for one in found if "(0 bytes)" in one["message"]).startswith("put a copy back, or: rm ")
+    assert next(one["fix"] for one in found if "(0 bytes)" in one["message"]).startswith(
+        "put a copy back, or: rm "
+    )
     repo.kl("remember", "k", "v")
     assert repo.kl("keys").stderr.count("bytes") == 0
     with closing(sqlite3.connect(repo.state / "kl.db", isolation_level=None)) as db:
@@ -148,11 +185,20 @@ def test_what_is_lost_or_missing_is_named(
 
 
 @pytest.mark.requirement("D8", "D4", "D6")
-def test_closing_a_session_promotes_what_was_read_three_times_also_when_it_expired(repo: Checkout) -> None:
+def test_closing_a_session_promotes_what_was_read_three_times_also_when_it_expired(
+    repo: Checkout,
+) -> None:
     ws, agent = repo.workspace(), Caller("agent:a", "s1")
     memory = Memory(ws, agent)
-    lesson = "The importer reads UTF-8 only where LC_ALL is set, and fails late otherwise, in the report."
-    for key, sort, reads in (("lesson", "reflection", 3), ("twice", "general", 2), ("often", "general", 12)):
+    lesson = (
+        "The importer reads UTF-8 only where LC_ALL is set, and fails late otherwise, in the"
+        " report."
+    )
+    for key, sort, reads in (
+        ("lesson", "reflection", 3),
+        ("twice", "general", 2),
+        ("often", "general", 12),
+    ):
         memory.write(key, f"{key}: {lesson}" if key == "lesson" else {key: 1}, ttl=10, type=sort)
         for _ in range(reads):
             assert memory.read(key) is not None
@@ -160,8 +206,9 @@ def test_closing_a_session_promotes_what_was_read_three_times_also_when_it_expir
     assert late.read("lesson") is None
     closed = late.close()
     assert [(one.key, one.importance, one.confidence, one.type) for one in closed.promoted] == [
-        ("lesson", 40, 70, "reflection"), ("often", 80, 70, "observation"),
-    ]  # fmt: skip
+        ("lesson", 40, 70, "reflection"),
+        ("often", 80, 70, "observation"),
+    ]
     assert (closed.expired, closed.left) == (1, 0)
     found = late.read("often")
     assert found is not None and (found.tier, found.value) == ("long", {"often": 1})
@@ -174,7 +221,10 @@ def test_closing_a_session_promotes_what_was_read_three_times_also_when_it_expir
         again.read("often", "short")
         again.read("nearly")
     merged = again.close().promoted
-    assert [(one.key, one.importance, len(one.merged)) for one in merged] == [("lesson", 40, 1), ("often", 83, 1)]
+    assert [(one.key, one.importance, len(one.merged)) for one in merged] == [
+        ("lesson", 40, 1),
+        ("often", 83, 1),
+    ]
     page = ask(repo.workspace(now=NOW + 60_000_000), "persistent_context", 2, context="agent:a")
     assert "no context of this name for you" in page["reason"]
     assert {one.key: one.accesses for one in again.entries("long")} == {"lesson": 6, "often": 16}
@@ -183,7 +233,15 @@ def test_closing_a_session_promotes_what_was_read_three_times_also_when_it_expir
 @pytest.mark.requirement("D8")
 def test_what_matters_much_is_proposed_only_where_the_agent_asks(repo: Checkout) -> None:
     for propose in ([], ["--propose"]):
-        answer(repo, "remember", "rule", "Run the slow tests before a release.", "--type", "observation", env=A)
+        answer(
+            repo,
+            "remember",
+            "rule",
+            "Run the slow tests before a release.",
+            "--type",
+            "observation",
+            env=A,
+        )
         for _ in range(7):
             answer(repo, "recall", "rule", "--tier", "short", env=A)
         done = answer(repo, "session", "close", *propose, env=A)
@@ -207,7 +265,9 @@ def test_accesses_are_events_each_exactly_once(repo: Checkout) -> None:
         with log.open("ab") as file:
             file.write(b"ne\n" if number == 2 else b"")
         assert memory.entries("short")[0].accesses == number
-    with log.open("r+b") as file:  # emptied, as after it was large, and written again to more than its old length
+    with log.open(
+        "r+b"
+    ) as file:  # emptied, as after it was large, and written again to more than its old length
         file.truncate(0)
     for _ in range(5):
         memory.read("k")
@@ -221,12 +281,25 @@ def test_accesses_are_events_each_exactly_once(repo: Checkout) -> None:
 
 @pytest.mark.requirement("D5", "D6", "D7", "D47", "D48")
 def test_a_context_has_versions_snapshots_grants_retention_and_a_log(repo: Checkout) -> None:
-    answer(repo, "memory", "context", "create", "glossary", "--scope", "agent", "--max-entries", "10", env=A)
+    answer(
+        repo,
+        "memory",
+        "context",
+        "create",
+        "glossary",
+        "--scope",
+        "agent",
+        "--max-entries",
+        "10",
+        env=A,
+    )
 
     def write(path: str, value: str, *more: str) -> Any:
         return answer(repo, "memory", "context", "write", "glossary", path, value, *more, env=A)
 
-    assert write("terms", '{"receipt": "one"}', "--importance", "90", "--type", "fact")["version"] == 1
+    assert (
+        write("terms", '{"receipt": "one"}', "--importance", "90", "--type", "fact")["version"] == 1
+    )
     assert write("terms.claim", "two")["version"] == 2
     merged = write("terms", '{"receipt": null, "tier": "three"}', "--merge")
     assert (merged["value"], merged["importance"], merged["previous"] != "") == (
@@ -240,7 +313,9 @@ def test_a_context_has_versions_snapshots_grants_retention_and_a_log(repo: Check
     assert (shot["version"], len(shot["sha256"])) == (3, 64)
     write("terms", '"overwritten"')
     write("more", "new")
-    assert answer(repo, "memory", "context", "restore", "glossary", shot["id"], env=A)["changed"] == 2
+    assert (
+        answer(repo, "memory", "context", "restore", "glossary", shot["id"], env=A)["changed"] == 2
+    )
     assert answer(repo, "recall", "terms.tier", env=A)["value"] == "three"
     answer(repo, "recall", "more", env=A, code=1)
     refused = repo.kl("memory", "context", "show", "glossary", env=B)
@@ -251,12 +326,16 @@ def test_a_context_has_versions_snapshots_grants_retention_and_a_log(repo: Check
     assert (denied.returncode, "write is needed" in denied.stderr) == (2, True)
     page = answer(repo, "memory", "context", "show", "glossary", env=A)
     assert page["retention"] == "healthy"
-    assert {"written", "snapshot", "restored", "granted", "read"} <= {one["name"] for one in page["log"]}
+    assert {"written", "snapshot", "restored", "granted", "read"} <= {
+        one["name"] for one in page["log"]
+    }
     assert {one["by"] for one in page["log"] if one["name"] == "read"} == {"agent:a", "agent:b"}
     (entry,) = page["entries"]
     assert (entry["relevance"], entry["importance"]) == (0.9, 90)
     assert entry["staleness"] == pytest.approx(sum(entry["staleness_factors"].values()), abs=1e-3)
-    assert 0.02 < entry["staleness"] < 0.04  # new, just read, a tenth short of the highest importance
+    assert (
+        0.02 < entry["staleness"] < 0.04
+    )  # new, just read, a tenth short of the highest importance
     answer(repo, "memory", "context", "revoke", "glossary", "b", env=A)
     answer(repo, "recall", "terms.claim", env=B, code=1)
     with repo.workspace().store.writing() as db:
@@ -288,6 +367,8 @@ def test_a_clock_that_jumps_hides_what_ended_and_loses_nothing(repo: Checkout) -
         ended = jump > 60_000_000
         found = {tier: ask(ws, "recall", key=tier)["tier"] for tier in ("working", "short", "long")}
         assert found["long"] == "long"
-        assert (found["working"], found["short"]) == ((None, None) if ended else ("working", "short")), jump
+        assert (found["working"], found["short"]) == (
+            (None, None) if ended else ("working", "short")
+        ), jump
         stats = ask(ws, "recall_stats")["tiers"]
         assert stats["long"]["entries"] == 1 and stats["short"]["entries"] == (0 if ended else 1)

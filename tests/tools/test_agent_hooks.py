@@ -1,4 +1,6 @@
-"""What an agent is given, refused and reminded of: payloads as the vendors publish them, through `kl`."""
+"""What an agent is given, refused and reminded of: payloads as the vendors publish them, through
+`kl`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from kl_hooks.tools.agent_adapters import AGENTS, MAX_PAYLOAD
 from tests.arch.shop import FILES, LAYERS, MANIFEST, ORDER
 from tests.support import HERE, KL, Checkout, checkout
 
-DECISION = "---\nid: ADR-0004\ntitle: Domain stays pure\nstatus: accepted\n---\n# Domain stays pure\n"
+DECISION = (
+    "---\nid: ADR-0004\ntitle: Domain stays pure\nstatus: accepted\n---\n# Domain stays pure\n"
+)
 CROSSING = "from shop.web import page\n\n\ndef total() -> int:\n    return page.shown\n"
 
 
@@ -27,9 +31,15 @@ def shop(tmp_path: Path, home: Path) -> Checkout:
 
 def notify(repo: Checkout, event: str, agent: str = "claude", **more: Any) -> Any:
     """The answer to an event, as an agent reads it: parsed JSON, or None for silence."""
-    where = {"workspace_roots": [str(repo.root)], "conversation_id": "s1"} if agent == "cursor" else {
-        "cwd": str(repo.root), "session_id": "s1", "transcript_path": "/dev/null",
-    }  # fmt: skip
+    where = (
+        {"workspace_roots": [str(repo.root)], "conversation_id": "s1"}
+        if agent == "cursor"
+        else {
+            "cwd": str(repo.root),
+            "session_id": "s1",
+            "transcript_path": "/dev/null",
+        }
+    )
     payload = {**where, "hook_event_name": event, **more}
     done = repo.kl("agents", "hook", event, "--agent", agent, input=json.dumps(payload))
     assert (done.returncode, done.stderr) == (0, "")
@@ -77,20 +87,31 @@ def test_a_prompt_gets_what_is_new_and_relevant_only(shop: Checkout) -> None:
     assert notify(shop, "UserPromptSubmit", prompt="") is None
     assert notify(shop, "UserPromptSubmit", prompt="zzyzx quux") is None
     other = {"cwd": str(shop.root), "session_id": "s2", "prompt": f"make total in {ORDER} faster"}
-    assert ORDER in shop.kl("agents", "hook", "UserPromptSubmit", "--agent", "claude", input=json.dumps(other)).stdout
+    assert (
+        ORDER
+        in shop.kl(
+            "agents", "hook", "UserPromptSubmit", "--agent", "claude", input=json.dumps(other)
+        ).stdout
+    )
 
 
 @pytest.mark.requirement("A7")
-def test_what_the_agent_has_from_a_source_of_its_own_is_not_given_again(shop: Checkout, tmp_path: Path) -> None:
+def test_what_the_agent_has_from_a_source_of_its_own_is_not_given_again(
+    shop: Checkout, tmp_path: Path
+) -> None:
     task = f"make total in {ORDER} faster"
     answer = shop.kl("tool", "context", json.dumps({"task": task})).stdout
     lines = [{"type": "tool_result", "content": answer}, {"type": "user", "content": "thanks"}]
     transcript, compacted = tmp_path / "t.jsonl", {"type": "system", "subtype": "compact_boundary"}
     transcript.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     sent = {"prompt": task, "transcript_path": str(transcript)}
-    assert notify(shop, "UserPromptSubmit", **sent) is None, "the conversation has it, from the tool"
+    assert notify(shop, "UserPromptSubmit", **sent) is None, (
+        "the conversation has it, from the tool"
+    )
     transcript.write_text("".join(f"{json.dumps(one)}\n" for one in [*lines, compacted]))
-    assert ORDER in context(notify(shop, "UserPromptSubmit", **sent)), "after a compaction it is gone"
+    assert ORDER in context(notify(shop, "UserPromptSubmit", **sent)), (
+        "after a compaction it is gone"
+    )
     # an agent that asks by itself gets no package with its prompts, and everything else
     assert shop.kl("agents", "install", "claude", "--asks").returncode == 0
     asked = {"session_id": "s9", "prompt": task}
@@ -118,9 +139,16 @@ def test_other_edits_are_let_through_silently(shop: Checkout) -> None:
     assert edit(shop, "def total", "import os\n\n\ndef total") is None
     assert edit(shop, "not in the file", "from shop.web import page") is None
     assert edit(shop, "def total", "from shop.web import (\ndef total") is None  # does not parse
-    assert edit(shop, "from ..core", "import shop.core\nfrom ..core", "src/shop/web/page.py") is None
     assert (
-        notify(shop, "PreToolUse", tool_name="Write", tool_input={"file_path": "/etc/x.py", "content": CROSSING})
+        edit(shop, "from ..core", "import shop.core\nfrom ..core", "src/shop/web/page.py") is None
+    )
+    assert (
+        notify(
+            shop,
+            "PreToolUse",
+            tool_name="Write",
+            tool_input={"file_path": "/etc/x.py", "content": CROSSING},
+        )
         is None
     )
 
@@ -151,23 +179,64 @@ PATCH = f"""*** Begin Patch
 +    return page.shown
 *** End Patch
 """
-NEW = f"*** Begin Patch\n*** Add File: src/shop/core/new.py\n+{CROSSING.splitlines()[0]}\n*** End Patch\n"
+NEW = (
+    f"*** Begin Patch\n*** Add File: src/shop/core/new.py\n+{CROSSING.splitlines()[0]}\n*** End"
+    " Patch\n"
+)
 
 
 @pytest.mark.parametrize(
     ("agent", "event", "tool", "given", "reason"),
     [
-        ("codex", "PreToolUse", "apply_patch", {"command": PATCH}, ("hookSpecificOutput", "permissionDecisionReason")),
-        ("codex", "PreToolUse", "apply_patch", {"command": ["apply_patch", NEW]},
-         ("hookSpecificOutput", "permissionDecisionReason")),
-        ("gemini", "BeforeTool", "write_file", {"file_path": ORDER, "content": CROSSING}, ("reason",)),
-        ("cursor", "preToolUse", "Write", {"file_path": ORDER, "contents": CROSSING}, ("agent_message",)),
-        ("cursor", "preToolUse", "Write", json.dumps({"path": ORDER, "content": CROSSING}), ("agent_message",)),
-        ("claude", "PreToolUse", "MultiEdit",
-         {"file_path": ORDER, "edits": [{"old_string": "def", "new_string": "from shop.web import page\n\n\ndef"}]},
-         ("hookSpecificOutput", "permissionDecisionReason")),
+        (
+            "codex",
+            "PreToolUse",
+            "apply_patch",
+            {"command": PATCH},
+            ("hookSpecificOutput", "permissionDecisionReason"),
+        ),
+        (
+            "codex",
+            "PreToolUse",
+            "apply_patch",
+            {"command": ["apply_patch", NEW]},
+            ("hookSpecificOutput", "permissionDecisionReason"),
+        ),
+        (
+            "gemini",
+            "BeforeTool",
+            "write_file",
+            {"file_path": ORDER, "content": CROSSING},
+            ("reason",),
+        ),
+        (
+            "cursor",
+            "preToolUse",
+            "Write",
+            {"file_path": ORDER, "contents": CROSSING},
+            ("agent_message",),
+        ),
+        (
+            "cursor",
+            "preToolUse",
+            "Write",
+            json.dumps({"path": ORDER, "content": CROSSING}),
+            ("agent_message",),
+        ),
+        (
+            "claude",
+            "PreToolUse",
+            "MultiEdit",
+            {
+                "file_path": ORDER,
+                "edits": [
+                    {"old_string": "def", "new_string": "from shop.web import page\n\n\ndef"}
+                ],
+            },
+            ("hookSpecificOutput", "permissionDecisionReason"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_agent_is_refused_in_its_own_form(
     shop: Checkout, agent: str, event: str, tool: str, given: Any, reason: tuple[str, ...]
 ) -> None:
@@ -184,19 +253,41 @@ def receipts(repo: Checkout) -> list[tuple[str, Any, str]]:
     repo.kl("evidence", "list")
     return [
         (one.subject, one.detail["exit"], entry.receipt.tree or "unknown")
-        for entry in repo.entries() for one in entry.receipt.evidence if one.kind == "ExitCode"
-    ]  # fmt: skip
+        for entry in repo.entries()
+        for one in entry.receipt.evidence
+        if one.kind == "ExitCode"
+    ]
 
 
 @pytest.mark.parametrize(
     ("agent", "event", "more", "exit"),
     [
-        ("claude", "PostToolUse", {"tool_response": {"stdout": "ok", "stderr": "", "interrupted": False}}, 0),
-        ("claude", "PostToolUseFailure", {"error": "Exit code 2\nmake: *** no rule", "is_interrupt": False}, 2),
-        ("claude", "PostToolUseFailure", {"error": "the user pressed a key", "is_interrupt": True}, None),
+        (
+            "claude",
+            "PostToolUse",
+            {"tool_response": {"stdout": "ok", "stderr": "", "interrupted": False}},
+            0,
+        ),
+        (
+            "claude",
+            "PostToolUseFailure",
+            {"error": "Exit code 2\nmake: *** no rule", "is_interrupt": False},
+            2,
+        ),
+        (
+            "claude",
+            "PostToolUseFailure",
+            {"error": "the user pressed a key", "is_interrupt": True},
+            None,
+        ),
         ("claude", "PostToolUse", {"tool_response": {"stdout": "", "interrupted": True}}, None),
         ("codex", "PostToolUse", {"tool_response": "Process exited with code 1\nOutput:\nno"}, 1),
-        ("gemini", "AfterTool", {"tool_response": {"llmContent": "Output: x\nExit Code: 3", "returnDisplay": "x"}}, 3),
+        (
+            "gemini",
+            "AfterTool",
+            {"tool_response": {"llmContent": "Output: x\nExit Code: 3", "returnDisplay": "x"}},
+            3,
+        ),
         ("cursor", "postToolUse", {"tool_output": '{"exitCode": 0, "stdout": "ok"}'}, 0),
         ("cursor", "postToolUseFailure", {"error_message": "Command failed with exit code 4"}, 4),
     ],
@@ -205,7 +296,10 @@ def test_an_exit_code_is_recorded_as_reported_and_never_as_proof(
     shop: Checkout, agent: str, event: str, more: dict[str, Any], exit: int | None
 ) -> None:
     tool = {"gemini": "run_shell_command", "cursor": "Shell"}.get(agent, "Bash")
-    assert notify(shop, event, agent, tool_name=tool, tool_input={"command": "make all"}, **more) is None
+    assert (
+        notify(shop, event, agent, tool_name=tool, tool_input={"command": "make all"}, **more)
+        is None
+    )
     assert receipts(shop) == ([] if exit is None else [("command:make all", exit, "unknown")])
     found = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
     title = "make all: fails" if exit not in (0, None) or "Failure" in event else "make all: ran"
@@ -224,9 +318,11 @@ def test_before_a_compaction_the_active_objectives_are_named(shop: Checkout) -> 
     assert notify(shop, "PreCompact", trigger="auto") is None
     shop.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer,Grammar")
     for agent, event, key in (
-        ("claude", "PreCompact", "systemMessage"), ("codex", "PreCompact", "systemMessage"),
-        ("gemini", "PreCompress", "systemMessage"), ("cursor", "preCompact", "user_message"),
-    ):  # fmt: skip
+        ("claude", "PreCompact", "systemMessage"),
+        ("codex", "PreCompact", "systemMessage"),
+        ("gemini", "PreCompress", "systemMessage"),
+        ("cursor", "preCompact", "user_message"),
+    ):
         answer = notify(shop, event, agent)
         assert list(answer) == [key] and "| - Lexer" in answer[key]
     # Cursor shows the note to its user, and starts no session after a compaction
@@ -238,8 +334,16 @@ def test_before_a_compaction_the_active_objectives_are_named(shop: Checkout) -> 
 def changed(repo: Checkout, session: str = "s1", path: str = ORDER, agent: str = "claude") -> None:
     tool, event = ("Write", "postToolUse") if agent == "cursor" else ("Edit", "PostToolUse")
     given = {"file_path": str(repo.root / path), "old_string": "return 1", "new_string": "return 2"}
-    notify(repo, event, agent, session_id=session, conversation_id=session, tool_name=tool, tool_input=given,
-         tool_response={})  # fmt: skip
+    notify(
+        repo,
+        event,
+        agent,
+        session_id=session,
+        conversation_id=session,
+        tool_name=tool,
+        tool_input=given,
+        tool_response={},
+    )
 
 
 def test_at_the_end_it_is_reminded_of_missing_tests_once(shop: Checkout) -> None:
@@ -254,19 +358,27 @@ def test_at_the_end_it_is_reminded_of_missing_tests_once(shop: Checkout) -> None
     changed(shop)
     assert notify(shop, "Stop", stop_hook_active=False) is None
     changed(shop, agent="cursor")
-    assert ORDER in notify(shop, "stop", "cursor", status="completed", loop_count=0)["followup_message"]
+    assert (
+        ORDER
+        in notify(shop, "stop", "cursor", status="completed", loop_count=0)["followup_message"]
+    )
     assert notify(shop, "stop", "cursor", status="completed", loop_count=0) is None
 
 
 @pytest.mark.requirement("B1")
-def test_work_on_a_feature_is_a_turn_that_the_end_of_the_work_records(tmp_path: Path, home: Path) -> None:
+def test_work_on_a_feature_is_a_turn_that_the_end_of_the_work_records(
+    tmp_path: Path, home: Path
+) -> None:
     repo = checkout(tmp_path / "repo", {"test_a.py": "def test_a():\n    assert 1\n"})
     repo.git("config", "kl.agents", "claude")
     repo.kl("feature", "new", "Paying", "--id", "FEAT-PAY-1", "--purpose", "People pay.")
 
     def turns() -> list[dict[str, Any]]:
         found = json.loads(repo.kl("turn", "list", "--format", "json").stdout)["records"]
-        return [json.loads(repo.kl("turn", "show", one["id"], "--format", "json").stdout) for one in found]
+        return [
+            json.loads(repo.kl("turn", "show", one["id"], "--format", "json").stdout)
+            for one in found
+        ]
 
     notify(repo, "UserPromptSubmit", prompt="What is FEAT-PAY-9 for?")
     changed(repo, path="test_a.py")
@@ -279,10 +391,16 @@ def test_work_on_a_feature_is_a_turn_that_the_end_of_the_work_records(tmp_path: 
     repo.pytest("-q")
     notify(repo, "Stop", stop_hook_active=False, last_assistant_message="Tested paying.")
     (made,) = turns()
-    fields = {name: made["fields"][name] for name in ("feature_id", "task_id", "files_modified", "tests_passed")}
+    fields = {
+        name: made["fields"][name]
+        for name in ("feature_id", "task_id", "files_modified", "tests_passed")
+    }
     assert fields == {
-        "feature_id": "FEAT-PAY-1", "task_id": "TASK-7", "files_modified": ["test_a.py"], "tests_passed": 1,
-    }  # fmt: skip
+        "feature_id": "FEAT-PAY-1",
+        "task_id": "TASK-7",
+        "files_modified": ["test_a.py"],
+        "tests_passed": 1,
+    }
     assert made["fields"]["player_summary"] == "Tested paying." and made["authority"] == "agent"
     notify(repo, "Stop", stop_hook_active=False)
     assert len(turns()) == 1
@@ -310,14 +428,18 @@ def test_hooks_of_claude_that_cursor_runs_do_not_answer_twice(shop: Checkout) ->
 
 
 def test_cursor_gets_the_package_of_a_prompt_with_its_next_tool(shop: Checkout) -> None:
-    assert notify(shop, "beforeSubmitPrompt", "cursor", prompt=f"make total in {ORDER} faster") is None
+    assert (
+        notify(shop, "beforeSubmitPrompt", "cursor", prompt=f"make total in {ORDER} faster") is None
+    )
     used = {"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_output": "{}"}
     assert ORDER in notify(shop, "postToolUse", "cursor", **used)["additional_context"]
     assert notify(shop, "postToolUse", "cursor", **used) is None
 
 
 @pytest.mark.parametrize("setting", ["", "cursor", "claude2"])
-def test_nothing_happens_in_a_clone_that_does_not_name_the_agent(shop: Checkout, home: Path, setting: str) -> None:
+def test_nothing_happens_in_a_clone_that_does_not_name_the_agent(
+    shop: Checkout, home: Path, setting: str
+) -> None:
     shop.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer")
     shop.git("config", "kl.agents", setting)
     with (home / "gitconfig").open("a") as file:
@@ -329,10 +451,22 @@ def test_nothing_happens_in_a_clone_that_does_not_name_the_agent(shop: Checkout,
 
 @pytest.mark.parametrize(
     "payload",
-    ["", "{", "[]", "null", "3", '"x"', "[" * 100_000, '{"cwd": 3, "tool_input": []}', '{"cwd": "/nowhere"}',
-     json.dumps({"prompt": ["x"], "session_id": {}, "workspace_roots": [{}]}), "\x00", '{"tool_input": "{"}'],
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "3",
+        '"x"',
+        "[" * 100_000,
+        '{"cwd": 3, "tool_input": []}',
+        '{"cwd": "/nowhere"}',
+        json.dumps({"prompt": ["x"], "session_id": {}, "workspace_roots": [{}]}),
+        "\x00",
+        '{"tool_input": "{"}',
+    ],
     ids=lambda text: text[:12],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_odd_payloads_are_answered_with_silence(shop: Checkout, agent: str, payload: str) -> None:
     for event in (*AGENTS[agent].events.values(), "NoSuchEvent"):
@@ -347,7 +481,9 @@ def test_a_payload_that_is_too_large_is_ignored(shop: Checkout, size: int) -> No
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("args", [(), ("Stop",), ("Stop", "--agent"), ("Stop", "--agent", "vim"), ("--nope",)])
+@pytest.mark.parametrize(
+    "args", [(), ("Stop",), ("Stop", "--agent"), ("Stop", "--agent", "vim"), ("--nope",)]
+)
 def test_odd_calls_end_with_0(shop: Checkout, args: tuple[str, ...]) -> None:
     done = shop.kl("agents", "hook", *args, input="{}")
     assert (done.returncode, done.stdout) == (0, "")
@@ -366,7 +502,9 @@ def test_a_broken_store_and_broken_settings_cost_the_agent_nothing(shop: Checkou
     shop.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer")
     (shop.state / "kl.db").write_bytes(b"not a database" * 100)
     for event in AGENTS["claude"].events.values():
-        done = shop.kl("agents", "hook", event, "--agent", "claude", input=json.dumps({"cwd": str(shop.root)}))
+        done = shop.kl(
+            "agents", "hook", event, "--agent", "claude", input=json.dumps({"cwd": str(shop.root)})
+        )
         assert done.returncode == 0 and (not done.stdout or json.loads(done.stdout))
     shop.write(".kl/config.yaml", "budget: [")
     assert notify(shop, "SessionStart", source="startup") is None
@@ -384,16 +522,31 @@ print(*sorted(sys.modules), file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize(("event", "opens"), [("PreToolUse", False), ("Nope", False), ("Stop", True)])
+@pytest.mark.parametrize(
+    ("event", "opens"), [("PreToolUse", False), ("Nope", False), ("Stop", True)]
+)
 def test_an_event_without_a_package_imports_little(shop: Checkout, event: str, opens: bool) -> None:
     given = {"file_path": ORDER, "old_string": "return 1", "new_string": "return 2"}
-    payload = json.dumps({"cwd": str(shop.root), "session_id": "s1", "tool_name": "Edit", "tool_input": given})
+    payload = json.dumps(
+        {"cwd": str(shop.root), "session_id": "s1", "tool_name": "Edit", "tool_input": given}
+    )
     done = subprocess.run(
-        [KL[0], "-c", LIGHT.format(event=event)], input=payload, cwd=HERE, capture_output=True, text=True, check=False
+        [KL[0], "-c", LIGHT.format(event=event)],
+        input=payload,
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     found = set(done.stderr.split())
-    assert not found & {"click", "pluggy", "kl_hooks.cli.main", "kl_hooks.context.build", "kl_hooks.arch.check"}
+    assert not found & {
+        "click",
+        "pluggy",
+        "kl_hooks.cli.main",
+        "kl_hooks.context.build",
+        "kl_hooks.arch.check",
+    }
     assert ("kl_hooks.workspace" in found) is opens
     ours = {name for name in found if name.startswith("kl_hooks")}
     assert len(ours) <= (30 if opens else 14), ours
@@ -401,10 +554,18 @@ def test_an_event_without_a_package_imports_little(shop: Checkout, event: str, o
 
 
 @pytest.mark.requirement("C21")
-def test_a_long_session_that_repeats_errors_or_prompts_is_warned_where_the_user_asks(shop: Checkout) -> None:
+def test_a_long_session_that_repeats_errors_or_prompts_is_warned_where_the_user_asks(
+    shop: Checkout,
+) -> None:
     def fails() -> Any:
         given = {"command": "make"}
-        return notify(shop, "PostToolUseFailure", tool_name="Bash", tool_input=given, error="Exit code 2\nmake: error")
+        return notify(
+            shop,
+            "PostToolUseFailure",
+            tool_name="Bash",
+            tool_input=given,
+            error="Exit code 2\nmake: error",
+        )
 
     def warns(answer: Any) -> bool:
         return answer is not None and "this session may drift" in context(answer)
@@ -418,7 +579,13 @@ def test_a_long_session_that_repeats_errors_or_prompts_is_warned_where_the_user_
     prompt = "why does the importer of prices fail in the nightly job"
     assert not warns(notify(shop, "UserPromptSubmit", prompt=prompt))
     for _ in range(19):
-        notify(shop, "PostToolUse", tool_name="Bash", tool_input={"command": "true"}, tool_response={"stdout": ""})
+        notify(
+            shop,
+            "PostToolUse",
+            tool_name="Bash",
+            tool_input={"command": "true"},
+            tool_response={"stdout": ""},
+        )
     again = notify(shop, "UserPromptSubmit", prompt=f"{prompt} again")
     assert "the last two prompts are nearly the same" in context(again)
     stored = "".join(path.read_text() for path in (shop.state / "agents").glob("*.json"))
@@ -442,7 +609,9 @@ def test_payloads_as_published_are_read_field_by_field_and_answered_in_keys_that
     shop: Checkout, agent: str
 ) -> None:
     published, seen, given = PAYLOADS[agent], set(), 0
-    shop.kl("objective", "create", "--title", "Round totals", "--tasks", "Find where totals are rounded")
+    shop.kl(
+        "objective", "create", "--title", "Round totals", "--tasks", "Find where totals are rounded"
+    )
     for one in published["events"]:
         seen.add(one["event"])
         payload = {"hook_event_name": one["event"], **published["common"], **one["payload"]}
@@ -458,6 +627,13 @@ def test_payloads_as_published_are_read_field_by_field_and_answered_in_keys_that
             given += 1
             leaves(json.loads(done.stdout), published["output"], one["event"])
     assert seen == set(AGENTS[agent].events.values())
-    assert given >= 3, "at least the start, what fits the prompt, and the objectives before a compaction"
-    titles = [one["title"] for one in json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]]
-    assert not any("rm -r" in title for title in titles), "what was not allowed to run is no finding"
+    assert given >= 3, (
+        "at least the start, what fits the prompt, and the objectives before a compaction"
+    )
+    titles = [
+        one["title"]
+        for one in json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
+    ]
+    assert not any("rm -r" in title for title in titles), (
+        "what was not allowed to run is no finding"
+    )

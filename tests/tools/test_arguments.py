@@ -1,4 +1,6 @@
-"""What agents give, compared with schemas: everything wrong at once, and never an internal error."""
+"""What agents give, compared with schemas: everything wrong at once, and never an internal
+error.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +15,54 @@ from kl_hooks.tools.call import checked_arguments, read_arguments
 from kl_hooks.tools.tool import LARGEST_INPUT, Tool, flag, line, number, several
 
 TOOL = Tool(
-    "thing_do", "Does it.",
+    "thing_do",
+    "Does it.",
     {
-        "id": line("Its id."), "status": line("s", enum=["a", "b"]), "limit": number("Most.", 5, 1, 9),
-        "all": flag("All."), "tags": several("Tags."), "map": {"type": "object"},
+        "id": line("Its id."),
+        "status": line("s", enum=["a", "b"]),
+        "limit": number("Most.", 5, 1, 9),
+        "all": flag("All."),
+        "tags": several("Tags."),
+        "map": {"type": "object"},
     },
-    lambda ws, given: None, ("id",), also={"identifier": "id"},
-)  # fmt: skip
+    lambda ws, given: None,
+    ("id",),
+    also={"identifier": "id"},
+)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 
 
 def test_defaults_other_names_and_single_texts() -> None:
     assert checked_arguments(TOOL, {"identifier": "X", "tags": "one", "status": None}) == {
-        "id": "X", "tags": ["one"], "limit": 5, "all": False,
-    }  # fmt: skip
+        "id": "X",
+        "tags": ["one"],
+        "limit": 5,
+        "all": False,
+    }
 
 
 def test_everything_wrong_is_reported_at_once() -> None:
     with pytest.raises(UsageProblem) as problem:
-        checked_arguments(TOOL, {"statsu": "a", "limit": 99, "all": 1, "tags": [1], "status": "c", "map": {"a": 1}})
+        checked_arguments(
+            TOOL,
+            {"statsu": "a", "limit": 99, "all": 1, "tags": [1], "status": "c", "map": {"a": 1}},
+        )
     printed = problem.value.reason
     for part in (
-        '"statsu" is no argument. Did you mean "status"?', '"limit" must be a whole number from 1 to 9.',
-        '"all" must be true or false.', '"tags" must be a list of texts.', '"status" must be one of: a, b.',
-        '"map" must be an object of texts.', '"id" is missing.',
-    ):  # fmt: skip
+        '"statsu" is no argument. Did you mean "status"?',
+        '"limit" must be a whole number from 1 to 9.',
+        '"all" must be true or false.',
+        '"tags" must be a list of texts.',
+        '"status" must be one of: a, b.',
+        '"map" must be an object of texts.',
+        '"id" is missing.',
+    ):
         assert part in printed
     assert problem.value.hint == "It takes: id, status, limit, all, tags, map."
 

@@ -12,7 +12,9 @@ from kl_hooks.tools.call import LONGEST_TEXT, MOST_CHARACTERS, bounded
 
 PLAIN: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=150),
-    lambda inner: st.lists(inner, max_size=30) | st.dictionaries(st.text(max_size=8), inner, max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=30) | st.dictionaries(st.text(max_size=8), inner, max_size=12)
+    ),
     max_leaves=20,
 )
 

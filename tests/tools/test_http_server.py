@@ -34,8 +34,13 @@ class Served(NamedTuple):
     def ask(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
         """Ask as a program that knows the token would; a header of None is not sent."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        data = json.dumps(body).encode() if body is not None and not isinstance(body, bytes) else body
-        sent: dict[str, str | None] = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        data = (
+            json.dumps(body).encode() if body is not None and not isinstance(body, bytes) else body
+        )
+        sent: dict[str, str | None] = {
+            "Authorization": f"Bearer {TOKEN}",
+            "Content-Type": "application/json",
+        }
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         given = {name: value for name, value in sent.items() if value is not None}
         connection.request(method, path, data, given)
@@ -68,7 +73,9 @@ def serve(repo: Checkout, request: pytest.FixtureRequest) -> Iterator[Served]:
 
 @pytest.mark.requirement("D28", "E1", "E9")
 def test_a_package_is_built_and_read_again(serve: Served) -> None:
-    status, made, _ = serve.ask("POST", "/knowledge/context/build", {"task": "why is total_price slow", "budget": 3000})
+    status, made, _ = serve.ask(
+        "POST", "/knowledge/context/build", {"task": "why is total_price slow", "budget": 3000}
+    )
     assert (status, made["ok"]) == (200, True)
     assert "total_price" in made["result"]["text"]
     number = made["result"]["package_id"]
@@ -85,12 +92,16 @@ def test_a_package_is_built_and_read_again(serve: Served) -> None:
 def test_tools_answer_and_only_read_unless_allowed(serve: Served) -> None:
     status, found, _ = serve.ask("POST", "/tools/graph_search", {"query": "total_price"})
     assert (status, found["ok"], found["tool"]) == (200, True, "graph_search")
-    status, refused, _ = serve.ask("POST", "/tools/memory_create", {"content": "Totals are in cents."})
+    status, refused, _ = serve.ask(
+        "POST", "/tools/memory_create", {"content": "Totals are in cents."}
+    )
     assert (status, "writing was not allowed" in refused["error"]["reason"]) == (400, True)
     for path, body, word in (
-        ("/tools/nothing", {}, "no tool of this name"), ("/tools/graph_search", {"quer": "x"}, "is no argument"),
-        ("/tools/graph_search", b"[1]", "must be an object"), ("/tools/graph_search", b"{", "is no JSON"),
-    ):  # fmt: skip
+        ("/tools/nothing", {}, "no tool of this name"),
+        ("/tools/graph_search", {"quer": "x"}, "is no argument"),
+        ("/tools/graph_search", b"[1]", "must be an object"),
+        ("/tools/graph_search", b"{", "is no JSON"),
+    ):
         status, refused, _ = serve.ask("POST", path, body)
         assert (status, word in refused["error"]["reason"]) == (400, True), (path, refused)
 
@@ -99,14 +110,23 @@ def test_tools_answer_and_only_read_unless_allowed(serve: Served) -> None:
 def test_documents_are_searched_and_asked(serve: Served) -> None:
     serve.repo.write("docs/totals.md", "# Totals\n\nTotals are in cents.\n")
     serve.repo.commit()
-    status, found, _ = serve.ask("GET", "/rag/search?query=totals+cents&top_k=2&collections=repository")
+    status, found, _ = serve.ask(
+        "GET", "/rag/search?query=totals+cents&top_k=2&collections=repository"
+    )
     assert (status, found["ok"]) == (200, True), found
     assert [one["path"] for one in found["result"]["results"]] == ["docs/totals.md"]
     status, found, _ = serve.ask("GET", "/rag/query?query=totals+cents&mode=keyword&top_k=1")
-    assert (status, [one["path"] for one in found["result"]["results"]]) == (200, ["docs/totals.md"])
+    assert (status, [one["path"] for one in found["result"]["results"]]) == (
+        200,
+        ["docs/totals.md"],
+    )
     status, refused, _ = serve.ask("POST", "/rag/documents", {"text": "# Runbook\n"})
     assert (status, "writing was not allowed" in refused["error"]["reason"]) == (400, True)
-    for wrong in ("/rag/search", "/rag/search?query=x&limit=many", "/rag/search?query=x&limit=51&a=1"):
+    for wrong in (
+        "/rag/search",
+        "/rag/search?query=x&limit=many",
+        "/rag/search?query=x&limit=51&a=1",
+    ):
         status, refused, _ = serve.ask("GET", wrong)
         assert (status, refused["ok"]) == (400, False), refused
 
@@ -115,9 +135,13 @@ def test_documents_are_searched_and_asked(serve: Served) -> None:
 def test_a_server_that_may_write_writes(serve: Served) -> None:
     status, made, _ = serve.ask("POST", "/tools/memory_create", {"content": "Totals are in cents."})
     assert (status, made["result"]["status"]) == (200, "candidate")
-    status, made, _ = serve.ask("POST", "/rag/knowledge_bases", {"name": "runbooks", "chunk_size": 500})
+    status, made, _ = serve.ask(
+        "POST", "/rag/knowledge_bases", {"name": "runbooks", "chunk_size": 500}
+    )
     assert (status, made["result"]["name"], made["result"]["size"]) == (200, "runbooks", 500)
-    status, made, _ = serve.ask("POST", "/rag/documents", {"text": "# Disk\n\nFull.\n", "collection": "runbooks"})
+    status, made, _ = serve.ask(
+        "POST", "/rag/documents", {"text": "# Disk\n\nFull.\n", "collection": "runbooks"}
+    )
     assert (status, made["result"]["status"]) == (200, "indexed")
 
 
@@ -126,18 +150,25 @@ def test_strangers_are_refused(serve: Served) -> None:
     port = serve.port
     path, body = "/tools/graph_search", {"query": "total_price"}
     for headers, expected in (
-        ({"Authorization": None}, 401), ({"Authorization": "Bearer wrong"}, 401), ({"Authorization": TOKEN}, 401),
+        ({"Authorization": None}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": TOKEN}, 401),
         ({"Authorization": f"Bearer {TOKEN}é"}, 401),
         # a page on a name that its owner points to 127.0.0.1
-        ({"Host": f"attacker.example:{port}"}, 403), ({"Host": "127.0.0.1"}, 403),
+        ({"Host": f"attacker.example:{port}"}, 403),
+        ({"Host": "127.0.0.1"}, 403),
         ({"Host": f"127.0.0.1:{port + 1}"}, 403),
-        ({"Origin": "https://attacker.example"}, 403), ({"Origin": "null"}, 403),
-        ({"Origin": f"https://127.0.0.1:{port}"}, 403), ({"Sec_Fetch_Site": "cross-site"}, 403),
-        ({"Sec_Fetch_Site": "same-site"}, 403), ({"Content_Type": "text/plain"}, 415),
+        ({"Origin": "https://attacker.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": f"https://127.0.0.1:{port}"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "same-site"}, 403),
+        ({"Content_Type": "text/plain"}, 415),
         ({"Content_Type": "application/x-www-form-urlencoded"}, 415),
         ({"Origin": f"http://127.0.0.1:{port}", "Sec_Fetch_Site": "same-origin"}, 200),
-        ({"Host": f"LOCALHOST:{port}"}, 200), ({"Authorization": f"bearer {TOKEN}"}, 200),
-    ):  # fmt: skip
+        ({"Host": f"LOCALHOST:{port}"}, 200),
+        ({"Authorization": f"bearer {TOKEN}"}, 200),
+    ):
         status, answer, _ = serve.ask("POST", path, body, **headers)
         assert status == expected, (headers, answer)
         assert answer["ok"] is (expected == 200)
@@ -149,20 +180,32 @@ def test_strangers_are_refused(serve: Served) -> None:
         assert serve.ask(method, path)[0] == 501
 
 
-def test_oversized_and_broken_requests_are_refused(serve: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    head = f"POST /tools/graph_search HTTP/1.1\r\nHost: 127.0.0.1:{serve.port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+def test_oversized_and_broken_requests_are_refused(
+    serve: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = (
+        f"POST /tools/graph_search HTTP/1.1\r\nHost: 127.0.0.1:{serve.port}\r\nAuthorization:"
+        f" Bearer {TOKEN}\r\n"
+    )
     for more, expected in (
-        (f"Content-Length: {LARGEST_INPUT + 1}\r\n\r\n", 413), (f"Content-Length: {'9' * 5000}\r\n\r\n", 413),
-        ("Content-Length: -1\r\n\r\n", 400), ("Content-Length: 1e3\r\n\r\n", 400),
-        ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411), ("Host: other.example\r\n\r\n", 403),
+        (f"Content-Length: {LARGEST_INPUT + 1}\r\n\r\n", 413),
+        (f"Content-Length: {'9' * 5000}\r\n\r\n", 413),
+        ("Content-Length: -1\r\n\r\n", 400),
+        ("Content-Length: 1e3\r\n\r\n", 400),
+        ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411),
+        ("Host: other.example\r\n\r\n", 403),
         (f"X: {'x' * 70_000}\r\n\r\n", 431),
-    ):  # fmt: skip
+    ):
         answer = serve.raw((head + more).encode())
         assert answer.startswith(f"HTTP/1.1 {expected} ".encode()), (more[:40], answer[:200])
         assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["ok"] is False
-    assert serve.raw(b"\x16\x03\x01\r\n\r\n")  # TLS, or anything else: answered, and the server goes on
+    assert serve.raw(
+        b"\x16\x03\x01\r\n\r\n"
+    )  # TLS, or anything else: answered, and the server goes on
     monkeypatch.setattr(http_server._Handler, "timeout", 0.2)
-    slow = serve.raw((head + "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{}").encode())
+    slow = serve.raw(
+        (head + "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{}").encode()
+    )
     assert slow.startswith(b"HTTP/1.1 408 ")
     monkeypatch.setattr(http_server._Handler, "timeout", 20)
     for body in (b"null", b"[]", b"\xff", b'{"query": NaN}', b"[" * 100_000):
@@ -185,13 +228,20 @@ def test_every_route_is_a_tool_or_a_package(repo: Checkout) -> None:
 
 @pytest.mark.requirement("D28")
 def test_the_command_prints_address_and_token_and_ends_when_interrupted(repo: Checkout) -> None:
-    with subprocess.Popen([*KL, "serve"], cwd=repo.root, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*KL, "serve"], cwd=repo.root, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         first, second = process.stdout.readline(), process.stdout.readline()
-        port, token = re.fullmatch(r"http://127\.0\.0\.1:(\d+)  reads only\n", first), second.removeprefix("token ")
+        port, token = (
+            re.fullmatch(r"http://127\.0\.0\.1:(\d+)  reads only\n", first),
+            second.removeprefix("token "),
+        )
         assert port is not None
         connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=20)
-        connection.request("GET", "/knowledge/context/x", headers={"Authorization": f"Bearer {token.strip()}"})
+        connection.request(
+            "GET", "/knowledge/context/x", headers={"Authorization": f"Bearer {token.strip()}"}
+        )
         assert connection.getresponse().status == 400
         connection.close()
         with pytest.raises(EnvironmentProblem, match=f"port {port[1]} can't be used"):

@@ -1,4 +1,6 @@
-"""`kl mcp` as clients see it: the official client over stdio, and the size of what it puts into their conversations."""
+"""`kl mcp` as clients see it: the official client over stdio, and the size of what it puts into
+their conversations.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,14 @@ from kl_hooks.tools.mcp_server import DEFAULT, answer, listed_tools, tool_listin
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
-READING = [name for name in DEFAULT if not name.endswith(("_create", "_supersede", "_update", "_link_task"))]
+READING = [
+    name
+    for name in DEFAULT
+    if not name.endswith(("_create", "_supersede", "_update", "_link_task"))
+]
 SOURCE = (
-    "class Basket:\n    def add(self, line):\n        return line\n\n\ndef feed(basket):\n    return Basket().add(1)\n"
+    "class Basket:\n    def add(self, line):\n        return line\n\n\ndef feed(basket):\n   "
+    " return Basket().add(1)\n"
 )
 DECISION = {"title": "Feed bytes", "context": "Names.", "decision": "Feed bytes."}
 
@@ -40,7 +47,9 @@ def listing(ws: Workspace, *wanted: str, write: bool = False) -> tuple[list[str]
     return [one.name for one in found.tools], len(text)
 
 
-def test_fifteen_tools_in_12000_characters_and_those_that_write_only_where_allowed(served: Checkout) -> None:
+def test_fifteen_tools_in_12000_characters_and_those_that_write_only_where_allowed(
+    served: Checkout,
+) -> None:
     ws = served.workspace()
     names, size = listing(ws, write=True)
     assert (names, len(names)) == (list(DEFAULT), 15)
@@ -60,14 +69,20 @@ def test_sets_and_names_of_tools(served: Checkout) -> None:
 def test_what_was_cut_is_counted_in_words() -> None:
     made = answer({"result": {"records": [1], "omitted": {"records": 41}}}, 0)
     assert made.structured_content == {"records": [1], "omitted": {"records": 41}}
-    assert made.content[-1].text == "41 more in records: ask with a narrower query, or a higher limit."  # type: ignore[union-attr]
+    assert (
+        made.content[-1].text == "41 more in records: ask with a narrower query, or a higher limit."
+    )  # type: ignore[union-attr]
 
 
 @pytest.mark.requirement("B12")
-def test_a_server_counts_failing_sources_over_all_calls(served: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_counts_failing_sources_over_all_calls(
+    served: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[Workspace] = []
 
-    def serve(open_repository: Callable[[], Workspace], wanted: list[str], *, allow_write: bool) -> None:
+    def serve(
+        open_repository: Callable[[], Workspace], wanted: list[str], *, allow_write: bool
+    ) -> None:
         opened.extend(open_repository() for _ in range(2))
 
     monkeypatch.setattr(mcp_server, "serve", serve)
@@ -76,16 +91,24 @@ def test_a_server_counts_failing_sources_over_all_calls(served: Checkout, monkey
     assert first is not second and first.failing_sources is second.failing_sources
 
 
-def with_client(repo: Checkout, work: Callable[[ClientSession], Awaitable[None]], *args: str) -> None:
+def with_client(
+    repo: Checkout, work: Callable[[ClientSession], Awaitable[None]], *args: str
+) -> None:
     """Start `kl mcp` as a client does, and do `work` with it."""
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "kl_hooks", "mcp", *args], env=environ, cwd=str(repo.root)
+        command=sys.executable,
+        args=["-m", "kl_hooks", "mcp", *args],
+        env=environ,
+        cwd=str(repo.root),
     )
 
     async def run() -> None:
         with anyio.fail_after(60):
-            async with stdio_client(server) as (incoming, outgoing), ClientSession(incoming, outgoing) as session:
+            async with (
+                stdio_client(server) as (incoming, outgoing),
+                ClientSession(incoming, outgoing) as session,
+            ):
                 await session.initialize()
                 await work(session)
 
@@ -101,7 +124,9 @@ def test_a_session_of_the_official_client(served: Checkout) -> None:
         made = await session.call_tool("decision_create", DECISION)
         created: dict[str, Any] = made.structured_content or {}
         assert not made.is_error and created["status"] == "proposed"
-        package = await session.call_tool("context", {"task": "make `feed` faster", "budget": "1500"})
+        package = await session.call_tool(
+            "context", {"task": "make `feed` faster", "budget": "1500"}
+        )
         text = package.content[0].text  # type: ignore[union-attr]
         assert text.startswith("[Pipeline Knowledge] cp-") and "- src/a.py\n  feed:6" in text
         assert (package.structured_content or {})["package_id"] == text.split()[2]

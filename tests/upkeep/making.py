@@ -23,7 +23,9 @@ def aged(path: Path, days: int) -> Path:
 
 
 def untidy(repo: Checkout) -> None:
-    """Expired claims, old runs, the graph of a removed worktree, old events, a cache that is over, ephemera."""
+    """Expired claims, old runs, the graph of a removed worktree, old events, a cache that is over,
+    ephemera.
+    """
     long_ago = repo.workspace(now=NOW - 200 * DAY)
     for number in range(53):
         leave_run(long_ago, [("t.py::test_a", "passed", 10 + number)])
@@ -31,7 +33,9 @@ def untidy(repo: Checkout) -> None:
     add_claim(long_ago, "is quick", "file:a.py", NOW - 150 * DAY)
     add_claim(long_ago, "is small", "file:a.py", None)
     for days in (200, 20):
-        package_log.append_event(long_ago.state, {"event": "context_assembly", "created_at": iso(NOW - days * DAY)})
+        package_log.append_event(
+            long_ago.state, {"event": "context_assembly", "created_at": iso(NOW - days * DAY)}
+        )
     repo.write("a.py", "A = 1\n")
     repo.commit()
     sync_evidence(repo.workspace(now=NOW - 20 * DAY))

@@ -1,4 +1,6 @@
-"""What speaks against a record: by subject, by age, by what is there; never by how alike two texts are."""
+"""What speaks against a record: by subject, by age, by what is there; never by how alike two texts
+are.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ from tests.support import NOW
 
 MANIFEST = Manifest(
     ".kl/architecture.yaml",
-    (Layer("core", ("src/shop/core/",), (), 4), Layer("cli", ("src/shop/cli/", "src/shop/main.py"), ("core",), 7)),
+    (
+        Layer("core", ("src/shop/core/",), (), 4),
+        Layer("cli", ("src/shop/cli/", "src/shop/main.py"), ("core",), 7),
+    ),
 )
 
 
@@ -29,7 +34,12 @@ def record(identifier: str, kind: str = "decision", **values: object) -> Record:
 
 def test_two_decisions_on_one_item_contradict_unless_they_know_of_each_other() -> None:
     one, two, three = record("ADR-1"), record("ADR-2"), record("ADR-3", related=("ADR-1",))
-    subjects = {"ADR-1": ["file:a.py"], "ADR-2": ["file:a.py"], "ADR-3": ["file:a.py"], "ADR-4": ["file:a.pyx"]}
+    subjects = {
+        "ADR-1": ["file:a.py"],
+        "ADR-2": ["file:a.py"],
+        "ADR-3": ["file:a.py"],
+        "ADR-4": ["file:a.pyx"],
+    }
     found = list(contradicting_decisions([one, two, three, record("ADR-4")], subjects))
     assert [(f.id, f.reason) for f in found] == [
         ("ADR-1", "ADR-2 governs file:a.py too"),
@@ -40,13 +50,19 @@ def test_two_decisions_on_one_item_contradict_unless_they_know_of_each_other() -
 
 def test_equal_words_are_no_contradiction() -> None:
     same = [record("ADR-1", decision="Always."), record("ADR-2", decision="Never.")]
-    assert list(contradicting_decisions(same, {"ADR-1": ["file:a.py"], "ADR-2": ["file:b.py"]})) == []
+    assert (
+        list(contradicting_decisions(same, {"ADR-1": ["file:a.py"], "ADR-2": ["file:b.py"]})) == []
+    )
 
 
 def test_a_memory_that_asks_for_a_forbidden_import() -> None:
-    asks = record("MEM-1", "memory", pattern="In core use `from shop.cli.options import Options` for this.")
+    asks = record(
+        "MEM-1", "memory", pattern="In core use `from shop.cli.options import Options` for this."
+    )
     fine = record("MEM-2", "memory", pattern="In cli use from shop.core import order")
-    talk = record("MEM-3", "memory", pattern="core may not import shop from cli, and cli is important to core")
+    talk = record(
+        "MEM-3", "memory", pattern="core may not import shop from cli, and cli is important to core"
+    )
     named = {
         "MEM-1": ["file:src/shop/core/a.py"],
         "MEM-2": ["file:src/shop/cli/a.py"],
@@ -71,8 +87,13 @@ def test_unused_long_and_stale() -> None:
     old, new = record("A", date=iso(NOW - 200 * DAY)), record("B", date=iso(NOW - 2 * DAY))
     assert [f.id for f in unused_records([old, new], {}, NOW)] == ["A"]
     assert list(unused_records([old], {"A": NOW - DAY}, NOW)) == []
-    assert list(unused_records([old], {}, NOW, NOW - DAY)) == [], "imported yesterday with a date of long ago"
+    assert list(unused_records([old], {}, NOW, NOW - DAY)) == [], (
+        "imported yesterday with a date of long ago"
+    )
     assert [f.id for f in long_records([old, new], {"A": 4001, "B": 4000})] == ["A"]
-    assert next((f.id, f.reason) for f in stale_records([old, new], {"A": "a.py has changed since"}, ["B"])) == (
-        "A", "a.py has changed since",
-    )  # fmt: skip
+    assert next(
+        (f.id, f.reason) for f in stale_records([old, new], {"A": "a.py has changed since"}, ["B"])
+    ) == (
+        "A",
+        "a.py has changed since",
+    )

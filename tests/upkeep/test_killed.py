@@ -56,11 +56,21 @@ def facts(repo: Checkout) -> dict[str, object]:
             db.rows("SELECT key FROM short_entry"),
             db.rows("SELECT key, value, status FROM context_entry ORDER BY key"),
             db.rows("SELECT name, status FROM pool ORDER BY name"),
-            # an access that an upkeep counts may be counted by one that comes after it: events, not moments
-            db.rows("SELECT name, tier, subject, COUNT(*) FROM tier_event GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
-        ]  # fmt: skip
-    files = sorted(str(p.relative_to(repo.root)) for p in (repo.root / ".kl").rglob("*") if p.is_file())
-    state = sorted(p.name for p in repo.state.rglob("*") if p.is_file() and not p.name.startswith(("kl.db", ".")))
+            # an access that an upkeep counts may be counted by one that comes after it: events, not
+            # moments
+            db.rows(
+                "SELECT name, tier, subject, COUNT(*) FROM tier_event GROUP BY 1, 2, 3 ORDER BY 1,"
+                " 2, 3"
+            ),
+        ]
+    files = sorted(
+        str(p.relative_to(repo.root)) for p in (repo.root / ".kl").rglob("*") if p.is_file()
+    )
+    state = sorted(
+        p.name
+        for p in repo.state.rglob("*")
+        if p.is_file() and not p.name.startswith(("kl.db", "."))
+    )
     conflicts = [(one.record, dict(one.body)) for one in list_events(ws, name="skill_conflict")]
     return {
         "tiers": tiers,
@@ -78,7 +88,11 @@ def messy(repo: Checkout) -> Checkout:
     untidy(repo)
     ws = repo.workspace()
     for title in ("Feed bytes", "Feed text"):
-        create_record(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
+        create_record(
+            ws,
+            ws.kinds["decision"],
+            {"title": title, "context": "c", "decision": "d", "status": "accepted"},
+        )
     supersede(ws, "ADR-0001", "ADR-0002")
     earlier = repo.workspace(now=NOW - 9 * DAY)
     memory = Memory(earlier, Caller("agent:a", "s"))
@@ -87,7 +101,10 @@ def messy(repo: Checkout) -> Checkout:
     for _ in range(3):
         memory.read("often")
     create_pool(earlier, memory.caller, "brief", PoolOptions(lifetime=60))
-    repo.write(".claude/skills/a/SKILL.md", "---\nname: a\ndescription: x\nmetadata:\n  kl-requires: b\n---\n")
+    repo.write(
+        ".claude/skills/a/SKILL.md",
+        "---\nname: a\ndescription: x\nmetadata:\n  kl-requires: b\n---\n",
+    )
     preview(ws)
     return repo
 
@@ -134,7 +151,9 @@ def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path
 @pytest.mark.slow
 def test_two_at_once_end_as_one_would(messy: Checkout) -> None:
     call = [sys.executable, "-P", "-c", CALL, str(messy.root), "0", str(NOW)]
-    both = [subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+    both = [
+        subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)
+    ]
     until = time.monotonic() + 60
     assert [process.wait(max(1, until - time.monotonic())) for process in both] == [0, 0]
     for process in both:

@@ -1,8 +1,10 @@
-"""Superseded decisions are archived: moved whole, found when searched for, and shown to nobody unasked.
+"""Superseded decisions are archived: moved whole, found when searched for, and shown to nobody
+unasked.
 
 Upkeep: what is demoted, pruned and purged, and that a second look finds nothing.
 
-Memory that nothing confirms is a candidate again; candidates that nobody looks at go, and may come back.
+Memory that nothing confirms is a candidate again; candidates that nobody looks at go, and may come
+back.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def test_it_moves_to_the_archive_and_is_still_found(decided: Checkout) -> None:
     package = decided.kl("context", "feed bytes and text").stdout
     assert "ADR-0002" in package
     assert "] ADR-0001" not in package
-    assert [one.body["policy"] for one in list_events(ws, "ADR-0001", "upkeep")] == ["superseded decisions"]
+    assert [one.body["policy"] for one in list_events(ws, "ADR-0001", "upkeep")] == [
+        "superseded decisions"
+    ]
 
 
 @pytest.mark.requirement("A22")
@@ -94,11 +98,24 @@ def test_an_archive_that_is_a_link_is_refused(decided: Checkout, tmp_path: Path)
     assert (decided.root / change.old).exists()
 
 
-def test_an_imported_decision_is_retained_from_the_day_its_successor_was_decided(repo: Checkout) -> None:
+def test_an_imported_decision_is_retained_from_the_day_its_successor_was_decided(
+    repo: Checkout,
+) -> None:
     repo.write(LIFECYCLE_FILE, "adr_retention_days: 30\n")
     ws = repo.workspace()
-    old = {"title": "Old", **PRINTED, "date": "2015-01-01", "status": "superseded", "superseded_by": ["ADR-0002"]}
-    new = {"title": "New", **PRINTED, "date": "2026-12-31", "supersedes": ["ADR-0001"]}  # 15 days before NOW
+    old = {
+        "title": "Old",
+        **PRINTED,
+        "date": "2015-01-01",
+        "status": "superseded",
+        "superseded_by": ["ADR-0002"],
+    }
+    new = {
+        "title": "New",
+        **PRINTED,
+        "date": "2026-12-31",
+        "supersedes": ["ADR-0001"],
+    }  # 15 days before NOW
     create_record(ws, ws.kinds["decision"], old)
     create_record(ws, ws.kinds["decision"], new)
     assert preview(ws, ONLY).changes == ()
@@ -123,7 +140,14 @@ NUMBERS = Lifecycle()
 
 
 def memory(status: str = "approved", **values: str) -> Record:
-    known = {"title": "T", "pattern": "P", "status": status, "date": iso(START), "source": "receipts", **values}
+    known = {
+        "title": "T",
+        "pattern": "P",
+        "status": status,
+        "date": iso(START),
+        "source": "receipts",
+        **values,
+    }
     return Record("memory", "MEM-00000001", known)
 
 
@@ -135,19 +159,24 @@ def event(name: str, day: int) -> Event:
 @pytest.mark.parametrize(
     ("happened", "day", "demoted"),
     [
-        ((), 90, False), ((), 91, True),
-        ((event(REINFORCED, 50),), 140, False), ((event(REINFORCED, 50),), 141, True),
-        ((event(REVIEWED, 60),), 150, False), ((event(REVIEWED, 60),), 151, True),
+        ((), 90, False),
+        ((), 91, True),
+        ((event(REINFORCED, 50),), 140, False),
+        ((event(REINFORCED, 50),), 141, True),
+        ((event(REVIEWED, 60),), 150, False),
+        ((event(REVIEWED, 60),), 151, True),
         ((event(INJECTED, 80), event(OPENED, 80)), 91, True),
     ],
-)  # fmt: skip
+)
 def test_an_approved_memory_ages(happened: tuple[Event, ...], day: int, demoted: bool) -> None:
     found = demotions([memory()], {"MEM-00000001": happened}, START + day * ONE_DAY, NUMBERS)
     assert [one.what for one in found] == ["demote"] * demoted
 
 
 def test_what_a_person_reported_does_not_age() -> None:
-    assert demotions([memory(source="2026-11-22/3f9a1c")], {}, START + 9999 * ONE_DAY, NUMBERS) == []
+    assert (
+        demotions([memory(source="2026-11-22/3f9a1c")], {}, START + 9999 * ONE_DAY, NUMBERS) == []
+    )
 
 
 @pytest.mark.requirement("A47")
@@ -159,7 +188,9 @@ def test_an_idle_candidate_is_taken_out_and_one_that_was_looked_at_is_not() -> N
     assert prunings([memory(), memory("rejected")], {}, START + 999 * ONE_DAY, NUMBERS) == []
 
 
-@given(st.sampled_from(["approved", "candidate", "rejected"]), st.integers(0, 400), st.integers(0, 400))
+@given(
+    st.sampled_from(["approved", "candidate", "rejected"]), st.integers(0, 400), st.integers(0, 400)
+)
 def test_what_was_done_is_not_asked_for_again(status: str, seen: int, day: int) -> None:
     now, happened = START + day * ONE_DAY, {"MEM-00000001": [event(REINFORCED, seen)]}
     some = [memory(status)]
@@ -191,10 +222,15 @@ def remember(repo: Checkout, pattern: str, *, approved: bool = False) -> str:
 
 @pytest.mark.requirement("A47", "A67")
 def test_an_approved_memory_that_nothing_confirms_is_a_candidate_again(repo: Checkout) -> None:
-    old, stored = remember(repo, "Test passes: a", approved=True), remember(repo, "Test passes: b", approved=True)
+    old, stored = (
+        remember(repo, "Test passes: a", approved=True),
+        remember(repo, "Test passes: b", approved=True),
+    )
     later = repo.workspace(now=NOW + 91 * DAY)
     append_events(later, [Event("reinforced", stored, "another session")])
-    assert [(one.what, one.id) for one in apply_policies(later, MEMORY_POLICIES).changes] == [("demote", old)]
+    assert [(one.what, one.id) for one in apply_policies(later, MEMORY_POLICIES).changes] == [
+        ("demote", old)
+    ]
     assert get_record(later, old).status == "candidate"
     assert get_record(later, old).path == ""
     assert get_record(later, stored).status == "approved"
@@ -206,7 +242,9 @@ def test_a_candidate_that_nobody_looked_at_goes_and_may_come_back(repo: Checkout
     idle = remember(repo, "Test passes: a")
     assert apply_policies(repo.workspace(now=NOW + 179 * DAY), MEMORY_POLICIES).changes == ()
     later = repo.workspace(now=NOW + 181 * DAY)
-    assert [(one.what, one.id) for one in apply_policies(later, MEMORY_POLICIES).changes] == [("prune", idle)]
+    assert [(one.what, one.id) for one in apply_policies(later, MEMORY_POLICIES).changes] == [
+        ("prune", idle)
+    ]
     assert list_records(later, RecordFilter(("memory",), expired=True)) == []
     assert remember(repo, "Test passes: a") == idle
 

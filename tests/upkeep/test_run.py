@@ -1,4 +1,6 @@
-"""Upkeep as it is called: it shows what it would change, changes that alone, and then finds nothing to do."""
+"""Upkeep as it is called: it shows what it would change, changes that alone, and then finds nothing
+to do.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from .making import aged, untidy
 
 def shown(report: Report) -> dict[str, list[tuple[str, str]]]:
     """Policy → (verb, id) of what it would change."""
-    return {one.policy.name: [(c.what, c.id) for c in one.changes] for one in report.results if one.changes}
+    return {
+        one.policy.name: [(c.what, c.id) for c in one.changes]
+        for one in report.results
+        if one.changes
+    }
 
 
 def snapshot(repo: Checkout) -> dict[str, bytes]:
@@ -33,16 +39,22 @@ def test_looking_shows_ids_by_policy_and_changes_nothing(repo: Checkout) -> None
     before = snapshot(repo)
     found = shown(preview(ws))
     assert {name: [verb for verb, _ in some] for name, some in found.items()} == {
-        "cache": ["remove"], "ephemeral files": ["remove"], "expired claims": ["archive"], "old runs": ["fold"] * 3,
-        "orphaned graphs": ["prune"], "package log": ["rotate"],
-    }  # fmt: skip
+        "cache": ["remove"],
+        "ephemeral files": ["remove"],
+        "expired claims": ["archive"],
+        "old runs": ["fold"] * 3,
+        "orphaned graphs": ["prune"],
+        "package log": ["rotate"],
+    }
     assert found["ephemeral files"] == [("remove", "crash/report.txt")]
     assert found["orphaned graphs"] == [("prune", "graph/gone-12345678.db")]
     assert snapshot(repo) == before
 
 
 @pytest.mark.requirement("A38", "A66", "A67")
-def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(repo: Checkout) -> None:
+def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(
+    repo: Checkout,
+) -> None:
     untidy(repo)
     ws = repo.workspace()
     done = apply_policies(ws)
@@ -70,7 +82,9 @@ def test_ephemeral_files_follow_git_and_never_take_evidence(repo: Checkout) -> N
     repo.write(LIFECYCLE_FILE, "ConfidenceDecayDays: soon\n")
     shown = repo.kl("knowledge", "gc")
     assert "crash/report.txt" in shown.stdout and "must be a whole number from 0" in shown.stderr
-    assert repo.kl("knowledge", "gc", "--apply").returncode == 2, "with a number that nobody can read"
+    assert repo.kl("knowledge", "gc", "--apply").returncode == 2, (
+        "with a number that nobody can read"
+    )
     (repo.root / LIFECYCLE_FILE).unlink()
     assert repo.kl("knowledge", "gc", "--apply").returncode == 0
     assert not (repo.state / "crash" / "report.txt").exists()
@@ -81,7 +95,9 @@ def test_ephemeral_files_follow_git_and_never_take_evidence(repo: Checkout) -> N
     assert (repo.state / "events.jsonl.1").exists()
 
 
-def test_a_klignore_that_leads_out_is_refused_and_the_rest_goes_on(repo: Checkout, tmp_path: Path) -> None:
+def test_a_klignore_that_leads_out_is_refused_and_the_rest_goes_on(
+    repo: Checkout, tmp_path: Path
+) -> None:
     untidy(repo)
     (repo.root / ".kl" / ".klignore").unlink()
     (tmp_path / "outside").write_text("*\n")
@@ -106,7 +122,9 @@ def test_an_archived_claim_is_still_found_and_may_be_made_again(repo: Checkout) 
 
 
 @pytest.mark.requirement("A66")
-def test_with_a_mistake_in_the_numbers_it_shows_by_the_defaults_and_changes_nothing(repo: Checkout) -> None:
+def test_with_a_mistake_in_the_numbers_it_shows_by_the_defaults_and_changes_nothing(
+    repo: Checkout,
+) -> None:
     untidy(repo)
     repo.write(LIFECYCLE_FILE, "run_rows_days: soon\n")
     shown_ = repo.kl("knowledge", "gc")
@@ -136,7 +154,9 @@ def test_a_policy_can_be_chosen_and_must_be_one(repo: Checkout) -> None:
     assert "orphaned graphs" in wrong.stderr
 
 
-def test_where_kl_was_never_used_it_reports_it_and_leaves_nothing(tmp_path: Path, home: Path) -> None:
+def test_where_kl_was_never_used_it_reports_it_and_leaves_nothing(
+    tmp_path: Path, home: Path
+) -> None:
     from tests.support import checkout
 
     bare = checkout(tmp_path / "bare", kl=False)
@@ -163,7 +183,9 @@ def test_json_has_every_policy(repo: Checkout) -> None:
     repo.kl("run", "--", "true")
     found = preview(repo.workspace()).to_dict()
     assert found["schema"] == "kl.knowledge.gc/2"
-    assert {"expired claims", "old runs", "claim decay", "cache"} <= {one["policy"] for one in found["policies"]}
+    assert {"expired claims", "old runs", "claim decay", "cache"} <= {
+        one["policy"] for one in found["policies"]
+    }
 
 
 def test_locks_of_removed_worktrees_go_with_their_graphs(repo: Checkout) -> None:
@@ -180,7 +202,11 @@ def test_a_klignore_that_names_everything_takes_no_event_and_no_lock(repo: Check
     untidy(repo)
     repo.write(".kl/.klignore", "/*\n")
     names = {one.id for one in preview(repo.workspace(), ("ephemeral files",)).changes}
-    assert "events.jsonl" not in names and "store.lock" not in names and not any(".lock" in one for one in names)
+    assert (
+        "events.jsonl" not in names
+        and "store.lock" not in names
+        and not any(".lock" in one for one in names)
+    )
     apply_policies(repo.workspace(), ("ephemeral files",))
     assert (repo.state / "events.jsonl").is_file()
     assert repo.workspace().store.address or (repo.state / "kl.db").is_file()
@@ -191,6 +217,13 @@ def test_what_keeps_several_policies_from_their_work_is_reported_once(repo: Chec
     repo.kl("status")
     repo.kl("failure", "record", "x")
     (repo.state / "kl.db").write_bytes(b"garbage" * 999)
-    for command in (("knowledge", "gc"), ("memory", "review"), ("knowledge", "list"), ("knowledge", "stats")):
+    for command in (
+        ("knowledge", "gc"),
+        ("memory", "review"),
+        ("knowledge", "list"),
+        ("knowledge", "stats"),
+    ):
         done = repo.kl(*command)
-        assert done.returncode == 3 and (done.stdout + done.stderr).count("is not a database") == 1, command
+        assert (
+            done.returncode == 3 and (done.stdout + done.stderr).count("is not a database") == 1
+        ), command

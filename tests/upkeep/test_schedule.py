@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from kl_hooks.clock import iso
 from kl_hooks.errors import StoreBusy
 from kl_hooks.store.files import store_lock
-from kl_hooks.upkeep.run import ACTIONS, DAY, LOCK, STAMP, UNATTENDED, due_actions, last_runs, policies, run_maintenance
+from kl_hooks.upkeep.run import (
+    ACTIONS,
+    DAY,
+    LOCK,
+    STAMP,
+    UNATTENDED,
+    due_actions,
+    last_runs,
+    policies,
+    run_maintenance,
+)
 from tests.support import NOW, Checkout
 
 from .making import untidy
@@ -27,7 +37,8 @@ def test_each_is_due_after_its_days_and_not_before() -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from([one.name for one in ACTIONS]), st.text(max_size=30)), st.integers(0, 4 * 10**15)
+    st.dictionaries(st.sampled_from([one.name for one in ACTIONS]), st.text(max_size=30)),
+    st.integers(0, 4 * 10**15),
 )
 def test_any_stamp_gives_an_answer(done: dict[str, str], now: int) -> None:
     assert set(due_actions(ACTIONS, done, now)) <= set(ACTIONS)
@@ -48,9 +59,16 @@ def test_policies_that_are_unattended_are_policies_that_there_are(repo: Checkout
     names = {one.name for one in policies(repo.workspace())}
     assert set(UNATTENDED) < names
     assert names - set(UNATTENDED) == {
-        "aged memory", "claim decay", "expired files", "idle objectives", "occurrence counts", "review habits",
-        "set aside", "superseded decisions", "waiting proposals",
-    }  # fmt: skip
+        "aged memory",
+        "claim decay",
+        "expired files",
+        "idle objectives",
+        "occurrence counts",
+        "review habits",
+        "set aside",
+        "superseded decisions",
+        "waiting proposals",
+    }
 
 
 def test_what_fails_is_reported_and_due_again(repo: Checkout) -> None:

@@ -1,4 +1,6 @@
-"""Whatever the numbers and the time: done twice is done once, and what a dry run shows is what a run does."""
+"""Whatever the numbers and the time: done twice is done once, and what a dry run shows is what a
+run does.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,23 @@ def fill(repo: Checkout) -> None:
     untidy(repo)
     ws = repo.workspace()
     for title in ("Old way", "New way"):
-        create_record(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
+        create_record(
+            ws,
+            ws.kinds["decision"],
+            {"title": title, "context": "c", "decision": "d", "status": "accepted"},
+        )
     supersede(ws, "ADR-0001", "ADR-0002")
     for number in range(6):
         printed = {"title": f"m{number}", "pattern": f"Test passes: {number}", "source": "receipts"}
-        made = create_record(ws, ws.kinds["memory"], printed | {"authority": "auto" if number % 2 else "human"})
+        made = create_record(
+            ws, ws.kinds["memory"], printed | {"authority": "auto" if number % 2 else "human"}
+        )
         if number < 3:
             apply_verb(ws, made.id, "approve")
         create_record(
-            ws, ws.kinds["finding"], {"title": "f", "entity": f"{number}.py", "finding": "x", "authority": "agent"}
+            ws,
+            ws.kinds["finding"],
+            {"title": "f", "entity": f"{number}.py", "finding": "x", "authority": "agent"},
         )
 
 

@@ -1,4 +1,6 @@
-"""Set-ups of real projects, imported: the verdict is that of the tool they were written for, clean and broken."""
+"""Set-ups of real projects, imported: the verdict is that of the tool they were written for, clean
+and broken.
+"""
 
 from __future__ import annotations
 
@@ -24,26 +26,50 @@ pytestmark = [pytest.mark.net, pytest.mark.slow]
 
 PROJECTS = {
     "import_linter-2.16": (
-        "import-linter==2.16 --hash=sha256:c5bd0d38bdef46c7251120266b3bf72662bc8cd989a8fe461499936e12e8c6fa",
-        "src/importlinter/domain/fields.py", "import importlinter.cli", {"Layered architecture"},
+        (
+            "import-linter==2.16"
+            " --hash=sha256:c5bd0d38bdef46c7251120266b3bf72662bc8cd989a8fe461499936e12e8c6fa"
+        ),
+        "src/importlinter/domain/fields.py",
+        "import importlinter.cli",
+        {"Layered architecture"},
     ),
     "usethis-0.22.0": (
-        "usethis==0.22.0 --hash=sha256:1c29ef12ea4f0fc9d1920b7cfd9431c716dd88a57bfd2ad35a5acb5e1fcd6f95",
-        "src/usethis/errors.py", "import usethis._core.badge", {"usethis"},
+        (
+            "usethis==0.22.0"
+            " --hash=sha256:1c29ef12ea4f0fc9d1920b7cfd9431c716dd88a57bfd2ad35a5acb5e1fcd6f95"
+        ),
+        "src/usethis/errors.py",
+        "import usethis._core.badge",
+        {"usethis"},
     ),
     "kedro-1.7.0": (
-        "kedro==1.7.0 --hash=sha256:50b654c0f6ec79c465bc913c1680ea6ad35fff287160262dce7f9d4c1bdbd493",
-        "kedro/config/__init__.py", "import kedro.runner",
-        {"CLI > Context > Library, Runner > Extras > IO & Pipeline", "Config cannot import Runner et al"},
+        (
+            "kedro==1.7.0"
+            " --hash=sha256:50b654c0f6ec79c465bc913c1680ea6ad35fff287160262dce7f9d4c1bdbd493"
+        ),
+        "kedro/config/__init__.py",
+        "import kedro.runner",
+        {
+            "CLI > Context > Library, Runner > Extras > IO & Pipeline",
+            "Config cannot import Runner et al",
+        },
     ),
-}  # fmt: skip
-"""Folder of the sdist → its pin, a file, an import that must not be there, the contracts that it breaks at least."""
+}
+"""Folder of the sdist → its pin, a file, an import that must not be there, the contracts that it
+breaks at least.
+"""
 
 
 def environment(folder: Path) -> dict[str, str]:
     """Ours, with packages of the project's source instead of installed ones."""
     places = [str(folder / "src"), str(folder)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(places), "HOME": str(folder.parent), "COLUMNS": "200"}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(places),
+        "HOME": str(folder.parent),
+        "COLUMNS": "200",
+    }
 
 
 @pytest.fixture(scope="module", params=PROJECTS)
@@ -51,7 +77,9 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """The sdist as a repository with one commit."""
     folder = sdist(PROJECTS[request.param][0], tmp_path_factory.mktemp("sdist"))
     for path in (folder, *folder.rglob("*")):
-        os.chown(path, os.getuid(), os.getgid(), follow_symlinks=False)  # root keeps foreign owners, git refuses them
+        os.chown(
+            path, os.getuid(), os.getgid(), follow_symlinks=False
+        )  # root keeps foreign owners, git refuses them
     make(folder)
     sh(folder, "add", "-A")
     sh(folder, "commit", "-qm", "Import")
@@ -59,10 +87,19 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def theirs(folder: Path) -> set[str]:
-    """Names of the contracts that lint-imports itself finds broken, its exit code compared with them."""
-    call = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    """Names of the contracts that lint-imports itself finds broken, its exit code compared with
+    them.
+    """
+    call = (
+        "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", call], cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+        [sys.executable, "-c", call],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     broken = set(re.findall(r"^(.*?) BROKEN", done.stdout, re.MULTILINE))
     assert done.returncode == bool(broken), done.stdout + done.stderr
@@ -134,11 +171,28 @@ start()
 def tach_reports(tach: Path, *folders: Path) -> list[list[tuple[str, int]]]:
     """Where tach itself finds errors in each of these."""
     environ = {**os.environ, "PYTHONPATH": str(tach), "HOME": str(folders[0].parent)}
-    subprocess.run([sys.executable, "-c", EACH, *map(str, folders)], env=environ, capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, "-c", EACH, *map(str, folders)],
+        env=environ,
+        capture_output=True,
+        check=True,
+    )
     found = []
     for folder in folders:
-        rows = [row["Located"] for row in json.loads((folder / "tach.json").read_text("utf-8")) if "Located" in row]
-        found.append(sorted({(row["file_path"], row["line_number"]) for row in rows if row["severity"] == "Error"}))
+        rows = [
+            row["Located"]
+            for row in json.loads((folder / "tach.json").read_text("utf-8"))
+            if "Located" in row
+        ]
+        found.append(
+            sorted(
+                {
+                    (row["file_path"], row["line_number"])
+                    for row in rows
+                    if row["severity"] == "Error"
+                }
+            )
+        )
     return found
 
 
@@ -154,7 +208,9 @@ def table(tach: Path, tmp_path_factory: pytest.TempPathFactory) -> list[list[tup
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
-def test_the_table_of_tach_s_rules_is_tach_s(table: list[list[tuple[str, int]]], number: int) -> None:
+def test_the_table_of_tach_s_rules_is_tach_s(
+    table: list[list[tuple[str, int]]], number: int
+) -> None:
     assert table[number] == CASES[number][2]
 
 

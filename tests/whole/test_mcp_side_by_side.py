@@ -45,16 +45,30 @@ class Side:
         made: dict[str, Any] = answer.structured_content or {}
         return made
 
-    async def step(self, dice: random.Random, number: int, pool: dict[str, str], version: int) -> int:
+    async def step(
+        self, dice: random.Random, number: int, pool: dict[str, str], version: int
+    ) -> int:
         """One random step; how many changes of the pool it made."""
         key, tier = dice.choice(KEYS), dice.choice(TIERS)
         value = f"secret{self.name}zz{number}"
         match dice.randrange(5):
             case 0 | 1:
-                await self.ask("remember", "remember", key, value, "--tier", tier, key=key, value=value, tier=tier)
+                await self.ask(
+                    "remember",
+                    "remember",
+                    key,
+                    value,
+                    "--tier",
+                    tier,
+                    key=key,
+                    value=value,
+                    tier=tier,
+                )
                 self.private[tier, key] = value
             case 2:
-                expected = next(((t, self.private[t, key]) for t in TIERS if (t, key) in self.private), None)
+                expected = next(
+                    ((t, self.private[t, key]) for t in TIERS if (t, key) in self.private), None
+                )
                 found = await self.ask("recall", "recall", key, key=key)
                 if expected:
                     assert (found["tier"], found["value"]) == expected
@@ -65,14 +79,23 @@ class Side:
                 text = f"common {self.name} {number}"
                 shell = ("pool", "write", "default", key, text, "--if-version", str(version))
                 made = await self.ask(
-                    "write_shared_memory", *shell, pool="default", path=key, value=text, if_version=version
+                    "write_shared_memory",
+                    *shell,
+                    pool="default",
+                    path=key,
+                    value=text,
+                    if_version=version,
                 )
                 assert made["version"] == version + 1
                 pool[key] = text
                 return 1
             case 4:
                 found = await self.ask(
-                    "recall_search", "recall", "secret", "--search", query=f"secret{self.name}zz{number}"
+                    "recall_search",
+                    "recall",
+                    "secret",
+                    "--search",
+                    query=f"secret{self.name}zz{number}",
                 )
                 assert all(self.name in str(one.get("value")) for one in found.get("entries", []))
         return 0
@@ -98,10 +121,16 @@ def test_nobody_sees_what_is_not_theirs_and_nothing_is_lost(repo: Checkout) -> N
         async with AsyncExitStack() as stack:
             sides = [Side(repo, "person")]
             for name in ("anna", "berta"):
-                environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "KL_AGENT": name,
-                           "KL_SESSION": f"s-{name}"}  # fmt: skip
+                environ = {
+                    **os.environ,
+                    "PYTHONPATH": str(Path(__file__).parents[2]),
+                    "KL_AGENT": name,
+                    "KL_SESSION": f"s-{name}",
+                }
                 args = ["-P", "-m", "kl_hooks", "mcp", "--tools", "tiers", "--allow-write"]
-                server = StdioServerParameters(command=sys.executable, args=args, env=environ, cwd=str(repo.root))
+                server = StdioServerParameters(
+                    command=sys.executable, args=args, env=environ, cwd=str(repo.root)
+                )
                 session = await stack.enter_async_context(
                     ClientSession(*await stack.enter_async_context(stdio_client(server)))
                 )
@@ -116,7 +145,9 @@ def test_nobody_sees_what_is_not_theirs_and_nothing_is_lost(repo: Checkout) -> N
             for side in sides:
                 await side.check(pool, version)
                 # asking for a key of another's, or for words of one, finds nothing of it either
-                assert not any(f"secret{other.name}zz" in side.seen for other in sides if other is not side)
+                assert not any(
+                    f"secret{other.name}zz" in side.seen for other in sides if other is not side
+                )
                 assert f"secret{side.name}zz" in side.seen
 
     with_time_limit(run)

@@ -1,4 +1,6 @@
-"""A real package's own suite: every verdict equals the one in pytest's JUnit file, and the main job works on it."""
+"""A real package's own suite: every verdict equals the one in pytest's JUnit file, and the main job
+works on it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ from tests.support import run_in_process
 from tests.whole.h11 import PIN, environment, fetch
 
 pytestmark = [pytest.mark.net, pytest.mark.slow]
-INICONFIG = "iniconfig==2.3.1 --hash=sha256:67f4b9c50da0dedf52af349e7749a80a9057a5031199791b906c3bb3ae878960"
+INICONFIG = (
+    "iniconfig==2.3.1"
+    " --hash=sha256:67f4b9c50da0dedf52af349e7749a80a9057a5031199791b906c3bb3ae878960"
+)
 
 
 class Checkout:
@@ -36,7 +41,9 @@ class Checkout:
         self.run("git", "commit", "-qm", "Set up kl")
 
     def run(self, *argv: str, code: int = 0) -> str:
-        done = subprocess.run(argv, cwd=self.root, env=self.environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            argv, cwd=self.root, env=self.environ, capture_output=True, text=True, check=False
+        )
         assert done.returncode == code, (argv, done.returncode, done.stdout, done.stderr)
         return done.stdout
 
@@ -85,7 +92,10 @@ def test_every_verdict_equals_pytests_own_junit_file(h11: Checkout, how: tuple[s
 @pytest.mark.parametrize("pin", [PIN, INICONFIG], ids=lambda pin: pin.partition("=")[0])
 def test_recording_changes_nothing_about_a_run(pin: str, h11: Checkout, tmp_path: Path) -> None:
     root = h11.root if pin == PIN else sdist(pin, tmp_path / "sdist")
-    environ = {**h11.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{h11.environ['PYTHONPATH']}"}
+    environ = {
+        **h11.environ,
+        "PYTHONPATH": f"{root / 'src'}{os.pathsep}{h11.environ['PYTHONPATH']}",
+    }
     if pin != PIN:
         (root / ".kl").mkdir()
         for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "Import")):
@@ -94,15 +104,26 @@ def test_recording_changes_nothing_about_a_run(pin: str, h11: Checkout, tmp_path
     def run(*args: str) -> tuple[list[str], Any]:
         known = set((root / ".git" / "kl").rglob("*"))
         report, data = tmp_path / "coverage.json", {"COVERAGE_FILE": str(tmp_path / "data")}
-        more = ("-p", "no:cacheprovider", "-p", "pytest_cov", f"--cov={root}", f"--cov-report=json:{report}")
+        more = (
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "pytest_cov",
+            f"--cov={root}",
+            f"--cov-report=json:{report}",
+        )
         argv = [sys.executable, "-m", "pytest", "-v", *args, *more]
-        done = subprocess.run(argv, cwd=root, env=environ | data, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            argv, cwd=root, env=environ | data, capture_output=True, text=True, check=False
+        )
         lines = (re.sub(r" in \d.*s |0x\w+|=+", "", line) for line in done.stdout.splitlines())
         shown = [line for line in lines if not line.startswith(("kl: ", "plugins: "))]
         # blocked, and loaded by its other name all the same, nothing is written
         assert bool(set((root / ".git" / "kl").rglob("*")) - known) is ("--kl-symbols=on" in args)
         files = json.loads(report.read_text(encoding="utf-8"))["files"]
-        return [str(done.returncode), *shown], {name: one["executed_lines"] for name, one in files.items()}
+        return [str(done.returncode), *shown], {
+            name: one["executed_lines"] for name, one in files.items()
+        }
 
     plugin = () if _installed() else ("-p", "pytest_kl.plugin")
     without = run("-p", "no:kl", *plugin)
@@ -129,7 +150,9 @@ def test_a_second_way_of_running_makes_it_verified_and_it_is_cited(h11: Checkout
     subject = "test:h11/tests/test_receivebuffer.py::test_receivebuffer"
     (claim,) = h11.json("claim", "list", "--about", subject)["claims"]
     assert (claim["tier"], claim["freshness"]) == ("verified", "current")
-    package = h11.json("context", "h11/tests/test_receivebuffer.py::test_receivebuffer: what does it promise?")
+    package = h11.json(
+        "context", "h11/tests/test_receivebuffer.py::test_receivebuffer: what does it promise?"
+    )
     cited = {item["id"]: item for item in package["items"]}
     about = h11.json("context", "the receive buffer returns whole lines")
     (buffer,) = [item for item in about["items"] if item["id"] == "file:h11/_receivebuffer.py"]
@@ -138,7 +161,9 @@ def test_a_second_way_of_running_makes_it_verified_and_it_is_cited(h11: Checkout
     item = cited[subject]
     assert item["tier"] == "verified"
     runs = {one["id"]: one["run"] for one in h11.json("evidence", "list")["receipts"]}
-    assert any(runs[s["receipt"]][:8] in item["text"] for s in claim["support"]), "the item names the run"
+    assert any(runs[s["receipt"]][:8] in item["text"] for s in claim["support"]), (
+        "the item names the run"
+    )
     assert package["budget"]["used"] <= package["budget"]["total"]
 
 

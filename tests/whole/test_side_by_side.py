@@ -1,4 +1,6 @@
-"""Two agents and a person work side by side: nothing is lost, nothing directs without a person, counts are folds."""
+"""Two agents and a person work side by side: nothing is lost, nothing directs without a person,
+counts are folds.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ from tests.support import Checkout
 
 STEPS = 200
 DIRECTIVES = ("decision", "objective", "guide", "fact")
-NEEDS = {"decision": {"context": "c", "decision": "d"}, "guide": {"text": "t"}, "fact": {"answer": "a"}}
+NEEDS = {
+    "decision": {"context": "c", "decision": "d"},
+    "guide": {"text": "t"},
+    "fact": {"answer": "a"},
+}
 APPROACHES = ("Mock the clock", "Sleep in tests", "Retry for ever")
 
 
@@ -154,7 +160,9 @@ def link(world: World) -> None:
     before = get_record(ws, identifier)
     link_task(ws, identifier, task, done=done)
     if who:
-        assert get_record(ws, identifier).values == before.values, "an agent's link leaves the file as it is"
+        assert get_record(ws, identifier).values == before.values, (
+            "an agent's link leaves the file as it is"
+        )
 
 
 STEP: tuple[Callable[[World], None], ...] = (make, edit, settle, fail, capture, learn, link)
@@ -163,16 +171,22 @@ STEP: tuple[Callable[[World], None], ...] = (make, edit, settle, fail, capture, 
 def check(world: World) -> None:
     ws = world.person
     records = {one.id: one for one in list_records(ws, RecordFilter())}
-    assert {i: records[i].title for i in world.texts} == {i: printed["title"] for i, printed in world.texts.items()}
+    assert {i: records[i].title for i in world.texts} == {
+        i: printed["title"] for i, printed in world.texts.items()
+    }
     assert {i: records[i].authority for i in world.texts} == dict.fromkeys(world.texts, "human")
     live = {
-        one.id for one in records.values() if ws.kinds[one.kind].nature == "directive" and not not_live_reason(ws, one)
+        one.id
+        for one in records.values()
+        if ws.kinds[one.kind].nature == "directive" and not not_live_reason(ws, one)
     }
     assert not live & world.proposed
     assert all(records[i].authority == "human" for i in live), "nothing directs without a person"
-    assert [(one.record, one.changes["title"], one.by) for one in pending_proposals(ws) if "title" in one.changes] == [
-        (identifier, title, f"agent:{who}") for identifier, title, who in world.changes
-    ]
+    assert [
+        (one.record, one.changes["title"], one.by)
+        for one in pending_proposals(ws)
+        if "title" in one.changes
+    ] == [(identifier, title, f"agent:{who}") for identifier, title, who in world.changes]
     assert set(world.outcomes) <= set(records), "nothing is lost"
 
 
@@ -185,7 +199,9 @@ def check_counts(world: World) -> None:
             == len(list_events(ws, identifier, "occurred"))
         )
     for identifier, sessions in world.reported.items():
-        assert {one.rsplit(":", 1)[0] for one in tallies(ws, [identifier])[identifier].sessions} or sessions
+        assert {
+            one.rsplit(":", 1)[0] for one in tallies(ws, [identifier])[identifier].sessions
+        } or sessions
         assert tallies(ws, [identifier])[identifier].reinforcement == len(
             {one.session for one in list_events(ws, identifier, "reinforced")}
         )
@@ -218,11 +234,17 @@ def test_nothing_is_lost_and_nothing_directs_without_a_person(repo: Checkout, se
             check(world)
     check(world)
     check_counts(world)
-    titles = {one.title for one in list_records(world.person, RecordFilter()) if _directs(world, one)}
-    package = json.loads(repo.kl("context", "thing number", "--budget", "60000", "--format", "json").stdout)
+    titles = {
+        one.title for one in list_records(world.person, RecordFilter()) if _directs(world, one)
+    }
+    package = json.loads(
+        repo.kl("context", "thing number", "--budget", "60000", "--format", "json").stdout
+    )
     shown = {one["id"] for one in package["items"]}
     assert shown & set(world.texts) and not shown & world.proposed and titles
 
 
 def _directs(world: World, record: Record) -> bool:
-    return world.person.kinds[record.kind].nature == "directive" and not not_live_reason(world.person, record)
+    return world.person.kinds[record.kind].nature == "directive" and not not_live_reason(
+        world.person, record
+    )

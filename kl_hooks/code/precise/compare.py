@@ -1,7 +1,9 @@
-"""`kl graph build --precise`: both scanners over the working tree, and every difference between them.
+"""`kl graph build --precise`: both scanners over the working tree, and every difference between
+them.
 
-Imports are also compared with the edges that grimp sees, and what grimp can't see is counted. grimp reads packages on
-disk, so the files are written into a folder of their own, each where its module's name puts it.
+Imports are also compared with the edges that grimp sees, and what grimp can't see is counted. grimp
+reads packages on disk, so the files are written into a folder of their own, each where its module's
+name puts it.
 """
 
 from __future__ import annotations
@@ -27,9 +29,14 @@ if TYPE_CHECKING:
 
 
 SHARED: Final = "file that shares its module's name with another"
-OUTSIDE: Final = "module that grimp does not look at (a script, or below a folder without __init__.py in a package)"
+OUTSIDE: Final = (
+    "module that grimp does not look at (a script, or below a folder without __init__.py in a"
+    " package)"
+)
 DYNAMIC: Final = "dynamic import with a literal name"
-NEAREST: Final = "import of a name that no file has (generated or compiled), which we lead to the nearest module"
+NEAREST: Final = (
+    "import of a name that no file has (generated or compiled), which we lead to the nearest module"
+)
 SELF: Final = "import of a module by itself, which is no link"
 AMBIGUOUS: Final = "import of a name that several files have, of which we take the nearest"
 NAMESPACE: Final = "import of a folder without __init__.py, which is no module"
@@ -37,14 +44,18 @@ NAMESPACE: Final = "import of a folder without __init__.py, which is no module"
 Edge = tuple[str, str]
 
 
-def export_packages(folder: Path, contents: Iterable[tuple[str, bytes]], modules: Mapping[str, str]) -> dict[str, str]:
-    """Write each file where its module's name puts it; returns the packages, name → folder. Files of one name stay out.
+def export_packages(
+    folder: Path, contents: Iterable[tuple[str, bytes]], modules: Mapping[str, str]
+) -> dict[str, str]:
+    """Write each file where its module's name puts it; returns the packages, name → folder. Files
+    of one name stay out.
 
     The folder is ours and new. A module in no folder is no package and can't be given to grimp.
     """
     for path, content in contents:
         parts = modules[path].split(".")
-        # `@` distinguishes files with one name (code.modules), which can't both be written to its place
+        # `@` distinguishes files with one name (code.modules), which can't both be written to its
+        # place
         if "@" in modules[path] or not all(_usable(part) for part in parts):
             continue
         if path.endswith("__init__.py") and parts[-1] != "__init__":
@@ -68,7 +79,9 @@ def compare_imports(
     inside = set(modules.values())
     links = import_links(facts, modules)
     ours, unseen = _ours(links, inside, seen, theirs)
-    ambiguous = {(link.source.removeprefix("namespace:"), link.line) for link in links if "@" in link.target}
+    ambiguous = {
+        (link.source.removeprefix("namespace:"), link.line) for link in links if "@" in link.target
+    }
     odd = {edge: why for edge in theirs if (why := _odd(edge, inside))}
     for edge in odd.keys() - ours.keys():
         unseen[odd[edge]] += len(theirs[edge])
@@ -82,10 +95,16 @@ def compare_imports(
                 continue
             by_us = line in ours.get(edge, ())
             sides = ("imported", "not there") if by_us else ("not there", "imported")
-            differences.append([path_of.get(edge[0], edge[0]), line, f"import {edge[0]} -> {edge[1]}", *sides])
+            differences.append(
+                [path_of.get(edge[0], edge[0]), line, f"import {edge[0]} -> {edge[1]}", *sides]
+            )
     unseen[SHARED] = sum("@" in module for module in modules.values())
     unseen[OUTSIDE] = len({module for module in modules.values() if "@" not in module} - seen)
-    return sum(map(len, ours.values())), sorted(differences), {what: n for what, n in unseen.items() if n}
+    return (
+        sum(map(len, ours.values())),
+        sorted(differences),
+        {what: n for what, n in unseen.items() if n},
+    )
 
 
 def _odd(edge: Edge, inside: set[str]) -> str:
@@ -107,7 +126,11 @@ def _ours(
             continue
         if link.method == "dynamic import":
             unseen[DYNAMIC] += 1
-        elif link.confidence < 100 and target in inside and link.line not in theirs.get((source, target), ()):
+        elif (
+            link.confidence < 100
+            and target in inside
+            and link.line not in theirs.get((source, target), ())
+        ):
             unseen[NEAREST] += 1
         else:
             found.setdefault((source, target), set()).add(link.line)
@@ -116,7 +139,13 @@ def _ours(
 
 def _usable(part: str) -> bool:
     # a file name has at most 255 bytes on Linux (NAME_MAX)
-    return bool(part) and "/" not in part and "\0" not in part and part not in (".", "..") and len(part) < 200
+    return (
+        bool(part)
+        and "/" not in part
+        and "\0" not in part
+        and part not in (".", "..")
+        and len(part) < 200
+    )
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -146,21 +175,31 @@ class Comparison:
     """Imports between modules, by line, that were compared with grimp."""
     differences: tuple[Difference, ...]
     not_assessed: tuple[Problem, ...]
-    """Files that libcst could not read or that cost it its process; grimp as a whole under the path `.`."""
+    """Files that libcst could not read or that cost it its process; grimp as a whole under the path
+    `.`.
+    """
     unseen: dict[str, int]
     """What grimp can't see → how often it is there."""
 
 
 def compare_working_tree(ws: Workspace, tick: Callable[[int], None] | None = None) -> Comparison:
-    """Read the working tree with both scanners. EnvironmentProblem without git, or if the libraries can't be run.
+    """Read the working tree with both scanners. EnvironmentProblem without git, or if the libraries
+    can't be run.
 
-    Files that the fast scanner refuses are omitted here; building the graph has reported them. Nothing is stored.
+    Files that the fast scanner refuses are omitted here; building the graph has reported them.
+    Nothing is stored.
     """
     facts, contents = _read(ws)
     modules = modules_of(facts)
     answers = assess_files([(path, modules[path], contents[path]) for path in facts], tick=tick)
-    differences = [Difference(path, *row) for path, one in answers.items() for row in one.get("differences", ())]
-    failed = [Problem(path, 0, 0, f"{one['failed']}.") for path, one in answers.items() if "failed" in one]
+    differences = [
+        Difference(path, *row)
+        for path, one in answers.items()
+        for row in one.get("differences", ())
+    ]
+    failed = [
+        Problem(path, 0, 0, f"{one['failed']}.") for path, one in answers.items() if "failed" in one
+    ]
     count, edged, unseen, trouble = _compare_with_grimp(facts, modules, contents)
     good = [one for one in answers.values() if "differences" in one]
     return Comparison(
@@ -182,7 +221,9 @@ def _read(ws: Workspace) -> tuple[dict[str, Any], dict[str, bytes]]:
     entries = [entry for entry in files.worktree_files(repo, [".py"]) if _is_text(entry.path)]
     facts = facts_of(ws.store, entries, lambda some: files.read_files(repo, some), scanners_of(ws))
     contents = {
-        entry.path: content for entry, content in files.read_files(repo, entries) if not facts[entry.path]["error"]
+        entry.path: content
+        for entry, content in files.read_files(repo, entries)
+        if not facts[entry.path]["error"]
     }
     return {path: facts[path] for path in sorted(contents)}, contents
 
@@ -195,14 +236,17 @@ def _is_text(path: str) -> bool:
 def _compare_with_grimp(
     facts: dict[str, Any], modules: dict[str, str], contents: dict[str, bytes]
 ) -> tuple[int, list[Difference], dict[str, int], list[Problem]]:
-    """What grimp sees of the same files; if it can't be had, that is a problem and no difference."""
+    """What grimp sees of the same files; if it can't be had, that is a problem and no
+    difference.
+    """
     with tempfile.TemporaryDirectory(prefix="kl-precise-") as folder:
         packages = export_packages(Path(folder), contents.items(), modules)
         if not packages:
             return 0, [], {}, []
         try:
             seen, theirs = grimp_edges(packages)
-        # one file that grimp can't read fails its whole graph (ADR-0001); what libcst found is still worth a report
+        # one file that grimp can't read fails its whole graph (ADR-0001); what libcst found is
+        # still worth a report
         except EnvironmentProblem as problem:
             return 0, [], {}, [Problem(".", 0, 0, str(problem))]
     count, rows, unseen = compare_imports(facts, modules, seen, theirs)

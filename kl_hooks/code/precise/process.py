@@ -1,7 +1,8 @@
 """The limited processes that the precise scanner works in: `libcst` and `grimp`, one answer a line.
 
-One that ends before its time costs the file it was at. Nothing of the code looked at is imported: libcst gets bytes,
-grimp gets the folder of each package instead of having it looked up, and no folder of the repository is on `sys.path`.
+One that ends before its time costs the file it was at. Nothing of the code looked at is imported:
+libcst gets bytes, grimp gets the folder of each package instead of having it looked up, and no
+folder of the repository is on `sys.path`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _PARTS: Final = ("line", "end line", "signature", "docstring")
 
 
 def compare_file(content: bytes, path: str, module: str) -> dict[str, Any]:
-    """`{"definitions": n, "imports": n, "differences": [[line, what, fast, precise], …]}`; `{"skipped": reason}` for a
-    file that the fast scanner refuses. Raises as `scan_precise`.
+    """`{"definitions": n, "imports": n, "differences": [[line, what, fast, precise], …]}`;
+    `{"skipped": reason}` for a file that the fast scanner refuses. Raises as `scan_precise`.
     """
     fast = scan_guarded(content, path, module)
     if fast["error"]:
@@ -83,10 +84,12 @@ _DEEP: Final = 20_000
 
 def main(work: str) -> None:
     """Runs `work`, `libcst` or `grimp`, on what stdin holds; the answers go to stdout."""
-    # only privileged processes may raise a hard limit (setrlimit(2)); a lower one that is set already is as good
+    # only privileged processes may raise a hard limit (setrlimit(2)); a lower one that is set
+    # already is as good
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    # libcst's parser overflows its stack at some 1,200 nested brackets (ADR-0001): expected, and worth no core file
+    # libcst's parser overflows its stack at some 1,200 nested brackets (ADR-0001): expected, and
+    # worth no core file
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, native code or not
     # ulimit sets the stack of the main thread before we run; that of a new thread can be chosen
@@ -109,7 +112,9 @@ def _print_answer(answer: dict[str, Any]) -> None:
 
 
 def _libcst() -> None:
-    from kl_hooks.code.precise import scan  # what takes long to import is imported before any file's time runs
+    from kl_hooks.code.precise import (
+        scan,
+    )  # what takes long to import is imported before any file's time runs
 
     _print_answer({"ready": scan.__name__})
     for about, content in frames(sys.stdin.buffer):
@@ -130,21 +135,25 @@ def _libcst() -> None:
 def _grimp() -> None:
     ((about, _),) = frames(sys.stdin.buffer)
     signal.alarm(10 * SECONDS)
-    # by folder: looking packages up would import those around them, and find Python's own `json` instead of another
+    # by folder: looking packages up would import those around them, and find Python's own `json`
+    # instead of another
     folders = {name: [folder] for name, folder in sorted(about["packages"].items())}
     graph = grimp_graph.build(folders, externals=False, without_type_checking=False)
     _print_answer({"modules": sorted(graph.modules)})
     for one in sorted(graph.modules):
         for other in sorted(graph.find_modules_directly_imported_by(one)):
             details = graph.get_import_details(importer=one, imported=other)
-            _print_answer({"edge": [one, other, sorted({found["line_number"] for found in details})]})
+            _print_answer(
+                {"edge": [one, other, sorted({found["line_number"] for found in details})]}
+            )
 
 
 Job = tuple[str, str, bytes]
 """(path, module, content)"""
 _BATCH: Final = 40
 _START: Final = (
-    "import sys; sys.path += sys.argv[2:]; from kl_hooks.code.precise.process import main; main(sys.argv[1])"
+    "import sys; sys.path += sys.argv[2:]; from kl_hooks.code.precise.process import main;"
+    " main(sys.argv[1])"
 )
 
 
@@ -153,8 +162,9 @@ def assess_files(
 ) -> dict[str, dict[str, Any]]:
     """Path → the child's answer (see `precise_compare.compared`), or `{"failed": reason}`.
 
-    Batches of files go to `processes` children at a time; where one ends (a crash in native code, too much memory or
-    time) the file it was at is named, and a new child goes on after it. `tick` hears how many more files are done.
+    Batches of files go to `processes` children at a time; where one ends (a crash in native code,
+    too much memory or time) the file it was at is named, and a new child goes on after it. `tick`
+    hears how many more files are done.
     """
     found: dict[str, dict[str, Any]] = {}
     batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
@@ -169,12 +179,16 @@ def assess_files(
 def grimp_edges(packages: dict[str, str]) -> tuple[set[str], dict[tuple[str, str], list[int]]]:
     """What grimp sees in packages (name → folder): the modules, and (importer, imported) → lines.
 
-    EnvironmentProblem if it does not come to an end: one file that it can't read fails a whole graph.
+    EnvironmentProblem if it does not come to an end: one file that it can't read fails a whole
+    graph.
     """
-    # longer than the child's own alarm (10 * SECONDS), which ends native code too: that is set only once it has started
+    # longer than the child's own alarm (10 * SECONDS), which ends native code too: that is set only
+    # once it has started
     ended, lines, complaint = _child("grimp", [({"packages": packages}, b"")], 11 * SECONDS)
     if ended:
-        raise EnvironmentProblem(f"grimp gave up: {complaint or _exit_reason(ended)}", place="kl graph build --precise")
+        raise EnvironmentProblem(
+            f"grimp gave up: {complaint or _exit_reason(ended)}", place="kl graph build --precise"
+        )
     modules: set[str] = set()
     links: dict[tuple[str, str], list[int]] = {}
     for answer in lines:
@@ -193,12 +207,15 @@ def _batch(jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
         frames = [({"path": path, "module": module}, content) for path, module, content in left]
         ended, answers, complaint = _child("libcst", frames, SECONDS * (len(left) + 1))
         if not answers:  # its first line is that it is ready
-            raise EnvironmentProblem(f"libcst can't be run: {complaint}", place="kl graph build --precise")
+            raise EnvironmentProblem(
+                f"libcst can't be run: {complaint}", place="kl graph build --precise"
+            )
         for answer in answers[1:]:
             found[answer.pop("path")] = answer
         left = [job for job in left if job[0] not in found]
         if left:
-            # answers come in the order of the files: the first one without an answer is where the child ended
+            # answers come in the order of the files: the first one without an answer is where the
+            # child ended
             found[left[0][0]] = {"failed": _exit_reason(ended)}
             del left[0]
     return found
@@ -209,16 +226,19 @@ def _child(
 ) -> tuple[int, list[dict[str, Any]], str]:
     """(exit code, the lines it answered, the last line of its complaint)"""
     written = b"".join(
-        json.dumps({**about, "size": len(content)}).encode() + b"\n" + content for about, content in frames
+        json.dumps({**about, "size": len(content)}).encode() + b"\n" + content
+        for about, content in frames
     )
-    # -I: no PYTHON* variable and no current folder on sys.path; -S: no site-packages, whose .pth files run code
+    # -I: no PYTHON* variable and no current folder on sys.path; -S: no site-packages, whose .pth
+    # files run code
     command = [sys.executable, "-I", "-S", "-c", _START, work, *_library_folders()]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, cwd="/") as child:
         try:
             out, complaint = child.communicate(written, timeout=seconds)
         except subprocess.TimeoutExpired:
             child.kill()
-            # once more after kill(), as the docs of subprocess ask: it collects the child and what it had written
+            # once more after kill(), as the docs of subprocess ask: it collects the child and what
+            # it had written
             out, complaint = child.communicate()
         code = child.returncode
     # what follows the last line end is half an answer of a child that was ended
@@ -228,11 +248,15 @@ def _child(
 
 
 def _library_folders() -> list[str]:
-    """The folders that we and both libraries are imported from, which an isolated child may not know."""
+    """The folders that we and both libraries are imported from, which an isolated child may not
+    know.
+    """
     from importlib.util import find_spec
 
     specs = [find_spec(name) for name in ("kl_hooks", "libcst", "grimp")]
-    return list(dict.fromkeys(str(Path(spec.origin).parents[1]) for spec in specs if spec and spec.origin))
+    return list(
+        dict.fromkeys(str(Path(spec.origin).parents[1]) for spec in specs if spec and spec.origin)
+    )
 
 
 def _exit_reason(ended: int) -> str:

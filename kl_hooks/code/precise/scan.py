@@ -1,7 +1,9 @@
-"""The precise scanner for Python: the facts of one file as libcst sees them, by its own parser, scopes and positions.
+"""The precise scanner for Python: the facts of one file as libcst sees them, by its own parser,
+scopes and positions.
 
-It fills the same contract as `scanner.scan_python` for definitions and imports and shares no code with it that looks
-at a syntax tree. Content hashes and words stay empty: there is one definition of these, the fast scanner's walk.
+It fills the same contract as `scanner.scan_python` for definitions and imports and shares no code
+with it that looks at a syntax tree. Content hashes and words stay empty: there is one definition of
+these, the fast scanner's walk.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from kl_hooks.code.scanner.parser import LONGEST, Facts
 from kl_hooks.code.scanner.symbols import namespace_signature, tidy
 from kl_hooks.model.canonical import replace_surrogates
 
-# not str.splitlines(): it also splits at form feeds, U+0085 and U+2028, which end no line of Python source
+# not str.splitlines(): it also splits at form feeds, U+0085 and U+2028, which end no line of Python
+# source
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -32,7 +35,9 @@ class Source:
         """How many lines there are; an empty file has one."""
 
     def place(self, node: Any) -> tuple[int, int, int, int]:
-        """(line, column, end line, end column); lines count from 1, columns in characters from 0."""
+        """(line, column, end line, end column); lines count from 1, columns in characters from
+        0.
+        """
         there = self._positions[node]
         return there.start.line, there.start.column, there.end.line, there.end.column
 
@@ -45,7 +50,9 @@ class Source:
 
 
 def header(source: Source, node: Any) -> str:
-    """The head of a class or function up to its colon: decorators, comments and line ends taken out of the tree."""
+    """The head of a class or function up to its colon: decorators, comments and line ends taken out
+    of the tree.
+    """
     import libcst
 
     class Plain(libcst.CSTTransformer):
@@ -55,11 +62,18 @@ def header(source: Source, node: Any) -> str:
         def leave_SimpleWhitespace(self, original_node: Any, updated_node: Any) -> Any:
             return updated_node.with_changes(value=" " if updated_node.value else "")
 
-    # code_for_node prints whole statements only: this body is short and known, and is cut off again below
-    nothing = libcst.SimpleStatementSuite([libcst.Pass()], leading_whitespace=libcst.SimpleWhitespace(""))
-    alone = node.with_changes(body=nothing, decorators=(), leading_lines=(), lines_after_decorators=())
+    # code_for_node prints whole statements only: this body is short and known, and is cut off again
+    # below
+    nothing = libcst.SimpleStatementSuite(
+        [libcst.Pass()], leading_whitespace=libcst.SimpleWhitespace("")
+    )
+    alone = node.with_changes(
+        body=nothing, decorators=(), leading_lines=(), lines_after_decorators=()
+    )
     text = libcst.Module([]).code_for_node(alone.visit(Plain()))
-    return shortened_text(tidy(text.rstrip().removesuffix(":pass").encode("utf-8", "replace")).decode())
+    return shortened_text(
+        tidy(text.rstrip().removesuffix(":pass").encode("utf-8", "replace")).decode()
+    )
 
 
 def doc_line(node: Any) -> str:
@@ -67,7 +81,9 @@ def doc_line(node: Any) -> str:
     text = node.get_docstring(clean=False)
     if not text:
         return ""
-    return shortened_text(str(replace_surrogates(text.lstrip().partition("\n")[0].rstrip())).replace("\0", ""))
+    return shortened_text(
+        str(replace_surrogates(text.lstrip().partition("\n")[0].rstrip())).replace("\0", "")
+    )
 
 
 def shortened_text(text: str) -> str:
@@ -92,18 +108,32 @@ def sort_of(one: Definition) -> str:
     """The part of its Id before the colon."""
     if one.kind == "class":
         bases = [arg.value for arg in one.node.bases]
-        metaclasses = [arg.value for arg in one.node.keywords if arg.keyword and arg.keyword.value == "metaclass"]
-        return "interface" if {last_name(b) for b in bases + metaclasses} & {"Protocol", "ABC", "ABCMeta"} else "type"
+        metaclasses = [
+            arg.value
+            for arg in one.node.keywords
+            if arg.keyword and arg.keyword.value == "metaclass"
+        ]
+        return (
+            "interface"
+            if {last_name(b) for b in bases + metaclasses} & {"Protocol", "ABC", "ABCMeta"}
+            else "type"
+        )
     if one.kind == "function":
         if not one.in_class:
             return "function"
-        return "property" if any(_makes_property(d.decorator) for d in one.node.decorators) else "method"
+        return (
+            "property"
+            if any(_makes_property(d.decorator) for d in one.node.decorators)
+            else "method"
+        )
     return "type" if one.kind == "alias" else "field"
 
 
 def is_overload(one: Definition) -> bool:
     """True for a function under `@overload`."""
-    return one.kind == "function" and any(last_name(d.decorator) == "overload" for d in one.node.decorators)
+    return one.kind == "function" and any(
+        last_name(d.decorator) == "overload" for d in one.node.decorators
+    )
 
 
 def last_name(node: Any) -> str:
@@ -118,7 +148,9 @@ def last_name(node: Any) -> str:
 
 
 def local_names(scopes: Any, node: Any, around: Any) -> list[str]:
-    """The qualified names that libcst gives to what `node` binds in the scope of `around`; `?` if it gives none."""
+    """The qualified names that libcst gives to what `node` binds in the scope of `around`; `?` if
+    it gives none.
+    """
     from libcst.metadata import QualifiedNameSource
 
     found = scopes[around].get_qualified_names_for(node)
@@ -138,7 +170,9 @@ DYNAMIC = ("import_module", "__import__")
 
 
 def import_rows(node: Any, how: str, source: Source) -> list[list[Any]]:
-    """`[module, name, level, line, how, statement]` for everything that an import statement imports."""
+    """`[module, name, level, line, how, statement]` for everything that an import statement
+    imports.
+    """
     import libcst
     from libcst.helpers import get_full_name_for_node
 
@@ -156,11 +190,15 @@ def import_rows(node: Any, how: str, source: Source) -> list[list[Any]]:
         manner = "star import" if how == "import" else how
         return [[module, "*", len(node.relative), line, manner, text(f"from {start} import *")]]
     found = [get_full_name_for_node(alias.name) or "" for alias in node.names]
-    return [[module, name, len(node.relative), line, how, text(f"from {start} import {name}")] for name in found]
+    return [
+        [module, name, len(node.relative), line, how, text(f"from {start} import {name}")]
+        for name in found
+    ]
 
 
 def dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[Any]]:
-    """The row of `importlib.import_module("a.b")` or `__import__("a.b")` with a literal name; else none.
+    """The row of `importlib.import_module("a.b")` or `__import__("a.b")` with a literal name; else
+    none.
 
     `importers`: what such functions are called in the file.
     """
@@ -183,33 +221,45 @@ def dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[Any
             # as importlib.util.resolve_name does: one dot is the package itself
             above = given.split(".")
             dots, module = 0, ".".join([*above[: len(above) - dots + 1], module])
-        # relative to its own __package__ is what an import statement with dots means (PEP 366): the dots stay
+        # relative to its own __package__ is what an import statement with dots means (PEP 366): the
+        # dots stay
         elif last_name(package) != "__package__" or not _plain(package, attribute=False):
             return []
     return [[module, "", dots, source.place(node)[0], "dynamic import", source.statement(node)]]
 
 
 def _dunder(node: Any) -> list[tuple[str, str, int]]:
-    """`(module, name, level)` of `__import__(module, globals, locals, fromlist, level)`, where these are literal."""
+    """`(module, name, level)` of `__import__(module, globals, locals, fromlist, level)`, where
+    these are literal.
+    """
     import libcst
 
     order = iter(("name", "globals", "locals", "fromlist", "level"))
     given: dict[str, Any] = {}
     for arg in node.args:
         key = arg.keyword.value if arg.keyword else "" if arg.star == "**" else next(order, "")
-        # what a starred argument passes is unknown; a name is no literal, so nothing is read from it
+        # what a starred argument passes is unknown; a name is no literal, so nothing is read from
+        # it
         given[key] = libcst.Name("_") if arg.star else arg.value
     if not isinstance(given.get("name"), libcst.SimpleString | libcst.ConcatenatedString):
         return []
     module, written = _literal(given["name"]), given.get("level", libcst.Integer("0"))
-    if not isinstance(written, libcst.Integer) or not all(part.isidentifier() for part in module.split(".") if module):
+    if not isinstance(written, libcst.Integer) or not all(
+        part.isidentifier() for part in module.split(".") if module
+    ):
         return []
     level = int(written.evaluated_value)
     wanted = given.get("fromlist")
-    items = [one.value for one in wanted.elements] if isinstance(wanted, libcst.List | libcst.Tuple) else []
+    items = (
+        [one.value for one in wanted.elements]
+        if isinstance(wanted, libcst.List | libcst.Tuple)
+        else []
+    )
     names = [name for name in map(_literal, items) if name]
     # no name at level 0 is a ValueError of __import__; with a level it is the package itself
-    return [(module, name, level) for name in names if module or level] or ([(module, "", level)] if module else [])
+    return [(module, name, level) for name in names if module or level] or (
+        [(module, "", level)] if module else []
+    )
 
 
 def _plain(node: Any, attribute: bool = True) -> bool:
@@ -234,7 +284,8 @@ class _Scope:
     name: str
     """Qualified, as CPython has it."""
     seen: str
-    """As libcst has it for the names inside: it puts a class declared `global` under its function."""
+    """As libcst has it for the names inside: it puts a class declared `global` under its function.
+    """
     receiver: str = ""
 
 
@@ -255,9 +306,12 @@ class Visitor(cst.CSTVisitor):
         self._checking = 0
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self.found.append(Definition("class", self._name(node, node), node, self._around[-1].kind == "class"))
+        self.found.append(
+            Definition("class", self._name(node, node), node, self._around[-1].kind == "class")
+        )
 
-    # at the body and not at the class: its decorators and bases are evaluated in the scope around it
+    # at the body and not at the class: its decorators and bases are evaluated in the scope around
+    # it
     def visit_ClassDef_body(self, node: cst.ClassDef) -> None:
         self._around.append(_Scope("class", self._name(node, node), self._prefix(node.name.value)))
 
@@ -290,8 +344,14 @@ class Visitor(cst.CSTVisitor):
             self._fields(node, [target])
             return
         owner = target.value if isinstance(target, cst.Attribute) else None
-        if isinstance(owner, cst.Name) and scope.receiver == owner.value and isinstance(target, cst.Attribute):
-            self.found.append(Definition("field", f"{self._around[-2].name}.{target.attr.value}", node, False))
+        if (
+            isinstance(owner, cst.Name)
+            and scope.receiver == owner.value
+            and isinstance(target, cst.Attribute)
+        ):
+            self.found.append(
+                Definition("field", f"{self._around[-2].name}.{target.attr.value}", node, False)
+            )
 
     def _named_anew(self, node: Any, targets: list[Any]) -> None:
         """`load = importlib.import_module`, and `TYPE_CHECKING = False` outside of functions."""
@@ -301,7 +361,9 @@ class Visitor(cst.CSTVisitor):
             self.dynamic |= {target.value for target in targets if isinstance(target, cst.Name)}
         elsewhere = isinstance(value, cst.Attribute) and value.attr.value == "TYPE_CHECKING"
         written = value.value if isinstance(value, cst.Name | cst.Integer) else ""
-        if self._around[-1].kind != "function" and (value is None or elsewhere or written in ("False", "0")):
+        if self._around[-1].kind != "function" and (
+            value is None or elsewhere or written in ("False", "0")
+        ):
             self.harmless.update(targets)
 
     def visit_TypeAlias(self, node: cst.TypeAlias) -> None:
@@ -320,7 +382,11 @@ class Visitor(cst.CSTVisitor):
 
     def _fields(self, node: Any, targets: list[Any]) -> None:
         for target in targets:
-            inner = [one.value for one in target.elements] if isinstance(target, cst.Tuple | cst.List) else [target]
+            inner = (
+                [one.value for one in target.elements]
+                if isinstance(target, cst.Tuple | cst.List)
+                else [target]
+            )
             for one in inner:
                 if isinstance(one, cst.Name):
                     self.found.append(Definition("field", self._name(one, one), node, False))
@@ -342,26 +408,39 @@ class Visitor(cst.CSTVisitor):
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
         self.imports += import_rows(node, self._how(), self.source)
-        if isinstance(node.module, cst.Name) and node.module.value in ("importlib", "builtins") and not node.relative:
+        if (
+            isinstance(node.module, cst.Name)
+            and node.module.value in ("importlib", "builtins")
+            and not node.relative
+        ):
             names = () if isinstance(node.names, cst.ImportStar) else node.names
-            self.dynamic |= {last_name(one.asname.name) for one in names if one.asname and one.name.value in DYNAMIC}
+            self.dynamic |= {
+                last_name(one.asname.name)
+                for one in names
+                if one.asname and one.name.value in DYNAMIC
+            }
 
     def visit_Call(self, node: cst.Call) -> None:
         self.calls.append(node)
 
     def leave_Module(self, original_node: cst.Module) -> None:
-        """What needs the whole file: which names import by name, and whether `TYPE_CHECKING` is what it seems to be."""
+        """What needs the whole file: which names import by name, and whether `TYPE_CHECKING` is
+        what it seems to be.
+        """
         for call in self.calls:
             self.imports += dynamic_row(call, self.source, self.dynamic)
         if self._checked_always():
             self.imports = [
-                [*row[:4], row[4].replace("type-checking import", "import"), row[5]] for row in self.imports
+                [*row[:4], row[4].replace("type-checking import", "import"), row[5]]
+                for row in self.imports
             ]
 
     def _checked_always(self) -> bool:
         for scope in {scope for scope in self.scopes.values() if scope is not None}:
             for one in scope.assignments["TYPE_CHECKING"]:
-                imported = isinstance(one, ImportAssignment) and isinstance(one.node, cst.ImportFrom)
+                imported = isinstance(one, ImportAssignment) and isinstance(
+                    one.node, cst.ImportFrom
+                )
                 if one.node not in self.harmless and not (imported and _from_another(one.node)):
                     return True
         return False
@@ -369,7 +448,9 @@ class Visitor(cst.CSTVisitor):
     def _how(self) -> str:
         if self._checking:
             return "type-checking import"
-        return "lazy import" if any(scope.kind == "function" for scope in self._around) else "import"
+        return (
+            "lazy import" if any(scope.kind == "function" for scope in self._around) else "import"
+        )
 
 
 def _from_another(node: Any) -> bool:
@@ -391,26 +472,37 @@ def _type_checking(test: cst.BaseExpression) -> int:
 def scan_precise(content: bytes, path: str, module: str) -> Facts:
     """The facts of one Python file that CPython's parser accepts.
 
-    Raises what libcst raises for what it can't read, RecursionError for what is nested too deeply for a visitor in
-    Python; libcst may also end the process, so call it in one that may be lost (`precise_run`).
+    Raises what libcst raises for what it can't read, RecursionError for what is nested too deeply
+    for a visitor in Python; libcst may also end the process, so call it in one that may be lost
+    (`precise_run`).
     """
     import libcst
     from libcst.metadata import MetadataWrapper, PositionProvider, ScopeProvider
 
-    # the deep copy is for trees that hold a node twice; a tree that comes from the parser does not (libcst's docs)
+    # the deep copy is for trees that hold a node twice; a tree that comes from the parser does not
+    # (libcst's docs)
     wrapper = MetadataWrapper(libcst.parse_module(content), unsafe_skip_copy=True)
     known = wrapper.resolve_many((PositionProvider, ScopeProvider))
     source = Source(wrapper.module, known[PositionProvider])
     visitor = Visitor(source, known[ScopeProvider])
     wrapper.module.visit(visitor)
-    whole = [f"namespace:{module}", 1, source.count, namespace_signature(module), doc_line(wrapper.module), ""]
+    whole = [
+        f"namespace:{module}",
+        1,
+        source.count,
+        namespace_signature(module),
+        doc_line(wrapper.module),
+        "",
+    ]
     rows = [whole, *_rows(visitor.found, source, module)]
     imports = sorted(visitor.imports, key=lambda row: (row[3], row[0], row[1]))
     return {"error": "", "symbols": rows, "words": ["" for _ in rows], "imports": imports}
 
 
 def _rows(found: list[Definition], source: Source, module: str) -> list[list[Any]]:
-    """A row for each name: place and signature of its first definition that is no overload, the first docstring."""
+    """A row for each name: place and signature of its first definition that is no overload, the
+    first docstring.
+    """
     same: dict[str, list[Definition]] = {}
     for one in found:
         same.setdefault(f"{sort_of(one)}:{module}.{one.name}", []).append(one)
@@ -420,6 +512,8 @@ def _rows(found: list[Definition], source: Source, module: str) -> list[list[Any
         line, _, end_line, _ = source.place(chosen.node)
         definition = chosen.kind in ("class", "function")
         signature = header(source, chosen.node) if definition else source.statement(chosen.node)
-        doc = next(filter(None, (doc_line(one.node) for one in all_of_it)), "") if definition else ""
+        doc = (
+            next(filter(None, (doc_line(one.node) for one in all_of_it)), "") if definition else ""
+        )
         rows.append([name, line, end_line, signature, doc, ""])
     return rows

@@ -1,1 +1,3 @@
-"""Questions to the code graph: each finds what is asked about, and reports how certain its answer is."""
+"""Questions to the code graph: each finds what is asked about, and reports how certain its answer
+is.
+"""

@@ -1,4 +1,6 @@
-"""What depends on a symbol, directly and through others, and the shortest chain from one symbol to another."""
+"""What depends on a symbol, directly and through others, and the shortest chain from one symbol to
+another.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Dependent:
 
     level: int
     link: Link
-    """One of the links through which it does: the first by relation, target and line. Its source is the dependent."""
+    """One of the links through which it does: the first by relation, target and line. Its source is
+    the dependent.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +53,12 @@ class Dependents:
 
 
 def dependents(graph: Graph, text: str, depth: int = DEPTH, limit: int = 200) -> Dependents:
-    """Everything that depends on what `text` means by at most `depth` links, each once, nearest first.
+    """Everything that depends on what `text` means by at most `depth` links, each once, nearest
+    first.
 
-    Who uses a part of it (a method of a class, a function of a module) depends on it; its own parts are not listed.
-    A class that is found counts with its parts; a module that is found does not: who uses another function of a
-    module need not depend on what one of its functions uses.
+    Who uses a part of it (a method of a class, a function of a module) depends on it; its own parts
+    are not listed. A class that is found counts with its parts; a module that is found does not:
+    who uses another function of a module need not depend on what one of its functions uses.
     """
     symbol = resolve_text(graph, text)
     inside = nested_symbols(graph.db, symbol)
@@ -69,19 +74,28 @@ def outgoing(graph: Graph, ids: Iterable[str]) -> dict[str, list[Link]]:
     found: dict[str, list[Link]] = {}
     for some in database.chunks(list(ids)):
         found |= links.of_many(graph.db, some, incoming=False)
-    return {name: [link for link in some if link.relation in DEPENDS] for name, some in found.items()}
+    return {
+        name: [link for link in some if link.relation in DEPENDS] for name, some in found.items()
+    }
 
 
 def _with_links(
     graph: Graph, starts: Sequence[str], reached: Reach, shown: Sequence[tuple[str, int]]
 ) -> tuple[Dependent, ...]:
-    """Each with the link that leads one level back. What is reached may also be a part of a class of its level."""
+    """Each with the link that leads one level back. What is reached may also be a part of a class
+    of its level.
+    """
     level_of = dict.fromkeys(starts, 0)
     out = outgoing(graph, [name for name, _ in shown])
     made = []
     for name, level in shown:
         before = [k for k in out[name] if _level(k.target, level_of, reached) == level - 1]
-        made.append(Dependent(level, min(before, key=lambda k: (DEPENDS.index(k.relation), k.target, k.path, k.line))))
+        made.append(
+            Dependent(
+                level,
+                min(before, key=lambda k: (DEPENDS.index(k.relation), k.target, k.path, k.line)),
+            )
+        )
     return tuple(made)
 
 
@@ -105,13 +119,15 @@ class DependencyPath:
     start: Symbol
     end: Symbol
     steps: tuple[Link, ...]
-    """One after the other. `holds` and `is part of` lead into a class or module and out of it; they have no line."""
+    """One after the other. `holds` and `is part of` lead into a class or module and out of it; they
+    have no line.
+    """
     length: int
     """Links on the way, without those two."""
     answer: Answer
     reversed: bool = False
-    """True where nothing leads from FROM to TO, and this is the way from TO to FROM: records and pages name code, code
-    never names them.
+    """True where nothing leads from FROM to TO, and this is the way from TO to FROM: records and
+    pages name code, code never names them.
     """
 
 
@@ -119,8 +135,11 @@ MoreLinks = Callable[[Sequence[str]], Mapping[str, Sequence[Link]]]
 """Nodes → links from them that the graph does not store."""
 
 
-def dependency_path(graph: Graph, from_text: str, to_text: str, more: MoreLinks | None = None) -> DependencyPath:
-    """The shortest way, the same every time; without one, whether there may be one that nobody can see.
+def dependency_path(
+    graph: Graph, from_text: str, to_text: str, more: MoreLinks | None = None
+) -> DependencyPath:
+    """The shortest way, the same every time; without one, whether there may be one that nobody can
+    see.
 
     `more`: links of what is no code, such as what documents mention.
     """
@@ -130,15 +149,23 @@ def dependency_path(graph: Graph, from_text: str, to_text: str, more: MoreLinks 
     lost = tuple(problem.path for problem in graph.not_assessed)
     if mine & theirs:
         inner, outer = (start, end) if start.id in theirs else (end, start)
-        step = [] if inner.id == outer.id else [_free(start, PART_OF if inner is start else HOLDS, end.id)]
+        step = (
+            []
+            if inner.id == outer.id
+            else [_free(start, PART_OF if inner is start else HOLDS, end.id)]
+        )
         return DependencyPath(start, end, tuple(step), 0, Answer(True, (), lost))
     if not (_is_code(graph, start) and _is_code(graph, end)):
         return _across(graph, start, end, more)
     reached = reach(graph.db, theirs, lookups=False)
     # of equally near ones the start itself comes before its parts
-    near = [(level, name != start.id, name) for name, level in reached.levels.items() if name in mine]
+    near = [
+        (level, name != start.id, name) for name, level in reached.levels.items() if name in mine
+    ]
     if not near:
-        return DependencyPath(start, end, (), 0, Answer(False, tuple(_unseen(graph, mine, theirs, reached)), lost))
+        return DependencyPath(
+            start, end, (), 0, Answer(False, tuple(_unseen(graph, mine, theirs, reached)), lost)
+        )
     length, _, first = min(near)
     steps = [_free(start, HOLDS, first)] if first != start.id else []
     steps += _walk(graph, first, length, [end.id, *sorted(theirs)], reached)
@@ -148,7 +175,9 @@ def dependency_path(graph: Graph, from_text: str, to_text: str, more: MoreLinks 
 
 
 def _resolved(graph: Graph, text: str, more: MoreLinks | None) -> Symbol:
-    """As `resolve_text`, also a file that is neither code nor a page but mentions something, such as a README."""
+    """As `resolve_text`, also a file that is neither code nor a page but mentions something, such
+    as a README.
+    """
     try:
         return resolve_text(graph, text)
     except Unknown:
@@ -163,7 +192,9 @@ def _is_code(graph: Graph, symbol: Symbol) -> bool:
 
 
 def _across(graph: Graph, start: Symbol, end: Symbol, more: MoreLinks | None) -> DependencyPath:
-    """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the other."""
+    """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the
+    other.
+    """
     lost = tuple(problem.path for problem in graph.not_assessed)
     for first, last, turned in ((start, end, False), (end, start, True)):
         steps = _spread(graph, _nodes(first), _nodes(last), more)
@@ -178,7 +209,9 @@ def _nodes(symbol: Symbol) -> list[str]:
     return [symbol.id, f"file:{symbol.path}"] if symbol.id.startswith("namespace:") else [symbol.id]
 
 
-def _spread(graph: Graph, starts: list[str], ends: list[str], more: MoreLinks | None) -> list[Link] | None:
+def _spread(
+    graph: Graph, starts: list[str], ends: list[str], more: MoreLinks | None
+) -> list[Link] | None:
     """Breadth-first, forward over links of every relation; None where they do not lead there."""
     reached_by: dict[str, Link | None] = dict.fromkeys(starts)
     front = starts
@@ -214,18 +247,26 @@ def _inside(graph: Graph, node: str) -> list[Link]:
         return [Link(node, PART_OF, f"file:{page}")]
     below = f"{name.rstrip('/')}/"
     # a range for the index on path: `0` is the character after `/`
-    rows = graph.db.rows("SELECT path FROM files WHERE path >= ? AND path < ? ORDER BY path", (below, f"{below[:-1]}0"))
+    rows = graph.db.rows(
+        "SELECT path FROM files WHERE path >= ? AND path < ? ORDER BY path",
+        (below, f"{below[:-1]}0"),
+    )
     return [Link(node, HOLDS, f"file:{path}") for (path,) in rows]
 
 
 def _walk(graph: Graph, name: str, level: int, ends: list[str], reached: Reach) -> list[Link]:
-    """From something `level` links away, always to what is one link nearer, by way of its class where need be."""
+    """From something `level` links away, always to what is one link nearer, by way of its class
+    where need be.
+    """
     steps: list[Link] = []
     while level:
         level -= 1
         out = outgoing(graph, [name])[name]
         if not level:
-            return [*steps, min((k for k in out if k.target in ends), key=lambda k: ends.index(k.target))]
+            return [
+                *steps,
+                min((k for k in out if k.target in ends), key=lambda k: ends.index(k.target)),
+            ]
         whole = [k for k in out if reached.levels.get(k.target) == level]
         part = [k for k in out if reached.parts.get(k.target) == level]
         steps.append((whole or part)[0])
@@ -248,7 +289,9 @@ def _class_of(name: str, level: int, reached: Reach) -> str:
 
 
 def _unseen(graph: Graph, mine: set[str], theirs: set[str], reached: Reach) -> list[Link]:
-    """Uses that nobody can resolve, in what the start depends on, of names that would lead to the end."""
+    """Uses that nobody can resolve, in what the start depends on, of names that would lead to the
+    end.
+    """
     ends = theirs | reached.levels.keys() | reached.parts.keys()
     possible = reach(graph.db, mine, forward=True)
     here = mine | possible.levels.keys() | possible.parts.keys()

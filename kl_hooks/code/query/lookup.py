@@ -1,7 +1,8 @@
-"""What a text given by a person means: an Id, a dotted name or its end, a file, a line of a file, a record, a page.
+"""What a text given by a person means: an Id, a dotted name or its end, a file, a line of a file, a
+record, a page.
 
-Here is also what all other questions share: symbols in the database, and the three verdicts (yes, no, not assessed).
-"No" is given only where nothing was left unassessed.
+Here is also what all other questions share: symbols in the database, and the three verdicts (yes,
+no, not assessed). "No" is given only where nothing was left unassessed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 REST: Final = "CASE r.sort WHEN 'namespace' THEN r.outer ELSE r.outer || r.name END"
 """Of a row `r` of symbol_rows: what its Id has after the module; of a test, after the path."""
 _HEADS: Final = " ".join(
-    f"WHEN {ord(mark)} THEN '{head}' || r.name || substr(r.signature, 2)" for head, mark in HEADS.items()
+    f"WHEN {ord(mark)} THEN '{head}' || r.name || substr(r.signature, 2)"
+    for head, mark in HEADS.items()
 )
 SIGNATURE: Final = f"CASE unicode(r.signature) {_HEADS} ELSE r.signature END"
 """Of a row `r` of symbol_rows: its signature."""
@@ -37,9 +39,11 @@ SYMBOLS: Final = f"""(
         {SIGNATURE} AS signature, r.decorators AS decorators, r.doc AS doc, lower(hex(r.content_hash)) AS content_hash
     FROM symbol_rows r JOIN files f ON f.number = r.file
 ) AS symbols"""
-"""Symbols with whole Ids and paths, to select from. There is no index of Ids: look for the name, too.
+"""Symbols with whole Ids and paths, to select from. There is no index of Ids: look for the name,
+too.
 
-Not a view, since a database with one is not opened: whoever puts one into it runs with every question.
+Not a view, since a database with one is not opened: whoever puts one into it runs with every
+question.
 """
 _COLUMNS: Final = "id, path, line, end_line, signature, doc, content_hash, decorators"
 
@@ -47,9 +51,13 @@ _COLUMNS: Final = "id, path, line, end_line, signature, doc, content_hash, decor
 def select_symbols(db: Rows, condition: str, params: Iterable[Any]) -> list[Symbol]:
     """The symbols that fit a condition over the table's columns, by path and place."""
     # of two that begin on one line the longer one is around the other
-    sql = f"SELECT {_COLUMNS} FROM {SYMBOLS} WHERE {condition} ORDER BY path, line, end_line DESC, id"
+    sql = (
+        f"SELECT {_COLUMNS} FROM {SYMBOLS} WHERE {condition} ORDER BY path, line, end_line DESC, id"
+    )
     rows = db.rows(sql, tuple(params))
-    return [Symbol._make((*row[:-1], tuple(row[-1].split("\n")) if row[-1] else ())) for row in rows]
+    return [
+        Symbol._make((*row[:-1], tuple(row[-1].split("\n")) if row[-1] else ())) for row in rows
+    ]
 
 
 def symbols_of_id(db: Rows, identifier: str) -> list[Symbol]:
@@ -70,7 +78,9 @@ def symbols_by_id(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
 
 
 def symbols_by_place(db: Rows, paths: Iterable[str]) -> dict[str, list[Symbol]]:
-    """Path → the symbols of the file in the order of their places, by which postings call them; without its tests."""
+    """Path → the symbols of the file in the order of their places, by which postings call them;
+    without its tests.
+    """
     found: dict[str, list[Symbol]] = {}
     for some in chunks(sorted(paths)):
         sql = f"""SELECT {_COLUMNS} FROM {SYMBOLS}
@@ -81,8 +91,14 @@ def symbols_by_place(db: Rows, paths: Iterable[str]) -> dict[str, list[Symbol]]:
 
 
 def symbols_in_file(db: Rows, path: str) -> list[Symbol]:
-    """What a file defines, the outer before the inner; without its tests, which are functions of it too."""
-    found = [symbol for symbol in select_symbols(db, "path = ?", (path,)) if not symbol.id.startswith("test:")]
+    """What a file defines, the outer before the inner; without its tests, which are functions of it
+    too.
+    """
+    found = [
+        symbol
+        for symbol in select_symbols(db, "path = ?", (path,))
+        if not symbol.id.startswith("test:")
+    ]
     return sorted(found, key=lambda symbol: not symbol.id.startswith("namespace:"))
 
 
@@ -137,7 +153,9 @@ def unresolved(graph: Graph, names: Iterable[str]) -> list[Link]:
 
 
 def names_of(ids: Iterable[str]) -> set[str]:
-    """The names by which symbols may be used: the last parts of Ids, but those that Python itself uses (`__len__`)."""
+    """The names by which symbols may be used: the last parts of Ids, but those that Python itself
+    uses (`__len__`).
+    """
     found = {last_name(identifier) for identifier in ids}
     return {name for name in found if not (name.startswith("__") and name.endswith("__"))}
 
@@ -154,11 +172,15 @@ def with_position(graph: Graph, link: Link) -> Link:
 
 
 def record_or_page(graph: Graph, text: str) -> Symbol | None:
-    """What no source defines, but records or pages name: a record, a page, a file, a symbol to come."""
+    """What no source defines, but records or pages name: a record, a page, a file, a symbol to
+    come.
+    """
     name = text.removeprefix("adr:")
     if RECORD_ID.fullmatch(name.upper()):
         text = name = name.upper()
-    for identifier in dict.fromkeys((f"adr:{name}", text, f"file:{text.strip('/')}", *_pages(graph, text))):
+    for identifier in dict.fromkeys(
+        (f"adr:{name}", text, f"file:{text.strip('/')}", *_pages(graph, text))
+    ):
         out, into = links.outgoing(graph.db, identifier), links.incoming(graph.db, identifier)
         if identifier.startswith("adr:"):
             known = [hit for hit in hits_by_id(graph.db, name) if hit.kind == "decision"]
@@ -166,14 +188,19 @@ def record_or_page(graph: Graph, text: str) -> Symbol | None:
             known = hits_by_id(graph.db, identifier)
         if known or any(link.method in NOTE_METHODS for link in (*out, *into)):
             prefix, rest = split_id(identifier)
-            path = known[0].path if known else rest if prefix == "file" else out[0].path if out else ""
+            path = (
+                known[0].path if known else rest if prefix == "file" else out[0].path if out else ""
+            )
             line = max(known[0].line, 1) if known else 1
             return Symbol(identifier, path, line, line, known[0].title if known else "", "", "")
     return None
 
 
 def _pages(graph: Graph, text: str) -> list[str]:
-    """The Id of the only page whose path ends so: `bound-loggers.md`, `bound-loggers.md#context`."""
+    """The Id of the only page whose path ends so:
+
+    `bound-loggers.md`, `bound-loggers.md#context`.
+    """
     path, mark, anchor = text.removeprefix("file:").partition("#")
     if not path.endswith(_PAGES):
         return []
@@ -207,10 +234,11 @@ class Unknown(UsageProblem):
 def resolve_text(graph: Graph, text: str) -> Symbol:
     """The one symbol that `text` means. Ambiguous, or Unknown with what may have been meant.
 
-    In this order: its Id; `path.py`, `path.py:LINE` (the innermost definition there) or `path.py::test`, the path from
-    the repository's root or its end; the whole dotted name; a name that a module has from another (`pkg.feed`, where
-    `pkg/__init__.py` imports it); the end of a dotted name (`C.m`, `feed`), in the case given if that fits anything,
-    else in any; a record, a page.
+    In this order: its Id; `path.py`, `path.py:LINE` (the innermost definition there) or
+    `path.py::test`, the path from the repository's root or its end; the whole dotted name; a name
+    that a module has from another (`pkg.feed`, where `pkg/__init__.py` imports it); the end of a
+    dotted name (`C.m`, `feed`), in the case given if that fits anything, else in any; a record, a
+    page.
     """
     text = text.strip()
     prefix, name = split_id(text)
@@ -220,7 +248,9 @@ def resolve_text(graph: Graph, text: str) -> Symbol:
     found = _in_file(graph, name if prefix in ("", "file", "test") else "")
     if found is None and prefix != "file":
         found = _symbols_named(graph, prefix, name)
-        if not any(_plain(one.id, False) == name for one in found) and (one := reexported_symbol(graph, name, prefix)):
+        if not any(_plain(one.id, False) == name for one in found) and (
+            one := reexported_symbol(graph, name, prefix)
+        ):
             return one
     if not found:
         if one := record_or_page(graph, text):
@@ -232,7 +262,9 @@ def resolve_text(graph: Graph, text: str) -> Symbol:
 
 
 def file_of(graph: Graph, text: str) -> str:
-    """The path of the one file that `text` means: a path or its end, or a module. UsageProblem as `resolve_text`."""
+    """The path of the one file that `text` means: a path or its end, or a module. UsageProblem as
+    `resolve_text`.
+    """
     name = split_id(text.strip())[1]
     paths = _paths(graph, name)
     if len(paths) > 1:
@@ -244,8 +276,11 @@ def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
     """The symbol for a path, a place, or a test in a file; None if `name` is none of these."""
     path, colons, test = name.partition("::")
     if colons:
-        # without `[…]`: pytest adds the parameters of a case to its ID, the graph has one Id for the function
-        tests = select_symbols(graph.db, "id LIKE 'test:%' AND name = ?", (test.rpartition("::")[2].partition("[")[0],))
+        # without `[…]`: pytest adds the parameters of a case to its ID, the graph has one Id for
+        # the function
+        tests = select_symbols(
+            graph.db, "id LIKE 'test:%' AND name = ?", (test.rpartition("::")[2].partition("[")[0],)
+        )
         return [one for one in tests if _ends(split_id(one.id)[1], name.partition("[")[0], "/")]
     place = _PLACE.fullmatch(name)
     paths = _paths(graph, place["path"] if place else path)
@@ -261,7 +296,9 @@ def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
 
 
 def _at_line(inside: Sequence[Symbol], line: int) -> Symbol:
-    """The innermost definition around a line; decorators and what lies between definitions are the outer's."""
+    """The innermost definition around a line; decorators and what lies between definitions are the
+    outer's.
+    """
     around = [one for one in inside if one.line <= line <= one.end_line]
     return min(around, key=lambda one: one.end_line - one.line, default=inside[0])
 
@@ -280,11 +317,16 @@ def _paths(graph: Graph, name: str) -> list[str]:
 def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
     """Symbols with a dotted name, or a name that ends so; nothing less than whole parts."""
     last = name.rpartition(".")[2]
-    # LIKE ignores the case of ASCII letters only, and can't use the index: asked where the exact name has no match
+    # LIKE ignores the case of ASCII letters only, and can't use the index: asked where the exact
+    # name has no match
     for condition, fold in (("name = ?", False), ("name LIKE ? ESCAPE '\\'", True)):
         asked = re.sub(r"([\\%_])", r"\\\1", last) if fold else last
         wanted = name.lower() if fold else name
-        fitting = [one for one in select_symbols(graph.db, condition, (asked,)) if _fits(split_id(one.id)[0], prefix)]
+        fitting = [
+            one
+            for one in select_symbols(graph.db, condition, (asked,))
+            if _fits(split_id(one.id)[0], prefix)
+        ]
         names = [(_plain(one.id, fold), one) for one in fitting]
         whole = [one for plain, one in names if plain == wanted]
         found = whole or [one for plain, one in names if _ends(plain, wanted, ".")]
@@ -294,13 +336,16 @@ def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
 
 
 def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | None:
-    """The symbol that a dotted name means where modules hand names on: `structlog.get_logger`. None for no such name.
+    """The symbol that a dotted name means where modules hand names on: `structlog.get_logger`. None
+    for no such name.
 
     What code would get by importing it: resolved by the same resolver as the links of the graph.
     """
     parts = name.split(".")
     modules = [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
-    if not modules or not graph.db.rows(f"SELECT 1 FROM files WHERE module IN ({placeholders(modules)})", modules):
+    if not modules or not graph.db.rows(
+        f"SELECT 1 FROM files WHERE module IN ({placeholders(modules)})", modules
+    ):
         return None
     # imported late: a name that is defined where it is looked for, as most are, needs no resolver
     from kl_hooks.code.file_facts import Outlines
@@ -338,23 +383,43 @@ def _unknown_name(graph: Graph, text: str) -> Unknown:
     from difflib import get_close_matches
 
     last = split_id(text)[1].rpartition(".")[2].rpartition("/")[2]
-    names = [row[0] for row in graph.db.rows("SELECT DISTINCT name FROM symbol_rows WHERE name >= '' ORDER BY name")]
+    names = [
+        row[0]
+        for row in graph.db.rows(
+            "SELECT DISTINCT name FROM symbol_rows WHERE name >= '' ORDER BY name"
+        )
+    ]
     near = get_close_matches(last, names, 3, 0.7)
-    meant = [_likeliest(select_symbols(graph.db, "name = ? AND id NOT LIKE 'test:%'", (name,))) for name in near]
-    hint = f"Did you mean {' or '.join(filter(None, meant))}?" if any(meant) else "Look for it with: kl graph search"
+    meant = [
+        _likeliest(select_symbols(graph.db, "name = ? AND id NOT LIKE 'test:%'", (name,)))
+        for name in near
+    ]
+    hint = (
+        f"Did you mean {' or '.join(filter(None, meant))}?"
+        if any(meant)
+        else "Look for it with: kl graph search"
+    )
     lost = len(graph.not_assessed)
     unsure = f" ({lost} {'file was' if lost == 1 else 'files were'} not assessed)" if lost else ""
     return Unknown(f"no matches{unsure}.", place=one_line(text), hint=hint)
 
 
 def _likeliest(found: Sequence[Symbol]) -> str:
-    """Of several symbols of one name the one to propose: what is not hidden in a function, the shortest."""
-    return min((one.id for one in found), key=lambda one: ("<locals>" in one, len(one), one), default="")
+    """Of several symbols of one name the one to propose: what is not hidden in a function, the
+    shortest.
+    """
+    return min(
+        (one.id for one in found), key=lambda one: ("<locals>" in one, len(one), one), default=""
+    )
 
 
 def _why(graph: Graph, path: str) -> str:
     problem = next((p for p in graph.not_assessed if p.path == path), None)
-    return f"was not assessed: line {problem.line}: {problem.message}" if problem else "defines nothing."
+    return (
+        f"was not assessed: line {problem.line}: {problem.message}"
+        if problem
+        else "defines nothing."
+    )
 
 
 def file_symbols(graph: Graph, text: str) -> tuple[str, list[tuple[int, Symbol]], str]:

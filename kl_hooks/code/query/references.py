@@ -1,4 +1,6 @@
-"""Who uses a symbol: references of every sort, calls alone; and all that the graph holds of one symbol, on a page."""
+"""Who uses a symbol: references of every sort, calls alone; and all that the graph holds of one
+symbol, on a page.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,33 @@ if TYPE_CHECKING:
 
 
 _CALLABLE: Final = ("function", "method", "type", "interface")
-_HARMLESS: Final = frozenset({
-    "staticmethod", "classmethod", "property", "cached_property", "cache", "lru_cache", "wraps", "contextmanager",
-    "abstractmethod", "override", "overload", "final", "dataclass", "total_ordering", "setter", "getter", "deleter",
-    "singledispatch", "singledispatchmethod", "asynccontextmanager", "deprecated", "runtime_checkable", "unique",
-})  # fmt: skip
+_HARMLESS: Final = frozenset(
+    {
+        "staticmethod",
+        "classmethod",
+        "property",
+        "cached_property",
+        "cache",
+        "lru_cache",
+        "wraps",
+        "contextmanager",
+        "abstractmethod",
+        "override",
+        "overload",
+        "final",
+        "dataclass",
+        "total_ordering",
+        "setter",
+        "getter",
+        "deleter",
+        "singledispatch",
+        "singledispatchmethod",
+        "asynccontextmanager",
+        "deprecated",
+        "runtime_checkable",
+        "unique",
+    }
+)
 """Decorators that call nothing on their own; any other may keep what it decorates and call it."""
 _PLAIN_BASES: Final = frozenset({"object", "Protocol", "Generic", "ABC", "NamedTuple", "TypedDict"})
 
@@ -44,7 +68,10 @@ def call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
     found = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
     found += _decorated(symbol)
     if prefix == "namespace":
-        found.append(f"it is a module, which nothing calls (kl graph dependents {symbol.id} lists what uses it)")
+        found.append(
+            f"it is a module, which nothing calls (kl graph dependents {symbol.id} lists what"
+            " uses it)"
+        )
     if prefix in ("type", "interface"):
         found += _by_itself(graph, symbol)
     if prefix in ("method", "property"):
@@ -55,17 +82,27 @@ def call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
 def _handed_on(graph: Graph, symbol: Symbol) -> list[str]:
     number = len(links.incoming(graph.db, symbol.id, "references"))
     where = "a place" if number == 1 else f"{number} places"
-    return [f"it is used without being called in {where} (kl graph refs {symbol.id})"] if number else []
+    return (
+        [f"it is used without being called in {where} (kl graph refs {symbol.id})"]
+        if number
+        else []
+    )
 
 
 def _decorated(symbol: Symbol) -> list[str]:
-    names = [mark for mark in symbol.decorators if mark[1:].partition("(")[0].rpartition(".")[2] not in _HARMLESS]
+    names = [
+        mark
+        for mark in symbol.decorators
+        if mark[1:].partition("(")[0].rpartition(".")[2] not in _HARMLESS
+    ]
     return [f"{names[0]} may call it"] if names else []
 
 
 def _by_itself(graph: Graph, symbol: Symbol) -> list[str]:
     """`cls()` in a class method makes one, and there is no link for it."""
-    makers = [one.id for one in nested_symbols(graph.db, symbol) if "@classmethod" in one.decorators]
+    makers = [
+        one.id for one in nested_symbols(graph.db, symbol) if "@classmethod" in one.decorators
+    ]
     return [f"{makers[0]} may make one by cls()"] if makers else []
 
 
@@ -81,7 +118,9 @@ def _overriding(graph: Graph, symbol: Symbol) -> list[str]:
         number = len(links.incoming(graph.db, one.id, "calls"))
         if number:
             calls = "a call" if number == 1 else f"{number} calls"
-            found.append(f"{calls} of {one.id}, which it overrides, may reach it (kl graph callers {one.id})")
+            found.append(
+                f"{calls} of {one.id}, which it overrides, may reach it (kl graph callers {one.id})"
+            )
     return found
 
 
@@ -90,14 +129,22 @@ def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
     owner = split_id(symbol.id)[1].rpartition(".")[0]
     # the Id of a method does not show which of the two its class is
     classes = [f"type:{owner}", f"interface:{owner}"]
-    for one in symbols_by_id(graph.db, [*classes, *_class_closure(graph.db, classes, incoming=False)]).values():
+    for one in symbols_by_id(
+        graph.db, [*classes, *_class_closure(graph.db, classes, incoming=False)]
+    ).values():
         known = {
-            last_name(k.target) for k in links.outgoing(graph.db, one.id) if k.relation in ("inherits", "implements")
+            last_name(k.target)
+            for k in links.outgoing(graph.db, one.id)
+            if k.relation in ("inherits", "implements")
         }
-        # links lead to bases of the repository only: the others are in the signature and nowhere else
+        # links lead to bases of the repository only: the others are in the signature and nowhere
+        # else
         for base in _bases(one.signature):
             if base.partition("[")[0].rpartition(".")[2] not in known | _PLAIN_BASES:
-                return [f"{base}, which {one.id} inherits from, is not of this repository and may call it"]
+                return [
+                    f"{base}, which {one.id} inherits from, is not of this repository and may"
+                    " call it"
+                ]
     return []
 
 
@@ -125,7 +172,8 @@ class References:
 
 
 def references(graph: Graph, text: str) -> References:
-    """Everything that uses what `text` means: calls, references, base classes, imports; and what was written about it.
+    """Everything that uses what `text` means: calls, references, base classes, imports; and what
+    was written about it.
 
     Errors as `resolve_text`.
     """
@@ -153,7 +201,9 @@ def callers(graph: Graph, text: str) -> References:
     rest = [k for k in calls if k.target != symbol.id and (k.source, k.path, k.line) not in direct]
     found = _by_position([*[k for k in calls if k.target == symbol.id], *rest])
     doubts = [] if found else call_doubts(graph, symbol)
-    names = names_of([symbol.id]) or {name.rpartition(".")[0].rpartition(".")[2]}  # `__init__` by the name of its class
+    names = names_of([symbol.id]) or {
+        name.rpartition(".")[0].rpartition(".")[2]
+    }  # `__init__` by the name of its class
     return References(symbol, found, answer(graph, bool(found), names, doubts))
 
 
@@ -163,7 +213,11 @@ def _to(graph: Graph, ids: Sequence[str], relations: Sequence[str]) -> list[Link
 
 
 def _by_position(found: Sequence[Link]) -> tuple[Link, ...]:
-    return tuple(sorted(found, key=lambda link: (link.path, link.line, link.source, link.relation, link.target)))
+    return tuple(
+        sorted(
+            found, key=lambda link: (link.path, link.line, link.source, link.relation, link.target)
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,29 +251,40 @@ def symbol_page(graph: Graph, text: str) -> SymbolPage:
     """Everything the graph knows of what `text` means. Errors as `resolve_text`."""
     symbol, db = resolve_text(graph, text), graph.db
     into = [
-        k for k in links.incoming(db, symbol.id) if k.relation in (*USES, "defines") and k.method not in NOTE_METHODS
+        k
+        for k in links.incoming(db, symbol.id)
+        if k.relation in (*USES, "defines") and k.method not in NOTE_METHODS
     ]
     out = [k for k in links.outgoing(db, symbol.id) if k.method not in NOTE_METHODS]
     owners = [k.source for k in into if k.relation == "defines"]
     used_by = sorted((k for k in into if k.relation != "defines"), key=_by_place)
-    uses = sorted((k for k in out if k.relation in USES and not k.target.startswith("name:")), key=_by_place)
+    uses = sorted(
+        (k for k in out if k.relation in USES and not k.target.startswith("name:")), key=_by_place
+    )
     is_class = split_id(symbol.id)[0] in ("type", "interface")
     return SymbolPage(
-        symbol, owners[0] if owners else "",
+        symbol,
+        owners[0] if owners else "",
         tuple(k.target for k in sorted(out, key=_by_place) if k.relation == "defines"),
-        tuple(uses), tuple(k for k in sorted(out, key=_by_place) if k.target.startswith("name:")), tuple(used_by),
+        tuple(uses),
+        tuple(k for k in sorted(out, key=_by_place) if k.target.startswith("name:")),
+        tuple(used_by),
         tuple(_class_closure(db, [symbol.id], incoming=False)) if is_class else (),
         tuple(_class_closure(db, [symbol.id], incoming=True)) if is_class else (),
         tuple(one.id for one in _same_name(db, symbol, up=True)),
         tuple(one.id for one in _same_name(db, symbol, up=False)),
-        tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol.id])),
-        tuple(_notes_about(graph, symbol, whole=True)), tuple(_notes_from(graph, symbol)),
-    )  # fmt: skip
+        tuple(reaching_tests(graph, symbol)),
+        answer(graph, bool(used_by), names_of([symbol.id])),
+        tuple(_notes_about(graph, symbol, whole=True)),
+        tuple(_notes_from(graph, symbol)),
+    )
 
 
 def reaching_tests(graph: Graph, symbol: Symbol, depth: int = DEPTH) -> list[str]:
     """The Ids of the tests among the dependents, nearest first."""
-    reached = reach(graph.db, [symbol.id, *(one.id for one in nested_symbols(graph.db, symbol))], depth)
+    reached = reach(
+        graph.db, [symbol.id, *(one.id for one in nested_symbols(graph.db, symbol))], depth
+    )
     return [name for name, _ in nearest_first(reached.levels.items()) if name.startswith("test:")]
 
 
@@ -232,15 +297,19 @@ _MEMBERS = ("method", "property", "field")
 
 
 def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
-    """The Ids of all classes that inherit from these (`incoming`) or that these inherit from, the nearest first."""
+    """The Ids of all classes that inherit from these (`incoming`) or that these inherit from, the
+    nearest first.
+    """
     found: dict[str, None] = {}
     front = classes
     while front:
         near = links.of_many(db, front, incoming=incoming)
         ends = [
             link.source if incoming else link.target
-            for name in front for link in near.get(name, ()) if link.relation in _BASES
-        ]  # fmt: skip
+            for name in front
+            for link in near.get(name, ())
+            if link.relation in _BASES
+        ]
         front = [one for one in dict.fromkeys(ends) if one not in found and one not in classes]
         front = [one for one in front if one.startswith(("type:", "interface:"))]
         found.update(dict.fromkeys(front))
@@ -260,7 +329,8 @@ def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
 
 
 def _notes_about(graph: Graph, symbol: Symbol, *, whole: bool = False) -> list[Link]:
-    """The links of records, pages and violations to a symbol; of a module or file to its file and the folders above it.
+    """The links of records, pages and violations to a symbol; of a module or file to its file and
+    the folders above it.
 
     `whole`: for what is defined in a file too, as a decision that governs the file governs it.
     """
@@ -269,10 +339,19 @@ def _notes_about(graph: Graph, symbol: Symbol, *, whole: bool = False) -> list[L
         parts = symbol.path.split("/")
         asked += [f"file:{'/'.join(parts[:count])}" for count in range(len(parts), 0, -1)]
     found = links.of_many(graph.db, list(dict.fromkeys(asked)), incoming=True)
-    links_ = [link for one in dict.fromkeys(asked) for link in found.get(one, ()) if link.method in NOTE_METHODS]
+    links_ = [
+        link
+        for one in dict.fromkeys(asked)
+        for link in found.get(one, ())
+        if link.method in NOTE_METHODS
+    ]
     return [with_position(graph, link) for link in links_]
 
 
 def _notes_from(graph: Graph, symbol: Symbol) -> list[Link]:
     """The links from a record or a page."""
-    return [with_position(graph, link) for link in links.outgoing(graph.db, symbol.id) if link.method in NOTE_METHODS]
+    return [
+        with_position(graph, link)
+        for link in links.outgoing(graph.db, symbol.id)
+        if link.method in NOTE_METHODS
+    ]

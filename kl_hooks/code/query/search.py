@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.code.query.lookup import reexported_symbol, select_symbols, symbols_by_place, symbols_of_id
+from kl_hooks.code.query.lookup import (
+    reexported_symbol,
+    select_symbols,
+    symbols_by_place,
+    symbols_of_id,
+)
 from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
@@ -23,7 +28,9 @@ if TYPE_CHECKING:
 
 ALL_KINDS: Final = (*SYMBOL_KINDS, "test", "file", "violation", "page")
 _INFLECTED: Final = 3
-"""The rank of a name in another style or inflection: after the same name, before a name that only begins so."""
+"""The rank of a name in another style or inflection: after the same name, before a name that only
+begins so.
+"""
 _OTHERS: Final = 5
 """Records, pages and violations by words, where no kind is asked for."""
 BY_WORDS: Final = 2000
@@ -50,16 +57,23 @@ def find_all(
 ) -> tuple[list[Found], bool]:
     """At most `limit` matches, best first, and whether there are more.
 
-    By name: the same name, then names that begin so; in the case given before any other, short before long. A dotted
-    word is an owner's end and the beginning of a name: `Basket.add` finds `shop.Basket.add_line`. Then by words, as
-    the index ranks them. `kinds`: only these (none: all). `file`: a path, a folder, or a pattern (`src/*.py`).
+    By name: the same name, then names that begin so; in the case given before any other, short
+    before long. A dotted word is an owner's end and the beginning of a name: `Basket.add` finds
+    `shop.Basket.add_line`. Then by words, as the index ranks them. `kinds`: only these (none: all).
+    `file`: a path, a folder, or a pattern (`src/*.py`).
 
-    Records, pages and violations come after the names that fit whole, before those that only begin so: each of them
-    has many words, so they would come last among many symbols, or first among few.
+    Records, pages and violations come after the names that fit whole, before those that only begin
+    so: each of them has many words, so they would come last among many symbols, or first among few.
     """
     wanted = kinds or (*SYMBOL_KINDS, *graph.kinds)
     whole, begun = _symbols_by_name(graph, words, wanted, file)
-    others = _others(graph, words, [kind for kind in wanted if kind in graph.kinds], file, limit if kinds else _OTHERS)
+    others = _others(
+        graph,
+        words,
+        [kind for kind in wanted if kind in graph.kinds],
+        file,
+        limit if kinds else _OTHERS,
+    )
     found = list(dict.fromkeys([*whole, *others, *begun, *_files(graph, words, kinds, file)]))
     seen = {(one.id, one.path) for one in found}
     if len(found) <= limit:
@@ -70,24 +84,45 @@ def find_all(
             by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
         rest = [kind for kind in kinds if kind in graph.kinds]
         by_words += map(_hit, index.search(graph.db, words, spare, rest) if rest else ())
-        found += [one for one in by_words if (one.id, one.path) not in seen and path_matches(one.path, file)]
+        found += [
+            one
+            for one in by_words
+            if (one.id, one.path) not in seen and path_matches(one.path, file)
+        ]
     return found[:limit], len(found) > limit
 
 
 def path_matches(path: str, file: str) -> bool:
-    """True if a path is this file, lies in this folder, or fits this pattern; everything does where none is given."""
+    """True if a path is this file, lies in this folder, or fits this pattern; everything does where
+    none is given.
+    """
     if not file:
         return True
     file = file.removeprefix("./").rstrip("/")
     # fnmatchcase: fnmatch() ignores case on Windows, while git's paths are compared as they are
-    return path == file or path.startswith(f"{file}/") or path.endswith(f"/{file}") or fnmatchcase(path, file)
+    return (
+        path == file
+        or path.startswith(f"{file}/")
+        or path.endswith(f"/{file}")
+        or fnmatchcase(path, file)
+    )
 
 
-def _others(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, most: int) -> list[Found]:
+def _others(
+    graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, most: int
+) -> list[Found]:
     """What is no code: by its id, then by words."""
-    by_id = [replace(_hit(hit), by="name") for word in words for hit in index.hits_by_id(graph.db, _record_id(word))]
+    by_id = [
+        replace(_hit(hit), by="name")
+        for word in words
+        for hit in index.hits_by_id(graph.db, _record_id(word))
+    ]
     hits = index.search(graph.db, words, BY_WORDS if file else most, kinds) if kinds else []
-    found = {one.id: one for one in (*by_id, *map(_hit, hits)) if one.kind in kinds and path_matches(one.path, file)}
+    found = {
+        one.id: one
+        for one in (*by_id, *map(_hit, hits))
+        if one.kind in kinds and path_matches(one.path, file)
+    }
     return list(found.values())[:most]
 
 
@@ -108,25 +143,42 @@ def _symbols_by_name(
     for word in words:
         for symbol in _symbols_starting_with(graph, word):
             rank = _rank(symbol, word)
-            if rank is not None and split_id(symbol.id)[0] in kinds and path_matches(symbol.path, file):
+            if (
+                rank is not None
+                and split_id(symbol.id)[0] in kinds
+                and path_matches(symbol.path, file)
+            ):
                 ranked.append(((rank, len(symbol.id), symbol.id, symbol.path), symbol))
     for name in filter(lambda word: "." in word, words):
-        if (one := reexported_symbol(graph, name)) and split_id(one.id)[0] in kinds and path_matches(one.path, file):
+        if (
+            (one := reexported_symbol(graph, name))
+            and split_id(one.id)[0] in kinds
+            and path_matches(one.path, file)
+        ):
             ranked.append(((1, len(one.id), one.id, one.path), one))
     order = sorted(ranked, key=lambda pair: pair[0])
-    found = [(rank[0] <= _INFLECTED, Found(s.id, s.path, s.line, s.signature, "name")) for rank, s in order]
+    found = [
+        (rank[0] <= _INFLECTED, Found(s.id, s.path, s.line, s.signature, "name"))
+        for rank, s in order
+    ]
     return [one for whole, one in found if whole], [one for whole, one in found if not whole]
 
 
 def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list[Symbol]:
     """The symbols whose name is a word in another style or inflection."""
     names: set[str] = set()
-    for word in re.findall(r"\w+", " ".join(word for word in words if "." not in word))[: index.MOST]:
+    for word in re.findall(r"\w+", " ".join(word for word in words if "." not in word))[
+        : index.MOST
+    ]:
         parts = split(word)
         if parts:
-            # what inflections have in common begins the name; that of several parts may follow underscores
+            # what inflections have in common begins the name; that of several parts may follow
+            # underscores
             like = re.sub(r"([\\%_])", r"\\\1", index.stem(parts[0])[:_BEGINNING]) + "%"
-            sql = "SELECT DISTINCT name FROM symbol_rows WHERE name LIKE ? ESCAPE '\\' OR name LIKE ? ESCAPE '\\'"
+            sql = (
+                "SELECT DISTINCT name FROM symbol_rows WHERE name LIKE ? ESCAPE '\\' OR name LIKE ?"
+                " ESCAPE '\\'"
+            )
             rows = graph.db.rows(sql, (like, f"\\_%{like}" if len(parts) > 1 else like))
             names.update(name for (name,) in rows if _same_name(name, word))
     found = [
@@ -135,7 +187,9 @@ def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list
         for symbol in select_symbols(graph.db, f"name IN ({placeholders(some)})", some)
     ]
     return [
-        symbol for symbol in found if split_id(symbol.id)[0] in kinds and symbol.id.partition(":")[0] in SYMBOL_KINDS
+        symbol
+        for symbol in found
+        if split_id(symbol.id)[0] in kinds and symbol.id.partition(":")[0] in SYMBOL_KINDS
     ]
 
 
@@ -144,7 +198,9 @@ _BEGINNING: Final = 3
 
 
 def _same_name(name: str, word: str) -> bool:
-    """True if two names differ in case, style and inflection only: `CartLine`, `cart_lines`, `cartline`."""
+    """True if two names differ in case, style and inflection only: `CartLine`, `cart_lines`,
+    `cartline`.
+    """
     one, other = ("".join(split(text)) for text in (name, word))
     return word_parts(one) == word_parts(other) or _stems(name) == _stems(word)
 
@@ -153,8 +209,12 @@ def _stems(name: str) -> list[tuple[str, ...]]:
     return [word_parts(part) for part in split(name)]
 
 
-def _symbols_by_words(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, limit: int) -> list[Found]:
-    """At most `limit` symbols of these kinds whose name, code or docstring has the words, best first."""
+def _symbols_by_words(
+    graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, limit: int
+) -> list[Found]:
+    """At most `limit` symbols of these kinds whose name, code or docstring has the words, best
+    first.
+    """
     segments = Segments(graph.db)
     corpora = [StoredPostings(graph.db, corpus, segments) for corpus in (SOURCE, OTHER)]
     fits = index.score(corpora, words)
@@ -178,10 +238,12 @@ def _symbols_by_words(graph: Graph, words: Sequence[str], kinds: Sequence[str], 
 
 def symbols_of_documents(
     db: Rows, corpora: Sequence[StoredPostings], files: Mapping[int, str]
-) -> dict[int, Symbol]:  # fmt: skip
+) -> dict[int, Symbol]:
     """Document of a corpus of source → its symbol. `files`: document → its file."""
     paths = set(files.values())
-    places = {path: one for corpus in corpora for path, one in corpus.places(paths, minor=True).items()}
+    places = {
+        path: one for corpus in corpora for path, one in corpus.places(paths, minor=True).items()
+    }
     rows = symbols_by_place(db, paths)
     found: dict[int, Symbol] = {}
     for doc, path in files.items():
@@ -192,11 +254,15 @@ def symbols_of_documents(
 
 
 def _symbols_starting_with(graph: Graph, word: str) -> Iterator[Symbol]:
-    """The symbols whose last part begins with the last part of a word, in any case; and the one with that Id."""
+    """The symbols whose last part begins with the last part of a word, in any case; and the one
+    with that Id.
+    """
     yield from symbols_of_id(graph.db, word)
     last = re.split(r"::|[.:]", word)[-1]
     if last:
-        yield from select_symbols(graph.db, "name LIKE ? ESCAPE '\\'", (re.sub(r"([\\%_])", r"\\\1", last) + "%",))
+        yield from select_symbols(
+            graph.db, "name LIKE ? ESCAPE '\\'", (re.sub(r"([\\%_])", r"\\\1", last) + "%",)
+        )
 
 
 def _rank(symbol: Symbol, word: str) -> int | None:
@@ -218,8 +284,14 @@ def _rank(symbol: Symbol, word: str) -> int | None:
 
 
 def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:
-    """Files by path, where files are asked for: by their kind, or by a word that looks like a path."""
-    asked = [word for word in words if "file" in kinds or (not kinds and ("/" in word or word.endswith(".py")))]
+    """Files by path, where files are asked for: by their kind, or by a word that looks like a
+    path.
+    """
+    asked = [
+        word
+        for word in words
+        if "file" in kinds or (not kinds and ("/" in word or word.endswith(".py")))
+    ]
     if not asked:
         return []
     rows = graph.db.rows("SELECT path, module FROM files ORDER BY path")
@@ -231,4 +303,6 @@ def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) 
 
 
 def _hit(hit: Hit) -> Found:
-    return Found(hit.id, hit.path, hit.line, hit.title, "words", "" if hit.kind in SYMBOL_KINDS else hit.kind)
+    return Found(
+        hit.id, hit.path, hit.line, hit.title, "words", "" if hit.kind in SYMBOL_KINDS else hit.kind
+    )

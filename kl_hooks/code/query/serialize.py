@@ -21,13 +21,18 @@ _LISTED: Final = 100
 def symbol_to_dict(symbol: Symbol) -> dict[str, Any]:
     """A symbol as JSON, without what only `kl graph show` shows."""
     place = {"path": symbol.path, "line": symbol.line}
-    return {"id": symbol.id, **id_to_dict(symbol.id), **place, "end_line": symbol.end_line,
-            "signature": symbol.signature}  # fmt: skip
+    return {
+        "id": symbol.id,
+        **id_to_dict(symbol.id),
+        **place,
+        "end_line": symbol.end_line,
+        "signature": symbol.signature,
+    }
 
 
 def id_to_dict(identifier: str, kind: str = "") -> dict[str, Any]:
-    """The parts of an Id: the name, the kind (`kind`, where the Id has no prefix), and the dotted name (of a
-    test or file: the path) of what it is defined in; null for none.
+    """The parts of an Id: the name, the kind (`kind`, where the Id has no prefix), and the dotted
+    name (of a test or file: the path) of what it is defined in; null for none.
     """
     prefix, whole = split_id(identifier)
     seam = "::" if prefix == "test" and "::" in whole else "/" if prefix == "file" else "."
@@ -38,13 +43,25 @@ def id_to_dict(identifier: str, kind: str = "") -> dict[str, Any]:
 def found_to_dict(one: Found) -> dict[str, Any]:
     """Something that was searched for, as JSON."""
     place = {"path": one.path, "line": one.line}
-    return {"id": one.id, **id_to_dict(one.id, one.kind), **place, "signature": one.signature, "by": one.by}
+    return {
+        "id": one.id,
+        **id_to_dict(one.id, one.kind),
+        **place,
+        "signature": one.signature,
+        "by": one.by,
+    }
 
 
 def link_to_dict(link: Link) -> dict[str, Any]:
     """A link as JSON."""
     ends = {"source": link.source, "relation": link.relation, "target": link.target}
-    return {**ends, "path": link.path, "line": link.line, "method": link.method, "confidence": link.confidence}
+    return {
+        **ends,
+        "path": link.path,
+        "line": link.line,
+        "method": link.method,
+        "confidence": link.confidence,
+    }
 
 
 def answer_to_dict(answer: Answer) -> dict[str, Any]:
@@ -55,21 +72,44 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
 
 def path_to_dict(way: DependencyPath) -> dict[str, Any]:
     """A chain of links as JSON."""
-    ends = {"from": symbol_to_dict(way.start), "to": symbol_to_dict(way.end), "reversed": way.reversed}
+    ends = {
+        "from": symbol_to_dict(way.start),
+        "to": symbol_to_dict(way.end),
+        "reversed": way.reversed,
+    }
     steps = [link_to_dict(step) for step in way.steps]
     open_uses = [link_to_dict(link) for link in way.answer.unresolved[:_LISTED]]
-    more = {"steps": steps, "length": way.length if way.answer.found else None, "unresolved_uses": open_uses}
+    more = {
+        "steps": steps,
+        "length": way.length if way.answer.found else None,
+        "unresolved_uses": open_uses,
+    }
     return {**ends, **more, **answer_to_dict(way.answer)}
 
 
 def page_to_dict(page: SymbolPage) -> dict[str, Any]:
     """The page of a symbol as JSON."""
     symbol = page.symbol
-    about = {"decorators": list(symbol.decorators), "doc": symbol.doc, "content_hash": symbol.content_hash}
+    about = {
+        "decorators": list(symbol.decorators),
+        "doc": symbol.doc,
+        "content_hash": symbol.content_hash,
+    }
     names = ("defines", "bases", "subclasses", "overrides", "overridden_by", "tests")
     lists: dict[str, Any] = {name: list(getattr(page, name)) for name in names}
-    more = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by,
-            "written": page.written, "links": page.links}  # fmt: skip
+    more = {
+        "uses": page.uses,
+        "uses_unresolved": page.unresolved,
+        "used_by": page.used_by,
+        "written": page.written,
+        "links": page.links,
+    }
     links = {key: [link_to_dict(link) for link in some] for key, some in more.items()}
     whole = {**symbol_to_dict(symbol), **about}
-    return {"symbol": whole, "defined_by": page.defined_by, **lists, **links, **answer_to_dict(page.answer)}
+    return {
+        "symbol": whole,
+        "defined_by": page.defined_by,
+        **lists,
+        **links,
+        **answer_to_dict(page.answer),
+    }

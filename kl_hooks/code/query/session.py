@@ -1,8 +1,9 @@
 """The graph, open and current: of the working tree, or of a revision; and its size.
 
-What changed is replaced, what is absent removed, in one transaction. The graph of a revision is built beside the
-working tree's own, from blobs, and stays in the cache for the next time. The modules of this package answer questions:
-each finds what is asked about, and reports how certain its answer is.
+What changed is replaced, what is absent removed, in one transaction. The graph of a revision is
+built beside the working tree's own, from blobs, and stays in the cache for the next time. The
+modules of this package answer questions: each finds what is asked about, and reports how certain
+its answer is.
 """
 
 from __future__ import annotations
@@ -52,20 +53,30 @@ class GraphCounts:
     unresolved: int
     """Unresolved links of these, matched by name only."""
     knowledge: dict[str, int]
-    """Kind of what is no code (page, decision, …, violation) → how many, by name; `section`: the headings of pages."""
+    """Kind of what is no code (page, decision, …, violation) → how many, by name; `section`: the
+    headings of pages.
+    """
 
 
 def graph_counts(db: Rows, kinds: Sequence[str] = ()) -> GraphCounts:
     """What a graph holds. `kinds`: of what is no code."""
     sql = "SELECT sort, COUNT(*) FROM symbol_rows GROUP BY sort"
-    return GraphCounts(dict(sorted(db.rows(sql))), links.counts(db), links.count_to(db, "name:"), _knowledge(db, kinds))
+    return GraphCounts(
+        dict(sorted(db.rows(sql))),
+        links.counts(db),
+        links.count_to(db, "name:"),
+        _knowledge(db, kinds),
+    )
 
 
 def _knowledge(db: Rows, kinds: Sequence[str]) -> dict[str, int]:
     if not kinds:
         return {}
     kind = "CASE WHEN kind = 'page' AND id LIKE '%#%' THEN 'section' ELSE kind END"
-    sql = f"SELECT {kind}, COUNT(DISTINCT id) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY 1"
+    sql = (
+        f"SELECT {kind}, COUNT(DISTINCT id) FROM documents WHERE kind IN ({placeholders(kinds)})"
+        " GROUP BY 1"
+    )
     return dict(sorted(db.rows(sql, tuple(kinds))))
 
 
@@ -82,11 +93,13 @@ class ScanSummary(NamedTuple):
     """Files whose content could not be understood, by path."""
 
 
-def refresh_graph(ws: Workspace, watch: Progress = no_progress, scan: WorktreeScan | None = None) -> ScanSummary:
+def refresh_graph(
+    ws: Workspace, watch: Progress = no_progress, scan: WorktreeScan | None = None
+) -> ScanSummary:
     """Bring the graph database up to date with the working tree; write nothing if it is.
 
-    `watch` as `scan_missing`; `scan`: of at least `graph_suffixes`, taken just now. A file that does not parse keeps
-    its row in `files`, with the error, and has no symbols; the others go on.
+    `watch` as `scan_missing`; `scan`: of at least `graph_suffixes`, taken just now. A file that
+    does not parse keeps its row in `files`, with the error, and has no symbols; the others go on.
     EnvironmentProblem without git, or if the store can't be read or written.
     """
     from kl_hooks.git import files
@@ -99,7 +112,9 @@ def refresh_graph(ws: Workspace, watch: Progress = no_progress, scan: WorktreeSc
 def repository_of(ws: Workspace) -> Repository:
     """The repository whose graph it is. EnvironmentProblem without git."""
     if ws.repo is None:
-        raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
+        raise EnvironmentProblem(
+            "the code graph needs a git repository.", place=str(ws.root), hint="Run: git init"
+        )
     return ws.repo
 
 
@@ -114,12 +129,22 @@ def _patterns(scanners: Sequence[Scanner]) -> tuple[str, ...]:
 
 
 def refresh(
-    store: Store, entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner], watch: Progress = no_progress
+    store: Store,
+    entries: Sequence[FileEntry],
+    read: Read,
+    scanners: Sequence[Scanner],
+    watch: Progress = no_progress,
 ) -> ScanSummary:
-    """The same for any store and any content of the repository; `entries`, by path, hold the marks of projects too."""
+    """The same for any store and any content of the repository; `entries`, by path, hold the marks
+    of projects too.
+    """
     entries, odd = _readable_names(entries)
     with store.reading("graph") as db:
-        known = pending_changes(db, entries, scanners) if db is not None else all_pending(entries, scanners)
+        known = (
+            pending_changes(db, entries, scanners)
+            if db is not None
+            else all_pending(entries, scanners)
+        )
         errors = errors_of(db) if db is not None else {}
         facts = _facts(db, known) if db is not None else {}
     parsed = removed = 0
@@ -131,7 +156,10 @@ def refresh(
         if done is not None:
             parsed, removed, errors = done
     return ScanSummary(
-        known.files, parsed, removed, sorted([*odd, *(_problem(path, error) for path, error in errors.items())])
+        known.files,
+        parsed,
+        removed,
+        sorted([*odd, *(_problem(path, error) for path, error in errors.items())]),
     )
 
 
@@ -147,11 +175,15 @@ def _facts(db: Database, known: PendingChanges) -> dict[Key, Facts]:
 def _problem(path: str, error: str) -> Problem:
     """The error of a file's facts, "line:column: reason", as a Problem."""
     line, column, reason = error.split(":", 2)
-    return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", "It is not in the graph.")
+    return Problem(
+        path, int(line), int(column), f"{reason.strip().rstrip('.')}.", "It is not in the graph."
+    )
 
 
 def _readable_names(entries: Sequence[FileEntry]) -> tuple[Sequence[FileEntry], list[Problem]]:
-    """Without the files whose names are not UTF-8: no Id and no row could hold them. They are reported."""
+    """Without the files whose names are not UTF-8: no Id and no row could hold them. They are
+    reported.
+    """
     # without a loop in Python, as in nearly every repository all paths are ASCII
     if all(map(str.isascii, map(itemgetter(0), entries))):
         return entries, []
@@ -162,7 +194,11 @@ def _readable_names(entries: Sequence[FileEntry]) -> tuple[Sequence[FileEntry], 
         if entry.path.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in entry.path):
             good.append(entry)
         else:
-            odd.append(Problem(safe_text(entry.path), 0, 0, "its name is not UTF-8.", "It is not in the graph."))
+            odd.append(
+                Problem(
+                    safe_text(entry.path), 0, 0, "its name is not UTF-8.", "It is not in the graph."
+                )
+            )
     return good, odd
 
 
@@ -173,28 +209,37 @@ GRAPHS_RETAINED: Final = 3
 
 @contextmanager
 def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
-    """The graph of a revision, and what was done to have it. The working tree and its graph stay as they are.
+    """The graph of a revision, and what was done to have it. The working tree and its graph stay as
+    they are.
 
-    Only contents that no graph of this worktree has ever seen are parsed; their facts are remembered with the others.
-    UsageProblem where there is no such revision; EnvironmentProblem without git, or where nothing can be written.
+    Only contents that no graph of this worktree has ever seen are parsed; their facts are
+    remembered with the others. UsageProblem where there is no such revision; EnvironmentProblem
+    without git, or where nothing can be written.
     """
     from kl_hooks.git import files, worktree
 
     repo = repository_of(ws)
     tree = worktree.tree_of_revision(repo, rev)
     if tree is None:
-        raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
+        raise UsageProblem(
+            f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline"
+        )
     scanners = scanners_of(ws)
     entries = files.files_at(repo, tree, _patterns(scanners))
     # with the versions of the scanners: others give other facts of the same tree
-    name = hashlib.sha256(repr((tree, [scanner.version for scanner in scanners])).encode()).hexdigest()[:24]
+    name = hashlib.sha256(
+        repr((tree, [scanner.version for scanner in scanners])).encode()
+    ).hexdigest()[:24]
     with _folder(ws) as folder:
         store = _cache_store(ws, folder / f"{name}.db")
         if not store.state.graph.exists():
             _seed(ws, repo, entries, store)
-        scan = refresh(store, entries, lambda some: files.read_files(repo, some, "objects"), scanners)
+        scan = refresh(
+            store, entries, lambda some: files.read_files(repo, some, "objects"), scanners
+        )
         with suppress(OSError):
-            # a question that writes nothing leaves its time alone, by which _remove_old knows what was asked last
+            # a question that writes nothing leaves its time alone, by which _remove_old knows what
+            # was asked last
             os.utime(store.state.graph)
         _remove_old(folder, store.state.graph)
         with store.reading("graph") as db:
@@ -207,7 +252,9 @@ def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
 
 @contextmanager
 def _folder(ws: Workspace) -> Iterator[Path]:
-    """The cache's folder for graphs; one that lasts for this question alone where that can't be written."""
+    """The cache's folder for graphs; one that lasts for this question alone where that can't be
+    written.
+    """
     from tempfile import TemporaryDirectory
 
     folder = ws.state.cache / FOLDER
@@ -229,22 +276,33 @@ def _cache_store(ws: Workspace, path: Path) -> Store:
 
 
 def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Store) -> None:
-    """Begins with a copy of the working tree's graph: most of what a revision holds is in it already."""
+    """Begins with a copy of the working tree's graph: most of what a revision holds is in it
+    already.
+    """
     from kl_hooks.code.file_facts import facts_of
     from kl_hooks.git import files
     from kl_hooks.index import index
 
-    # into the working tree's graph and before the copy: the next revision finds these facts there, too
-    facts_of(ws.store, entries, lambda some: files.read_files(repo, some, "objects"), scanners_of(ws), symbols=False)
+    # into the working tree's graph and before the copy: the next revision finds these facts there,
+    # too
+    facts_of(
+        ws.store,
+        entries,
+        lambda some: files.read_files(repo, some, "objects"),
+        scanners_of(ws),
+        symbols=False,
+    )
     path = store.state.graph
     new = path.with_suffix(f".{os.getpid()}.new")
     with ws.store.reading("graph") as db:
         if db is not None:
             new.unlink(missing_ok=True)
-            # consistent while others write, and with what is still in the journal only: a copy of the file is neither
+            # consistent while others write, and with what is still in the journal only: a copy of
+            # the file is neither
             db.execute("VACUUM INTO ?", (str(new),))
             new.chmod(0o600)
-            # renamed when it is whole: another process that asks for this revision sees all or nothing (rename(2))
+            # renamed when it is whole: another process that asks for this revision sees all or
+            # nothing (rename(2))
             new.rename(path)
     with store.writing("graph") as copy, copy.transaction():
         # Records and violations belong to the working tree, not to the revision.
@@ -268,8 +326,8 @@ class Graph(NamedTuple):
     db: Database
     scan: ScanSummary
     kinds: tuple[str, ...] = ()
-    """What else than code is in it, as the index calls it: `page`, `decision`, … and `violation`. None in a revision's:
-    those of the working tree do not apply to it.
+    """What else than code is in it, as the index calls it: `page`, `decision`, … and `violation`.
+    None in a revision's: those of the working tree do not apply to it.
     """
 
     @property
@@ -279,11 +337,13 @@ class Graph(NamedTuple):
 
 
 @contextmanager
-def open_graph(ws: Workspace, rev: str | None = None, watch: Progress = no_progress) -> Iterator[Graph]:
+def open_graph(
+    ws: Workspace, rev: str | None = None, watch: Progress = no_progress
+) -> Iterator[Graph]:
     """The graph of the working tree as it is now, or of a revision.
 
-    `watch` as `refresh_graph`. UsageProblem for a revision that is none, EnvironmentProblem without git or
-    where the store can't be used.
+    `watch` as `refresh_graph`. UsageProblem for a revision that is none, EnvironmentProblem without
+    git or where the store can't be used.
     """
     if rev is not None:
         with graph_at(ws, rev) as (db, scan):

@@ -37,13 +37,17 @@ class Ref(NamedTuple):
     module: str
     """Of an import: the module, with leading dots where it is relative."""
     path: str
-    """The name it starts with, empty for an imported module; of a RESULT the expression of what is called."""
+    """The name it starts with, empty for an imported module; of a RESULT the expression of what is
+    called.
+    """
     attributes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The expression."""
-        root = f"{self.module}:{self.path}" if self.module and self.path else self.module or self.path
+        root = (
+            f"{self.module}:{self.path}" if self.module and self.path else self.module or self.path
+        )
         head = f"{self.kind}{root}>" if self.kind == RESULT else f"{self.kind}{root}"
         return with_attributes(head, ".".join(self.attributes)) if self.attributes else head
 
@@ -88,9 +92,16 @@ def with_attributes(expression: str, attributes: str) -> str:
     """An expression with more attributes (joined by dots) after it."""
     if "|" not in expression:
         return f"{expression}|{attributes}"
-    return f"{expression}{'.' if '|' in expression[expression.rfind('>') + 1 :] else '|'}{attributes}"
+    return (
+        f"{expression}{'.' if '|' in expression[expression.rfind('>') + 1 :] else '|'}{attributes}"
+    )
 
 
 def is_anonymous(expression: str) -> bool:
-    """True for an instance or what `self` is: which has no name of its own, so that nothing can link to it."""
-    return expression[:1] in (RESULT, INSTANCE, SUPER) and "|" not in expression[expression.rfind(">") + 1 :]
+    """True for an instance or what `self` is: which has no name of its own, so that nothing can
+    link to it.
+    """
+    return (
+        expression[:1] in (RESULT, INSTANCE, SUPER)
+        and "|" not in expression[expression.rfind(">") + 1 :]
+    )

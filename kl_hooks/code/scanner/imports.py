@@ -1,8 +1,9 @@
 """Imports as rows: one for each name that a file imports, before any name is resolved.
 
-A row is `[module, name, level, line, how, statement]`: `from ..a import b` gives `["a", "b", 2, …]`, `import a.b`
-gives `["a.b", "", 0, …]`. `scan_imports` is the short way for callers that need imports and nothing else: it walks
-statements, not expressions, and falls back to the whole scan where only expressions could show it.
+A row is `[module, name, level, line, how, statement]`: `from ..a import b` gives `["a", "b", 2,
+…]`, `import a.b` gives `["a.b", "", 0, …]`. `scan_imports` is the short way for callers that need
+imports and nothing else: it walks statements, not expressions, and falls back to the whole scan
+where only expressions could show it.
 """
 
 from __future__ import annotations
@@ -12,14 +13,23 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kl_hooks.code.scanner.parser import Facts, cached_tree, encoding_of, lines_of, parse_facts, statement
+from kl_hooks.code.scanner.parser import (
+    Facts,
+    cached_tree,
+    encoding_of,
+    lines_of,
+    parse_facts,
+    statement,
+)
 
 DYNAMIC = frozenset({"import_module", "__import__"})
 """The functions that import by name."""
 
 
 def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -> list[list[Any]]:
-    """The rows of an import statement; the last place holds the statement's end line and columns."""
+    """The rows of an import statement; the last place holds the statement's end line and
+    columns.
+    """
     how = "type-checking import" if checking else "lazy import" if lazy else "import"
     place = (node.col_offset, node.end_lineno, node.end_col_offset)
     if isinstance(node, ast.Import):
@@ -32,8 +42,8 @@ def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -
 
 
 def with_statements(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[Any]]:
-    """The rows in the order of lines, each with its statement: as written where it is on one line; of a longer one
-    only what concerns this name.
+    """The rows in the order of lines, each with its statement: as written where it is on one line;
+    of a longer one only what concerns this name.
     """
     rows.sort(key=lambda row: (row[3], row[5], row[0], row[1]))
     for row in rows:
@@ -47,41 +57,58 @@ def with_statements(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[
 
 
 def type_checking(test: Any) -> int:
-    """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, as often as that changes it, else 0."""
+    """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, as often as that
+    changes it, else 0.
+    """
     sign = 1
     while test.__class__ is ast.UnaryOp and test.op.__class__ is ast.Not:
         sign, test = -sign, test.operand
-    name = test.id if test.__class__ is ast.Name else test.attr if test.__class__ is ast.Attribute else ""
+    name = (
+        test.id
+        if test.__class__ is ast.Name
+        else test.attr
+        if test.__class__ is ast.Attribute
+        else ""
+    )
     return sign if name == "TYPE_CHECKING" else 0
 
 
 _CHECKING: Final = b"TYPE_CHECKING"
 _USUAL: Final = re.compile(
-    rb"import (?![^\n]*\bas[ \t]+TYPE_CHECKING)[^\n]*\bTYPE_CHECKING\b|^[ \t]+TYPE_CHECKING,?[ \t]*$"
+    rb"import (?![^\n]*\bas[ \t]+TYPE_CHECKING)[^\n]*\bTYPE_CHECKING\b|^[ \t]+TYPE_CHECKING,?["
+    rb" \t]*$"
     rb"|\b(?:if|elif|not|and|or)[ \t]+(?:\w+\.)?TYPE_CHECKING\b",
     re.MULTILINE,
 )
-"""How the name is written in a file that imports it from `typing`; anywhere else it may be the file's own."""
+"""How the name is written in a file that imports it from `typing`; anywhere else it may be the
+file's own.
+"""
 _CALLED: Final = tuple(name.encode() for name in DYNAMIC)
 _COMPOUND: Final = frozenset(
     getattr(ast, name)
     for name in ("For", "AsyncFor", "While", "With", "AsyncWith", "Try", "TryStar", "Match")
-)  # fmt: skip
+)
 _Part = tuple[list[ast.stmt], bool, bool]
 """(statements, they run later if at all, only a type checker sees them)"""
 
 
 def scan_imports(content: bytes) -> Facts | None:
-    """`error` and `imports` of the facts of one Python file; None where only the whole scan knows."""
+    """`error` and `imports` of the facts of one Python file; None where only the whole scan
+    knows.
+    """
     if _may_call(content) or _checks_otherwise(content):
         return None
     return parse_facts(
-        content, lambda tree: {"error": "", "imports": with_statements(_rows(tree), lines_of(content))}, cached_tree
+        content,
+        lambda tree: {"error": "", "imports": with_statements(_rows(tree), lines_of(content))},
+        cached_tree,
     )
 
 
 def _may_call(content: bytes) -> bool:
-    """True if something may be imported by a call: its name is there, or could be in another spelling."""
+    """True if something may be imported by a call: its name is there, or could be in another
+    spelling.
+    """
     # in another encoding, UTF-7 for one, the same name may be other bytes
     if any(name in content for name in _CALLED) or encoding_of(content) != "utf-8":
         return True
@@ -89,7 +116,9 @@ def _may_call(content: bytes) -> bool:
 
 
 def _in_another_script(content: bytes) -> bool:
-    """True if a name is written in letters that Python takes for the usual ones, or that is unknown."""
+    """True if a name is written in letters that Python takes for the usual ones, or that is
+    unknown.
+    """
     from unicodedata import normalize
 
     try:
@@ -97,18 +126,23 @@ def _in_another_script(content: bytes) -> bool:
         text = normalize("NFKC", content.decode())
     except UnicodeDecodeError:
         return True
-    return any(name in text for name in DYNAMIC) or text.count(_CHECKING.decode()) != content.count(_CHECKING)
+    return any(name in text for name in DYNAMIC) or text.count(_CHECKING.decode()) != content.count(
+        _CHECKING
+    )
 
 
 def _checks_otherwise(content: bytes) -> bool:
-    """True if the file may make a `TYPE_CHECKING` of its own: the whole scan knows what it is then."""
+    """True if the file may make a `TYPE_CHECKING` of its own: the whole scan knows what it is
+    then.
+    """
     usual = sum(found[0].count(_CHECKING) for found in _USUAL.finditer(content))
     return content.count(_CHECKING) != usual
 
 
 def _rows(tree: ast.Module) -> list[list[Any]]:
     rows: list[list[Any]] = []
-    # expressions are not walked: what imports in one is a call, and _may_call has ruled that out (ADR-0012)
+    # expressions are not walked: what imports in one is a call, and _may_call has ruled that out
+    # (ADR-0012)
     parts: list[_Part] = [(tree.body, False, False)]
     for body, lazy, checking in parts:  # grows while it is walked
         for node in body:
@@ -137,4 +171,7 @@ def _branches(node: ast.If, lazy: bool, checking: bool) -> list[_Part]:
 def _inside(node: Any) -> list[list[ast.stmt]]:
     """The blocks of a compound statement."""
     found = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
-    return [*found, *(one.body for field in ("handlers", "cases") for one in getattr(node, field, ()))]
+    return [
+        *found,
+        *(one.body for field in ("handlers", "cases") for one in getattr(node, field, ())),
+    ]

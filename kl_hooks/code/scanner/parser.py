@@ -1,4 +1,6 @@
-"""From the bytes of a Python file to its lines and its syntax tree, or the reason why there is none."""
+"""From the bytes of a Python file to its lines and its syntax tree, or the reason why there is
+none.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
 
 
-# without a new number the database would go on giving facts of the older scanner: a blob is read once (ADR-0004)
+# without a new number the database would go on giving facts of the older scanner: a blob is read
+# once (ADR-0004)
 PARSER_VERSION: Final = "python-ast/10"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
-# the ASCII characters that are none, negated: `re` spends 7 ms at every start on a range up to U+10FFFF (CPython 3.13)
+# the ASCII characters that are none, negated: `re` spends 7 ms at every start on a range up to
+# U+10FFFF (CPython 3.13)
 WORD: Final = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
 """An identifier. `\\w` alone knows neither signs that combine nor all else that Python takes: `हिन्दी`, `a·b`, `℘`."""
 LARGEST: Final = 1_000_000
@@ -26,7 +30,9 @@ LARGEST: Final = 1_000_000
 
 
 class Outline(TypedDict, total=False):
-    """The part of facts that other files need; empty where a file could not be read. See `scanner.references`."""
+    """The part of facts that other files need; empty where a file could not be read. See
+    `scanner.references`.
+    """
 
     defs: dict[str, str]
     """Name → prefix of its Id."""
@@ -66,9 +72,13 @@ Read = Callable[[Sequence["FileEntry"]], Iterator[tuple["FileEntry", bytes]]]
 
 
 def parse_tree(content: bytes) -> ast.Module:
-    """The tree of a file. Raises what `ast.parse` does: SyntaxError, ValueError, RecursionError, MemoryError."""
+    """The tree of a file. Raises what `ast.parse` does: SyntaxError, ValueError, RecursionError,
+    MemoryError.
+    """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an odd escape in somebody's string is not our reader's business
+        warnings.simplefilter(
+            "ignore"
+        )  # an odd escape in somebody's string is not our reader's business
         return ast.parse(content)
 
 
@@ -77,15 +87,21 @@ cached_tree = lru_cache(maxsize=1)(parse_tree)
 
 
 def parse_facts(
-    content: bytes, facts: Callable[[ast.Module], Facts], tree: Callable[[bytes], ast.Module] = parse_tree
+    content: bytes,
+    facts: Callable[[ast.Module], Facts],
+    tree: Callable[[bytes], ast.Module] = parse_tree,
 ) -> Facts:
-    """What `facts` makes of the file's tree; `unreadable_facts` where there is none. Never raises for bad source."""
+    """What `facts` makes of the file's tree; `unreadable_facts` where there is none. Never raises
+    for bad source.
+    """
     if len(content) > LARGEST:
         return too_large_facts()
     try:
         return facts(tree(content))
     except SyntaxError as problem:
-        return unreadable_facts(f"{problem.lineno or 0}:{max(problem.offset or 0, 0)}: {problem.msg}")
+        return unreadable_facts(
+            f"{problem.lineno or 0}:{max(problem.offset or 0, 0)}: {problem.msg}"
+        )
     except RecursionError:
         return unreadable_facts("0:0: nested too deeply for Python's parser")
     except MemoryError:
@@ -96,12 +112,21 @@ def parse_facts(
 
 
 def unreadable_facts(error: str) -> Facts:
-    """The facts of a file that could not be read: `error` is "line:column: reason", 0:0 for the file as a whole."""
+    """The facts of a file that could not be read: `error` is "line:column: reason", 0:0 for the
+    file as a whole.
+    """
     none: Outline = {"defs": {}, "names": {}, "bases": {}, "types": {}, "stars": [], "all": None}
     return {
-        "error": " ".join(error.split()), "symbols": [], "words": [], "imports": [], "decorators": {}, "uses": {},
-        "outline": none, "names": "", "text": [],
-    }  # fmt: skip
+        "error": " ".join(error.split()),
+        "symbols": [],
+        "words": [],
+        "imports": [],
+        "decorators": {},
+        "uses": {},
+        "outline": none,
+        "names": "",
+        "text": [],
+    }
 
 
 def too_large_facts() -> Facts:
@@ -116,7 +141,9 @@ def unavailable_facts() -> Facts:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Syntax trees and rows have no cycles worth looking for; looking costs a tenth of the time and more."""
+    """Syntax trees and rows have no cycles worth looking for; looking costs a tenth of the time and
+    more.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -139,11 +166,12 @@ _LATIN: Final = ("latin-1", "iso-8859-1", "iso-latin-1")
 
 
 def lines_of(content: bytes) -> list[bytes]:
-    """The lines without their ends; columns of syntax trees (bytes of UTF-8) fit. Never raises: what can't be decoded
-    is replaced.
+    """The lines without their ends; columns of syntax trees (bytes of UTF-8) fit. Never raises:
+    what can't be decoded is replaced.
     """
-    # after a BOM the parser accepts no other encoding than UTF-8 (PEP 263). bytes.splitlines() splits at \n, \r and
-    # \r\n only, as the parser does; that of str would split at form feeds and U+2028 too
+    # after a BOM the parser accepts no other encoding than UTF-8 (PEP 263). bytes.splitlines()
+    # splits at \n, \r and \r\n only, as the parser does; that of str would split at form feeds and
+    # U+2028 too
     if content.startswith(_BOM):
         return content[len(_BOM) :].splitlines()
     name = encoding_of(content)
@@ -158,8 +186,8 @@ def lines_of(content: bytes) -> list[bytes]:
 
 
 def encoding_of(content: bytes) -> str:
-    """The encoding that one of the first two lines declares, by the parser's own rules: `latin-1-unix` is
-    `iso-8859-1`; `utf-8` where none is declared.
+    """The encoding that one of the first two lines declares, by the parser's own rules:
+    `latin-1-unix` is `iso-8859-1`; `utf-8` where none is declared.
     """
     two = _FIRST_TWO.match(content)
     for line in two.groups() if two else ():
@@ -181,7 +209,9 @@ def _normal_encoding(name: str) -> str:
     return name
 
 
-def statement(lines: Sequence[bytes], line: int, column: int, end_line: int, end_column: int) -> str:
+def statement(
+    lines: Sequence[bytes], line: int, column: int, end_line: int, end_column: int
+) -> str:
     """The source between two places on one line; of a longer one the first line and `…`."""
     if end_line == line:
         return shortened(lines[line - 1][column : min(end_column, column + _ENOUGH)])

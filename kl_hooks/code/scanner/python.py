@@ -2,20 +2,20 @@
 
 Facts are plain JSON:
     {"error": "" or "line:column: reason",
-     "symbols": [[id, line, end_line, signature, doc, content_hash], …],
-     "words": [the identifiers in the code of each symbol that "text" has nothing of, one text per symbol],
-     "imports": [[module, name, level, line, how, statement], …],
-     "decorators": {position of a symbol: [its decorators as written, one line each]},
-     "uses", "outline": what the file uses, and what others need to know of it; see `scanner.references`,
-     "names": every identifier in these, between spaces,
-     "text": the words of the source by symbol and field; see `scanner.source_words`}
-What CPython's own parser refuses is refused, with its words; nothing else is, save what is larger than `LARGEST`.
-(More than 200 nested brackets are among it: the tokenizer stops there, before anything could grow deep.)
+     "symbols": [[id, line, end_line, signature, doc, content_hash], …], "words": [the identifiers
+     in the code of each symbol that "text" has nothing of, one text per symbol], "imports":
+     [[module, name, level, line, how, statement], …], "decorators": {position of a symbol: [its
+     decorators as written, one line each]}, "uses", "outline": what the file uses, and what others
+     need to know of it; see `scanner.references`, "names": every identifier in these, between
+     spaces, "text": the words of the source by symbol and field; see `scanner.source_words`}
+What CPython's own parser refuses is refused, with its words; nothing else is, save what is larger
+than `LARGEST`. (More than 200 nested brackets are among it: the tokenizer stops there, before
+anything could grow deep.)
 
-CPython's parser was tried with nests and chains of every kind, up to 100,000 deep, on CPython 3.11, 3.12 and 3.13:
-it answers with an error and never ends the process, given a stack of 1 MiB or more. It has one weakness: the
-memory that it takes for a dotted name in an import grows with the square of the name's parts, so that 200 KB of
-source take 10 GB. No real name has more than `PARTS`.
+CPython's parser was tried with nests and chains of every kind, up to 100,000 deep, on CPython 3.11,
+3.12 and 3.13: it answers with an error and never ends the process, given a stack of 1 MiB or more.
+It has one weakness: the memory that it takes for a dotted name in an import grows with the square
+of the name's parts, so that 200 KB of source take 10 GB. No real name has more than `PARTS`.
 """
 
 from __future__ import annotations
@@ -46,17 +46,26 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-def read_imports(entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]) -> dict[str, dict[str, Any]]:
-    """Path → `error` and `imports` of the facts (see `code.scan`) of every entry that a scanner knows.
+def read_imports(
+    entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]
+) -> dict[str, dict[str, Any]]:
+    """Path → `error` and `imports` of the facts (see `code.scan`) of every entry that a scanner
+    knows.
 
     What can't be read is omitted.
     """
-    known = {entry.path: scanner for entry in entries if (scanner := scanner_of(entry.path, scanners))}
+    known = {
+        entry.path: scanner for entry in entries if (scanner := scanner_of(entry.path, scanners))
+    }
     found = {}
     with no_garbage_collection():
         for entry, content in read([entry for entry in entries if entry.path in known]):
             scanner = known[entry.path]
-            whole = scanner.imports(content, entry.path) if scanner.imports else scanner.scan(content, entry.path, "_")
+            whole = (
+                scanner.imports(content, entry.path)
+                if scanner.imports
+                else scanner.scan(content, entry.path, "_")
+            )
             found[entry.path] = _imports(whole)
     return found
 
@@ -65,7 +74,11 @@ def scanners_of(ws: Workspace) -> list[Scanner]:
     """All scanners of ours and of plugins, the ones to be asked first first."""
     # ours alone: a commit hook needs nothing else of 14 plugins and their manager
     own = not ws.settings.plugins
-    return own_scanners() if own else [scanner for some in ws.plugins.hook.kl_scanners() for scanner in some]
+    return (
+        own_scanners()
+        if own
+        else [scanner for some in ws.plugins.hook.kl_scanners() for scanner in some]
+    )
 
 
 def own_scanners() -> list[Scanner]:
@@ -89,7 +102,9 @@ def _imports(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hide_literals(rows: Sequence[list[Any]]) -> None:
-    """Takes secrets out of the statements that hold free text: calls that import by a name in quotes."""
+    """Takes secrets out of the statements that hold free text: calls that import by a name in
+    quotes.
+    """
     for row in rows:
         if row[4] == "dynamic import":
             from kl_hooks.store.redaction import redact
@@ -102,7 +117,9 @@ Progress = Callable[[Iterator[Any], int], Iterator[Any]]
 
 
 def content_keys(entries: Iterable[FileEntry], scanners: Sequence[Scanner]) -> dict[str, Key]:
-    """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a suffix wins."""
+    """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a
+    suffix wins.
+    """
     found: dict[str, Key] = {}
     for entry in entries:
         scanner = scanner_of(entry.path, scanners)
@@ -117,8 +134,8 @@ def no_progress(made: Iterator[Any], number: int) -> Iterator[Any]:
 
 
 VERSION: Final = f"{parser.PARSER_VERSION}+6"
-"""Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts, or their
-links would differ."""
+"""Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other
+facts, or their links would differ."""
 PARTS: Final = 200
 """The most parts that a dotted name in an import may have."""
 _SMALL: Final = 8_192
@@ -142,7 +159,9 @@ _NEWER: Final = (
 
 
 def scan_guarded(content: bytes, path: str, module: str) -> Facts:
-    """The facts of one Python file, as `scan.scan_python` gives them; whatever happens there costs this file only."""
+    """The facts of one Python file, as `scan.scan_python` gives them; whatever happens there costs
+    this file only.
+    """
 
     return _guarded(content, lambda: scan_python(content, path, module))
 
@@ -157,11 +176,15 @@ def imports_guarded(content: bytes, path: str) -> Facts:
 def _guarded(content: bytes, scan: Callable[[], Facts]) -> Facts:
     if content.startswith(_LFS):
         return unreadable_facts("0:0: it is a Git LFS pointer, its content is not here")
-    if len(content) > LARGEST:  # first of all: looking for endless names in 32 MB of data takes seconds
+    if (
+        len(content) > LARGEST
+    ):  # first of all: looking for endless names in 32 MB of data takes seconds
         return too_large_facts()
     line = _endless_name(content)
     if line:
-        return unreadable_facts(f"{line}:0: it imports a name of more than {PARTS} parts, so it was not read")
+        return unreadable_facts(
+            f"{line}:0: it imports a name of more than {PARTS} parts, so it was not read"
+        )
     try:
         facts = scan()
     except (
@@ -173,7 +196,9 @@ def _guarded(content: bytes, scan: Callable[[], Facts]) -> Facts:
         RecursionError,
         MemoryError,
     ) as problem:
-        return unreadable_facts(f"0:0: our reader could not cope with it ({type(problem).__name__}: {problem})")
+        return unreadable_facts(
+            f"0:0: our reader could not cope with it ({type(problem).__name__}: {problem})"
+        )
     if facts["error"]:
         facts["error"] += _maybe_newer(content, facts["error"])
     return facts
@@ -181,7 +206,8 @@ def _guarded(content: bytes, scan: Callable[[], Facts]) -> Facts:
 
 def _endless_name(content: bytes) -> int:
     """The line of an import of too long a dotted name, or 0."""
-    # without names and gaps, which translate() removes in C, only such a name leaves that many dots in a row
+    # without names and gaps, which translate() removes in C, only such a name leaves that many dots
+    # in a row
     if len(content) < _SMALL or _DOTS not in content.translate(None, _NAMES_AND_GAPS):
         return 0
     for run in re.finditer(_RUN, content):
@@ -189,7 +215,9 @@ def _endless_name(content: bytes) -> int:
         # a backslash at its end joins a line to the next one: `import` may be lines above
         while start > 1 and content[:start].rstrip(b"\r\n").endswith(b"\\"):
             start = content.rfind(b"\n", 0, start - 1) + 1
-        if re.search(_IMPORT, content[start : run.start()].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")):
+        if re.search(
+            _IMPORT, content[start : run.start()].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
+        ):
             return content.count(b"\n", 0, run.start()) + 1
     return 0
 
@@ -198,16 +226,33 @@ def _maybe_newer(content: bytes, error: str) -> str:
     """What to add to an error if the line looks like syntax that this Python does not have yet."""
     number, _, reason = error.split(":", 2)
     lines = lines_of(content) if number != "0" else []
-    line = lines[int(number) - 1].decode("utf-8", "replace") if int(number) <= len(lines) and lines else ""
-    since = next((first for first, looks in _NEWER if first > sys.version_info[:2] and re.match(looks, line)), None)
+    line = (
+        lines[int(number) - 1].decode("utf-8", "replace")
+        if int(number) <= len(lines) and lines
+        else ""
+    )
+    since = next(
+        (
+            first
+            for first, looks in _NEWER
+            if first > sys.version_info[:2] and re.match(looks, line)
+        ),
+        None,
+    )
     # since PEP 701 (Python 3.12) an f-string may hold its own quotes, backslashes and comments
     if since is None and sys.version_info < (3, 12) and reason.strip().startswith("f-string:"):
         since = (3, 12)
-    return f"; it may be newer than Python {sys.version_info[0]}.{sys.version_info[1]}" if since else ""
+    return (
+        f"; it may be newer than Python {sys.version_info[0]}.{sys.version_info[1]}"
+        if since
+        else ""
+    )
 
 
 def scan_python(content: bytes, path: str, module: str) -> Facts:
-    """The facts of one Python file. `module` is at the head of every Id. Never raises for bad source."""
+    """The facts of one Python file. `module` is at the head of every Id. Never raises for bad
+    source.
+    """
     from kl_hooks.code.scanner.visitor import release, walk
 
     def facts(tree: ast.Module) -> Facts:
@@ -233,19 +278,29 @@ def _facts_of_frames(frames: list[Frame], lines: list[bytes], module: str) -> Fa
     if any(row[4] == "type-checking import" for row in imports) and _checked_always(frames):
         imports = _as_runtime_imports(imports)
     return {
-        "error": "", "symbols": symbols, "words": words, "imports": imports,
-        "decorators": decorators_of(frames, lines, places), "uses": uses, "outline": outline,
-        "names": words_of(imports, uses, outline), "text": source_words(frames, lines, places),
-    }  # fmt: skip
+        "error": "",
+        "symbols": symbols,
+        "words": words,
+        "imports": imports,
+        "decorators": decorators_of(frames, lines, places),
+        "uses": uses,
+        "outline": outline,
+        "names": words_of(imports, uses, outline),
+        "text": source_words(frames, lines, places),
+    }
 
 
 def _as_runtime_imports(rows: list[list[Any]]) -> list[list[Any]]:
-    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what is under it is imported then."""
+    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what is under it is
+    imported then.
+    """
     return [[*row[:4], row[4].replace("type-checking import", "import"), *row[5:]] for row in rows]
 
 
 def _checked_always(frames: list[Frame]) -> bool:
-    """True where a file makes a `TYPE_CHECKING` of its own that may be true: what is under it is imported then."""
+    """True where a file makes a `TYPE_CHECKING` of its own that may be true: what is under it is
+    imported then.
+    """
     return any(_binds_it(frame) for frame in frames)
 
 
@@ -254,7 +309,10 @@ def _binds_it(frame: Frame) -> bool:
         return frame.kind != "field" or not _false(frame.node.value)
     if frame.kind in ("class", "function") and "TYPE_CHECKING" in frame.names:
         return True
-    return any(name == "TYPE_CHECKING" and decode(source).path != "TYPE_CHECKING" for name, source in frame.binds)
+    return any(
+        name == "TYPE_CHECKING" and decode(source).path != "TYPE_CHECKING"
+        for name, source in frame.binds
+    )
 
 
 def _false(value: ast.expr | None) -> bool:

@@ -1,11 +1,14 @@
-"""From the frames of a file to what it uses, and to its outline: all that other files need to know of it.
+"""From the frames of a file to what it uses, and to its outline: all that other files need to know
+of it.
 
 Both are plain JSON:
-    uses     expression → [symbol, relation, line, symbol, relation, line, …]; a symbol by its position among the
+    uses     expression → [symbol, relation, line, symbol, relation, line, …]; a symbol by its
+    position among the
              file's symbols, a relation by its position in RELATIONS
-    outline  {"defs": name → prefix of its Id, "names": name → expression, "bases": class → expressions,
-              "types": field or function → expression of what it is or returns, "stars": expressions,
-              "all": names or null}
+    outline  {"defs": name → prefix of its Id, "names": name → expression, "bases": class →
+    expressions,
+              "types": field or function → expression of what it is or returns, "stars":
+              expressions, "all": names or null}
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from kl_hooks.code.scanner.expressions import (
 from kl_hooks.code.scanner.parser import WORD, Outline
 from kl_hooks.code.scanner.visitor import Frame, Node, annotated, chain
 
-# plus names that no statement binds: the import system sets them, and the compiler `__class__` in methods
+# plus names that no statement binds: the import system sets them, and the compiler `__class__` in
+# methods
 _BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__path__", "__class__", "__builtins__"}
 
 
@@ -44,7 +48,9 @@ def expression_of(frame: Frame, scope: Frame, root: str, rest: str) -> str:
 
 
 def root_expression(frame: Frame, scope: Frame, root: str) -> str:
-    """The expression for the root of a chain: a name, the result of a call, or something else (`UNKNOWN`)."""
+    """The expression for the root of a chain: a name, the result of a call, or something else
+    (`UNKNOWN`).
+    """
     return (
         _result(frame, scope, root[:-2])
         if root.endswith("()")
@@ -56,14 +62,20 @@ def root_expression(frame: Frame, scope: Frame, root: str) -> str:
 
 def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
     """What a name refers to in a scope."""
-    if frame.home is not frame and name in frame.stores and name not in frame.names and frame.kind != "block":
+    if (
+        frame.home is not frame
+        and name in frame.stores
+        and name not in frame.names
+        and frame.kind != "block"
+    ):
         return UNKNOWN  # an argument of a lambda, or of a comprehension
     first = True
     while scope is not None:
         if name in scope.globals and scope.outer is not None:
             scope, first = _module(scope), True
             continue
-        # names of a class body are not visible in the functions inside it (Python's execution model)
+        # names of a class body are not visible in the functions inside it (Python's execution
+        # model)
         if name not in scope.nonlocals and (first or scope.kind != "class"):
             found = table(scope).get(name)
             if found is not None:
@@ -78,7 +90,8 @@ def table(scope: Frame) -> dict[str, str]:
     """Name → what it refers to, of all names that a scope binds itself."""
     if scope.table is None:
         scope.table = made = dict.fromkeys(scope.stores, UNKNOWN)
-        # later ones win: a store alone means nothing known, an import names its origin, a definition is here
+        # later ones win: a store alone means nothing known, an import names its origin, a
+        # definition is here
         made.update(scope.binds)
         made.update(_defined(scope))
         if scope.kind == "function":
@@ -120,7 +133,8 @@ def _defined(scope: Frame) -> dict[str, str]:
 
 
 def _add_instances(scope: Frame, made: dict[str, str]) -> None:
-    """The local names that are, wherever they are stored to, instances of one class, or other names of one object.
+    """The local names that are, wherever they are stored to, instances of one class, or other names
+    of one object.
 
     In the order in which they come, so that a later one may be made of an earlier one.
     """
@@ -133,7 +147,8 @@ def _add_instances(scope: Frame, made: dict[str, str]) -> None:
         if name in elsewhere:
             continue
         classes = {one for one in found if one[0] != "None"}
-        # every store must have been understood: `for x in …` or `del x` counts among stores, but has no class
+        # every store must have been understood: `for x in …` or `del x` counts among stores, but
+        # has no class
         if len(classes) == 1 and len(found) == scope.stores.count(name):
             made[name] = instance(scope, *classes.pop())
 
@@ -158,14 +173,25 @@ def instance(scope: Frame, root: str, rest: str) -> str:
     if scope.table is None:
         table(scope)
     if root == "Self":
-        owner = owner_class(scope) if scope.kind == "function" else scope if scope.kind == "class" else None
+        owner = (
+            owner_class(scope)
+            if scope.kind == "function"
+            else scope
+            if scope.kind == "class"
+            else None
+        )
         return f"{INSTANCE}{qualified(owner)}" if owner is not None else UNKNOWN
     return _made(scope, scope, root, rest)
 
 
 def _made(frame: Frame, scope: Frame, root: str, rest: str) -> str:
     """The expression for what calling a chain gives."""
-    if not rest and root == scope.receiver and scope.kind == "function" and _marked(scope, "classmethod"):
+    if (
+        not rest
+        and root == scope.receiver
+        and scope.kind == "function"
+        and _marked(scope, "classmethod")
+    ):
         return root_expression(frame, scope, root)
     found = expression_of(frame, scope, root, rest)
     return f"{RESULT}{found}>" if found and found[0] != UNRESOLVED else UNKNOWN
@@ -194,18 +220,35 @@ def _marked(scope: Frame, decorator: str) -> bool:
 
 KEEPING: Final = frozenset(
     {
-        "abstractmethod", "cache", "cached_property", "classmethod", "final", "getter", "lru_cache", "overload",
-        "override", "property", "staticmethod", "wraps",
+        "abstractmethod",
+        "cache",
+        "cached_property",
+        "classmethod",
+        "final",
+        "getter",
+        "lru_cache",
+        "overload",
+        "override",
+        "property",
+        "staticmethod",
+        "wraps",
     }
-)  # fmt: skip
-"""Decorators after which a call, or for a property a look, still gives what the function returns."""
+)
+"""Decorators after which a call, or for a property a look, still gives what the function returns.
+"""
 
 
 def return_expression(frame: Frame) -> str:
-    """The expression for what a function returns; `UNKNOWN` without an annotation, or if a decorator may change it."""
+    """The expression for what a function returns; `UNKNOWN` without an annotation, or if a
+    decorator may change it.
+    """
     node = frame.node
     # calling an async function gives a coroutine, whatever its annotation names
-    if node.returns is None or node.__class__ is not ast.FunctionDef or not all(map(_keeps, node.decorator_list)):
+    if (
+        node.returns is None
+        or node.__class__ is not ast.FunctionDef
+        or not all(map(_keeps, node.decorator_list))
+    ):
         return UNKNOWN
     root, rest = annotated(node.returns) or ("", "")
     # a type parameter may be any class (PEP 695)
@@ -219,8 +262,13 @@ def return_expression(frame: Frame) -> str:
 
 
 def is_setter(node: Node) -> bool:
-    """True for the setter or deleter of a property: its annotation is not what the property gives."""
-    return any(d.__class__ is ast.Attribute and d.attr in ("setter", "deleter") for d in node.decorator_list)
+    """True for the setter or deleter of a property: its annotation is not what the property
+    gives.
+    """
+    return any(
+        d.__class__ is ast.Attribute and d.attr in ("setter", "deleter")
+        for d in node.decorator_list
+    )
 
 
 def _keeps(decorator: Node) -> bool:
@@ -238,7 +286,8 @@ def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[i
     for frame in frames:
         owner = places[(frame.ids or frame.home.ids)[0]]
         home, around, head = frame.home, _around(frame), frame.head
-        # an assignment with a lambda or a comprehension has names that its scope does not have: no cache
+        # an assignment with a lambda or a comprehension has names that its scope does not have: no
+        # cache
         own = frame.home is frame or not frame.stores
         hidden = _hidden(found, frame, around, owner) if head else ()
         for number, (root, rest, line, code) in enumerate(frame.uses):
@@ -267,10 +316,14 @@ def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[i
 
 
 def _hidden(found: dict[str, list[int]], frame: Frame, around: Frame, owner: int) -> set[Any]:
-    """Notes the bases of a class; returns the uses before a body that are no more than that: bases, and `[T]`."""
+    """Notes the bases of a class; returns the uses before a body that are no more than that: bases,
+    and `[T]`.
+    """
     for root, rest, line in frame.bases:
         expression = expression_of(frame, around, root, rest)
-        for one in [expression] if expression else [UNRESOLVED + name for name in rest.split(".") if name]:
+        for one in (
+            [expression] if expression else [UNRESOLVED + name for name in rest.split(".") if name]
+        ):
             found.setdefault(one, []).extend((owner, INHERITS, line))
     hidden: set[Any] = {(root, rest) for root, rest, _ in frame.bases}
     return hidden | {parameter.name for parameter in getattr(frame.node, "type_params", ())}
@@ -281,7 +334,9 @@ def _around(frame: Frame) -> Frame:
 
 
 def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> Outline:
-    """What other files need to know. `identifiers`: those of the file's symbols, for a module called `_`."""
+    """What other files need to know. `identifiers`: those of the file's symbols, for a module
+    called `_`.
+    """
     module = frames[0]
     defs: dict[str, str] = {}
     for identifier in identifiers:
@@ -296,9 +351,13 @@ def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> Outline:
             known = [one if _is_name(one) else "" for one in named]
             bases[qualified(frame)] = [*known, *[""] * (len(frame.node.bases) - len(known))]
     return {
-        "defs": defs, "names": dict(module.binds), "bases": bases, "types": _types(frames), "stars": module.stars,
+        "defs": defs,
+        "names": dict(module.binds),
+        "bases": bases,
+        "types": _types(frames),
+        "stars": module.stars,
         "all": _exported(module.node),
-    }  # fmt: skip
+    }
 
 
 def _is_name(expression: str) -> bool:
@@ -307,7 +366,9 @@ def _is_name(expression: str) -> bool:
 
 
 def _types(frames: Sequence[Frame]) -> dict[str, str]:
-    """Field, attribute of `self`, or function → what it is, or returns; omitted where that is not one throughout."""
+    """Field, attribute of `self`, or function → what it is, or returns; omitted where that is not
+    one throughout.
+    """
     seen: dict[str, set[str]] = {}
     for frame in frames:
         if frame.home is not frame:
@@ -330,7 +391,9 @@ def _types(frames: Sequence[Frame]) -> dict[str, str]:
             seen.setdefault(qualified(frame), set()).add(
                 return_expression(frame) if frame.node.returns is not None else ""
             )
-    return {name: found.pop() for name, found in seen.items() if len(found) == 1 and "" not in found}
+    return {
+        name: found.pop() for name, found in seen.items() if len(found) == 1 and "" not in found
+    }
 
 
 def _exported(tree: Any) -> list[str] | None:
@@ -344,7 +407,11 @@ def _exported(tree: Any) -> list[str] | None:
             continue
         if node.value.__class__ not in (ast.List, ast.Tuple):
             return None
-        found = [e.value for e in node.value.elts if e.__class__ is ast.Constant and e.value.__class__ is str]
+        found = [
+            e.value
+            for e in node.value.elts
+            if e.__class__ is ast.Constant and e.value.__class__ is str
+        ]
         if len(found) != len(node.value.elts):
             return None
         names = [*(names or []), *found] if node.__class__ is ast.AugAssign else found
@@ -352,7 +419,9 @@ def _exported(tree: Any) -> list[str] | None:
 
 
 def words_of(imports: Iterable[Sequence[Any]], uses: Iterable[str], outline: Outline) -> str:
-    """Every identifier in a file's imports and expressions, once: a name that is not there is not used."""
+    """Every identifier in a file's imports and expressions, once: a name that is not there is not
+    used.
+    """
     texts = [text for row in imports for text in row[:2]]
     texts += [*uses, *outline["names"].values(), *outline["types"].values(), *outline["stars"]]
     texts += [one for some in outline["bases"].values() for one in some]

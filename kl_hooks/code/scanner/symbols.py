@@ -1,11 +1,12 @@
-"""From the frames of a file to its symbols: position, signature, content hash, and the words of their source.
+"""From the frames of a file to its symbols: position, signature, content hash, and the words of
+their source.
 
-A content hash covers what a symbol's code is, without comments, docstrings, layout and position. A signature is cut
-from the source, since unparsing is slow and differs by Python version.
+A content hash covers what a symbol's code is, without comments, docstrings, layout and position. A
+signature is cut from the source, since unparsing is slow and differs by Python version.
 
-The words are what the ranking of a task is made of. Every word belongs to the innermost function, method or class
-around it, else to the module. Comments and the inside of strings are read from the bytes: syntax trees hold no
-comments, and no text as it was written.
+The words are what the ranking of a task is made of. Every word belongs to the innermost function,
+method or class around it, else to the module. Comments and the inside of strings are read from the
+bytes: syntax trees hold no comments, and no text as it was written.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from kl_hooks.code.scanner.visitor import Frame, docstring
 
 
 def set_digests(frames: Sequence[Frame]) -> None:
-    """Sets `own` and `full` of every frame; inner frames come after the outer ones, so from the last to the first.
+    """Sets `own` and `full` of every frame; inner frames come after the outer ones, so from the
+    last to the first.
 
-    A class and a module omit the functions and classes defined in them, which have hashes of their own; their
-    fields stay. A function includes everything inside it: a changed inner function is a changed function.
+    A class and a module omit the functions and classes defined in them, which have hashes of their
+    own; their fields stay. A function includes everything inside it: a changed inner function is a
+    changed function.
     """
     for frame in reversed(frames):
         # surrogatepass: a literal such as '\ud800' is a lone surrogate, which UTF-8 can't hold
@@ -49,7 +52,9 @@ def set_digests(frames: Sequence[Frame]) -> None:
 
 
 def combined_digest(digests: Sequence[bytes]) -> str:
-    """16 hexadecimal digits: of the one definition, or of all definitions of one name in their order."""
+    """16 hexadecimal digits: of the one definition, or of all definitions of one name in their
+    order.
+    """
     if len(digests) == 1:
         return digests[0].hex()[:16]
     return sha256(b"".join(digests)).hexdigest()[:16]
@@ -66,12 +71,17 @@ _PIECE = rb"""(?xs)
 
 
 def header(lines: Sequence[bytes], node: Any) -> str:
-    """`def feed(self, data: bytes) -> int` or `class Parser(Base)`: up to the colon, without comments, on one line.
+    """`def feed(self, data: bytes) -> int` or `class Parser(Base)`: up to the colon, without
+    comments, on one line.
 
     `lines` are the source's lines in UTF-8, `node` a function's or class's ast node.
     """
     first = lines[node.lineno - 1][node.col_offset :].rstrip()
-    if first.endswith(b":") and b"#" not in first and not any(first.count(a) != first.count(b) for a, b in _PAIRS):
+    if (
+        first.endswith(b":")
+        and b"#" not in first
+        and not any(first.count(a) != first.count(b) for a, b in _PAIRS)
+    ):
         return shortened(tidy(first[:-1]))
     rest = lines[node.lineno : node.body[0].end_lineno]
     whole = b"\n".join([first, *rest])[:_HEADER]
@@ -92,7 +102,9 @@ def _until_colon(text: bytes) -> bytes:
 
 
 def tidy(text: bytes) -> bytes:
-    """One line: gaps are one blank, none inside round brackets, no comma after the last of the outermost ones."""
+    """One line: gaps are one blank, none inside round brackets, no comma after the last of the
+    outermost ones.
+    """
     line = b" ".join(text.split()).replace(b"( ", b"(").replace(b" )", b")")
     place = line.find(b",)")
     while place >= 0:
@@ -113,12 +125,16 @@ SOURCE_KINDS: Final = ("module", "class", "function")
 """Frames that have source of their own: its words are those of the symbol."""
 
 
-def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) -> tuple[list[Row], list[str]]:
-    """The symbols of a file, the module first, then in the order of their lines; and for each the words of its code,
-    where these are not the words of its source (`source_words`): of fields and aliases.
+def symbol_rows(
+    frames: Sequence[Frame], lines: Sequence[bytes], module: str
+) -> tuple[list[Row], list[str]]:
+    """The symbols of a file, the module first, then in the order of their lines; and for each the
+    words of its code, where these are not the words of its source (`source_words`): of fields and
+    aliases.
 
-    Definitions of one Id (overloads, a property and its setter, `if`/`else`) are one row: place and signature of the
-    first that is no `@overload`, the docstring of the first that has one, a hash over all of them.
+    Definitions of one Id (overloads, a property and its setter, `if`/`else`) are one row: place and
+    signature of the first that is no `@overload`, the docstring of the first that has one, a hash
+    over all of them.
     """
     found: dict[str, list[Frame]] = {}
     for frame in frames:
@@ -128,24 +144,42 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
     rows: list[tuple[Row, str]] = []
     for name, same in found.items():
         if len(same) > 1:
-            same.sort(key=lambda frame: getattr(frame.node, "lineno", 0))  # `else` was walked before `if`
+            same.sort(
+                key=lambda frame: getattr(frame.node, "lineno", 0)
+            )  # `else` was walked before `if`
         chosen, doc, texts = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
         if len(same) > 1:
-            # an @overload is a declaration for type checkers; what is called is the definition after them (PEP 484)
+            # an @overload is a declaration for type checkers; what is called is the definition
+            # after them (PEP 484)
             chosen = next((f for f in same if not _is_overload(f)), chosen)
             doc = next(filter(None, (_doc(f) for f in same)), "")
             texts = dict.fromkeys(text for f in same for text in f.text)
         line, end_line = _place(chosen, lines)
-        row = [name, line, end_line, _signature(chosen, lines, module), doc, combined_digest([f.own for f in same])]
+        row = [
+            name,
+            line,
+            end_line,
+            _signature(chosen, lines, module),
+            doc,
+            combined_digest([f.own for f in same]),
+        ]
         # no mark of a text is an identifier
-        words = "" if chosen.kind in SOURCE_KINDS else " ".join(sorted(filter(str.isidentifier, texts)))
+        words = (
+            "" if chosen.kind in SOURCE_KINDS else " ".join(sorted(filter(str.isidentifier, texts)))
+        )
         rows.append((row, words))
-    rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))  # the outer before the inner
+    rows.sort(
+        key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1])
+    )  # the outer before the inner
     return [row for row, _ in rows], [words for _, words in rows]
 
 
-def decorators_of(frames: Sequence[Frame], lines: Sequence[bytes], places: Mapping[str, int]) -> dict[str, list[str]]:
-    """Place of a symbol → its decorators as written, one line each; of several definitions those of the first."""
+def decorators_of(
+    frames: Sequence[Frame], lines: Sequence[bytes], places: Mapping[str, int]
+) -> dict[str, list[str]]:
+    """Place of a symbol → its decorators as written, one line each; of several definitions those of
+    the first.
+    """
     found: dict[str, list[str]] = {}
     for frame in sorted(frames, key=lambda frame: getattr(frame.node, "lineno", 0)):
         if frame.kind in ("class", "function") and frame.node.decorator_list:
@@ -183,7 +217,11 @@ def _ids(frame: Frame, module: str) -> list[str]:
 def _id_prefix(frame: Frame, outer: Frame) -> str:
     if frame.kind == "class":
         bases = [*frame.node.bases, *(k.value for k in frame.node.keywords if k.arg == "metaclass")]
-        return "interface" if any(_last_name(b) in _INTERFACES or _last_name(b) == "ABCMeta" for b in bases) else "type"
+        return (
+            "interface"
+            if any(_last_name(b) in _INTERFACES or _last_name(b) == "ABCMeta" for b in bases)
+            else "type"
+        )
     if frame.kind == "function":
         if outer.scope != "class":
             return "function"
@@ -194,16 +232,26 @@ def _id_prefix(frame: Frame, outer: Frame) -> str:
 def _last_name(node: ast.expr) -> str:
     while isinstance(node, _AROUND):
         node = node.value if isinstance(node, ast.Subscript) else node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return (
+        node.attr
+        if isinstance(node, ast.Attribute)
+        else node.id
+        if isinstance(node, ast.Name)
+        else ""
+    )
 
 
 def _makes_property(decorator: ast.expr) -> bool:
     name = _last_name(decorator)
-    return name.endswith("property") or (name in _ACCESSORS and isinstance(decorator, ast.Attribute))
+    return name.endswith("property") or (
+        name in _ACCESSORS and isinstance(decorator, ast.Attribute)
+    )
 
 
 def _is_overload(frame: Frame) -> bool:
-    return frame.kind == "function" and any(_last_name(d) == "overload" for d in frame.node.decorator_list)
+    return frame.kind == "function" and any(
+        _last_name(d) == "overload" for d in frame.node.decorator_list
+    )
 
 
 def _place(frame: Frame, lines: Sequence[bytes]) -> tuple[int, int]:
@@ -252,10 +300,13 @@ _BODY: Final = -2
 _MOST: Final = 20_000
 """Words of a symbol: what has more is a table of data."""
 Text = list[Any]
-"""[place of the symbol, its name, its class, its words]; see `kl_hooks.index.postings.SymbolText`."""
+"""[place of the symbol, its name, its class, its words]; see `kl_hooks.index.postings.SymbolText`.
+"""
 
 
-def source_words(frames: Sequence[Frame], lines: Sequence[bytes], places: Mapping[str, int]) -> list[Text]:
+def source_words(
+    frames: Sequence[Frame], lines: Sequence[bytes], places: Mapping[str, int]
+) -> list[Text]:
     """The texts of the module, and of every class and function, in the order of `places`.
 
     Several definitions of one Id (overloads, a property and its setter) are one text.
@@ -278,7 +329,9 @@ def source_words(frames: Sequence[Frame], lines: Sequence[bytes], places: Mappin
     last = dict.fromkeys(words, "")
     for place, mark, start, end in _regions(sorted(events), offsets[: len(tokens)]):
         if len(words[place]) < _MOST:
-            last[place] = _add_words(words[place], last[place], mark, tokens, range(start, end), hidden)
+            last[place] = _add_words(
+                words[place], last[place], mark, tokens, range(start, end), hidden
+            )
     return [[place, *owners[place], " ".join(_at_most(words[place]))] for place in sorted(words)]
 
 
@@ -296,8 +349,11 @@ def _names(frame: Frame) -> list[str]:
 
 
 def _events(frame: Frame, place: int, starts: Sequence[int]) -> Iterator[tuple[int, int, int, str]]:
-    """(offset, order, place, field) wherever the words that follow belong to another symbol or field."""
-    # of what changes at one offset: ends, then the start of the module or a body, then a docstring, then what is inside
+    """(offset, order, place, field) wherever the words that follow belong to another symbol or
+    field.
+    """
+    # of what changes at one offset: ends, then the start of the module or a body, then a docstring,
+    # then what is inside
     node = frame.node
     body = node.body
     if frame.kind == "module":
@@ -308,7 +364,11 @@ def _events(frame: Frame, place: int, starts: Sequence[int]) -> Iterator[tuple[i
         yield starts[node.end_lineno - 1] + node.end_col_offset, 0, _END, ""
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         doc = body[0].value
-        if isinstance(doc.value, str) and doc.end_lineno is not None and doc.end_col_offset is not None:
+        if (
+            isinstance(doc.value, str)
+            and doc.end_lineno is not None
+            and doc.end_col_offset is not None
+        ):
             yield _start(doc, starts), 2, _BODY, "'"
             yield starts[doc.end_lineno - 1] + doc.end_col_offset, 2, _BODY, "."
 
@@ -322,7 +382,9 @@ def _start(node: Any, starts: Sequence[int]) -> int:
 def _regions(
     events: Sequence[tuple[int, int, int, str]], offsets: Sequence[int]
 ) -> Iterator[tuple[int, str, int, int]]:
-    """(place, field, first token, end) of each stretch in one symbol and field, in the order of the source."""
+    """(place, field, first token, end) of each stretch in one symbol and field, in the order of the
+    source.
+    """
     stack: list[list[Any]] = []
     start = 0
     for offset, _, place, mark in events:
@@ -347,20 +409,33 @@ _MARKS: Final = frozenset(".#\"('")
 
 
 def _add_words(
-    into: list[str], last: str, mark: str, tokens: Sequence[bytes], places: range, hidden: Collection[int]
+    into: list[str],
+    last: str,
+    mark: str,
+    tokens: Sequence[bytes],
+    places: range,
+    hidden: Collection[int],
 ) -> str:
-    """Add the words of some tokens, each other field announced by its sign; returns the last sign."""
+    """Add the words of some tokens, each other field announced by its sign; returns the last
+    sign.
+    """
     of_names, of_text = (".", "'") if mark == "'" else (mark, '"')
     find, add = _known.get, into.append
     for place in places:
         token = tokens[place]
         word = find(token)
         if word is None:
-            if token[0] == 35 or token[-1] in b"\"'":  # `#`, or a literal; no name ends in a quotation mark
+            if (
+                token[0] == 35 or token[-1] in b"\"'"
+            ):  # `#`, or a literal; no name ends in a quotation mark
                 if place in hidden:
                     continue
                 sign = "#" if token[0] == 35 else of_text
-                some = [one for one in _WORD.findall(token.decode("utf-8", "replace")) if len(one) <= _LONGEST]
+                some = [
+                    one
+                    for one in _WORD.findall(token.decode("utf-8", "replace"))
+                    if len(one) <= _LONGEST
+                ]
                 if some:
                     if sign != last:
                         add(sign)
@@ -402,7 +477,9 @@ def _in_lines(
 
 
 def _secret_lines(source: bytes) -> set[int]:
-    """The lines, from 0, that hold what looks like a secret: what is written in them is not stored."""
+    """The lines, from 0, that hold what looks like a secret: what is written in them is not
+    stored.
+    """
     from kl_hooks.model.text import safe_text
     from kl_hooks.store.redaction import redact
 
@@ -417,7 +494,11 @@ def _secret_lines(source: bytes) -> set[int]:
     if len(redacted) != len(lines):  # a key of several lines
         found = {number for number, line in enumerate(lines) if redact(line) != line}
     else:
-        found = {number for number, pair in enumerate(zip(lines, redacted, strict=True)) if pair[0] != pair[1]}
+        found = {
+            number
+            for number, pair in enumerate(zip(lines, redacted, strict=True))
+            if pair[0] != pair[1]
+        }
     # what is seen in the whole only: then no text of this file is stored
     rest = "\n".join("" if number in found else line for number, line in enumerate(lines))
     return found if redact(rest) == rest else set(range(source.count(b"\n") + 1))

@@ -1,14 +1,17 @@
-"""The walk over one file's syntax tree: what is defined where, what is imported, and the text of the code.
+"""The walk over one file's syntax tree: what is defined where, what is imported, and the text of
+the code.
 
-Every scope (module, class, function) and every class-level or module-level assignment is a `Frame`. One pass writes
-every node into the text of the frame that owns it, so that each node is visited once, however deeply definitions are
-nested; it also notes which names are used, stored to and bound (`scanner.references` makes sense of those). The walk
-keeps its own stack, because source may be nested more deeply than Python may recurse, and asks for the commonest node
-types first, because it is paid for every node of a repository.
+Every scope (module, class, function) and every class-level or module-level assignment is a `Frame`.
+One pass writes every node into the text of the frame that owns it, so that each node is visited
+once, however deeply definitions are nested; it also notes which names are used, stored to and bound
+(`scanner.references` makes sense of those). The walk keeps its own stack, because source may be
+nested more deeply than Python may recurse, and asks for the commonest node types first, because it
+is paid for every node of a repository.
 
-The text of a node is a mark, then its fields in a fixed order, empty ones skipped; positions, comments, layout and the
-`u` of `u""` are omitted. `ast.dump` would not do: it differs between Python 3.11, 3.12 and 3.13. No mark is an
-identifier, so the identifiers of a text can be distinguished from its marks.
+The text of a node is a mark, then its fields in a fixed order, empty ones skipped; positions,
+comments, layout and the `u` of `u""` are omitted. `ast.dump` would not do: it differs between
+Python 3.11, 3.12 and 3.13. No mark is an identifier, so the identifiers of a text can be
+distinguished from its marks.
 """
 
 from __future__ import annotations
@@ -32,19 +35,52 @@ class Frame:
     """A scope or an assignment, and what was found in it."""
 
     __slots__ = (
-        "bases", "binds", "cache", "checking", "dynamic", "full", "globals", "head", "home", "ids", "imports",
-        "kids", "kind", "lazy", "names", "node", "nonlocals", "outer", "own", "prefix", "receiver", "scope",
-        "stars", "stores", "table", "text", "typed", "uses",
-    )  # fmt: skip
+        "bases",
+        "binds",
+        "cache",
+        "checking",
+        "dynamic",
+        "full",
+        "globals",
+        "head",
+        "home",
+        "ids",
+        "imports",
+        "kids",
+        "kind",
+        "lazy",
+        "names",
+        "node",
+        "nonlocals",
+        "outer",
+        "own",
+        "prefix",
+        "receiver",
+        "scope",
+        "stars",
+        "stores",
+        "table",
+        "text",
+        "typed",
+        "uses",
+    )
 
-    def __init__(self, kind: str, node: Node, names: list[str], outer: Frame | None, checking: bool) -> None:
+    def __init__(
+        self, kind: str, node: Node, names: list[str], outer: Frame | None, checking: bool
+    ) -> None:
         self.kind = kind
-        """`module`, `class`, `function`, `field`, `alias`, or `block`: the inside of `if TYPE_CHECKING:`."""
+        """`module`, `class`, `function`, `field`, `alias`, or `block`: the inside of `if
+        TYPE_CHECKING:`.
+        """
         self.node = node
         self.names = names
-        """What it binds in the scope around it: one name, several for `a, b = 1, 2`, none for module and block."""
+        """What it binds in the scope around it: one name, several for `a, b = 1, 2`, none for
+        module and block.
+        """
         self.outer = outer
-        self.scope: str = kind if kind in ("module", "class", "function") else outer.scope if outer else "module"
+        self.scope: str = (
+            kind if kind in ("module", "class", "function") else outer.scope if outer else "module"
+        )
         self.lazy: bool = kind == "function" or (outer is not None and outer.lazy)
         self.checking = checking
         self.prefix = ""
@@ -54,22 +90,28 @@ class Frame:
         self.globals: frozenset[str] = frozenset()
         self.nonlocals: frozenset[str] = frozenset()
         self.home: Frame = self if self.scope == kind or outer is None else outer.home
-        """The scope whose names it sees: its own, or for a field and a block that of what is around it."""
+        """The scope whose names it sees: its own, or for a field and a block that of what is around
+        it.
+        """
         self.kids: list[Frame] = []
         self.imports: list[list[Any]] = []
         self.dynamic: set[str] = outer.dynamic if outer is not None else set(DYNAMIC)
         """The names, in this file, of the functions that import by name."""
         self.uses: list[tuple[str, str, int, int]] = []
-        """(root name, attributes joined by dots, line, place in `RELATIONS`). A chain that starts with the result of a
-        call has the root `a.b()`, one that starts with something else an empty one."""
+        """(root name, attributes joined by dots, line, place in `RELATIONS`). A chain that starts
+        with the result of a call has the root `a.b()`, one that starts with something else an empty
+        one."""
         self.head = 0
-        """How many of the uses come before its body (decorators, bases, arguments): those see the scope around it."""
+        """How many of the uses come before its body (decorators, bases, arguments): those see the
+        scope around it.
+        """
         self.bases: list[tuple[str, str, int]] = []
         """(root name, attributes, line) of each base of a class."""
         self.stores: list[str] = []
         """Names that are stored to, once for each time."""
         self.typed: list[tuple[str, str, str]] = []
-        """(name or `self` attribute, root name and attributes of the class it is an instance of)."""
+        """(name or `self` attribute, root name and attributes of the class it is an instance of).
+        """
         self.binds: list[tuple[str, str]] = []
         """(name, what it is imported from), in the spelling of `code.uses`."""
         self.stars: list[str] = []
@@ -82,14 +124,16 @@ class Frame:
         """Name → what it refers to, of the names that this scope binds; once asked for."""
         self.text: list[str] = []
         self.own = b""
-        """Digest of what is its own: a class or module without the functions and classes defined in it."""
+        """Digest of what is its own: a class or module without the functions and classes defined in
+        it.
+        """
         self.full = b""
         """Digest with everything inside."""
 
 
 def release(frames: Sequence[Frame]) -> None:
-    """Releases frames that nobody needs any more, and so of their tree: they hold each other, and nobody looks for
-    such cycles while files are read.
+    """Releases frames that nobody needs any more, and so of their tree: they hold each other, and
+    nobody looks for such cycles while files are read.
     """
     for frame in frames:
         del frame.home, frame.outer
@@ -109,14 +153,38 @@ Chain = tuple[str, str]
 """(root name, attributes joined by dots or empty)."""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WRAPPERS = frozenset(
-    {"Optional", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Type", "type"}
+    {
+        "Optional",
+        "Annotated",
+        "Final",
+        "ClassVar",
+        "Required",
+        "NotRequired",
+        "ReadOnly",
+        "Type",
+        "type",
+    }
 )  # a class has the members of its instances
-_VAGUE = frozenset({"Any", "Union", "Type", "Callable", "Literal", "LiteralString", "Never", "NoReturn", "TypeAlias"})
+_VAGUE = frozenset(
+    {
+        "Any",
+        "Union",
+        "Type",
+        "Callable",
+        "Literal",
+        "LiteralString",
+        "Never",
+        "NoReturn",
+        "TypeAlias",
+    }
+)
 """Names in annotations that are no class."""
 
 
 def chain(node: Node) -> Chain | None:
-    """The chain that a Name or Attribute is; None for anything that starts with something else than a name."""
+    """The chain that a Name or Attribute is; None for anything that starts with something else than
+    a name.
+    """
     parts: list[str] = []
     while node.__class__ is ast.Attribute:
         parts.append(node.attr)
@@ -133,14 +201,18 @@ def base_chain(node: Node) -> Chain | None:
 
 
 def annotated(node: Node) -> Chain | None:
-    """The class that an annotation names, if it names one; `X | None`, `Optional[X]`, `Annotated[X, …]`, "X" do."""
+    """The class that an annotation names, if it names one; `X | None`, `Optional[X]`, `Annotated[X,
+    …]`, "X" do.
+    """
     for _ in range(4):
         cls = node.__class__
         if cls is ast.Constant and node.value.__class__ is str:
             return dotted(node.value)
         if cls is ast.BinOp and node.op.__class__ is ast.BitOr:
             # of `X | Y` (PEP 604) neither is certain; with None there is one class left
-            node = node.left if _nothing(node.right) else node.right if _nothing(node.left) else None
+            node = (
+                node.left if _nothing(node.right) else node.right if _nothing(node.left) else None
+            )
         elif cls is ast.Subscript:
             outer = chain(node.value)
             if outer is None:
@@ -152,11 +224,17 @@ def annotated(node: Node) -> Chain | None:
                 continue
             if last not in _WRAPPERS:
                 return outer if last not in _VAGUE else None
-            node = node.slice.elts[0] if node.slice.__class__ is ast.Tuple and node.slice.elts else node.slice
+            node = (
+                node.slice.elts[0]
+                if node.slice.__class__ is ast.Tuple and node.slice.elts
+                else node.slice
+            )
         else:
             break
     found = chain(node) if node is not None else None
-    return found if found is None or (found[1].rpartition(".")[2] or found[0]) not in _VAGUE else None
+    return (
+        found if found is None or (found[1].rpartition(".")[2] or found[0]) not in _VAGUE else None
+    )
 
 
 def dotted(text: str) -> Chain | None:
@@ -175,11 +253,15 @@ def note_import(frame: Frame, node: Node) -> None:
     """The names that an import statement binds."""
     if node.__class__ is ast.Import:
         for alias in node.names:
-            frame.binds.append((alias.asname, imported(alias.name)) if alias.asname else _top(alias.name))
+            frame.binds.append(
+                (alias.asname, imported(alias.name)) if alias.asname else _top(alias.name)
+            )
         return
     module = "." * node.level + (node.module or "")
     if module in ("importlib", "builtins"):
-        frame.dynamic.update(alias.asname for alias in node.names if alias.asname and alias.name in DYNAMIC)
+        frame.dynamic.update(
+            alias.asname for alias in node.names if alias.asname and alias.name in DYNAMIC
+        )
     for alias in node.names:
         if alias.name == "*":
             frame.stars.append(imported(module))
@@ -239,7 +321,9 @@ def note_field(frame: Frame, node: Node) -> None:
     """The same for a field: what its name, in the scope around it, is an instance of."""
     outer = frame.outer
     assert outer is not None
-    if node.__class__ is ast.Assign and (len(node.targets) > 1 or node.targets[0].__class__ is not ast.Name):
+    if node.__class__ is ast.Assign and (
+        len(node.targets) > 1 or node.targets[0].__class__ is not ast.Name
+    ):
         for name in frame.names:
             _typed(outer, name, None)
     elif len(frame.names) == 1 and node.__class__ in (ast.Assign, ast.AnnAssign):
@@ -288,7 +372,9 @@ def note_with(frame: Frame, node: Node) -> None:
 
 
 def note_quoted(frame: Frame, annotation: Node) -> None:
-    """The class that an annotation in quotes names, as a use: the walk sees no more than a string."""
+    """The class that an annotation in quotes names, as a use: the walk sees no more than a
+    string.
+    """
     if annotation.__class__ is ast.Constant and annotation.value.__class__ is str:
         found = dotted(annotation.value)
         if found is not None:
@@ -301,7 +387,12 @@ def _typed(frame: Frame, name: str, found: tuple[str, str] | None) -> None:
 
 def share(block: Frame, home: Frame) -> None:
     """What a block binds is bound in the scope around it."""
-    block.stores, block.typed, block.binds, block.stars = home.stores, home.typed, home.binds, home.stars
+    block.stores, block.typed, block.binds, block.stars = (
+        home.stores,
+        home.typed,
+        home.binds,
+        home.stars,
+    )
 
 
 _OMITTED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
@@ -322,8 +413,11 @@ def constant(value: object) -> str:
     cls = value.__class__
     if cls is str:
         words = str(value)
-        # the pieces of a text are joined by NUL before they are hashed (symbols.set_digests): none may hold one
-        return '"' + words if "\0" not in words else "%" + words.encode("utf-8", "surrogatepass").hex()
+        # the pieces of a text are joined by NUL before they are hashed (symbols.set_digests): none
+        # may hold one
+        return (
+            '"' + words if "\0" not in words else "%" + words.encode("utf-8", "surrogatepass").hex()
+        )
     if cls is int:
         return hex(value) if isinstance(value, int) else ""  # repr() of a huge int is refused
     if cls is complex:
@@ -332,7 +426,9 @@ def constant(value: object) -> str:
 
 
 def plain(node: Node, stack: list[Any], text: list[str]) -> None:
-    """Any node without a rule of its own: its mark, the marks of its fields that are not empty, their values."""
+    """Any node without a rule of its own: its mark, the marks of its fields that are not empty,
+    their values.
+    """
     known = _PLAIN.get(node.__class__)
     mark, fields = known if known is not None else _learn(node.__class__)
     text.append(mark)
@@ -346,13 +442,19 @@ def plain(node: Node, stack: list[Any], text: list[str]) -> None:
                 continue
             text.append(field_mark)
             if statements:
-                # An end mark instead of a length: what a class defines may not show in the text of the class.
+                # An end mark instead of a length: what a class defines may not show in the text of
+                # the class.
                 stack.append("}")
                 stack += value[::-1]
             else:
                 text.append(str(len(value)))
-                # None is the key of `**x` in a dict, and the default of a keyword argument that has none
-                stack += value if None not in value else ["0" if item is None else item for item in value]
+                # None is the key of `**x` in a dict, and the default of a keyword argument that has
+                # none
+                stack += (
+                    value
+                    if None not in value
+                    else ["0" if item is None else item for item in value]
+                )
         elif cls in _LEAVES:
             text.append(_LEAVES[cls])
         else:
@@ -365,7 +467,10 @@ def plain(node: Node, stack: list[Any], text: list[str]) -> None:
 
 def _learn(cls: type) -> _Known:
     names = [name for name in getattr(cls, "_fields", ()) if name not in _OMITTED]
-    made: _Known = ("#" + cls.__name__, tuple((name, "#" + name, name in _STATEMENTS) for name in names))
+    made: _Known = (
+        "#" + cls.__name__,
+        tuple((name, "#" + name, name in _STATEMENTS) for name in names),
+    )
     _PLAIN[cls] = made
     return made
 
@@ -373,7 +478,8 @@ def _learn(cls: type) -> _Known:
 def _definition(frame: Frame, node: Node, stack: list[Any]) -> None:
     kind = "class" if node.__class__ is ast.ClassDef else "function"
     if frame.scope == "function":
-        # in a function only: its hash covers where its inner definitions are, that of a class or module must not
+        # in a function only: its hash covers where its inner definitions are, that of a class or
+        # module must not
         frame.text.append("#def")
     frame.kids.append(Frame(kind, node, [node.name], frame, frame.checking))
 
@@ -397,7 +503,9 @@ def _assignment(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 
 def _bound(frame: Frame, node: Node) -> list[str]:
-    """The names of the fields that an assignment makes: class and module level, or `self.x: int` in a method."""
+    """The names of the fields that an assignment makes: class and module level, or `self.x: int` in
+    a method.
+    """
     if frame.scope == "function":
         return _of_receiver(node, frame.receiver)
     return _bound_names(node)
@@ -447,7 +555,9 @@ def _nonlocal(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 
 def _stored(frame: Frame, node: Node, stack: list[Any]) -> None:
-    """An argument, `except … as name`, `case … as name`: its name is a plain string, and is stored to."""
+    """An argument, `except … as name`, `case … as name`: its name is a plain string, and is stored
+    to.
+    """
     for field in ("arg", "name", "rest"):
         name = getattr(node, field, None)
         if name:
@@ -466,7 +576,9 @@ def _with(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 
 def _joined(frame: Frame, node: Node, stack: list[Any]) -> None:
-    """An f-string: neighbouring pieces of plain text are one piece, empty ones none; Pythons cut them differently."""
+    """An f-string: neighbouring pieces of plain text are one piece, empty ones none; Pythons cut
+    them differently.
+    """
     parts: list[Any] = []
     for value in node.values:
         if value.__class__ is not ast.Constant:
@@ -482,13 +594,26 @@ def _joined(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 
 RULES: dict[type, Any] = {
-    ast.FunctionDef: _definition, ast.AsyncFunctionDef: _definition, ast.ClassDef: _definition,
-    ast.Import: _import, ast.ImportFrom: _import, ast.Assign: _assignment, ast.AnnAssign: _assignment,
-    ast.If: _if, ast.Global: _global, ast.Nonlocal: _nonlocal, ast.JoinedStr: _joined, ast.arg: _stored,
-    # no AsyncWith: annotations of async functions such as `__aenter__` are not followed (docs/code-graph.md)
-    ast.ExceptHandler: _handler, ast.With: _with,
-    ast.MatchAs: _stored, ast.MatchStar: _stored, ast.MatchMapping: _stored,
-}  # fmt: skip
+    ast.FunctionDef: _definition,
+    ast.AsyncFunctionDef: _definition,
+    ast.ClassDef: _definition,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Assign: _assignment,
+    ast.AnnAssign: _assignment,
+    ast.If: _if,
+    ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
+    ast.JoinedStr: _joined,
+    ast.arg: _stored,
+    # no AsyncWith: annotations of async functions such as `__aenter__` are not followed
+    # (docs/code-graph.md)
+    ast.ExceptHandler: _handler,
+    ast.With: _with,
+    ast.MatchAs: _stored,
+    ast.MatchStar: _stored,
+    ast.MatchMapping: _stored,
+}
 if hasattr(ast, "TypeAlias"):  # Python 3.12
     RULES.update({ast.TypeAlias: _alias})
 
@@ -525,7 +650,9 @@ def _enter(frame: Frame) -> None:
 
 
 def _walk_head(frame: Frame, node: Node, outer: Frame) -> None:
-    """What comes before the body of a class or function; its names are those of the scope around it."""
+    """What comes before the body of a class or function; its names are those of the scope around
+    it.
+    """
     stack: list[Any] = []
     name = frame.names[0]
     qualified = name if name in outer.globals else outer.prefix + name
@@ -553,11 +680,16 @@ def _walk_head(frame: Frame, node: Node, outer: Frame) -> None:
 
 
 def _walk(frame: Frame, stack: list[Any]) -> None:
-    """Writes everything on the stack into the frame's text, and what names are used; inner frames are noted only.
+    """Writes everything on the stack into the frame's text, and what names are used; inner frames
+    are noted only.
 
-    A chain such as `a.b.c` is visited at once: one use, and in the text what its nodes would have written one by one.
+    A chain such as `a.b.c` is visited at once: one use, and in the text what its nodes would have
+    written one by one.
     """
-    text, use = frame.text, frame.uses.append  # local variables: this loop runs for every node of a repository
+    text, use = (
+        frame.text,
+        frame.uses.append,
+    )  # local variables: this loop runs for every node of a repository
     append, pop, push, special = text.append, stack.pop, stack.append, RULES.get
     while stack:
         node = pop()
@@ -584,7 +716,10 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
         elif cls is str:
             append(node)
         elif cls is Attribute:
-            name, line = node.attr, node.end_lineno  # lineno is where a chain over several lines starts
+            name, line = (
+                node.attr,
+                node.end_lineno,
+            )  # lineno is where a chain over several lines starts
             text += (".", name)
             node = node.value
             while node.__class__ is Attribute:
@@ -615,10 +750,12 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
 
 
 def _dynamic_import(node: ast.Call) -> list[list[Any]]:
-    """The rows of a call of something in `DYNAMIC` with a literal name, such as `importlib.import_module("a.b")`.
+    """The rows of a call of something in `DYNAMIC` with a literal name, such as
+    `importlib.import_module("a.b")`.
 
-    A relative name counts only with `__package__` or a literal package as second argument, `__import__` with a level
-    only if that is a literal: otherwise it is unknown. Literal names in a `fromlist` are rows of their own.
+    A relative name counts only with `__package__` or a literal package as second argument,
+    `__import__` with a level only if that is a literal: otherwise it is unknown. Literal names in a
+    `fromlist` are rows of their own.
     """
     named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "name")]
     first = named[0] if named else None
@@ -652,15 +789,26 @@ def _dunder(node: ast.Call, module: str) -> list[tuple[str, str, int]]:
     except ValueError:
         return []
     found = _LITERAL.fullmatch(module)
-    if type(level) is not int or level < 0 or not (found or (level and not module)) or (found and found[1]):
+    if (
+        type(level) is not int
+        or level < 0
+        or not (found or (level and not module))
+        or (found and found[1])
+    ):
         return []
     wanted = given.get("fromlist")
     items = wanted.elts if isinstance(wanted, ast.List | ast.Tuple) else []
-    names = [one.value for one in items if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value]
+    names = [
+        one.value
+        for one in items
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value
+    ]
     return [(module, name, level) for name in names] or ([(module, "", level)] if module else [])
 
 
 def _result(node: Node) -> str:
-    """The root of a chain that starts with the result of a call, `a.b()`; empty for anything else without a name."""
+    """The root of a chain that starts with the result of a call, `a.b()`; empty for anything else
+    without a name.
+    """
     found = chain(node.func) if node.__class__ is ast.Call else None
     return "" if found is None else f"{found[0]}.{found[1]}()" if found[1] else f"{found[0]}()"

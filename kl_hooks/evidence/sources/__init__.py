@@ -1,1 +1,4 @@
-"""Where evidence comes from besides pytest: commands, JUnit files, exported receipts. A file each."""
+"""Where evidence comes from besides pytest: commands, JUnit files, exported receipts.
+
+A file each.
+"""

@@ -1,8 +1,8 @@
 """`kl run -- CMD`: runs a command as if kl were not there, and records how it ended.
 
-Its terminal, its pipes, its signals and its exit code are those that it would have without us. It is observed from
-the parent process, which the command can't talk into another exit code. On failure the end of its output is
-stored, redacted.
+Its terminal, its pipes, its signals and its exit code are those that it would have without us. It
+is observed from the parent process, which the command can't talk into another exit code. On failure
+the end of its output is stored, redacted.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ TAIL_BYTES: Final = 16 * 1024
 TAIL: Final = 8 * 1024
 """Characters of output stored of a command that failed."""
 LONGEST: Final = 2000
-"""Characters of a command line; of a longer one the beginning and a digest of the whole are stored."""
-# those that a supervisor sends to us alone; a terminal sends the other two to the whole foreground group
+"""Characters of a command line; of a longer one the beginning and a digest of the whole are stored.
+"""
+# those that a supervisor sends to us alone; a terminal sends the other two to the whole foreground
+# group
 _ALWAYS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL: Final = (signal.SIGINT, signal.SIGQUIT)
 
@@ -56,10 +58,16 @@ class Ran:
 
 
 class NotStarted(UsageProblem):
-    """The command could not be started. The exit code is the shell's: 127 not found, 126 not executable."""
+    """The command could not be started. The exit code is the shell's: 127 not found, 126 not
+    executable.
+    """
 
     def __init__(self, command: str, problem: OSError) -> None:
-        super().__init__(f"can't be started: {problem.strerror}.", place=command, hint="Check the name after `--`.")
+        super().__init__(
+            f"can't be started: {problem.strerror}.",
+            place=command,
+            hint="Check the name after `--`.",
+        )
         self.exit_code = 127 if isinstance(problem, FileNotFoundError) else 126
 
 
@@ -70,7 +78,9 @@ class Ended:
     code: int
     """As `wait` returns it: negative for a signal."""
     tail: bytes
-    """About the last `TAIL_BYTES` bytes of its output; nothing of what was written straight to a terminal."""
+    """About the last `TAIL_BYTES` bytes of its output; nothing of what was written straight to a
+    terminal.
+    """
     cut: bool
     """The output is longer than `tail`."""
     pid: int = 0
@@ -80,14 +90,16 @@ class Ended:
 def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
     """Run `argv` (no shell) and record ExitCode evidence. NotStarted where it can't be started.
 
-    What prevents recording is in `trouble`; the command runs all the same. The record is opened before the command: if
-    we are killed, it remains as an incomplete run.
+    What prevents recording is in `trouble`; the command runs all the same. The record is opened
+    before the command: if we are killed, it remains as an incomplete run.
     """
     run, shown, trouble = new_run_id(), command_line(argv), None
     before, started = worktree_state(ws.repo), ws.clock.now()
     writer: SpoolWriter | None = None
     try:
-        writer = open_capture(ws, "command", "kl run", before, run=run, started=started, selection={"args": [shown]})
+        writer = open_capture(
+            ws, "command", "kl run", before, run=run, started=started, selection={"args": [shown]}
+        )
     except (OSError, KlError) as problem:
         trouble = f"not recorded: {problem}"
     try:
@@ -101,10 +113,17 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
         evidence = exit_evidence(shown, ended, max(0, ws.clock.now() - started))
         how, word = "signal" if ended.code < 0 else "finished", evidence.outcome
         result = {
-            "exit": exit_code(ended), "complete": True, "how": how, "verdict": word, "reasons": [], "counts": {word: 1},
-        }  # fmt: skip
+            "exit": exit_code(ended),
+            "complete": True,
+            "how": how,
+            "verdict": word,
+            "reasons": [],
+            "counts": {word: 1},
+        }
         try:
-            close_capture(ws, writer, [evidence], result, before, worktree_state(ws.repo, untracked=False))
+            close_capture(
+                ws, writer, [evidence], result, before, worktree_state(ws.repo, untracked=False)
+            )
         except (OSError, KlError) as problem:
             trouble = f"not recorded: {problem}"
     return Ran(exit_code(ended), run, trouble)
@@ -117,7 +136,9 @@ def run_unrecorded(argv: Sequence[str], environ: Mapping[str, str], trouble: str
 
 
 def start(argv: Sequence[str], environ: Mapping[str, str], run: str) -> Ended:
-    """Run it in an environment that names this run and not the repository of a git hook around us."""
+    """Run it in an environment that names this run and not the repository of a git hook around
+    us.
+    """
     inner = {k: v for k, v in environ.items() if k not in LOCAL_VARIABLES} | {PARENT: run}
     try:
         return spawn(argv, inner)
@@ -127,7 +148,9 @@ def start(argv: Sequence[str], environ: Mapping[str, str], run: str) -> Ended:
 
 def command_line(argv: Sequence[str]) -> str:
     """The command as a person would type it, redacted word by word and as a whole."""
-    text = redact(shlex.join(redact_value([os.fsencode(word).decode("utf-8", "replace") for word in argv])))
+    text = redact(
+        shlex.join(redact_value([os.fsencode(word).decode("utf-8", "replace") for word in argv]))
+    )
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}… sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     return text
@@ -139,15 +162,27 @@ def exit_code(ended: Ended) -> int:
 
 
 def exit_evidence(shown: str, ended: Ended, micros: int) -> Evidence:
-    """ExitCode evidence, with the ID of the process and, where it failed, the last of its output."""
+    """ExitCode evidence, with the ID of the process and, where it failed, the last of its
+    output.
+    """
     detail: dict[str, Any] = {"exit": exit_code(ended), "pid": ended.pid}
     if ended.code and ended.tail:
         detail["tail"] = redacted_tail(ended)
-    return Evidence("ExitCode", make_id("command", shown), "failed" if ended.code else "passed", micros, None, detail)
+    return Evidence(
+        "ExitCode",
+        make_id("command", shown),
+        "failed" if ended.code else "passed",
+        micros,
+        None,
+        detail,
+    )
 
 
 def redacted_tail(ended: Ended) -> str:
-    """The last of the output, redacted. A line that was cut could be half a secret: it is dropped."""
+    """The last of the output, redacted.
+
+    A line that was cut could be half a secret: it is dropped.
+    """
     text = ended.tail.decode("utf-8", "replace")
     if ended.cut:
         _, newline, rest = text.partition("\n")
@@ -158,18 +193,23 @@ def redacted_tail(ended: Ended) -> str:
 def spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
     """Run `argv` (no shell) and wait for it. OSError where it can't be started.
 
-    A stream that is a terminal is passed on as it is, so that the command sees one; any other is copied through.
+    A stream that is a terminal is passed on as it is, so that the command sees one; any other is
+    copied through.
     """
     out, err = _is_copied(sys.stdout, 1), _is_copied(sys.stderr, 2)
     # where both are one file (`2>&1`), one pipe keeps the order of what is written
     other = subprocess.STDOUT if out and err and os.path.sameopenfile(1, 2) else subprocess.PIPE
     with _forwarded() as children:
         child = subprocess.Popen(
-            argv, env=environ, stdout=subprocess.PIPE if out else None, stderr=other if err else None
+            argv,
+            env=environ,
+            stdout=subprocess.PIPE if out else None,
+            stderr=other if err else None,
         )
         children.append(child)
         pipes = [(pipe, target) for pipe, target in ((child.stdout, 1), (child.stderr, 2)) if pipe]
-        # copies: `copy_through` closes what it reads from, and Popen would close the same number once more
+        # copies: `copy_through` closes what it reads from, and Popen would close the same number
+        # once more
         routes = {os.dup(pipe.fileno()): target for pipe, target in pipes}
         for pipe, _ in pipes:
             pipe.close()
@@ -190,9 +230,11 @@ def _is_copied(stream: object, handle: int) -> bool:
 
 @contextmanager
 def _forwarded() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Inside, signals that we get are forwarded to the command, also those received before it started.
+    """Inside, signals that we get are forwarded to the command, also those received before it
+    started.
 
-    What was ignored when we were started (`nohup`) stays ignored. A terminal sends Ctrl-C to the command itself.
+    What was ignored when we were started (`nohup`) stays ignored. A terminal sends Ctrl-C to the
+    command itself.
     """
     children: list[subprocess.Popen[bytes]] = []
     before = {n: signal.getsignal(n) for n in (*_ALWAYS, *_FROM_TERMINAL)}
@@ -215,7 +257,9 @@ def _forwarded() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def _terminal_signals_both() -> bool:
-    """True where a Ctrl-C reaches the command without us: we are in the foreground of a terminal."""
+    """True where a Ctrl-C reaches the command without us: we are in the foreground of a
+    terminal.
+    """
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -229,10 +273,12 @@ def _terminal_signals_both() -> bool:
 
 
 def copy_through(routes: Mapping[int, int], tail: deque[bytes], limit: int) -> bool:
-    """Copy from each file descriptor to its target until all are closed; `tail` gets about the last `limit` bytes.
+    """Copy from each file descriptor to its target until all are closed; `tail` gets about the last
+    `limit` bytes.
 
-    Where our reader has closed the pipe (`kl run … | head`), the source is closed too: the command notices it just as
-    it would without us. The sources belong to this function. True if `tail` does not have everything.
+    Where our reader has closed the pipe (`kl run … | head`), the source is closed too: the command
+    notices it just as it would without us. The sources belong to this function. True if `tail` does
+    not have everything.
     """
     size, cut = 0, False
     with selectors.DefaultSelector() as waiting:
@@ -253,7 +299,9 @@ def copy_through(routes: Mapping[int, int], tail: deque[bytes], limit: int) -> b
 
 
 def _write_fully(target: int, data: bytes) -> bool:
-    """False where nobody reads any more. A slow reader is waited for, also where somebody made it non-blocking."""
+    """False where nobody reads any more. A slow reader is waited for, also where somebody made it
+    non-blocking.
+    """
     view = memoryview(data)
     while view:
         try:

@@ -26,33 +26,56 @@ _DOCTYPE: Final = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.I)
 
 
 def read_junit(file: FileOfEvidence) -> list[Receipt]:
-    """The one receipt that a JUnit file makes. UsageProblem with place and reason for anything that is not one."""
+    """The one receipt that a JUnit file makes. UsageProblem with place and reason for anything that
+    is not one.
+    """
     evidence = _evidence(_parse(file.content, file.name))
     return [
         Receipt(
-            run=digest("junit/1", [file.name, file.tree, file.content.decode("utf-8", "replace")])[:32],
-            source="junit", observer="junit", producer=file.producer, evidence=evidence,
-            started=file.now, ended=file.now, tree=file.tree, tree_end=file.tree,
-            selection={"args": [], "collected": len(evidence), "deselected": 0, "ran": len(evidence)},
+            run=digest("junit/1", [file.name, file.tree, file.content.decode("utf-8", "replace")])[
+                :32
+            ],
+            source="junit",
+            observer="junit",
+            producer=file.producer,
+            evidence=evidence,
+            started=file.now,
+            ended=file.now,
+            tree=file.tree,
+            tree_end=file.tree,
+            selection={
+                "args": [],
+                "collected": len(evidence),
+                "deselected": 0,
+                "ran": len(evidence),
+            },
             result=_result(evidence),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _parse(content: bytes, name: str) -> Element:
     from xml.etree import ElementTree
 
     if len(content) > LARGEST:
-        raise UsageProblem(f"larger than {LARGEST >> 20} MiB.", place=name, hint="Split it, or import single suites.")
+        raise UsageProblem(
+            f"larger than {LARGEST >> 20} MiB.",
+            place=name,
+            hint="Split it, or import single suites.",
+        )
     # entities that name each other grow without bound when they are expanded ("billion laughs")
     if _DOCTYPE.search(content):
         raise UsageProblem("has a DOCTYPE, which a test report does not need; refused.", place=name)
     try:
         root = ElementTree.fromstring(content)
     except (ElementTree.ParseError, ValueError, LookupError) as problem:
-        raise UsageProblem(f"not XML: {problem}.", place=name, hint="Expected a JUnit report.") from problem
+        raise UsageProblem(
+            f"not XML: {problem}.", place=name, hint="Expected a JUnit report."
+        ) from problem
     if root.tag not in ("testsuites", "testsuite"):
-        raise UsageProblem(f"<{root.tag}> is not a JUnit report.", place=name, hint="Expected <testsuites>.")
+        raise UsageProblem(
+            f"<{root.tag}> is not a JUnit report.", place=name, hint="Expected <testsuites>."
+        )
     return root
 
 
@@ -62,9 +85,13 @@ def _result(evidence: tuple[Evidence, ...]) -> dict[str, object]:
     verdict = "failed" if bad else "passed" if counts["passed"] else "inconclusive"
     reasons = ["nothing passed"] if verdict == "inconclusive" else []
     return {
-        "exit": 1 if bad else 0, "complete": True, "how": "finished",
-        "verdict": verdict, "reasons": reasons, "counts": dict(counts),
-    }  # fmt: skip
+        "exit": 1 if bad else 0,
+        "complete": True,
+        "how": "finished",
+        "verdict": verdict,
+        "reasons": reasons,
+        "counts": dict(counts),
+    }
 
 
 def _evidence(root: Element) -> tuple[Evidence, ...]:
@@ -81,7 +108,14 @@ def _merged(cases: list[Evidence]) -> Evidence:
     if outcome == "failed" and cases[-1].outcome == "passed":
         outcome = "flaky"
     chosen = next((c for c in cases if c.outcome == outcome), cases[-1])
-    return Evidence("TestResult", chosen.subject, outcome, sum(c.duration_us for c in cases), None, chosen.detail)
+    return Evidence(
+        "TestResult",
+        chosen.subject,
+        outcome,
+        sum(c.duration_us for c in cases),
+        None,
+        chosen.detail,
+    )
 
 
 def _case(case: Element) -> Evidence:
@@ -95,7 +129,9 @@ def _case(case: Element) -> Evidence:
         micros = max(0, int(float(case.get("time") or 0) * 1_000_000))
     except (ValueError, OverflowError):
         micros = 0
-    return Evidence("TestResult", make_id("test", redact(_nodeid(case))), outcome, micros, None, detail)
+    return Evidence(
+        "TestResult", make_id("test", redact(_nodeid(case))), outcome, micros, None, detail
+    )
 
 
 def _outcome_of(child: Element) -> str | None:
@@ -106,7 +142,9 @@ def _outcome_of(child: Element) -> str | None:
 
 
 def _nodeid(case: Element) -> str:
-    """pytest writes `classname="tests.test_a.TestB" name="test_c"`: back to `tests/test_a.py::TestB::test_c`."""
+    """pytest writes `classname="tests.test_a.TestB" name="test_c"`: back to
+    `tests/test_a.py::TestB::test_c`.
+    """
     name, path = case.get("name") or "", case.get("file")
     parts = [part for part in (case.get("classname") or "").split(".") if part]
     if path:

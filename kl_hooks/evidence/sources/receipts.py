@@ -1,7 +1,9 @@
-"""Receipts as JSON lines: `kl evidence export` writes them, `kl evidence import receipts` imports them.
+"""Receipts as JSON lines: `kl evidence export` writes them, `kl evidence import receipts` imports
+them.
 
-Every ID is recomputed: an edited line is refused. A receipt of another store is marked, and is not hard evidence. What
-tests executed may follow the receipts; it is published with them, and not imported.
+Every ID is recomputed: an edited line is refused. A receipt of another store is marked, and is not
+hard evidence. What tests executed may follow the receipts; it is published with them, and not
+imported.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def executed_lines(db: Database) -> Iterator[str]:
 
 
 def read_executed_lines(file: FileOfEvidence) -> dict[str, Executed]:
-    """Run → what its tests executed, of the lines that are that; whether a receipt vouches for it is not asked."""
+    """Run → what its tests executed, of the lines that are that; whether a receipt vouches for it
+    is not asked.
+    """
     found = {}
     for line in file.content.splitlines():
         if f'"schema":"{EXECUTED_SCHEMA}"'.encode() in line and len(line) <= LONGEST:
@@ -60,7 +64,11 @@ def read_lines(file: FileOfEvidence) -> Iterator[Receipt | Problem]:
     """What each non-empty line is: a receipt, or the problem with it."""
     for number, line in enumerate(file.content.splitlines(), 1):
         if line.strip() and (found := _one(line)) is not None:
-            yield Problem(file.name, number, 1, f"refused: {found}.") if isinstance(found, str) else found
+            yield (
+                Problem(file.name, number, 1, f"refused: {found}.")
+                if isinstance(found, str)
+                else found
+            )
 
 
 def _one(line: bytes) -> Receipt | str | None:
@@ -74,7 +82,9 @@ def _one(line: bytes) -> Receipt | str | None:
             return None
         if plain.get("schema") != RECEIPT_SCHEMA:
             return f"schema {plain.get('schema')!r} is not {RECEIPT_SCHEMA!r}"
-        receipt = receipt_from_header(plain, tuple(Evidence.from_dict(e) for e in plain["evidence"]))
+        receipt = receipt_from_header(
+            plain, tuple(Evidence.from_dict(e) for e in plain["evidence"])
+        )
         if receipt.evidence_digest != plain["evidence_digest"]:
             return "its evidence was edited (digest differs)"
         if receipt.id != plain["id"]:

@@ -1,7 +1,8 @@
 """Transcripts of coding agents (JSON lines): messages, and calls of tools with their results.
 
-Read: Claude Code, Codex, and plain chat messages with tool calls. A line that is none of these is counted, not fatal.
-Texts are those of the file: whoever stores one redacts it first, and none of it is trusted.
+Read: Claude Code, Codex, and plain chat messages with tool calls. A line that is none of these is
+counted, not fatal. Texts are those of the file: whoever stores one redacts it first, and none of it
+is trusted.
 """
 
 from __future__ import annotations
@@ -21,8 +22,14 @@ LARGEST: Final = 256 * 1024 * 1024
 LONGEST_LINE: Final = 4 * 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,80}")
 _SILENT: Final = (
-    "summary", "system", "file-history-snapshot", "turn_context", "event_msg", "reasoning", "queue-operation",
-)  # fmt: skip
+    "summary",
+    "system",
+    "file-history-snapshot",
+    "turn_context",
+    "event_msg",
+    "reasoning",
+    "queue-operation",
+)
 """Types of lines without a message or a call."""
 
 
@@ -58,7 +65,12 @@ class ToolCall:
     @property
     def path(self) -> str:
         """The file it is about, where it names one; else empty."""
-        given = self.given.get("file_path") or self.given.get("path") or self.given.get("notebook_path") or ""
+        given = (
+            self.given.get("file_path")
+            or self.given.get("path")
+            or self.given.get("notebook_path")
+            or ""
+        )
         return given if isinstance(given, str) else ""
 
 
@@ -87,14 +99,20 @@ class _Reading:
 
 
 def read_transcript(path: Path) -> Transcript:
-    """The transcript in a file. UsageProblem where it can't be read, or holds no line of a transcript."""
+    """The transcript in a file. UsageProblem where it can't be read, or holds no line of a
+    transcript.
+    """
     try:
         if path.stat().st_size > LARGEST:
-            raise UsageProblem(f"is larger than {LARGEST >> 20} MB.", place=str(path), hint="Give a part of it.")
+            raise UsageProblem(
+                f"is larger than {LARGEST >> 20} MB.", place=str(path), hint="Give a part of it."
+            )
         with path.open("rb") as lines:
             found = parse(lines)
     except OSError as problem:
-        raise UsageProblem(f"can't be read: {problem.strerror}.", place=str(path), hint="Check the name.") from problem
+        raise UsageProblem(
+            f"can't be read: {problem.strerror}.", place=str(path), hint="Check the name."
+        ) from problem
     if not found.items and found.bad:
         hint = "Expected: JSON lines as Claude Code or Codex write them."
         raise UsageProblem("holds no line of a transcript.", place=str(path), hint=hint)
@@ -102,7 +120,9 @@ def read_transcript(path: Path) -> Transcript:
 
 
 def parse(lines: Iterable[bytes]) -> Transcript:
-    """The transcript that these lines are. A session without a name, or with an odd one, is known by a digest."""
+    """The transcript that these lines are. A session without a name, or with an odd one, is known
+    by a digest.
+    """
     reading = _Reading()
     for line in lines:
         if line.strip():
@@ -127,7 +147,9 @@ def _line(reading: _Reading, line: bytes) -> None:
     inner = plain.get("payload") if isinstance(plain.get("payload"), dict) else plain.get("message")
     body = inner if isinstance(inner, dict) else plain
     at = str(plain.get("timestamp") or "")[:40]
-    reading.session = reading.session or _text(plain.get("sessionId")) or _text(plain.get("session_id"))
+    reading.session = (
+        reading.session or _text(plain.get("sessionId")) or _text(plain.get("session_id"))
+    )
     if plain.get("type") == "session_meta":
         reading.session = reading.session or _text(body.get("id"))
     reading.folder = reading.folder or _text(plain.get("cwd")) or _text(body.get("cwd"))

@@ -1,1 +1,3 @@
-"""Decisions: which answers are worth a record, what the code shows of them, and the formats of other tools."""
+"""Decisions: which answers are worth a record, what the code shows of them, and the formats of
+other tools.
+"""

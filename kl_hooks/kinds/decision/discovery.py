@@ -1,4 +1,5 @@
-"""Discovery of decisions that the code embodies and no record states: dependencies, layout, patterns.
+"""Discovery of decisions that the code embodies and no record states: dependencies, layout,
+patterns.
 
 What it finds are proposals. Only a person accepts them.
 """
@@ -55,7 +56,8 @@ class Proposal:
 
 
 def discover_decisions(ws: Workspace, threshold: int = _THRESHOLD) -> tuple[list[Proposal], int]:
-    """Return (new proposals, the surest first; how many were proposed before, whatever became of them).
+    """Return (new proposals, the surest first; how many were proposed before, whatever became of
+    them).
 
     EnvironmentProblem without git.
     """
@@ -73,12 +75,18 @@ def record_proposals(ws: Workspace, proposals: Sequence[Proposal]) -> list[Recor
     """Record these as proposed decisions, all or none."""
     raws = [
         {
-            "title": one.title, "status": "proposed", "decision": one.decision, "governs": list(one.governs),
+            "title": one.title,
+            "status": "proposed",
+            "decision": one.decision,
+            "governs": list(one.governs),
             "context": "Seen in the code:\n\n" + "\n".join(f"- {line}" for line in one.evidence),
-            "trigger": "discovered", "confidence": one.confidence, "authority": "auto", "source": one.source,
+            "trigger": "discovered",
+            "confidence": one.confidence,
+            "authority": "auto",
+            "source": one.source,
         }
         for one in proposals
-    ]  # fmt: skip
+    ]
     return create_records(ws, DECISION, raws, by="kl decision discover") if raws else []
 
 
@@ -90,11 +98,17 @@ def _all_proposals(ws: Workspace) -> list[Proposal]:
     assert ws.repo is not None
     # without .kl/: what kl wrote is no decision that the code has taken
     paths = [one.path for one in files.worktree_files(ws.repo) if not one.path.startswith(".kl/")]
-    dependencies = declared_dependencies({path: _text(ws, path) for path in _DEPENDENCY_FILES if path in paths})
+    dependencies = declared_dependencies(
+        {path: _text(ws, path) for path in _DEPENDENCY_FILES if path in paths}
+    )
     with open_graph(ws) as graph:
         symbols = select_symbols(graph.db, "1 = 1", ())
         importers = {module: _importers(graph.db, module) for _, module, _ in _LIBRARIES.values()}
-    return [*from_dependencies(dependencies, importers), *from_layout(paths), *from_patterns(symbols)]
+    return [
+        *from_dependencies(dependencies, importers),
+        *from_layout(paths),
+        *from_patterns(symbols),
+    ]
 
 
 def _importers(db: Any, module: str) -> list[str]:
@@ -117,55 +131,91 @@ _LIBRARIES: Final[Mapping[str, tuple[str, str, str]]] = {
     name: (shown, module, use)
     for use, rows in {
         "the web API": (
-            "fastapi FastAPI fastapi", "flask Flask flask", "django Django django", "starlette Starlette starlette",
-            "litestar Litestar litestar", "aiohttp aiohttp aiohttp", "tornado Tornado tornado",
-            "djangorestframework REST-framework rest_framework", "grpcio gRPC grpc",
+            "fastapi FastAPI fastapi",
+            "flask Flask flask",
+            "django Django django",
+            "starlette Starlette starlette",
+            "litestar Litestar litestar",
+            "aiohttp aiohttp aiohttp",
+            "tornado Tornado tornado",
+            "djangorestframework REST-framework rest_framework",
+            "grpcio gRPC grpc",
             "strawberry-graphql Strawberry strawberry",
         ),
         "access to the database": (
-            "sqlalchemy SQLAlchemy sqlalchemy", "sqlmodel SQLModel sqlmodel", "peewee Peewee peewee",
-            "tortoise-orm Tortoise tortoise", "psycopg Psycopg psycopg", "psycopg2 Psycopg2 psycopg2",
-            "psycopg2-binary Psycopg2 psycopg2", "asyncpg asyncpg asyncpg",
-            "pymongo MongoDB pymongo", "pymysql PyMySQL pymysql",
+            "sqlalchemy SQLAlchemy sqlalchemy",
+            "sqlmodel SQLModel sqlmodel",
+            "peewee Peewee peewee",
+            "tortoise-orm Tortoise tortoise",
+            "psycopg Psycopg psycopg",
+            "psycopg2 Psycopg2 psycopg2",
+            "psycopg2-binary Psycopg2 psycopg2",
+            "asyncpg asyncpg asyncpg",
+            "pymongo MongoDB pymongo",
+            "pymysql PyMySQL pymysql",
             "duckdb DuckDB duckdb",
         ),
         "schema migrations": ("alembic Alembic alembic", "yoyo-migrations Yoyo yoyo"),
         "caching and queues": (
-            "redis Redis redis", "celery Celery celery", "rq RQ rq", "dramatiq Dramatiq dramatiq", "kombu Kombu kombu",
-            "aiokafka Kafka aiokafka", "confluent-kafka Kafka confluent_kafka", "kafka-python Kafka kafka",
+            "redis Redis redis",
+            "celery Celery celery",
+            "rq RQ rq",
+            "dramatiq Dramatiq dramatiq",
+            "kombu Kombu kombu",
+            "aiokafka Kafka aiokafka",
+            "confluent-kafka Kafka confluent_kafka",
+            "kafka-python Kafka kafka",
             "pika RabbitMQ pika",
             "diskcache DiskCache diskcache",
         ),
         "validation of data": (
-            "pydantic Pydantic pydantic", "attrs attrs attr", "marshmallow Marshmallow marshmallow",
+            "pydantic Pydantic pydantic",
+            "attrs attrs attr",
+            "marshmallow Marshmallow marshmallow",
             "msgspec msgspec msgspec",
         ),
-        "the command line": ("click click click", "typer Typer typer", "fire Fire fire", "docopt docopt docopt"),
+        "the command line": (
+            "click click click",
+            "typer Typer typer",
+            "fire Fire fire",
+            "docopt docopt docopt",
+        ),
         "HTTP requests": ("httpx HTTPX httpx", "requests Requests requests"),
         "plugins": ("pluggy pluggy pluggy", "stevedore Stevedore stevedore"),
         "logging": ("structlog structlog structlog", "loguru Loguru loguru"),
         "tabular data": ("pandas pandas pandas", "polars Polars polars"),
         "machine learning": (
-            "torch PyTorch torch", "tensorflow TensorFlow tensorflow", "scikit-learn scikit-learn sklearn",
+            "torch PyTorch torch",
+            "tensorflow TensorFlow tensorflow",
+            "scikit-learn scikit-learn sklearn",
         ),
         "async code": ("anyio AnyIO anyio", "trio Trio trio"),
         "syntax trees": ("libcst LibCST libcst",),
     }.items()
     for name, shown, module in (row.split() for row in rows)
-}  # fmt: skip
-"""Name in the package index → (as people write it, the module it is imported as, what it is for)."""
+}
+"""Name in the package index → (as people write it, the module it is imported as, what it is for).
+"""
 _TOOLS: Final[Mapping[str, tuple[str, str]]] = {
-    "ruff": ("Ruff", "linting and formatting"), "mypy": ("mypy", "type checks"), "pyright": ("Pyright", "type checks"),
-    "pytest": ("pytest", "tests"), "hypothesis": ("Hypothesis", "property tests"), "black": ("Black", "formatting"),
-    "import-linter": ("import-linter", "layers"), "tox": ("tox", "test environments"),
+    "ruff": ("Ruff", "linting and formatting"),
+    "mypy": ("mypy", "type checks"),
+    "pyright": ("Pyright", "type checks"),
+    "pytest": ("pytest", "tests"),
+    "hypothesis": ("Hypothesis", "property tests"),
+    "black": ("Black", "formatting"),
+    "import-linter": ("import-linter", "layers"),
+    "tox": ("tox", "test environments"),
     "nox": ("nox", "test environments"),
     "pre-commit": ("pre-commit", "checks before a commit"),
-}  # fmt: skip
+}
 """The same for tools that no module imports."""
 
 
 def declared_dependencies(files: Mapping[str, str]) -> dict[str, str]:
-    """Return name of each dependency → the file that declares it. An invalid file declares nothing."""
+    """Return name of each dependency → the file that declares it.
+
+    An invalid file declares nothing.
+    """
     found: dict[str, str] = {}
     for path, text in files.items():
         # lines with a dash are options of pip's format: `-r other.txt`, `-e .`, `--hash=…`
@@ -188,8 +238,13 @@ def _in_pyproject(text: str) -> Iterator[str]:
     for one in (*lists, *_table(data, "dependency-groups").values()):
         yield from _names(one)
     # Poetry has groups since 1.2; older projects list theirs under dev-dependencies
-    for table in (poetry, *(group for group in _table(poetry, "group").values() if isinstance(group, dict))):
-        yield from (name for key in ("dependencies", "dev-dependencies") for name in _table(table, key))
+    for table in (
+        poetry,
+        *(group for group in _table(poetry, "group").values() if isinstance(group, dict)),
+    ):
+        yield from (
+            name for key in ("dependencies", "dev-dependencies") for name in _table(table, key)
+        )
 
 
 def _names(rows: Any) -> Iterator[str]:
@@ -203,10 +258,18 @@ def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def from_dependencies(dependencies: Mapping[str, str], importers: Mapping[str, list[str]]) -> Iterator[Proposal]:
-    """Yield a proposal for each library that decides something. `importers`: module → the files that import it."""
+def from_dependencies(
+    dependencies: Mapping[str, str], importers: Mapping[str, list[str]]
+) -> Iterator[Proposal]:
+    """Yield a proposal for each library that decides something. `importers`: module → the files
+    that import it.
+    """
     for name, path in sorted(dependencies.items()):
-        evidence, shown, use, confidence = [f"{path} declares {name}."], *_TOOLS.get(name, ("", "")), 75
+        evidence, shown, use, confidence = (
+            [f"{path} declares {name}."],
+            *_TOOLS.get(name, ("", "")),
+            75,
+        )
         if name in _LIBRARIES:
             shown, module, use = _LIBRARIES[name]
             files = sorted(importers.get(module, ()))
@@ -217,7 +280,9 @@ def from_dependencies(dependencies: Mapping[str, str], importers: Mapping[str, l
         if shown:
             key = f"{'dependency' if name in _LIBRARIES else 'tool'}:{name}"
             decision = f"{shown} is used for {use}."
-            yield Proposal(key, f"Use {shown} for {use}", decision, tuple(evidence), confidence, (path,))
+            yield Proposal(
+                key, f"Use {shown} for {use}", decision, tuple(evidence), confidence, (path,)
+            )
 
 
 _LAYERS: Final = (
@@ -233,29 +298,48 @@ _FILES: Final = (
     (r"(?:docker-)?compose\.ya?ml", "compose", "Run the services with Compose", 80),
     (r"\.github/workflows/.+\.ya?ml", "github-actions", "Run the checks in GitHub Actions", 90),
     (r"\.gitlab-ci\.yml", "gitlab-ci", "Run the checks in GitLab CI", 90),
-    (r"(?:.*/)?(?:alembic/versions|migrations)/.+\.py", "migrations", "Change the database by migrations", 85),
+    (
+        r"(?:.*/)?(?:alembic/versions|migrations)/.+\.py",
+        "migrations",
+        "Change the database by migrations",
+        85,
+    ),
     (r".+\.tf", "terraform", "Describe the infrastructure with Terraform", 85),
     (r"(?:.*/)?[^/]+\.proto", "protobuf", "Describe messages with Protocol Buffers", 85),
     (r"(?:.*/)?Chart\.yaml", "helm", "Deploy with Helm charts", 85),
     (r"\.pre-commit-config\.yaml", "pre-commit", "Check every commit with pre-commit", 80),
-)  # fmt: skip
+)
 """Pattern of a path, key, decision, percent."""
 
 
 def from_layout(paths: Collection[str]) -> Iterator[Proposal]:
-    """Yield proposals from the paths of a repository: its layout, and what it is run and built with."""
+    """Yield proposals from the paths of a repository: its layout, and what it is run and built
+    with.
+    """
     packages = _matching(paths, r"src/[^/]+/__init__\.py")
     if packages:
         title = "Keep the packages in a folder of their own (src)"
-        decision = "What is imported is the installed package, never the folder that happens to be current."
-        yield Proposal("layout:src", title, decision, (f"{name_list(packages, 3)}.",), 85, ("src/",))
+        decision = (
+            "What is imported is the installed package, never the folder that happens to be"
+            " current."
+        )
+        yield Proposal(
+            "layout:src", title, decision, (f"{name_list(packages, 3)}.",), 85, ("src/",)
+        )
     yield from _tests_folder(paths)
     yield from _layers(paths)
     for pattern, key, title, percent in _FILES:
         if found := _matching(paths, pattern):
             folder = str(PurePosixPath(found[0]).parent)
             governs = found[0] if len(found) == 1 or folder == "." else f"{folder}/"
-            yield Proposal(f"layout:{key}", title, f"{title}.", (f"{name_list(found, 3)}.",), percent, (governs,))
+            yield Proposal(
+                f"layout:{key}",
+                title,
+                f"{title}.",
+                (f"{name_list(found, 3)}.",),
+                percent,
+                (governs,),
+            )
 
 
 def _matching(paths: Collection[str], pattern: str) -> list[str]:
@@ -271,9 +355,16 @@ def _tests_folder(paths: Collection[str]) -> Iterator[Proposal]:
     if len(apart) >= 5 and len(apart) * 10 >= len(tests) * 9:
         folder = apart[0].partition("/")[0] + "/"
         alike = len(mirrored) * 2 >= len(apart)
-        title = f"Keep tests in {folder}, {'named after the modules they test' if alike else 'apart from the code'}"
-        evidence = f"{len(apart)} of {len(tests)} test files; {len(mirrored)} are named after a module."
-        yield Proposal("layout:tests", title, f"{title}.", (evidence,), 85 if alike else 75, (folder,))
+        title = (
+            f"Keep tests in {folder},"
+            f" {'named after the modules they test' if alike else 'apart from the code'}"
+        )
+        evidence = (
+            f"{len(apart)} of {len(tests)} test files; {len(mirrored)} are named after a module."
+        )
+        yield Proposal(
+            "layout:tests", title, f"{title}.", (evidence,), 85 if alike else 75, (folder,)
+        )
 
 
 def _layers(paths: Collection[str]) -> Iterator[Proposal]:
@@ -284,14 +375,18 @@ def _layers(paths: Collection[str]) -> Iterator[Proposal]:
             for depth in range(len(parts) - 1):
                 entries.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
     for names, words in _LAYERS:
-        folder = next((folder for folder, inside in sorted(entries.items()) if names <= inside), None)
+        folder = next(
+            (folder for folder, inside in sorted(entries.items()) if names <= inside), None
+        )
         if folder is not None:
             prefix = f"{folder}/" if folder else ""
             place, shown = prefix or "the root", ", ".join(sorted(names))
             title = f"Keep {words}" if "apart" in words else f"Build on {words}"
             governs = tuple(f"{prefix}{name}/" for name in sorted(names))
             key = f"layers:{'-'.join(sorted(names))}"
-            yield Proposal(key, title, f"{title}, in {place}.", (f"{place} has {shown}.",), 80, governs)
+            yield Proposal(
+                key, title, f"{title}, in {place}.", (f"{place} has {shown}.",), 80, governs
+            )
 
 
 _ENDINGS: Final = (
@@ -307,19 +402,28 @@ _ENDINGS: Final = (
 
 
 def from_patterns(symbols: Sequence[Symbol]) -> Iterator[Proposal]:
-    """Yield proposals from names, bases and decorators of everything that is defined outside of tests."""
+    """Yield proposals from names, bases and decorators of everything that is defined outside of
+    tests.
+    """
     own = [one for one in symbols if not one.path.startswith(_TESTS)]
     classes = [one for one in own if one.id.startswith(("type:", "interface:"))]
     for ending, title in _ENDINGS:
-        # a letter before the ending: a base class that is just `Repository` is no second example of it
+        # a letter before the ending: a base class that is just `Repository` is no second example of
+        # it
         found = [one for one in classes if re.search(rf"[a-z0-9]{ending}$", one.id)]
         if len(found) >= _LEAST:
             yield _pattern(ending.lower(), title, found, min(95, 70 + 5 * len(found)))
-    data = [one for one in classes if any(re.match(r"@(?:\w+\.)?dataclass\b", mark) for mark in one.decorators)]
+    data = [
+        one
+        for one in classes
+        if any(re.match(r"@(?:\w+\.)?dataclass\b", mark) for mark in one.decorators)
+    ]
     frozen = [one for one in data if any("frozen=True" in mark for mark in one.decorators)]
     if len(data) >= 5 and len(frozen) * 10 >= len(data) * 8:
         count = f"{len(frozen)} of {len(data)}"
-        yield _pattern("frozen", "Make data classes frozen", frozen, 100 * len(frozen) // len(data) - 5, count)
+        yield _pattern(
+            "frozen", "Make data classes frozen", frozen, 100 * len(frozen) // len(data) - 5, count
+        )
     protocols = [one for one in classes if re.search(r"\((?:.*\W)?Protocol\b", one.signature)]
     abstract = [one for one in classes if re.search(r"\((?:.*\W)?ABC\b", one.signature)]
     for key, title, found, others in (
@@ -336,7 +440,9 @@ def from_patterns(symbols: Sequence[Symbol]) -> Iterator[Proposal]:
         yield _pattern("async", "Write what waits as coroutines", coroutines, percent)
 
 
-def _pattern(key: str, title: str, found: Sequence[Symbol], confidence: int, count: str = "") -> Proposal:
+def _pattern(
+    key: str, title: str, found: Sequence[Symbol], confidence: int, count: str = ""
+) -> Proposal:
     names = [one.id.partition(":")[2] for one in found]
     evidence = f"{count or len(names)}: {name_list(names, 3)}."
     paths = sorted({one.path for one in found})

@@ -35,7 +35,12 @@ def export_text(records: Sequence[Record], form: str, known: Sequence[Record] = 
 
 
 def export_files(
-    folder: Path, records: Sequence[Record], form: str, known: Sequence[Record] = (), *, force: bool = False
+    folder: Path,
+    records: Sequence[Record],
+    form: str,
+    known: Sequence[Record] = (),
+    *,
+    force: bool = False,
 ) -> int:
     """Write a file for each decision into a folder, which is made if need be; return how many.
 
@@ -43,21 +48,31 @@ def export_files(
     """
     files = _texts(records, form, known)
     # exists() follows links, so it is False for a dangling one, which would be replaced unasked
-    existing = sorted(name for name in files if (folder / name).exists() or (folder / name).is_symlink())
+    existing = sorted(
+        name for name in files if (folder / name).exists() or (folder / name).is_symlink()
+    )
     if existing and not force:
         more = f" and {len(existing) - 1} more" if len(existing) > 1 else ""
-        raise UsageProblem(f"is there already{more}.", place=str(folder / existing[0]), hint="Add --force to replace.")
+        raise UsageProblem(
+            f"is there already{more}.",
+            place=str(folder / existing[0]),
+            hint="Add --force to replace.",
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             write_atomic(folder / name, text.encode("utf-8", "replace"))
     except OSError as error:
-        raise EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=str(folder)) from error
+        raise EnvironmentProblem(
+            f"can't be written: {error.strerror or error}.", place=str(folder)
+        ) from error
     return len(files)
 
 
 def _texts(records: Sequence[Record], form: str, known: Sequence[Record]) -> dict[str, str]:
-    """File name → text of each; references lead to the files of the others, and of those in `known`."""
+    """File name → text of each; references lead to the files of the others, and of those in
+    `known`.
+    """
     writer = FORMATS[form]
     names: dict[str, Other] = {}
     for one in (*records, *known):
@@ -82,7 +97,9 @@ def _entry_in(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
     values = dict(entry.values)
     for field in REFERENCES if form == "log4brains" else ():
         if field in values:
-            values[field] = tuple(names[one].file if one in names else one for one in entry.many(field))
+            values[field] = tuple(
+                names[one].file if one in names else one for one in entry.many(field)
+            )
     return Entry(values, _number(record.id) if form == "nygard" else record.id)
 
 

@@ -1,11 +1,17 @@
-"""The formats of decisions: files of other tools read as entries and written from them, detected by name and text.
+"""The formats of decisions: files of other tools read as entries and written from them, detected by
+name and text.
 
-- MADR 4: front matter (status, date, decision-makers, consulted, informed) and its sections; older MADR is read.
-- Michael Nygard's form, as adr-tools writes it: `# 7. Title`, `Date:`, Status with its links, Context, Decision, …
-- log4brains: MADR's sections below a list (`- Status:`, `- Date:`, `- Tags:`), in files named `YYYYMMDD-slug.md`.
-- JSON: an object per decision, or a list; keys as in `docs/decisions.md`, in any of the usual spellings.
+- MADR 4: front matter (status, date, decision-makers, consulted, informed) and its sections; older
+  MADR is read.
+- Michael Nygard's form, as adr-tools writes it: `# 7. Title`, `Date:`, Status with its links,
+  Context, Decision, …
+- log4brains: MADR's sections below a list (`- Status:`, `- Date:`, `- Tags:`), in files named
+  `YYYYMMDD-slug.md`.
+- JSON: an object per decision, or a list; keys as in `docs/decisions.md`, in any of the usual
+  spellings.
 
-What has no field of ours goes to `more` under its own heading, so that nothing is lost on the way there and back.
+What has no field of ours goes to `more` under its own heading, so that nothing is lost on the way
+there and back.
 """
 
 from __future__ import annotations
@@ -59,7 +65,9 @@ def tidy(text: str) -> str:
 
 
 def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
-    """Split at the headings of `level` and above; with `title`, the first heading of level 1 is the title."""
+    """Split at the headings of `level` and above; with `title`, the first heading of level 1 is the
+    title.
+    """
     lines = text.split("\n")
     cuts = headings(text, level)
     top = cuts.pop(0) if title and cuts and cuts[0].level == 1 else None
@@ -69,24 +77,33 @@ def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
     head = [*before, *lines[begin : starts[0] if starts else len(lines)]]
     ends = [*starts, len(lines)][1:]
     sections = tuple(
-        Section(one.words, tidy("\n".join(lines[one.line + one.lines : end])), one.line + 1, end - one.line)
+        Section(
+            one.words,
+            tidy("\n".join(lines[one.line + one.lines : end])),
+            one.line + 1,
+            end - one.line,
+        )
         for one, end in zip(cuts, ends, strict=True)
     )
     return _Parts(top.words if top else "", tidy("\n".join(head)), sections)
 
 
 def shift_headings(text: str, by: int = 1) -> str:
-    """Return the text with headings so many levels deeper; a negative `by` undoes it, beyond level 6 as well."""
+    """Return the text with headings so many levels deeper; a negative `by` undoes it, beyond level
+    6 as well.
+    """
     lines = text.split("\n")
     shown = blank_code(text).split("\n")
     for one in headings(text):
-        # an underlined heading has two levels at most (CommonMark 4.3), so it gets signs before it is shifted
+        # an underlined heading has two levels at most (CommonMark 4.3), so it gets signs before it
+        # is shifted
         if one.lines == 2:
             lines[one.line], lines[one.line + 1] = f"{'#' * one.level} {one.words}", ""
             shown[one.line] = lines[one.line]
     for number, line in enumerate(shown):
         if mark := _HASHES.match(line):
-            # CommonMark ends at six; deeper ones are text there, and headings again when the shift is undone
+            # CommonMark ends at six; deeper ones are text there, and headings again when the shift
+            # is undone
             level = min(12, max(1, len(mark[1]) + by))
             lines[number] = "#" * level + lines[number][len(mark[1]) :]
     return "\n".join(lines)
@@ -94,12 +111,17 @@ def shift_headings(text: str, by: int = 1) -> str:
 
 def bullet_list(items: Sequence[str]) -> str:
     """Return a list in Markdown; lines after the first of an item are indented."""
-    return "\n".join("- " + tidy(item).replace("\n", "\n  ").replace("\n  \n", "\n\n") for item in items)
+    return "\n".join(
+        "- " + tidy(item).replace("\n", "\n  ").replace("\n  \n", "\n\n") for item in items
+    )
 
 
 def list_items(text: str) -> tuple[str, ...]:
-    """Return the items of a list in Markdown without bullets; text that is not wholly a list is one item."""
-    # unlike `records.document`, which makes an item of every paragraph: an export must give back the text as it was
+    """Return the items of a list in Markdown without bullets; text that is not wholly a list is one
+    item.
+    """
+    # unlike `records.document`, which makes an item of every paragraph: an export must give back
+    # the text as it was
     items: list[list[str]] = []
     for line in tidy(text).split("\n"):
         if _ITEM.match(line):
@@ -115,14 +137,24 @@ def list_items(text: str) -> tuple[str, ...]:
 def _item(lines: list[str]) -> str:
     """An item without the indentation of its further lines."""
     indents = [len(line) - len(line.lstrip(" ")) for line in lines[1:] if line.strip()]
-    # two columns at most: what `bullet_list` adds; deeper ones are the item's own (a list inside, code)
+    # two columns at most: what `bullet_list` adds; deeper ones are the item's own (a list inside,
+    # code)
     cut = min(2, min(indents, default=0))
     return tidy("\n".join([lines[0], *(line[cut:] if line.strip() else "" for line in lines[1:])]))
 
 
-REFERENCES: Final = ("supersedes", "superseded_by", "amends", "amended_by", "related_adrs", "related")
+REFERENCES: Final = (
+    "supersedes",
+    "superseded_by",
+    "amends",
+    "amended_by",
+    "related_adrs",
+    "related",
+)
 """Fields that name other decisions: in an Entry by whatever name the file gives them."""
-LIST_FIELDS: Final = frozenset(one.name for one in DECISION.fields if one.section and one.type == "lines")
+LIST_FIELDS: Final = frozenset(
+    one.name for one in DECISION.fields if one.section and one.type == "lines"
+)
 """Fields that are lists in Markdown."""
 _OTHER_KEYS: Final = "Front matter"
 """Heading in `more` of the keys without a field."""
@@ -144,7 +176,13 @@ class Entry:
     def text(self, name: str) -> str:
         """Return a field that holds text; empty where it is missing."""
         value = self.values.get(name, "")
-        return "\n".join(value) if isinstance(value, tuple) else "" if isinstance(value, Mapping) else str(value)
+        return (
+            "\n".join(value)
+            if isinstance(value, tuple)
+            else ""
+            if isinstance(value, Mapping)
+            else str(value)
+        )
 
     def many(self, name: str) -> tuple[str, ...]:
         """Return a field that holds a list; a single text is a list of one."""
@@ -163,7 +201,9 @@ class Other:
 
 
 class NotReadable(ValueError):
-    """A file that is no decision in this format: the reason, and the line (0: the file as a whole)."""
+    """A file that is no decision in this format: the reason, and the line (0: the file as a
+    whole).
+    """
 
     def __init__(self, reason: str, line: int = 0) -> None:
         self.reason, self.line = reason, line
@@ -179,16 +219,23 @@ class Draft:
         self._keys: dict[str, Any] = {}
 
     def put(self, name: str, value: Any) -> None:
-        """Add a field's value; further texts of a section and further items of a list are appended."""
+        """Add a field's value; further texts of a section and further items of a list are
+        appended.
+        """
         field = DECISION.by_name[name]
         value = _typed(field, value)
         if value in ("", (), {}, None):
             return
         old = self.values.get(field.name)
-        if old is None or field.name == "title":  # a key `title` is exact, a heading is what Markdown leaves of it
+        if (
+            old is None or field.name == "title"
+        ):  # a key `title` is exact, a heading is what Markdown leaves of it
             self.values[field.name] = value
         elif isinstance(old, tuple):
-            self.values[field.name] = (*old, *(one for one in value if field.section or one not in old))
+            self.values[field.name] = (
+                *old,
+                *(one for one in value if field.section or one not in old),
+            )
         elif field.section:
             self.values[field.name] = f"{old}\n\n{value}"
         elif old != value:
@@ -234,7 +281,8 @@ class Draft:
         """Add what has no field to `more`."""
         text = _until_stable(text, _demote_headings)
         if heading:
-            # an open comment reaches to the end of the text (`blank_code`): it would hide every section below
+            # an open comment reaches to the end of the text (`blank_code`): it would hide every
+            # section below
             words = " ".join(heading.split()).replace("<!--", "&lt;!--")
             self._more.append(tidy(f"### {words}\n\n{shift_headings(text)}"))
         elif text:
@@ -253,13 +301,19 @@ class Draft:
 
 
 def _typed(field: Field, value: Any) -> Value | None:
-    """A value in the form of its field; text that does not fit stays text, for the validation to report."""
+    """A value in the form of its field; text that does not fit stays text, for the validation to
+    report.
+    """
     if field.section and field.type == "text":
-        least = 4 if field.name == "decision" else 3  # MADR's sections of the third level in it are other fields
+        least = (
+            4 if field.name == "decision" else 3
+        )  # MADR's sections of the third level in it are other fields
         text = "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
         return _until_stable(text, lambda one: _demote_headings(one, least))
     if field.type == "lines":
-        items = [str(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
+        items = [
+            str(item) for item in ([value] if isinstance(value, str) else value) if item is not None
+        ]
         clean = (lambda item: _until_stable(item, _as_item)) if field.section else _one_line
         return tuple(filter(None, map(clean, items)))
     if field.type in ("ids", "words"):
@@ -272,14 +326,18 @@ def _typed(field: Field, value: Any) -> Value | None:
 
 
 def _demote_headings(text: str, least: int = 3) -> str:
-    """The tidy text with no heading above level `least`, and no block left open that would hide what follows."""
+    """The tidy text with no heading above level `least`, and no block left open that would hide
+    what follows.
+    """
     text = close_open_blocks(tidy(text))
     shallow = min((one.level for one in headings(text)), default=least)
     return tidy(shift_headings(text, max(0, least - shallow)))
 
 
 def _until_stable(text: str, step: Callable[[str], str]) -> str:
-    """Repeat a step until it changes nothing: closing a fence may make a heading of what follows, and so on."""
+    """Repeat a step until it changes nothing: closing a fence may make a heading of what follows,
+    and so on.
+    """
     for _ in range(10):
         if (after := step(text)) == text:
             break
@@ -298,7 +356,8 @@ def _as_item(text: str) -> str:
 
 def _percent(text: str) -> int | str:
     """`0.82` → 82, `82` → 82; what is no number stays as it is."""
-    # nine digits at most: int() raises ValueError for more than 4,300 (CPython 3.11, sys.set_int_max_str_digits)
+    # nine digits at most: int() raises ValueError for more than 4,300 (CPython 3.11,
+    # sys.set_int_max_str_digits)
     if re.fullmatch(r"0?\.\d{1,9}|[01]\.0{1,9}", text):
         return round(float(text) * 100)
     return int(text) if re.fullmatch(r"\d{1,9}", text) else text
@@ -315,20 +374,38 @@ def _words(field: Field, value: Any) -> tuple[str, ...]:
 
 
 _FIELD_OF_HEADING: Final[Mapping[str, str]] = {
-    "context": "context", "context and problem statement": "context", "problem": "context",
-    "problem statement": "context", "background": "context", "issue": "context", "context and problem": "context",
-    "decision": "decision", "decision outcome": "decision", "outcome": "decision", "solution": "decision",
-    "decision drivers": "drivers", "drivers": "drivers",
-    "rationale": "rationale", "justification": "rationale",
-    "considered options": "alternatives", "alternatives": "alternatives", "options": "alternatives",
-    "alternatives considered": "alternatives", "considered alternatives": "alternatives",
+    "context": "context",
+    "context and problem statement": "context",
+    "problem": "context",
+    "problem statement": "context",
+    "background": "context",
+    "issue": "context",
+    "context and problem": "context",
+    "decision": "decision",
+    "decision outcome": "decision",
+    "outcome": "decision",
+    "solution": "decision",
+    "decision drivers": "drivers",
+    "drivers": "drivers",
+    "rationale": "rationale",
+    "justification": "rationale",
+    "considered options": "alternatives",
+    "alternatives": "alternatives",
+    "options": "alternatives",
+    "alternatives considered": "alternatives",
+    "considered alternatives": "alternatives",
     "options considered": "alternatives",
-    "pros and cons of the options": "comparison", "comparison": "comparison",
-    "consequences": "consequences", "implications": "consequences",
-    "confirmation": "confirmation", "validation": "confirmation", "compliance": "confirmation",
+    "pros and cons of the options": "comparison",
+    "comparison": "comparison",
+    "consequences": "consequences",
+    "implications": "consequences",
+    "confirmation": "confirmation",
+    "validation": "confirmation",
+    "compliance": "confirmation",
     "violation symptoms": "violation_symptoms",
-    "more information": "more", "notes": "more",
-}  # fmt: skip
+    "more information": "more",
+    "notes": "more",
+}
 
 
 def field_of_heading(heading: str) -> str:
@@ -337,19 +414,30 @@ def field_of_heading(heading: str) -> str:
 
 
 def plain_heading(heading: str) -> str:
-    """Return the words of a heading in small letters, without numbers before, signs around and comments after them."""
-    # cut: after every `<!--` an end is searched for, which is quadratic in the length where none comes
+    """Return the words of a heading in small letters, without numbers before, signs around and
+    comments after them.
+    """
+    # cut: after every `<!--` an end is searched for, which is quadratic in the length where none
+    # comes
     return _one_line(re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading[:2_000]).lower())
 
 
 def field_of_key(key: str) -> Field | None:
-    """Return the field of a key such as `kl-governs`, `alternativesConsidered`, `CreatedAt`; None: none of ours."""
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.strip()).lower().replace("-", "_").replace(" ", "_")
+    """Return the field of a key such as `kl-governs`, `alternativesConsidered`, `CreatedAt`; None:
+    none of ours.
+    """
+    name = (
+        re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.strip())
+        .lower()
+        .replace("-", "_")
+        .replace(" ", "_")
+    )
     return DECISION.by_name.get(name) or DECISION.by_name.get(name.removeprefix("kl_"))
 
 
 def front_matter(text: str) -> tuple[dict[str, object], str]:
-    """Return the keys and values between the lines `---` at the top, and the rest; ({}, text) where there are none.
+    """Return the keys and values between the lines `---` at the top, and the rest; ({}, text) where
+    there are none.
 
     Values are text, lists of text, or maps of text. NotReadable with the line for invalid YAML.
     """
@@ -357,7 +445,9 @@ def front_matter(text: str) -> tuple[dict[str, object], str]:
     if lines[0].rstrip() != "---":
         return {}, text
     # `...` ends a YAML document too, and pandoc ends front matter with either
-    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
+    end = next(
+        (number for number, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0
+    )
     if not end:
         raise NotReadable("front matter begins here and never ends; a line `---` is missing.", 1)
     return _yaml_values("\n".join(lines[1:end]), 1), "\n".join(lines[end + 1 :])
@@ -375,7 +465,9 @@ def _take_number(keys: dict[str, object]) -> str:
 def yaml_block(values: Mapping[str, Value]) -> str:
     """Return YAML with these keys and values, which is read back as they are."""
     dates = {name for name in values if (field := field_of_key(name)) and field.type == "date"}
-    return "\n".join(line for name, value in values.items() for line in format_entry(name, value, name in dates))
+    return "\n".join(
+        line for name, value in values.items() for line in format_entry(name, value, name in dates)
+    )
 
 
 def _yaml_values(text: str, above: int = 0) -> dict[str, object]:
@@ -400,11 +492,15 @@ def _value(node: Node) -> object:
 
 def _node_text(node: Node) -> str:
     """No field is deeper than a list: what is deeper becomes one text."""
-    return node.value if isinstance(node, TextNode) else json.dumps(_value(node), ensure_ascii=False)
+    return (
+        node.value if isinstance(node, TextNode) else json.dumps(_value(node), ensure_ascii=False)
+    )
 
 
 def details_section(values: Mapping[str, Value]) -> str:
-    """Return a last section of YAML for what a format has no words for; empty where there is nothing."""
+    """Return a last section of YAML for what a format has no words for; empty where there is
+    nothing.
+    """
     return f"\n## Details\n\n```yaml\n{yaml_block(values)}\n```\n" if values else ""
 
 
@@ -424,30 +520,61 @@ _NUMBERED: Final = re.compile(
     r"(?i:adr)[-_ ]?(\d{1,9})(?:\s*[:.\u2013\u2014-]+\s*|\s+)(\S.*)|(\d{1,9})[.:]\s+(\S.*)"
     r"|(0\d{1,8})\s+[\u2013\u2014-]\s+(\S.*)"
 )
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAY_FIRST: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ .-]+([A-Za-z]{3})[a-z]*\.?,?[ .-]+(\d{4})")
-_MONTH_FIRST: Final = re.compile(r"([A-Za-z]{3})[a-z]*\.?[ ]+(\d{1,2})(?:st|nd|rd|th)?,?[ ]+(\d{4})")
+_MONTHS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
+_DAY_FIRST: Final = re.compile(
+    r"(\d{1,2})(?:st|nd|rd|th)?[ .-]+([A-Za-z]{3})[a-z]*\.?,?[ .-]+(\d{4})"
+)
+_MONTH_FIRST: Final = re.compile(
+    r"([A-Za-z]{3})[a-z]*\.?[ ]+(\d{1,2})(?:st|nd|rd|th)?,?[ ]+(\d{4})"
+)
 _DIGITS: Final = re.compile(r"(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})")
 _LINK: Final = re.compile(r"\[([^\[\]]*)\]\(<?([^()<>\s]+)>?[^()]*\)")
 _RELATION: Final = re.compile(
-    r"(?i)\W*(supersedes|superseded by|superceded by|supercedes|replaces|replaced by|deprecates|amends|amended by"
-    r"|clarifies|clarified by|refines|refined by|relates to|related to|related|see also)\b[:*_]*\s*(.*)"
+    r"(?i)\W*(supersedes|superseded by|superceded by|supercedes|replaces|replaced"
+    r" by|deprecates|amends|amended by"
+    r"|clarifies|clarified by|refines|refined by|relates to|related to|related|see"
+    r" also)\b[:*_]*\s*(.*)"
 )
 # `Superceded by` is how adr-tools spells its own links
 _FIELD: Final = {
-    "supersedes": "supersedes", "supercedes": "supersedes", "replaces": "supersedes",
-    "superseded by": "superseded_by", "superceded by": "superseded_by", "replaced by": "superseded_by",
-    "amends": "amends", "amended by": "amended_by",
-}  # fmt: skip
+    "supersedes": "supersedes",
+    "supercedes": "supersedes",
+    "replaces": "supersedes",
+    "superseded by": "superseded_by",
+    "superceded by": "superseded_by",
+    "replaced by": "superseded_by",
+    "amends": "amends",
+    "amended by": "amended_by",
+}
 _PLAIN_NAME: Final = re.compile(r"(?i)[\w./-]+\.md\b|\d{8}-[\w-]+|(?:adr[-_ ]?)?\d{1,9}(?![\w-])")
-_LINE: Final = re.compile(r"(?:[-*+] +)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,20}?)[*_]{0,2}\s*:[*_]{0,2}(?:\s+(.*)|)")
+_LINE: Final = re.compile(
+    r"(?:[-*+] +)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,20}?)[*_]{0,2}\s*:[*_]{0,2}(?:\s+(.*)|)"
+)
 _PEOPLE: Final = {
-    "deciders": "deciders", "decision makers": "deciders", "consulted": "consulted", "informed": "informed",
-}  # fmt: skip
+    "deciders": "deciders",
+    "decision makers": "deciders",
+    "consulted": "consulted",
+    "informed": "informed",
+}
 
 
 def read_markdown(text: str) -> tuple[Draft, str, tuple[Section, ...]]:
-    """Read front matter, title and head; return (draft, number of the decision, sections). NotReadable."""
+    """Read front matter, title and head; return (draft, number of the decision, sections).
+    NotReadable.
+    """
     keys, body = front_matter(tidy(text.lstrip("\ufeff")))
     parts = split_sections(body)
     draft = Draft()
@@ -472,16 +599,22 @@ def title_heading(title: str, number: str = "") -> tuple[str, bool]:
 
 
 def _numbered(title: str) -> tuple[str, str]:
-    """Split `7. Use X`, `ADR-0007: Use X`, `0007 - Use X` into (`7`, `Use X`); the number may be empty."""
+    """Split `7. Use X`, `ADR-0007: Use X`, `0007 - Use X` into (`7`, `Use X`); the number may be
+    empty.
+    """
     found = _NUMBERED.fullmatch(title.strip())
     if not found:
         return "", title.strip()
-    number, words = next(pair for pair in (found.group(1, 2), found.group(3, 4), found.group(5, 6)) if pair[0])
+    number, words = next(
+        pair for pair in (found.group(1, 2), found.group(3, 4), found.group(5, 6)) if pair[0]
+    )
     return number.lstrip("0") or "0", words.strip()
 
 
 def iso_date(text: str) -> str:
-    """Return a date as ISO 8601 where it can be read as one (`12 Feb 2016`, `2016/02/12`, a moment); else empty."""
+    """Return a date as ISO 8601 where it can be read as one (`12 Feb 2016`, `2016/02/12`, a
+    moment); else empty.
+    """
     date = text.strip().strip("*_` ")
     if found := _DIGITS.fullmatch(date):
         date = _iso(found[1], int(found[2]), found[3])
@@ -501,7 +634,8 @@ def _iso(year: str, month: int, day: str) -> str:
 
 
 def relation(line: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the field and the decisions of a line such as `Superseded by [2. Use Y](0002-use-y.md)`.
+    """Return the field and the decisions of a line such as `Superseded by [2. Use
+    Y](0002-use-y.md)`.
 
     None for a line that is anything else, or has more words than that.
     """
@@ -510,7 +644,10 @@ def relation(line: str) -> tuple[str, tuple[str, ...]] | None:
         return None
     # by link (the file it leads to), or as `ADR-0007`
     rest = _LINK.sub("", found[2])
-    links = [match[2].partition("#")[0].rpartition("/")[2] or match[1] for match in _LINK.finditer(found[2])]
+    links = [
+        match[2].partition("#")[0].rpartition("/")[2] or match[1]
+        for match in _LINK.finditer(found[2])
+    ]
     names = tuple(dict.fromkeys([*links, *_PLAIN_NAME.findall(rest)]))
     # other words besides `and` between two names: then it is prose, and stays as it is
     if not names or re.search(r"\w", _PLAIN_NAME.sub("", rest).replace("and", "")):
@@ -539,7 +676,9 @@ def is_superseded_line(text: str, names: tuple[str, ...]) -> bool:
 
 
 def _read_list(draft: Draft, text: str) -> str:
-    """Read a list such as `- Status: accepted` before the first section; return the lines that are anything else."""
+    """Read a list such as `- Status: accepted` before the first section; return the lines that are
+    anything else.
+    """
     return "\n".join(line for line in text.split("\n") if not _read_line(draft, line))
 
 
@@ -565,9 +704,11 @@ def is_exact_line(line: str, values: Mapping[str, Value], field: str) -> bool:
     """Return True where a line of the head, read back, gives exactly this field."""
     draft = Draft()
     return (
-        field in values and "<!--" not in line and not _read_list(draft, line).strip()
+        field in values
+        and "<!--" not in line
+        and not _read_list(draft, line).strip()
         and draft.entry().values == {field: values[field]}
-    )  # fmt: skip
+    )
 
 
 _HEADS: Final = (
@@ -588,19 +729,27 @@ _IN_BODY: Final = frozenset(name for name, _ in _HEADS) | {"title"}
 _INSIDE: Final = frozenset(name for name, heading in _HEADS if heading.startswith("###"))
 _CONSEQUENCES: Final = ("positive consequences", "negative consequences")
 _KEYS: Final = {
-    "status": "status", "date": "date", "deciders": "decision-makers", "consulted": "consulted", "informed": "informed",
-}  # fmt: skip
+    "status": "status",
+    "date": "date",
+    "deciders": "decision-makers",
+    "consulted": "consulted",
+    "informed": "informed",
+}
 
 
 def read_madr(text: str) -> Entry:
     """Return the decision in a file. NotReadable with line and reason."""
-    return _read_sections(text, lambda heading: field_of_heading(heading) == "decision", _read_outcome, "# …")
+    return _read_sections(
+        text, lambda heading: field_of_heading(heading) == "decision", _read_outcome, "# …"
+    )
 
 
 def _read_sections(
     text: str, is_special: Callable[[str], bool], read: Callable[[Draft, Section], None], title: str
 ) -> Entry:
-    """Return the decision in a file, of which `read` reads the sections whose headings are special."""
+    """Return the decision in a file, of which `read` reads the sections whose headings are
+    special.
+    """
     draft, number, sections = read_markdown(text)
     for part in sections:
         if is_special(part.heading):
@@ -629,8 +778,12 @@ def _read_outcome(draft: Draft, part: Section) -> None:
 
 
 def write_madr(entry: Entry, names: Mapping[str, Other]) -> str:
-    """Return the file of a decision. `names`: decisions that are linked to; others are named as they are."""
-    front: dict[str, Value] = {key: entry.values[field] for field, key in _KEYS.items() if entry.values.get(field)}
+    """Return the file of a decision. `names`: decisions that are linked to; others are named as
+    they are.
+    """
+    front: dict[str, Value] = {
+        key: entry.values[field] for field, key in _KEYS.items() if entry.values.get(field)
+    }
     line, exact = title_heading(entry.text("title"))
     for field, value in entry.values.items():
         if field not in _KEYS and (field not in _IN_BODY or (field == "title" and not exact)):
@@ -640,9 +793,17 @@ def write_madr(entry: Entry, names: Mapping[str, Other]) -> str:
     if entry.text("status") == "superseded" and len(newer) == 1:
         status = f"superseded by {newer[0]}"
         if is_superseded_line(status, newer):
-            front["status"] = f"superseded by [{newer[0]}]({names[newer[0]].file})" if newer[0] in names else status
+            front["status"] = (
+                f"superseded by [{newer[0]}]({names[newer[0]].file})"
+                if newer[0] in names
+                else status
+            )
             del front["kl-superseded-by"]
-    return f"---\n{yaml_block(front)}\n---\n\n{line}\n{_outline(entry)}" if front else f"{line}\n{_outline(entry)}"
+    return (
+        f"---\n{yaml_block(front)}\n---\n\n{line}\n{_outline(entry)}"
+        if front
+        else f"{line}\n{_outline(entry)}"
+    )
 
 
 def _outline(entry: Entry) -> str:
@@ -650,27 +811,38 @@ def _outline(entry: Entry) -> str:
     made = []
     for name, heading in _HEADS:
         text = bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name)
-        # an empty Decision Outcome is written where subsections follow: they are read as its parts only under it
+        # an empty Decision Outcome is written where subsections follow: they are read as its parts
+        # only under it
         if text or (name == "decision" and any(map(entry.values.get, _INSIDE))):
-            made.append(f"\n{heading}\n\n{shift_headings(text) if name in _INSIDE else text}".rstrip() + "\n")
+            made.append(
+                f"\n{heading}\n\n{shift_headings(text) if name in _INSIDE else text}".rstrip()
+                + "\n"
+            )
     return "".join(made)
 
 
 _FIRST: Final = ("context", "decision", "consequences")
 _SECTIONS: Final = tuple(
-    (one.name, one.section) for one in sorted(DECISION.fields, key=lambda one: one.name not in _FIRST) if one.section
+    (one.name, one.section)
+    for one in sorted(DECISION.fields, key=lambda one: one.name not in _FIRST)
+    if one.section
 )
 _LINKS: Final = (
-    ("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("amends", "Amends"),
-    ("amended_by", "Amended by"), ("related_adrs", "Related to"),
-)  # fmt: skip
+    ("supersedes", "Supersedes"),
+    ("superseded_by", "Superseded by"),
+    ("amends", "Amends"),
+    ("amended_by", "Amended by"),
+    ("related_adrs", "Related to"),
+)
 # in the text of a Markdown link these would end it early
 _NO_LINK: Final = str.maketrans("[]()<>", "      ")
 
 
 def read_nygard(text: str) -> Entry:
     """Return the decision in a file. NotReadable with line and reason."""
-    return _read_sections(text, lambda heading: heading.strip().lower() == "status", _read_status, "# 1. …")
+    return _read_sections(
+        text, lambda heading: heading.strip().lower() == "status", _read_status, "# 1. …"
+    )
 
 
 def _read_status(draft: Draft, part: Section) -> None:
@@ -687,7 +859,9 @@ def _read_status(draft: Draft, part: Section) -> None:
 
 
 def write_nygard(entry: Entry, names: Mapping[str, Other]) -> str:
-    """Return the file of a decision; what the form has no words for is in a block of YAML at the end."""
+    """Return the file of a decision; what the form has no words for is in a block of YAML at the
+    end.
+    """
     number = entry.name.lstrip("0") if entry.name.isdecimal() and entry.name.isascii() else ""
     title, exact = title_heading(entry.text("title"), number)
     shown = {name for name, _ in _SECTIONS} | ({"title"} if exact else set())
@@ -706,11 +880,24 @@ def write_nygard(entry: Entry, names: Mapping[str, Other]) -> str:
 def _pop_status(left: dict[str, Value], names: Mapping[str, Other]) -> list[str]:
     """The paragraphs of the section Status; their fields are removed from `left`."""
     paragraphs = []
-    links = [(field, word, found) for field, word in _LINKS if isinstance(found := left.get(field), tuple)]
-    links = [one for one in links if all(relation(f"{one[1]} {name}") == (one[0], (name,)) for name in one[2])]
+    links = [
+        (field, word, found)
+        for field, word in _LINKS
+        if isinstance(found := left.get(field), tuple)
+    ]
+    links = [
+        one
+        for one in links
+        if all(relation(f"{one[1]} {name}") == (one[0], (name,)) for name in one[2])
+    ]
     word = str(left.get("status", ""))
     superseded = any(field == "superseded_by" for field, _, _ in links)
-    if word.isalpha() and word.isascii() and word == word.lower() and superseded == (word == "superseded"):
+    if (
+        word.isalpha()
+        and word.isascii()
+        and word == word.lower()
+        and superseded == (word == "superseded")
+    ):
         del left["status"]
         paragraphs += [] if superseded else [word.capitalize()]
     elif superseded:
@@ -733,7 +920,9 @@ _read_log4brains = read_madr
 
 
 def _write_log4brains(entry: Entry, names: Mapping[str, Other]) -> str:
-    """Return the file of a decision; what its list has no word for is in a block of YAML at the end."""
+    """Return the file of a decision; what its list has no word for is in a block of YAML at the
+    end.
+    """
     title, exact = title_heading(entry.text("title"))
     shown = _IN_BODY if exact else _IN_BODY - {"title"}
     left = {key: value for key, value in entry.values.items() if key not in shown}
@@ -754,16 +943,27 @@ def _write_log4brains(entry: Entry, names: Mapping[str, Other]) -> str:
 
 
 _ORDER: Final = (
-    "id", "title", "status", "date", "context", "decision", "alternatives", "consequences", "supersedes", "tags",
+    "id",
+    "title",
+    "status",
+    "date",
+    "context",
+    "decision",
+    "alternatives",
+    "consequences",
+    "supersedes",
+    "tags",
     "governs",
-)  # fmt: skip
+)
 """The fields that every object has."""
 _LISTS: Final = frozenset(("alternatives", "consequences", "supersedes", "tags", "governs"))
 _ID_KEYS: Final = ("id", "adr_id", "adrid")
 
 
 def read_json(text: str) -> list[Entry]:
-    """Return the decisions of an object, a list of them, or a list under `decisions` or `adrs`. NotReadable."""
+    """Return the decisions of an object, a list of them, or a list under `decisions` or `adrs`.
+    NotReadable.
+    """
     try:
         found = json.loads(text.lstrip("\ufeff"))
     except json.JSONDecodeError as error:
@@ -772,10 +972,14 @@ def read_json(text: str) -> list[Entry]:
     except (RecursionError, ValueError) as error:
         raise NotReadable(f"is no JSON that can be read: {error}.") from None
     if isinstance(found, dict):
-        inner = next((value for key, value in found.items() if key.lower() in ("decisions", "adrs")), None)
+        inner = next(
+            (value for key, value in found.items() if key.lower() in ("decisions", "adrs")), None
+        )
         found = inner if isinstance(inner, list) else [found]
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise NotReadable("must be an object with the fields of a decision, or a list of such objects.")
+        raise NotReadable(
+            "must be an object with the fields of a decision, or a list of such objects."
+        )
     return [_entry(one, number) for number, one in enumerate(found, 1)]
 
 
@@ -878,13 +1082,20 @@ FORMATS: Final[Mapping[str, Format]] = {
         Format("madr", lambda text: [read_madr(text)], write_madr, _numbered_file),
         Format("nygard", lambda text: [read_nygard(text)], write_nygard, _numbered_file),
         Format("log4brains", lambda text: [_read_log4brains(text)], _write_log4brains, _dated_file),
-        Format("json", read_json, _write_json, lambda number, title, date: f"ADR-{number.zfill(4)}.json"),
+        Format(
+            "json",
+            read_json,
+            _write_json,
+            lambda number, title, date: f"ADR-{number.zfill(4)}.json",
+        ),
     )
 }
 
 
 def format_of(name: str, text: str) -> Format:
-    """Return the format of a file, by its name and its text; MADR, the most forgiving, where nothing decides."""
+    """Return the format of a file, by its name and its text; MADR, the most forgiving, where
+    nothing decides.
+    """
     if name.lower().endswith(".json") or text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         return FORMATS["json"]
     # only MADR has front matter: log4brains has a list below the title, adr-tools a section Status

@@ -38,15 +38,19 @@ if TYPE_CHECKING:
 _MAX_BYTES: Final = 1_000_000
 """Of a file; no decision is longer."""
 _MAX_FILES: Final = 5_000
-_NO_DECISION: Final = re.compile(r"(?i)(readme|index|template|_template|.*adr-template.*|changelog|summary)\.(md|json)")
+_NO_DECISION: Final = re.compile(
+    r"(?i)(readme|index|template|_template|.*adr-template.*|changelog|summary)\.(md|json)"
+)
 _NUMBER: Final = re.compile(r"(?:(?i:adr)[-_ ]?)?0*(\d{1,6})(?!\d)")
 """At the beginning of a name; a date is none."""
 _DATED: Final = re.compile(r"(\d{4})(\d\d)(\d\d)-")
 """The beginning of a file name of log4brains."""
 _PAIRS: Final = (
-    ("supersedes", "superseded_by"), ("superseded_by", "supersedes"), ("amends", "amended_by"),
+    ("supersedes", "superseded_by"),
+    ("superseded_by", "supersedes"),
+    ("amends", "amended_by"),
     ("amended_by", "amends"),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,11 @@ class _Found:
     @property
     def source(self) -> str:
         """The source of its record."""
-        # a JSON file may have several decisions; 2,000 characters are the longest line of a field (records/validate.py)
-        return (self.path if self.path.endswith(".md") else f"{self.path} {self.entry.name}".strip())[:2000]
+        # a JSON file may have several decisions; 2,000 characters are the longest line of a field
+        # (records/validate.py)
+        return (
+            self.path if self.path.endswith(".md") else f"{self.path} {self.entry.name}".strip()
+        )[:2000]
 
     @property
     def number(self) -> int:
@@ -99,12 +106,17 @@ class _Found:
 
 
 def import_decisions(
-    ws: Workspace, places: Sequence[Path], form: str = "auto", *, dry_run: bool = False, agent: str = ""
+    ws: Workspace,
+    places: Sequence[Path],
+    form: str = "auto",
+    *,
+    dry_run: bool = False,
+    agent: str = "",
 ) -> ImportResult:
     """Record every decision in these files and folders that is not recorded yet.
 
-    Problems (exit 2) with everything that is unreadable or invalid; then nothing was written. What an agent imports is
-    proposed, whatever its status.
+    Problems (exit 2) with everything that is unreadable or invalid; then nothing was written. What
+    an agent imports is proposed, whatever its status.
     """
     reader = _Reader(ws.root, form)
     for place in places:
@@ -119,23 +131,36 @@ def import_decisions(
     named = [*new, *(one for one, _ in existing)]
     of_new = _names_of(new)
     # a name in the files of this import means one of them rather than an earlier record
-    names = _names_of(named) | {name: i for name, i in _names_of_records(records).items() if name not in of_new}
+    names = _names_of(named) | {
+        name: i for name, i in _names_of_records(records).items() if name not in of_new
+    }
     known_ids = {one.id for one in records} | {one.id for one in new}
     remarks = reader.remarks
     raws = [_fields_of(one, names, known_ids, remarks) for one in new]
-    _link_both_ways(raws, [one.id for one in new], {"authority": "agent", "status": "proposed"} if agent else {})
-    problems = [problem for one, raw in zip(new, raws, strict=True) for problem in _problems(one, raw)]
+    _link_both_ways(
+        raws, [one.id for one in new], {"authority": "agent", "status": "proposed"} if agent else {}
+    )
+    problems = [
+        problem for one, raw in zip(new, raws, strict=True) for problem in _problems(one, raw)
+    ]
     if problems:
         raise Problems(problems)
     made: Sequence[Record] = ()
     if raws and not dry_run:
-        made = create_records(ws, DECISION, raws, asked=[one.id for one in new], by=f"agent:{agent}" if agent else "")
+        made = create_records(
+            ws, DECISION, raws, asked=[one.id for one in new], by=f"agent:{agent}" if agent else ""
+        )
     # an agent's import only proposes: its word puts no decision out of force (ADR-0018)
     if not dry_run and not agent:
         remarks += _supersede_existing(ws, named, names, known_ids)
     titles = [one.title for one in made] or [str(raw["title"]) for raw in raws]
     rows = tuple((one.id, title, one.path) for one, title in zip(new, titles, strict=True))
-    return ImportResult(rows, tuple((one.id, one.path) for one, _ in existing), tuple(reader.skipped), tuple(remarks))
+    return ImportResult(
+        rows,
+        tuple((one.id, one.path) for one, _ in existing),
+        tuple(reader.skipped),
+        tuple(remarks),
+    )
 
 
 class _Reader:
@@ -154,14 +179,20 @@ class _Reader:
         named = not place.is_dir()
         for number, path in enumerate([place] if named else _files(place)):
             if number >= _MAX_FILES:
-                self.problems.append(Problem(self._shown(place), 0, 0, f"holds more than {_MAX_FILES} files."))
+                self.problems.append(
+                    Problem(self._shown(place), 0, 0, f"holds more than {_MAX_FILES} files.")
+                )
                 break
             self._read(path, self._shown(path), named=named)
 
     def _shown(self, path: Path) -> str:
         """The path from the root of the repository where it is inside, else as it is."""
         full = Path(os.path.abspath(path))  # noqa: PTH100 (which follows links)
-        return full.relative_to(self._root).as_posix() if full.is_relative_to(self._root) else str(full)
+        return (
+            full.relative_to(self._root).as_posix()
+            if full.is_relative_to(self._root)
+            else str(full)
+        )
 
     def _read(self, path: Path, shown: str, *, named: bool) -> None:
         try:
@@ -179,21 +210,33 @@ class _Reader:
             reader = FORMATS[self._form] if self._form != "auto" else format_of(path.name, text)
             self.found += [_Found(shown, one) for one in reader.read(text)]
         except NotReadable as problem:
-            self.problems.append(Problem(shown, problem.line, 1 if problem.line else 0, problem.reason))
+            self.problems.append(
+                Problem(shown, problem.line, 1 if problem.line else 0, problem.reason)
+            )
         except UnicodeDecodeError as problem:
             line = problem.object.count(b"\n", 0, problem.start) + 1
-            self.problems.append(Problem(shown, line, 1, "this line is not UTF-8.", "Save the file as UTF-8."))
+            self.problems.append(
+                Problem(shown, line, 1, "this line is not UTF-8.", "Save the file as UTF-8.")
+            )
         except UsageProblem as problem:
             self.problems.append(Problem(shown, 0, 0, problem.reason, problem.hint))
 
     def _with_title(self, shown: str, name: str, text: str) -> str:
-        """The text of a file of a folder; one without a title gets that of its file: `20200102-use-x.md` is `Use x`."""
+        """The text of a file of a folder; one without a title gets that of its file:
+        `20200102-use-x.md` is `Use x`.
+        """
         if not name.lower().endswith(".md"):
             return text
         keys, body = front_matter(text)
         if "title" in keys or split_sections(body.replace("\r\n", "\n")).title:
             return text
-        words = re.sub(r"^(?i:adr)?[-_\d]+|\.md$", "", name).replace("-", " ").replace("_", " ").strip().capitalize()
+        words = (
+            re.sub(r"^(?i:adr)?[-_\d]+|\.md$", "", name)
+            .replace("-", " ")
+            .replace("_", " ")
+            .strip()
+            .capitalize()
+        )
         self.remarks.append(f"{shown}: has no title; it is named after its file.")
         return f"{text[: len(text) - len(body)]}# {words or 'Decision'}\n\n{body}"
 
@@ -206,7 +249,9 @@ def _is_decision(name: str, text: str) -> bool:
         return True
     sections = split_sections(text.replace("\r\n", "\n")).sections
     fields = {field_of_heading(one.heading) for one in sections}
-    return bool(fields & {"decision", "context"}) or any(one.heading.lower() == "status" for one in sections)
+    return bool(fields & {"decision", "context"}) or any(
+        one.heading.lower() == "status" for one in sections
+    )
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -220,9 +265,13 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _decision_folder(folder: Path) -> Path:
-    """The folder that `.adr-dir` (adr-tools) or `.log4brains.yml` name, if it is inside; else the folder itself."""
+    """The folder that `.adr-dir` (adr-tools) or `.log4brains.yml` name, if it is inside; else the
+    folder itself.
+    """
     # `adr init DIR` writes .adr-dir; log4brains reads adrFolder of its .log4brains.yml
-    inner = (read_small(folder / ".adr-dir", within=folder) or b"").decode("utf-8", "replace").strip()
+    inner = (
+        (read_small(folder / ".adr-dir", within=folder) or b"").decode("utf-8", "replace").strip()
+    )
     if not inner and (text := read_small(folder / ".log4brains.yml", within=folder)):
         node: Node | None = load_yaml(".log4brains.yml", text)[0]
         for key in ("project", "adrFolder"):
@@ -238,8 +287,8 @@ def _split_known(
 ) -> tuple[list[_Found], list[tuple[_Found, _Found | Record]]]:
     """(new decisions, recorded ones and repeated ones with their twin).
 
-    A decision is known by the file that it is from, and by its words: the same title, context and decision of the same
-    day are the same decision, whatever format, folder and number it has.
+    A decision is known by the file that it is from, and by its words: the same title, context and
+    decision of the same day are the same decision, whatever format, folder and number it has.
     """
     sources = {one.text("source"): one for one in records if one.text("source")}
     twins: dict[str, list[tuple[str, _Found | Record]]] = {}
@@ -251,7 +300,9 @@ def _split_known(
     for one in found:
         words = _words(*(one.entry.text(name) for name in ("title", "context", "decision")))
         day = one.entry.text("date")[:10] or one.day
-        same = (twin for at, twin in twins.get(words, ()) if words and (not at or not day or at == day))
+        same = (
+            twin for at, twin in twins.get(words, ()) if words and (not at or not day or at == day)
+        )
         twin = sources.get(one.source) or next(same, None)
         if twin is not None:
             existing.append((one, twin))
@@ -262,13 +313,17 @@ def _split_known(
 
 
 def _words(title: str, context: str, decision: str) -> str:
-    """The words of a decision without signs, case and space; empty for one without a context or a decision."""
+    """The words of a decision without signs, case and space; empty for one without a context or a
+    decision.
+    """
     parts = [" ".join(re.findall(r"\w+", one.casefold())) for one in (title, context, decision)]
     return "\0".join(parts) if parts[2] and parts[1] else ""
 
 
 def _assign_ids(found: Sequence[_Found], used: set[int]) -> None:
-    """Give each its own number where that is free, else one after all of them. `used`: numbers ever used."""
+    """Give each its own number where that is free, else one after all of them. `used`: numbers ever
+    used.
+    """
     used = set(used)
     for one in found:
         if one.number and one.number not in used:
@@ -313,7 +368,9 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name: next(iter(some)) for name, some in ids.items() if len(some) == 1}
 
 
-def _fields_of(found: _Found, names: Mapping[str, str], known: set[str], remarks: list[str]) -> dict[str, Any]:
+def _fields_of(
+    found: _Found, names: Mapping[str, str], known: set[str], remarks: list[str]
+) -> dict[str, Any]:
     """The fields of its record; what fits no field is in `more`."""
     draft = Draft()
     values, unresolved = _resolve_references(found.entry.values, names, known)
@@ -323,13 +380,21 @@ def _fields_of(found: _Found, names: Mapping[str, str], known: set[str], remarks
     if status and status not in DECISION.statuses and status not in DECISION.spellings:
         del draft.values["status"]
         draft.leave("Status", status)
-        remarks.append(f"{found.path}: unknown status {status!r}; it stays in the text, and the decision is proposed.")
+        remarks.append(
+            f"{found.path}: unknown status {status!r}; it stays in the text, and the decision is"
+            " proposed."
+        )
     if "date" not in draft.values:
         draft.put("date", found.day)
     if unresolved:
         draft.leave("References", "\n".join(f"- {line}" for line in unresolved))
-        remarks.append(f"{found.path}: unknown decisions ({'; '.join(unresolved)}); they stay in the text.")
-    for name, words in (("decision", str(values["title"])), ("context", "The imported file has no context.")):
+        remarks.append(
+            f"{found.path}: unknown decisions ({'; '.join(unresolved)}); they stay in the text."
+        )
+    for name, words in (
+        ("decision", str(values["title"])),
+        ("context", "The imported file has no context."),
+    ):
         if name not in draft.values:
             draft.put(name, words)
             remarks.append(f"{found.path}: has no section for its {name}.")
@@ -349,7 +414,11 @@ def _resolve_references(
         ids = []
         for one in values.get(name, ()):
             # adr-tools pads the numbers of its files (0007), texts often do not
-            found = names.get(one.lower()) or names.get(one.lower().lstrip("0")) or (one if one in known else "")
+            found = (
+                names.get(one.lower())
+                or names.get(one.lower().lstrip("0"))
+                or (one if one in known else "")
+            )
             if found or name == "related":  # which may be any ID
                 ids.append(found or one)
             else:
@@ -359,15 +428,21 @@ def _resolve_references(
 
 
 def _is_pending(values: Mapping[str, Any]) -> bool:
-    """True for a decision that supersedes none, whatever it names: it is only proposed, or was rejected."""
+    """True for a decision that supersedes none, whatever it names: it is only proposed, or was
+    rejected.
+    """
     status = str(values.get("status") or DECISION.statuses[0])
     return DECISION.spellings.get(status, status) in ("proposed", "rejected")
 
 
-def _link_both_ways(raws: Sequence[dict[str, Any]], ids: Sequence[str], fixed: Mapping[str, str]) -> None:
-    """Make each of two decisions name the other, where only one did; `fixed`: fields that stay as they are here.
+def _link_both_ways(
+    raws: Sequence[dict[str, Any]], ids: Sequence[str], fixed: Mapping[str, str]
+) -> None:
+    """Make each of two decisions name the other, where only one did; `fixed`: fields that stay as
+    they are here.
 
-    The older one is superseded, unless the newer one is only proposed or was rejected: then it stays in force.
+    The older one is superseded, unless the newer one is only proposed or was rejected: then it
+    stays in force.
     """
     for raw in raws:
         raw.update(fixed)
@@ -375,7 +450,9 @@ def _link_both_ways(raws: Sequence[dict[str, Any]], ids: Sequence[str], fixed: M
     pending = {one for one, raw in by_id.items() if _is_pending(raw)}
     for field, opposite in _PAIRS:
         for identifier, raw in by_id.items():
-            for other in () if field == "supersedes" and identifier in pending else raw.get(field, ()):
+            for other in (
+                () if field == "supersedes" and identifier in pending else raw.get(field, ())
+            ):
                 if other in by_id and identifier not in by_id[other].get(opposite, ()):
                     by_id[other][opposite] = (*by_id[other].get(opposite, ()), identifier)
     for raw in raws:
@@ -385,8 +462,12 @@ def _link_both_ways(raws: Sequence[dict[str, Any]], ids: Sequence[str], fixed: M
         raw.update(fixed)
 
 
-def _supersede_existing(ws: Workspace, found: Sequence[_Found], names: Mapping[str, str], known: set[str]) -> list[str]:
-    """Mark recorded decisions as superseded where a file states it; return why that failed, a line each."""
+def _supersede_existing(
+    ws: Workspace, found: Sequence[_Found], names: Mapping[str, str], known: set[str]
+) -> list[str]:
+    """Mark recorded decisions as superseded where a file states it; return why that failed, a line
+    each.
+    """
     pairs: list[tuple[str, str]] = []
     for one in found:
         values, _ = _resolve_references(one.entry.values, names, known)

@@ -1,4 +1,6 @@
-"""Renumbering of a decision whose ID another branch took too: its file gets a new one, and so do references to it."""
+"""Renumbering of a decision whose ID another branch took too: its file gets a new one, and so do
+references to it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from kl_hooks.git.repository import git_in
 from kl_hooks.git.run import GitFailed
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.symbol import RECORD_ID
-from kl_hooks.records.repository import FileChanges, authored_files, files_naming_records, kind_folder, used_numbers
+from kl_hooks.records.repository import (
+    FileChanges,
+    authored_files,
+    files_naming_records,
+    kind_folder,
+    used_numbers,
+)
 from kl_hooks.records.sync import sync
 from kl_hooks.store.files import read_small
 
@@ -39,7 +47,8 @@ class Renumbering:
 
 
 def renumber(ws: Workspace, place: str) -> Renumbering:
-    """Give the record in a file a new ID. `place`: a path from the root or from here, or an ID that one file has.
+    """Give the record in a file a new ID. `place`: a path from the root or from here, or an ID that
+    one file has.
 
     UsageProblem where there is no such file, or an ID that several have; then nothing was written.
     """
@@ -47,7 +56,9 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
     path = _path(ws, place)
     old = _id_in_file(ws, path)
     if not old.startswith(f"{DECISION.prefix}-"):
-        raise UsageProblem("is no decision with an id.", place=path, hint="Write `id: ADR-0001` into it.")
+        raise UsageProblem(
+            "is no decision with an id.", place=path, hint="Write `id: ADR-0001` into it."
+        )
     following = f"{DECISION.prefix}-{max(used_numbers(ws, DECISION), default=0) + 1:04}"
     new = _unfinished_renumbering(ws, path, old) or following
     others = [one for one in _files(ws) if one != path and _id_in_file(ws, one) == old]
@@ -58,7 +69,9 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
             text, some, left = _with_new_id(ws, one, path, others, old, new)
             if one == path:
                 if left:
-                    raise UsageProblem(f"is larger than {_MAX_BYTES} bytes.", place=path, hint="Shorten it.")
+                    raise UsageProblem(
+                        f"is larger than {_MAX_BYTES} bytes.", place=path, hint="Shorten it."
+                    )
                 changes.write(target, text.encode("utf-8", "surrogateescape"))
                 changes.write(path, None)
             elif some:
@@ -74,13 +87,17 @@ def _path(ws: Workspace, place: str) -> str:
         paths = [one for one in _files(ws) if _id_in_file(ws, one) == place]
         if len(paths) == 1:
             return paths[0]
-        reason = f"is the id of {', '.join(paths)}; name a file." if paths else "is the id of no file."
+        reason = (
+            f"is the id of {', '.join(paths)}; name a file." if paths else "is the id of no file."
+        )
         raise UsageProblem(reason, place=place, hint="kl decision renumber FILE")
     for full in (Path(os.path.abspath(place)), ws.root / place):  # noqa: PTH100 (which follows links)
         path = full.relative_to(ws.root).as_posix() if full.is_relative_to(ws.root) else ""
         if path in _files(ws):
             return path
-    raise UsageProblem(f"is no file in {kind_folder(DECISION)}.", place=place, hint="See: kl decision list")
+    raise UsageProblem(
+        f"is no file in {kind_folder(DECISION)}.", place=place, hint="See: kl decision list"
+    )
 
 
 def _files(ws: Workspace) -> list[str]:
@@ -89,19 +106,25 @@ def _files(ws: Workspace) -> list[str]:
 
 def _text(ws: Workspace, path: str) -> str:
     # surrogateescape (PEP 383): bytes that are not UTF-8 are written back as they were
-    return (read_small(ws.root / path, within=ws.root, most=_MAX_BYTES) or b"").decode("utf-8", "surrogateescape")
+    return (read_small(ws.root / path, within=ws.root, most=_MAX_BYTES) or b"").decode(
+        "utf-8", "surrogateescape"
+    )
 
 
 def _id_in_file(ws: Workspace, path: str) -> str:
     """The ID in the front matter of a file, else that of its name."""
-    front = re.match(r"(?:\ufeff)?---[ \t]*\r?\n(.*?)^---", _text(ws, path), re.DOTALL | re.MULTILINE)
+    front = re.match(
+        r"(?:\ufeff)?---[ \t]*\r?\n(.*?)^---", _text(ws, path), re.DOTALL | re.MULTILINE
+    )
     own = re.search(r"^id:[ \t]*[\"']?([\w-]+)", front[1], re.MULTILINE) if front else None
     named = RECORD_ID.match(path.rpartition("/")[2])
     return own[1] if own else named[0] if named else ""
 
 
 def _unfinished_renumbering(ws: Workspace, path: str, old: str) -> str:
-    """The ID of a file with the same content: a renumbering was killed before it removed this file."""
+    """The ID of a file with the same content: a renumbering was killed before it removed this
+    file.
+    """
     text = _text(ws, path)
     for one in _files(ws):
         new = _id_in_file(ws, one) if one != path else ""
@@ -124,25 +147,41 @@ def _id_pattern(identifier: str) -> re.Pattern[str]:
 def _with_new_id(
     ws: Workspace, path: str, moved: str, others: list[str], old: str, new: str
 ) -> tuple[str, list[str], list[str]]:
-    """(text of a file with the references that mean the moved one changed, places changed, places unsure)."""
+    """(text of a file with the references that mean the moved one changed, places changed, places
+    unsure).
+    """
     pattern = _id_pattern(old)
     text = _text(ws, path)
     lines = text.split("\n")
     hits = [number for number, line in enumerate(lines) if pattern.search(line)]
     if not hits or path in others:
         return text, [], []
-    if (ws.root / path).stat().st_size > _MAX_BYTES:  # only its beginning was read: it must not be written back
+    if (
+        ws.root / path
+    ).stat().st_size > _MAX_BYTES:  # only its beginning was read: it must not be written back
         return text, [], [f"{path}:{number + 1}" for number in hits]
-    meant = dict.fromkeys(hits, True) if path == moved or not others else _meant_lines(ws, path, hits, moved, others)
+    meant = (
+        dict.fromkeys(hits, True)
+        if path == moved or not others
+        else _meant_lines(ws, path, hits, moved, others)
+    )
     for number in hits:
         if meant.get(number):
             lines[number] = pattern.sub(new, lines[number])
     changed = [f"{path}:{number + 1}" for number in hits if meant.get(number)]
-    return "\n".join(lines), changed, [f"{path}:{number + 1}" for number in hits if number not in meant]
+    return (
+        "\n".join(lines),
+        changed,
+        [f"{path}:{number + 1}" for number in hits if number not in meant],
+    )
 
 
-def _meant_lines(ws: Workspace, path: str, hits: list[int], moved: str, others: list[str]) -> dict[int, bool]:
-    """Line → whether it means the moved file: when it was written, that one existed and the others did not."""
+def _meant_lines(
+    ws: Workspace, path: str, hits: list[int], moved: str, others: list[str]
+) -> dict[int, bool]:
+    """Line → whether it means the moved file: when it was written, that one existed and the others
+    did not.
+    """
     if ws.repo is None:
         return {}
     try:
@@ -167,6 +206,8 @@ def _exists_in(ws: Workspace, commit: str, paths: list[str]) -> bool:
     assert ws.repo is not None
     try:
         # -z: git quotes names with other than plain ASCII letters otherwise (core.quotePath)
-        return bool(git_in(ws.repo, "ls-tree", "--full-tree", "--name-only", "-z", commit, "--", *paths))
+        return bool(
+            git_in(ws.repo, "ls-tree", "--full-tree", "--name-only", "-z", commit, "--", *paths)
+        )
     except GitFailed:
         return False

@@ -1,4 +1,5 @@
-"""How much an answer decides, in percent, with the reason for every point; and the decision record it makes. Pure.
+"""How much an answer decides, in percent, with the reason for every point; and the decision record
+it makes. Pure.
 
 Whole words count, never parts of them.
 """
@@ -36,12 +37,18 @@ _LOW: Final = _set(
     indentation label name naming rename renamed spelling typo typos whitespace wording"""
 )
 """Little is: 15 points off each."""
-_PHRASES: Final = {"error handling": 10, "message broker": 20, "rest api": 20, "source of truth": 20}
+_PHRASES: Final = {
+    "error handling": 10,
+    "message broker": 20,
+    "rest api": 20,
+    "source of truth": 20,
+}
 """Words that count together."""
 _BARE: Final = _set("yes no ok okay sure yep nope maybe fine agreed correct right true false")
 """An answer of these alone has no content for a record."""
 _REASON: Final = re.compile(
-    r"\b(?:because|since|due to|owing to|thanks to|given that|so that|in order to|as (?:it|we|they|this|that|there|our)"
+    r"\b(?:because|since|due to|owing to|thanks to|given that|so that|in order to|as"
+    r" (?:it|we|they|this|that|there|our)"
     r"|for (?:its|their|better|the sake of|reasons? of|the reason))\b",
     re.IGNORECASE,
 )
@@ -49,7 +56,8 @@ _REASON: Final = re.compile(
 _INSTEAD: Final = re.compile(r"\b(?:instead of|rather than|over|versus|vs\.?)\s+", re.IGNORECASE)
 """What comes before an alternative."""
 _NO_ALTERNATIVE: Final = _set(
-    "time all http https tcp udp ssh tls network networks it them this that the a an and here there 0 1 2 3"
+    "time all http https tcp udp ssh tls network networks it them this that the a an and here there"
+    " 0 1 2 3"
 )
 """After `over` these are no alternatives: over time, over HTTP."""
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#.-]*[A-Za-z0-9+#]|[A-Za-z0-9]")
@@ -61,7 +69,8 @@ _SMALL: Final = _set(
 )
 """Words that name no subject."""
 _OPENING: Final = re.compile(
-    r"(?:(?:yes|ok|okay|well|i think|let's|we(?:'ll| will| should| would)?|please|go with|going with|use|using|choose"
+    r"(?:(?:yes|ok|okay|well|i think|let's|we(?:'ll| will| should| would)?|please|go with|going"
+    r" with|use|using|choose"
     r"|pick|adopt|prefer|take)\b[\s,:]*)+",
     re.IGNORECASE,
 )
@@ -94,13 +103,21 @@ class AssessedAnswer:
 def assess_answer(
     question: str, answer: str, trigger: str = "manual", *, threshold: int = _THRESHOLD, **ids: str
 ) -> AssessedAnswer:
-    """Return the decision in an answer. `ids`: source_task_id, source_feature_id, source_command."""
+    """Return the decision in an answer.
+
+    `ids`: source_task_id, source_feature_id, source_command.
+    """
     found = significance(question, answer)
     values: dict[str, Any] = {
-        "title": title(question, answer), "context": question.strip(), "decision": answer.strip(),
-        "rationale": _reason(answer), "alternatives": list(alternatives(answer)), "trigger": trigger,
-        "confidence": found.percent, **ids,
-    }  # fmt: skip
+        "title": title(question, answer),
+        "context": question.strip(),
+        "decision": answer.strip(),
+        "rationale": _reason(answer),
+        "alternatives": list(alternatives(answer)),
+        "trigger": trigger,
+        "confidence": found.percent,
+        **ids,
+    }
     filled = {name: value for name, value in values.items() if value not in ("", [])}
     return AssessedAnswer(found.percent >= threshold, found, threshold, filled)
 
@@ -131,7 +148,9 @@ def significance(question: str, answer: str) -> Significance:
 def _matches(words: list[str], known: frozenset[str], points: int = 0) -> list[str]:
     """The words that are known, and the phrases that are worth so many points."""
     text = f" {' '.join(words)} "
-    phrases = [phrase for phrase, worth in _PHRASES.items() if worth == points and f" {phrase} " in text]
+    phrases = [
+        phrase for phrase, worth in _PHRASES.items() if worth == points and f" {phrase} " in text
+    ]
     return [word for word in dict.fromkeys(words) if word in known] + phrases
 
 
@@ -141,8 +160,14 @@ def _points(label: str, found: list[str], each: int, most: int) -> tuple[int, st
 
 
 def title(question: str, answer: str) -> str:
-    """Return `Use PostgreSQL for orders`: the first words of the answer, and what the question is about."""
-    text = _OPENING.sub("", answer.strip(), count=1) if _OPENING.match(answer.strip()) else answer.strip()
+    """Return `Use PostgreSQL for orders`: the first words of the answer, and what the question is
+    about.
+    """
+    text = (
+        _OPENING.sub("", answer.strip(), count=1)
+        if _OPENING.match(answer.strip())
+        else answer.strip()
+    )
     chosen = _WORD.findall(_until(text, _STOPS))[:3] or _WORD.findall(text)[:3]
     while chosen and chosen[-1].lower() in _SMALL:
         chosen.pop()
@@ -153,16 +178,26 @@ def title(question: str, answer: str) -> str:
 
 def _until(text: str, stop: re.Pattern[str]) -> str:
     """The text before a stop, a reason or an alternative."""
-    ends = [found.start() for found in (stop.search(text), _REASON.search(text), _INSTEAD.search(text)) if found]
+    ends = [
+        found.start()
+        for found in (stop.search(text), _REASON.search(text), _INSTEAD.search(text))
+        if found
+    ]
     return text[: min(ends, default=len(text))]
 
 
 def _subject(question: str, chosen: Collection[str]) -> str:
-    """What a question is about: the words after `for`, else its first words with a meaning; at most four."""
+    """What a question is about: the words after `for`, else its first words with a meaning; at most
+    four.
+    """
     text = question.strip().rstrip("?.! ")
     after = re.search(r"\bfor\s+(.+)$", text, re.IGNORECASE)
     for part in ([after[1]] if after else []) + [text]:
-        words = [word for word in _WORD.findall(part) if word.lower() not in _SMALL and word.lower() not in chosen]
+        words = [
+            word
+            for word in _WORD.findall(part)
+            if word.lower() not in _SMALL and word.lower() not in chosen
+        ]
         if words:
             return " ".join(words[:4])
     return ""

@@ -1,7 +1,8 @@
-"""Add memories: stated by people and agents, or mined from receipts and transcripts; and change them.
+"""Add memories: stated by people and agents, or mined from receipts and transcripts; and change
+them.
 
-Mining is pulled, never pushed: whoever looks at memories mines what is new first. Nothing new costs two short
-queries.
+Mining is pulled, never pushed: whoever looks at memories mines what is new first. Nothing new costs
+two short queries.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, day_session, id_of, identity, title_of
-from kl_hooks.kinds.memory.review import Decision, Reviewer, apply_decision, reinforce, sync_rejections
+from kl_hooks.kinds.memory.review import (
+    Decision,
+    Reviewer,
+    apply_decision,
+    reinforce,
+    sync_rejections,
+)
 from kl_hooks.kinds.memory.status import CURSOR, captured_state
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
@@ -49,32 +56,43 @@ def add_memory(
 ) -> tuple[Record, str]:
     """Return the memory of a text and what was done: `new`, `approved`, `reinforced` or `known`.
 
-    A person's memory is approved at once; an agent's (whatever authority it asks for) is a candidate, and quarantined
-    where it reads like an instruction. `ttl_days`: None as the authority has it, 0 for ever. UsageProblem for a text
-    without words, for one that was rejected, and for an agent's that a person deleted.
+    A person's memory is approved at once; an agent's (whatever authority it asks for) is a
+    candidate, and quarantined where it reads like an instruction. `ttl_days`: None as the authority
+    has it, 0 for ever. UsageProblem for a text without words, for one that was rejected, and for an
+    agent's that a person deleted.
     """
     require_initialized(ws)
     if not text.strip():
         hint = 'Example: kl memory add "Tests need Redis."'
         raise UsageProblem("there is no text.", place="kl memory add", hint=hint)
     own = "agent" if agent(ws.environ) else "human"
-    # AUTHORITIES begins with the weightiest, so this is the weaker of the two: an agent is never a person
+    # AUTHORITIES begins with the weightiest, so this is the weaker of the two: an agent is never a
+    # person
     authority = max(authority or own, own, key=AUTHORITIES.index)
     identifier = id_of(text)
     visible, former = _find_existing(ws, [identifier])
     if identifier in visible:
         return _confirm(ws, visible[identifier], authority)
     values = {
-        **(more or {}), "pattern": text, "authority": authority, "tags": list(tags),
-        "status": "approved" if authority == "human" else "candidate", **_expiry(ws, ttl_days),
-    }  # fmt: skip
+        **(more or {}),
+        "pattern": text,
+        "authority": authority,
+        "tags": list(tags),
+        "status": "approved" if authority == "human" else "candidate",
+        **_expiry(ws, ttl_days),
+    }
     values["title"] = values.get("title") or title_of(text)
     values["source"] = values.get("source") or _session(ws)
     if reasons := injection_reasons(text) if authority != "human" else ():
         values["quarantine"] = "; ".join(reasons)
     if identifier in former:
         removal = _last_removals(ws, [identifier]).get(identifier)
-        if authority != "human" and removal and removal.name == "deleted" and not removal.session.startswith("agent:"):
+        if (
+            authority != "human"
+            and removal
+            and removal.name == "deleted"
+            and not removal.session.startswith("agent:")
+        ):
             hint = "If it is to come back, a person adds it: kl memory add …"
             raise UsageProblem("a person deleted this.", place=identifier, hint=hint)
         values.setdefault("expires", _until(ws, MEMORY.ttl.get(authority, 0)))
@@ -85,39 +103,56 @@ def add_memory(
     return record, "new"
 
 
-def revise(ws: Workspace, record: Record, values: Mapping[str, Any], ttl_days: int | None, by: str = "") -> Record:
-    """Return the memory with some fields changed. An agent's change of an approved one is a proposal.
+def revise(
+    ws: Workspace, record: Record, values: Mapping[str, Any], ttl_days: int | None, by: str = ""
+) -> Record:
+    """Return the memory with some fields changed. An agent's change of an approved one is a
+    proposal.
 
-    `by`: the agent that calls; empty: as the environment names it. UsageProblem for fields that no agent may set.
+    `by`: the agent that calls; empty: as the environment names it. UsageProblem for fields that no
+    agent may set.
     """
     by = by or _by(ws)
     changed: dict[str, Any] = {**values, **_expiry(ws, ttl_days)}
     if "pattern" in changed and "title" not in changed:
         changed["title"] = title_of(str(changed["pattern"]))
     if not changed:
-        raise UsageProblem("nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …")
+        raise UsageProblem(
+            "nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …"
+        )
     if by.startswith("agent:") and record.status == MEMORY.proposal and record.authority != "human":
-        text = "\n".join(str(changed.get(name) or record.text(name)) for name in ("title", "pattern"))
+        text = "\n".join(
+            str(changed.get(name) or record.text(name)) for name in ("title", "pattern")
+        )
         changed["quarantine"] = "; ".join(injection_reasons(text)) or None
     return change_record(ws, record, changed, by=by)
 
 
 def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
-    """Raise the authority, auto → agent → human, a step at a time, with the expiry of the new one. For people only."""
+    """Raise the authority, auto → agent → human, a step at a time, with the expiry of the new one.
+    For people only.
+    """
     if not who.person:
         raise UsageProblem("promote is for people.", place=record.id)
     if record.authority == "human":
         return record
     # AUTHORITIES begins with the weightiest: one step up is the one before
     authority = AUTHORITIES[AUTHORITIES.index(record.authority) - 1]
-    values: dict[str, Any] = {"authority": authority, "expires": _until(ws, MEMORY.ttl.get(authority, 0))}
+    values: dict[str, Any] = {
+        "authority": authority,
+        "expires": _until(ws, MEMORY.ttl.get(authority, 0)),
+    }
     if authority == "human":
         values["quarantine"] = None
     return change_record(ws, record, values, how="promote", by=who.name)
 
 
-def _find_existing(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:
-    """Return (visible memories, former ones: deleted, or with a file that is not on this branch), by ID."""
+def _find_existing(
+    ws: Workspace, ids: Sequence[str]
+) -> tuple[dict[str, Record], dict[str, Record]]:
+    """Return (visible memories, former ones: deleted, or with a file that is not on this branch),
+    by ID.
+    """
     sync(ws, (MEMORY.name,))
     rejections = sync_rejections(ws)
     visible = {one.id: one for one in get_records(ws, list(ids)) if one.kind == MEMORY.name}
@@ -147,7 +182,10 @@ def _confirm(ws: Workspace, record: Record, authority: str) -> tuple[Record, str
         why = f": {record.text('reason')}" if record.text("reason") else "."
         hint = f"To bring it back: kl memory approve {record.id}"
         if record.path == REJECTED_MEMORIES:
-            hint = f"It was rejected in another clone. To bring it back, take its line out of {REJECTED_MEMORIES}"
+            hint = (
+                "It was rejected in another clone. To bring it back, take its line out of"
+                f" {REJECTED_MEMORIES}"
+            )
         raise UsageProblem(f"this was rejected{why}", place=record.id, hint=hint)
     if authority == "human" and record.status == "candidate":
         person = Reviewer(producer(ws.environ), True)
@@ -183,7 +221,9 @@ def _by(ws: Workspace) -> str:
 
 
 MOST_NEW: Final = 20
-"""Candidates made at once, lest a review grow beyond what a person reads; the others wait for the next receipts."""
+"""Candidates made at once, lest a review grow beyond what a person reads; the others wait for the
+next receipts.
+"""
 _MOST_COMMANDS, _MOST_RUNS, _MOST_COMMITS = 500, 80, 500
 """The newest receipts and commits that are read."""
 
@@ -203,7 +243,9 @@ class MiningResult:
 
 
 def update_memories(ws: Workspace) -> None:
-    """Mine what is new, write MEMORY.md where that changed anything, and apply the rejections of other clones."""
+    """Mine what is new, write MEMORY.md where that changed anything, and apply the rejections of
+    other clones.
+    """
     from kl_hooks.kinds.memory.inject import write_page
 
     if ws.settings.memory_auto_extract:
@@ -216,7 +258,8 @@ def update_memories(ws: Workspace) -> None:
 def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
     """Mine the receipts and commits since the last time; with `again` although nothing is new.
 
-    Never raises for a store that can't be read or written: whoever looks at memories sees what is there.
+    Never raises for a store that can't be read or written: whoever looks at memories sees what is
+    there.
     """
     from kl_hooks.evidence.commits import read_cursor, write_cursor
     from kl_hooks.evidence.ingestion import sync_evidence
@@ -231,7 +274,8 @@ def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
                 return MiningResult()
             found = _receipt_patterns(db)
         result = store_patterns(ws, found)
-        # The cursor moves last: a run that was killed mines again, and a session reinforces only once.
+        # The cursor moves last: a run that was killed mines again, and a session reinforces only
+        # once.
         with ws.store.writing(what="noting what memories were mined from") as db, db.transaction():
             write_cursor(db, CURSOR, now)
     except (EnvironmentProblem, OSError) as problem:
@@ -245,7 +289,9 @@ def _receipt_patterns(db: Database) -> list[Pattern]:
     from kl_hooks.kinds.memory.miners import TEST_SOURCES, receipt_patterns
 
     tests = [one for source in TEST_SOURCES for one in failing_runs(db, _MOST_RUNS, source)]
-    return receipt_patterns([*recent(db, _MOST_COMMANDS, "command"), *tests], newest_commits(db, _MOST_COMMITS))
+    return receipt_patterns(
+        [*recent(db, _MOST_COMMANDS, "command"), *tests], newest_commits(db, _MOST_COMMITS)
+    )
 
 
 def mine_transcripts(ws: Workspace, paths: Sequence[Path]) -> MiningResult:
@@ -257,12 +303,16 @@ def mine_transcripts(ws: Workspace, paths: Sequence[Path]) -> MiningResult:
 
 
 def store_patterns(
-    ws: Workspace, found: Sequence[Pattern], extra: Mapping[str, Mapping[str, Any]] | None = None, most: int = MOST_NEW
+    ws: Workspace,
+    found: Sequence[Pattern],
+    extra: Mapping[str, Mapping[str, Any]] | None = None,
+    most: int = MOST_NEW,
 ) -> MiningResult:
-    """Make candidates of the patterns that were seen often enough, and reinforce the memories that exist.
+    """Make candidates of the patterns that were seen often enough, and reinforce the memories that
+    exist.
 
-    What was rejected or deleted does not return; what upkeep pruned may. At most `most` candidates are made.
-    `extra`: ID → fields of its candidate besides those that follow from the pattern.
+    What was rejected or deleted does not return; what upkeep pruned may. At most `most` candidates
+    are made. `extra`: ID → fields of its candidate besides those that follow from the pattern.
     """
     by_id: dict[str, Pattern] = {}
     for one in found:
@@ -270,14 +320,21 @@ def store_patterns(
     visible, former = _find_existing(ws, list(by_id))
     # what a person deleted does not return by itself
     pruned = {i for i, event in _last_removals(ws, list(former)).items() if event.name == "purged"}
-    new = [i for i, one in by_id.items() if one.enough and i not in visible and (i not in former or i in pruned)]
+    new = [
+        i
+        for i, one in by_id.items()
+        if one.enough and i not in visible and (i not in former or i in pruned)
+    ]
     alive = [
-        i for i, record in visible.items()
+        i
+        for i, record in visible.items()
         # an ID is 32 bits of a digest, which two texts could share
-        if record.status == "approved" or (
-            record.status != "rejected" and identity(record.text("pattern")) == identity(redact(by_id[i].text))
+        if record.status == "approved"
+        or (
+            record.status != "rejected"
+            and identity(record.text("pattern")) == identity(redact(by_id[i].text))
         )
-    ]  # fmt: skip
+    ]
     made = {i: {**_candidate_values(by_id[i]), **(extra or {}).get(i, {})} for i in new[:most]}
     created = [values for i, values in made.items() if i not in pruned]
     try:
@@ -290,16 +347,24 @@ def store_patterns(
     for i in pruned & made.keys():
         _revive(ws, i, made[i], "mine")
     reinforced = reinforce(ws, {i: by_id[i].sightings for i in (*alive, *made)})
-    return MiningResult(tuple(made), tuple(i for i in reinforced if i in visible), len(new) - len(made))
+    return MiningResult(
+        tuple(made), tuple(i for i in reinforced if i in visible), len(new) - len(made)
+    )
 
 
 def _candidate_values(found: Pattern) -> dict[str, Any]:
-    """Return the fields of a new candidate. One mined from receipts does not expire: it is pruned when it is idle."""
+    """Return the fields of a new candidate. One mined from receipts does not expire: it is pruned
+    when it is idle.
+    """
     values: dict[str, Any] = {
-        "title": title_of(found.text), "pattern": found.text, "category": found.category,
-        "importance": found.importance, "authority": "auto", "source": found.source,
+        "title": title_of(found.text),
+        "pattern": found.text,
+        "category": found.category,
+        "importance": found.importance,
+        "authority": "auto",
+        "source": found.source,
         "session": found.sessions[0] if found.sessions else "",
-    }  # fmt: skip
+    }
     if found.source == "receipts":
         values["expires"] = None
     if reasons := injection_reasons(found.text) if found.untrusted else ():

@@ -1,8 +1,10 @@
-"""What is shown of memories unasked: `Project Knowledge`, the section for an agent, and MEMORY.md, which git ignores.
+"""What is shown of memories unasked: `Project Knowledge`, the section for an agent, and MEMORY.md,
+which git ignores.
 
-The section is made of approved memories that are live, ordered by authority, then by who asked for them last, then
-by relevance. Being injected is not being asked for and never raises a rank: what was injected once would be injected
-for ever. MEMORY.md has approved memories and candidates, and is written again after every change of a memory.
+The section is made of approved memories that are live, ordered by authority, then by who asked for
+them last, then by relevance. Being injected is not being asked for and never raises a rank: what
+was injected once would be injected for ever. MEMORY.md has approved memories and candidates, and is
+written again after every change of a memory.
 """
 
 from __future__ import annotations
@@ -78,20 +80,32 @@ class Injection:
 
 
 def inject(
-    ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *, folder: str = "",
+    ws: Workspace,
+    hints: Sequence[str],
+    top: int,
+    budget: int = BUDGET,
+    *,
+    folder: str = "",
     shows: Callable[[Record], bool] = lambda _: True,
-) -> Injection:  # fmt: skip
-    """Return the section for these hints, or for where the work is, and record each memory in it as injected.
+) -> Injection:
+    """Return the section for these hints, or for where the work is, and record each memory in it as
+    injected.
 
-    Without hints, at the start of a session: by tier, then by how many sessions confirmed a memory. `shows`: whether
-    the reader may be shown a memory.
+    Without hints, at the start of a session: by tier, then by how many sessions confirmed a memory.
+    `shows`: whether the reader may be shown a memory.
     """
     found = _offers(ws, [*hints] or _workplace_words(ws, folder), shows)
-    chosen = choose(found, top, only_matching=True) if hints else choose(found, len(found), only_matching=False)
+    chosen = (
+        choose(found, top, only_matching=True)
+        if hints
+        else choose(found, len(found), only_matching=False)
+    )
     ids = [one.id for one in chosen]
     support = support_of(ws, tallies(ws, ids), set(ids))
     if not hints:
-        chosen = sorted(chosen, key=lambda one: (support[one.id].tier, one.reinforcement), reverse=True)[:top]
+        chosen = sorted(
+            chosen, key=lambda one: (support[one.id].tier, one.reinforcement), reverse=True
+        )[:top]
     made = fit([replace(one, tier=support[one.id].tier.word) for one in chosen], budget)
     try:
         append_events(ws, [Event(INJECTED, one) for one in made.ids])
@@ -105,32 +119,49 @@ def injection_limit(ws: Workspace, hints: Sequence[str]) -> int:
     """Return how many memories are injected: as configured, else `SESSION_START` without hints."""
     # who sets a limit means it for the start of a session too
     configured = ws.settings.memory_top_k
-    return SESSION_START if not hints and configured == Settings._field_defaults["memory_top_k"] else configured
+    return (
+        SESSION_START
+        if not hints and configured == Settings._field_defaults["memory_top_k"]
+        else configured
+    )
 
 
 def _offers(
     ws: Workspace, words: Sequence[str], shows: Callable[[Record], bool] = lambda _: True
-) -> list[Offer]:  # fmt: skip
+) -> list[Offer]:
     wanted = RecordFilter((MEMORY.name,), ("approved",))
     found = live_records(ws, list_records(ws, wanted))
     # a search imports a stemmer, a tenth of what the start of a session costs
     hits = search_records(ws, words, wanted, _MOST_MATCHES) if words and found else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
     known = tallies(ws, [one.id for one in found])
-    # a file that nobody has committed may claim any authority: it counts as an agent's, as in packages
-    authority = {one.id: one.authority for one in demote_uncommitted(ws, [record_candidate(ws, one) for one in found])}
+    # a file that nobody has committed may claim any authority: it counts as an agent's, as in
+    # packages
+    authority = {
+        one.id: one.authority
+        for one in demote_uncommitted(ws, [record_candidate(ws, one) for one in found])
+    }
     return [
         Offer(
-            one.id, one.title, one.text("pattern"), "", authority[one.id], known[one.id].reinforcement,
-            known[one.id].opened_at, ranks.get(one.id), importance_today(ws, one, known[one.id]),
+            one.id,
+            one.title,
+            one.text("pattern"),
+            "",
+            authority[one.id],
+            known[one.id].reinforcement,
+            known[one.id].opened_at,
+            ranks.get(one.id),
+            importance_today(ws, one, known[one.id]),
         )
         for one in found
         if not has_faded(ws, one, known[one.id]) and shows(one)
-    ]  # fmt: skip
+    ]
 
 
 def _workplace_words(ws: Workspace, folder: str) -> list[str]:
-    """Return words of where the work is: the project, the folder, the files of the newest commits."""
+    """Return words of where the work is: the project, the folder, the files of the newest
+    commits.
+    """
     from kl_hooks.evidence.commits import newest_commits
 
     with ws.store.reading() as db:
@@ -141,23 +172,33 @@ def _workplace_words(ws: Workspace, folder: str) -> list[str]:
 
 
 def choose(offers: Sequence[Offer], top: int, *, only_matching: bool) -> list[Offer]:
-    """Return at most `top` of them, the best first: by authority, last access, match, weight and ID."""
+    """Return at most `top` of them, the best first: by authority, last access, match, weight and
+    ID.
+    """
     some = [one for one in offers if one.rank is not None or not only_matching]
     some.sort(key=lambda one: (one.rank is None, one.rank or 0, -one.weight, one.id))
-    some.sort(key=lambda one: one.opened_at, reverse=True)  # stable: of equal ones the best match stays first
+    some.sort(
+        key=lambda one: one.opened_at, reverse=True
+    )  # stable: of equal ones the best match stays first
     return sorted(some, key=lambda one: AUTHORITIES.index(one.authority))[:top]
 
 
 def fit(chosen: Sequence[Offer], budget: int) -> Injection:
     """Return the section in at most `budget` characters; empty where nothing fits.
 
-    A memory whose text does not fit keeps its first line; where that does not fit either, the next one is tried.
+    A memory whose text does not fit keeps its first line; where that does not fit either, the next
+    one is tried.
     """
     text, ids, brief = f"{HEADING}\n\n{PREFACE}\n\n", list[str](), list[str]()
     for one in chosen:
-        line = f"- [{one.tier}] (×{one.reinforcement}) {quoted_field(one.title, 200)} ({one.id}, {one.authority})\n"
+        line = (
+            f"- [{one.tier}] (×{one.reinforcement}) {quoted_field(one.title, 200)} ({one.id},"
+            f" {one.authority})\n"
+        )
         body = one.text.strip()
-        whole = line + (f"{quoted_lines(body, '  > ')}\n" if body and body != one.title.strip() else "")
+        whole = line + (
+            f"{quoted_lines(body, '  > ')}\n" if body and body != one.title.strip() else ""
+        )
         part = whole if len(text) + len(whole) <= budget else line
         if len(text) + len(part) <= budget:
             text += part
@@ -169,13 +210,17 @@ def fit(chosen: Sequence[Offer], budget: int) -> Injection:
 PAGE: Final = f"{kind_folder(MEMORY)}MEMORY.md"
 IGNORE: Final = ".kl/.gitignore"
 _RULE: Final = PAGE.removeprefix(".kl/")
-_MARK: Final = "<!-- generated by kl: changes made here are lost. Change memories with `kl memory`. -->"
+_MARK: Final = (
+    "<!-- generated by kl: changes made here are lost. Change memories with `kl memory`. -->"
+)
 _MOST_LINES: Final = 200
 """Of each part."""
 
 
 def write_page(ws: Workspace) -> str:
-    """Write MEMORY.md where it is not right already; return why it could not be written, or nothing."""
+    """Write MEMORY.md where it is not right already; return why it could not be written, or
+    nothing.
+    """
     if not ws.initialized:
         return ""
     try:
@@ -184,8 +229,11 @@ def write_page(ws: Workspace) -> str:
             return ""
         rules = _read(ws, IGNORE)
         if _RULE not in rules.splitlines():  # else the page would be in every content tree
-            rules += ("" if rules.endswith("\n") or not rules else "\n") + f"# Generated.\n{_RULE}\n"
-            # before the page: a process killed in between must not leave a page that git would take for untracked work
+            rules += (
+                "" if rules.endswith("\n") or not rules else "\n"
+            ) + f"# Generated.\n{_RULE}\n"
+            # before the page: a process killed in between must not leave a page that git would take
+            # for untracked work
             write_atomic(ws.root / IGNORE, rules.encode("utf-8", "replace"), within=ws.root)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, text.encode("utf-8", "replace"), within=ws.root)
@@ -201,16 +249,31 @@ def page_text(ws: Workspace) -> str:
     approved = [one for one in found if not_live_reason(ws, one) in ("", "quarantined")]
     candidates, total = review_queue(ws, _MOST_LINES)
     lines = [_MARK, "", "# Repository memory", "", "## Approved", "", *_lines(ws, approved)]
-    lines += ["", "## Candidates", "", "No agent sees these. Review them with `kl memory review`.", ""]
+    lines += [
+        "",
+        "## Candidates",
+        "",
+        "No agent sees these. Review them with `kl memory review`.",
+        "",
+    ]
     return "\n".join([*lines, *_lines(ws, candidates, total - len(candidates)), ""])
 
 
 def _lines(ws: Workspace, records: Sequence[Record], more: int = 0) -> Iterator[str]:
-    """Yield a line for each memory, those that most sessions saw first. `more` exist besides these."""
-    items = sorted(review_items(ws, records), key=lambda one: (-one.tally.reinforcement, one.record.id))
+    """Yield a line for each memory, those that most sessions saw first.
+
+    `more` exist besides these.
+    """
+    items = sorted(
+        review_items(ws, records), key=lambda one: (-one.tally.reinforcement, one.record.id)
+    )
     for one in items[:_MOST_LINES]:
         record = one.record
-        name = f"[{record.id}]({record.path.removeprefix(kind_folder(MEMORY))})" if record.path else record.id
+        name = (
+            f"[{record.id}]({record.path.removeprefix(kind_folder(MEMORY))})"
+            if record.path
+            else record.id
+        )
         quarantine = " **quarantined: it reads like an instruction**" if one.quarantine else ""
         title = quoted_field(record.title, 200)
         yield f"- [{one.support.tier.word}] (×{one.tally.reinforcement}) {title} {name}{quarantine}"

@@ -1,4 +1,6 @@
-"""Import and export of memories in JSON, as fuseraft's repository memory and agor's rows have them."""
+"""Import and export of memories in JSON, as fuseraft's repository memory and agor's rows have
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _MOST: Final = 50_000
 
 @dataclass(frozen=True, slots=True)
 class ForeignMemory:
-    """A memory of another tool. Approved there is a candidate here: a person of this repository decides."""
+    """A memory of another tool. Approved there is a candidate here: a person of this repository
+    decides.
+    """
 
     pattern: str
     rejected: bool
@@ -37,7 +41,9 @@ class ForeignMemory:
 
 
 def read_memories(value: Any, place: str) -> tuple[list[ForeignMemory], list[Problem]]:
-    """Return the memories in a JSON value (an entry, a list, or an object with a list), and all problems."""
+    """Return the memories in a JSON value (an entry, a list, or an object with a list), and all
+    problems.
+    """
     if isinstance(value, Mapping):
         lists = [one for one in value.values() if isinstance(one, list)]
         is_entry = {"pattern", "content"} & _snake_keys(value).keys()
@@ -55,10 +61,13 @@ def read_memories(value: Any, place: str) -> tuple[list[ForeignMemory], list[Pro
 
 
 def _snake_keys(entry: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the entry with its keys in one spelling: `SourceSessionId`, `sourceSessionId` → `source_session_id`."""
+    """Return the entry with its keys in one spelling: `SourceSessionId`, `sourceSessionId` →
+    `source_session_id`.
+    """
     names = {key: str(key) for key in entry}
     return {
-        (name if "_" in name else snake_case(name[:1].upper() + name[1:])): entry[key] for key, name in names.items()
+        (name if "_" in name else snake_case(name[:1].upper() + name[1:])): entry[key]
+        for key, name in names.items()
     }
 
 
@@ -76,11 +85,16 @@ def _read(entry: Any) -> ForeignMemory:
     if authority not in AUTHORITIES:
         raise ValueError(f"trust_tier must be one of: {', '.join(AUTHORITIES)}.")
     return ForeignMemory(
-        # at most an agent's: `human` there was a person of another tool, and nobody reviewed it here
-        pattern, status == "rejected", max(authority, "agent", key=AUTHORITIES.index), _tags(values.get("tags")),
+        # at most an agent's: `human` there was a person of another tool, and nobody reviewed it
+        # here
+        pattern,
+        status == "rejected",
+        max(authority, "agent", key=AUTHORITIES.index),
+        _tags(values.get("tags")),
         str(values.get("source_session_id") or values.get("source") or "")[:80],
-        _time(values, "expires_at"), _time(values, "last_reinforced_at") or _time(values, "created_at"),
-    )  # fmt: skip
+        _time(values, "expires_at"),
+        _time(values, "last_reinforced_at") or _time(values, "created_at"),
+    )
 
 
 def _tags(value: Any) -> tuple[str, ...]:
@@ -91,7 +105,11 @@ def _tags(value: Any) -> tuple[str, ...]:
         except (ValueError, RecursionError):
             value = []
     tags = value if isinstance(value, list) else []
-    return tuple(tag for tag in tags if isinstance(tag, str) and tag.isascii() and tag.replace("-", "").isalnum())
+    return tuple(
+        tag
+        for tag in tags
+        if isinstance(tag, str) and tag.isascii() and tag.replace("-", "").isalnum()
+    )
 
 
 def _time(values: Mapping[str, Any], name: str) -> str:
@@ -113,19 +131,26 @@ def import_memories(ws: Workspace, memories: Sequence[ForeignMemory], source: st
     live = [one for one in memories if not one.expires or micros(one.expires) >= now]
     found = [
         Pattern(
-            one.pattern, "pattern", (Sighting(one.session or name, name, "AgentAssertion", one.seen or iso(now)),),
-            enough=True, untrusted=True, source=f"import {source}"[:200],
+            one.pattern,
+            "pattern",
+            (Sighting(one.session or name, name, "AgentAssertion", one.seen or iso(now)),),
+            enough=True,
+            untrusted=True,
+            source=f"import {source}"[:200],
         )
         for one in live
-    ]  # fmt: skip
+    ]
     extra = {
         id_of(one.pattern): {
-            "authority": one.authority, "tags": list(one.tags), **({"expires": one.expires} if one.expires else {}),
+            "authority": one.authority,
+            "tags": list(one.tags),
+            **({"expires": one.expires} if one.expires else {}),
             **({"status": "rejected"} if one.rejected else {}),
         }
         for one in live
-    }  # fmt: skip
-    # without the limit of mining: what an import leaves waiting would not be read again by itself, as receipts are
+    }
+    # without the limit of mining: what an import leaves waiting would not be read again by itself,
+    # as receipts are
     return store_patterns(ws, found, extra, most=len(found))
 
 
@@ -133,12 +158,18 @@ def to_fuseraft(items: Sequence[ReviewItem]) -> list[dict[str, Any]]:
     """Return memories as fuseraft stores them."""
     return [
         {
-            "id": one.record.id, "pattern": one.record.text("pattern"), "status": one.record.status.capitalize(),
-            "confidence": one.support.tier.word.capitalize(), "evidence": list(one.support.lines),
-            "created_at": one.record.text("date"), "last_reinforced_at": one.tally.reinforced_at or None,
-            "reinforcement_count": one.tally.reinforcement, "source_session_id": one.record.text("session") or None,
-            "trust_tier": one.record.authority, "tags": list(one.record.many("tags")),
+            "id": one.record.id,
+            "pattern": one.record.text("pattern"),
+            "status": one.record.status.capitalize(),
+            "confidence": one.support.tier.word.capitalize(),
+            "evidence": list(one.support.lines),
+            "created_at": one.record.text("date"),
+            "last_reinforced_at": one.tally.reinforced_at or None,
+            "reinforcement_count": one.tally.reinforcement,
+            "source_session_id": one.record.text("session") or None,
+            "trust_tier": one.record.authority,
+            "tags": list(one.record.many("tags")),
             "expires_at": one.record.text("expires") or None,
         }
         for one in items
-    ]  # fmt: skip
+    ]

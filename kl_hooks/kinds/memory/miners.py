@@ -1,12 +1,14 @@
 """Miners: patterns in receipts, commits and transcripts of agents. Deterministic, no model. Pure.
 
-In receipts work in progress is no error: a failure counts where it was committed, or seen in two runs. A test that
-is new in the commit that made it pass is no regression: it counts only if it had passed before. What is below a
-threshold is not lost: it counts as soon as more is seen, as long as the receipts are read.
+In receipts work in progress is no error: a failure counts where it was committed, or seen in two
+runs. A test that is new in the commit that made it pass is no regression: it counts only if it had
+passed before. What is below a threshold is not lost: it counts as soon as more is seen, as long as
+the receipts are read.
 
-A transcript was written by an agent, or is what an agent was shown: it is redacted, and nothing of it is trusted.
-Values of environment variables are never read, only their names. Output of tools is never a statement: whoever can
-write a file could plant one. Nor is what a code block or a quotation holds.
+A transcript was written by an agent, or is what an agent was shown: it is redacted, and nothing of
+it is trusted. Values of environment variables are never read, only their names. Output of tools is
+never a statement: whoever can write a file could plant one. Nor is what a code block or a quotation
+holds.
 """
 
 from __future__ import annotations
@@ -31,32 +33,167 @@ _COMMAND_CUT: Final = 120
 _MESSAGE_CUT: Final = 140
 """Characters of a failure's message in a pattern."""
 
-_TRIVIAL_COMMANDS: Final = frozenset((
-    "ls", "ll", "la", "dir", "cd", "pwd", "echo", "printf", "cat", "head", "tail", "less", "more", "bat", "wc",
-    "sort", "uniq", "cut", "tr", "tee", "which", "type", "whereis", "whoami", "id", "date", "true", "false", "test",
-    "[", ":", "sleep", "clear", "history", "env", "printenv", "export", "set", "unset", "alias", "man", "help",
-    "file", "stat", "du", "df", "ps", "top", "kill", "find", "fd", "grep", "rg", "ag", "sed", "awk", "tree",
-    "touch", "mkdir", "rmdir", "rm", "cp", "mv", "ln", "chmod", "chown", "open", "xdg-open", "vi", "vim", "nano",
-    "emacs", "code", "hostname", "uname", "basename", "dirname", "realpath", "readlink", "diff", "cmp", "xargs",
-    "exit", "seq", "yes", "jobs", "fg", "bg", "wait", "source", ".", "hexdump", "xxd", "od", "nl", "column", "jq",
-    "yq",
-))  # fmt: skip
+_TRIVIAL_COMMANDS: Final = frozenset(
+    (
+        "ls",
+        "ll",
+        "la",
+        "dir",
+        "cd",
+        "pwd",
+        "echo",
+        "printf",
+        "cat",
+        "head",
+        "tail",
+        "less",
+        "more",
+        "bat",
+        "wc",
+        "sort",
+        "uniq",
+        "cut",
+        "tr",
+        "tee",
+        "which",
+        "type",
+        "whereis",
+        "whoami",
+        "id",
+        "date",
+        "true",
+        "false",
+        "test",
+        "[",
+        ":",
+        "sleep",
+        "clear",
+        "history",
+        "env",
+        "printenv",
+        "export",
+        "set",
+        "unset",
+        "alias",
+        "man",
+        "help",
+        "file",
+        "stat",
+        "du",
+        "df",
+        "ps",
+        "top",
+        "kill",
+        "find",
+        "fd",
+        "grep",
+        "rg",
+        "ag",
+        "sed",
+        "awk",
+        "tree",
+        "touch",
+        "mkdir",
+        "rmdir",
+        "rm",
+        "cp",
+        "mv",
+        "ln",
+        "chmod",
+        "chown",
+        "open",
+        "xdg-open",
+        "vi",
+        "vim",
+        "nano",
+        "emacs",
+        "code",
+        "hostname",
+        "uname",
+        "basename",
+        "dirname",
+        "realpath",
+        "readlink",
+        "diff",
+        "cmp",
+        "xargs",
+        "exit",
+        "seq",
+        "yes",
+        "jobs",
+        "fg",
+        "bg",
+        "wait",
+        "source",
+        ".",
+        "hexdump",
+        "xxd",
+        "od",
+        "nl",
+        "column",
+        "jq",
+        "yq",
+    )
+)
 """Commands that only look around, or move files about."""
 _TRIVIAL_VERBS: Final = {
-    "git": frozenset((
-        "status", "log", "diff", "show", "branch", "add", "commit", "checkout", "switch", "restore", "stash",
-        "fetch", "pull", "push", "blame", "remote", "rev-parse", "ls-files", "ls-tree", "cat-file", "tag", "reflog",
-        "config", "describe", "shortlog", "grep", "init", "clone", "merge", "rebase", "reset",
-    )),
-    "kl": frozenset((
-        "run", "status", "doctor", "evidence", "claim", "context", "memory", "decision", "graph", "knowledge",
-        "arch", "verify", "init",
-    )),
+    "git": frozenset(
+        (
+            "status",
+            "log",
+            "diff",
+            "show",
+            "branch",
+            "add",
+            "commit",
+            "checkout",
+            "switch",
+            "restore",
+            "stash",
+            "fetch",
+            "pull",
+            "push",
+            "blame",
+            "remote",
+            "rev-parse",
+            "ls-files",
+            "ls-tree",
+            "cat-file",
+            "tag",
+            "reflog",
+            "config",
+            "describe",
+            "shortlog",
+            "grep",
+            "init",
+            "clone",
+            "merge",
+            "rebase",
+            "reset",
+        )
+    ),
+    "kl": frozenset(
+        (
+            "run",
+            "status",
+            "doctor",
+            "evidence",
+            "claim",
+            "context",
+            "memory",
+            "decision",
+            "graph",
+            "knowledge",
+            "arch",
+            "verify",
+            "init",
+        )
+    ),
     "pip": frozenset(("list", "show", "freeze")),
     "npm": frozenset(("ls", "list")),
     "docker": frozenset(("ps", "images", "logs")),
     "gh": frozenset(("pr", "issue", "run", "auth")),
-}  # fmt: skip
+}
 """The same, by the first argument."""
 _TRIVIAL_OPTIONS: Final = frozenset({"--version", "-V", "--help", "-h", "version", "help"})
 """A command with one of these as its only argument is trivial."""
@@ -68,45 +205,77 @@ _FAILS_IN_A_ROW: Final = 2
 _RUNS_OF_A_RATE: Final = 6
 """`Command fails in half of its runs`: of so many runs at least …"""
 _QUICK, _SLOW = 5_000_000, 60_000_000
-"""Microseconds: `Command is quick and never fails` (each run), `Command takes more than a minute` (the median)."""
+"""Microseconds: `Command is quick and never fails` (each run), `Command takes more than a minute`
+(the median).
+"""
 _RUNS_OF_A_DURATION: Final = 5
 _ERROR_CLASSES: Final = (
     # the first that fits; words of exceptions, HTTP statuses and messages of the C library
     ("rate limit", re.compile(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE)),
-    ("token limit", re.compile(r"(?:context|token).{0,20}(?:limit|length|exceed|too long)", re.IGNORECASE)),
+    (
+        "token limit",
+        re.compile(r"(?:context|token).{0,20}(?:limit|length|exceed|too long)", re.IGNORECASE),
+    ),
     ("timeout", re.compile(r"time(?:d)?.?out|deadline exceeded", re.IGNORECASE)),
     (
         "authentication",
-        re.compile(r"unauthori[sz]ed|authenticat|permission denied|forbidden|\b40[13]\b", re.IGNORECASE),
+        re.compile(
+            r"unauthori[sz]ed|authenticat|permission denied|forbidden|\b40[13]\b", re.IGNORECASE
+        ),
     ),
     ("memory", re.compile(r"out of memory|memoryerror|cannot allocate|\boom\b", re.IGNORECASE)),
     (
         "network",
-        re.compile(r"connection (?:refused|reset|error|aborted)|unreachable|name resolution|dns", re.IGNORECASE),
+        re.compile(
+            r"connection (?:refused|reset|error|aborted)|unreachable|name resolution|dns",
+            re.IGNORECASE,
+        ),
     ),
 )
 """Class of an error → the messages that name it."""
 _PASSES_IN_SESSIONS: Final = 2
 """`Test passes`: in so many sessions, after a failure. A test that never failed teaches nothing."""
 _WRITES_IN_A_SESSION: Final = 2
-"""`File is modified repeatedly in sessions`: commits (or edits of an agent) that wrote it within one session …"""
+"""`File is modified repeatedly in sessions`: commits (or edits of an agent) that wrote it within
+one session …
+"""
 _WRITES_IN_SESSIONS: Final = 2
 """… and so many such sessions …"""
 _MOST_FILES: Final = 5
-"""… if it is among so many that were written most: in a lively repository nearly every file is written often."""
+"""… if it is among so many that were written most: in a lively repository nearly every file is
+written often.
+"""
 _LARGEST_COMMIT: Final = 30
-"""A commit that touches more files is a move or a formatter, and no sign of work on any one of them."""
+"""A commit that touches more files is a move or a formatter, and no sign of work on any one of
+them.
+"""
 _LARGEST_FIX: Final = 12
 """The same for a commit that made something pass."""
 _FIX_IMPORTANCE: Final = 60
 _INTERRUPTED: Final = frozenset({129, 130, 131, 137, 141, 143})
-"""128 + SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM: somebody stopped the command, which is no failure of it."""
-_GENERATED: Final = frozenset((
-    "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "Cargo.lock", "Gemfile.lock",
-    "go.sum", "composer.lock", "Pipfile.lock", "MEMORY.md", ".gitignore", "VERSION",
-))  # fmt: skip
+"""128 + SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM: somebody stopped the command, which is
+no failure of it.
+"""
+_GENERATED: Final = frozenset(
+    (
+        "package-lock.json",
+        "yarn.lock",
+        "pnpm-lock.yaml",
+        "poetry.lock",
+        "uv.lock",
+        "Cargo.lock",
+        "Gemfile.lock",
+        "go.sum",
+        "composer.lock",
+        "Pipfile.lock",
+        "MEMORY.md",
+        ".gitignore",
+        "VERSION",
+    )
+)
 """Names of files that are written often because a tool or a habit writes them."""
-# and the fragments that towncrier, scriv and changesets put together, in the folders of their documentation
+# and the fragments that towncrier, scriv and changesets put together, in the folders of their
+# documentation
 _CHANGELOG: Final = re.compile(
     r"(?:^|/)(?:(?:change(?:s|log)|history|news|releases?(?:[-_]notes)?)(?:\.(?:md|rst|txt|adoc))?$"
     r"|(?:changelog\.d|changes\.d|news\.d|newsfragments|\.changes|\.changeset)/"
@@ -154,29 +323,44 @@ def receipt_patterns(entries: Sequence[Entry], commits: Sequence[LoggedCommit]) 
 
     Imported receipts are omitted: no evidence binds them to this repository.
     """
-    own = sorted((one for one in entries if not one.origin.startswith("imported")), key=lambda one: one.seq)
+    own = sorted(
+        (one for one in entries if not one.origin.startswith("imported")), key=lambda one: one.seq
+    )
     by_run = {one.receipt.run: one.receipt for one in own}
-    complete = [(one, _session_of(one.receipt, by_run)) for one in own if one.receipt.result.get("complete")]
+    complete = [
+        (one, _session_of(one.receipt, by_run)) for one in own if one.receipt.result.get("complete")
+    ]
     log = sorted(commits, key=lambda one: (one.at, one.sha))
     commands, tests = _command_steps(complete), _test_steps(complete)
     # a session is the day of one author
     writes = (
-        (path, Sighting(day_session(one.at, one.author), one.receipt or one.sha, "EvidenceGraph", one.at))
+        (
+            path,
+            Sighting(
+                day_session(one.at, one.author), one.receipt or one.sha, "EvidenceGraph", one.at
+            ),
+        )
         for one in log
         if len(one.files) <= _LARGEST_COMMIT
         for path in one.files
     )
     fixes = _fix_patterns({**tests, **commands}, log)
-    return _merge_same([*_command_patterns(commands), *_test_patterns(tests), *write_patterns(writes), *fixes])
+    return _merge_same(
+        [*_command_patterns(commands), *_test_patterns(tests), *write_patterns(writes), *fixes]
+    )
 
 
 def _test_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
-    """Return subject → its steps, for every test that failed in one of the runs (oldest first, with their sessions)."""
+    """Return subject → its steps, for every test that failed in one of the runs (oldest first, with
+    their sessions).
+    """
     tests = [
         (_Step(entry, session, one.outcome, str(one.detail.get("message") or "")), one.subject)
-        for entry, session in runs if entry.receipt.source in TEST_SOURCES
-        for one in entry.receipt.evidence if one.kind == "TestResult"
-    ]  # fmt: skip
+        for entry, session in runs
+        if entry.receipt.source in TEST_SOURCES
+        for one in entry.receipt.evidence
+        if one.kind == "TestResult"
+    ]
     found: dict[str, list[_Step]] = {
         subject: [] for subject in sorted({subject for step, subject in tests if step.bad})
     }
@@ -187,7 +371,9 @@ def _test_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
 
 
 def _command_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
-    """Return subject → its steps, for commands that are not trivial, without runs that were stopped."""
+    """Return subject → its steps, for commands that are not trivial, without runs that were
+    stopped.
+    """
     found: dict[str, list[_Step]] = {}
     for entry, session in runs:
         for one in entry.receipt.evidence if entry.receipt.source == "command" else ():
@@ -196,8 +382,14 @@ def _command_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
                 same = (other for other in entry.receipt.evidence if other.subject == one.subject)
                 output = "\n".join(str(other.detail.get("tail") or "") for other in same)
                 message = _error_line(output) if one.outcome in REFUTES else ""
-                found.setdefault(one.subject, []).append(_Step(entry, session, one.outcome, message, one.duration_us))
-    return {subject: steps for subject, steps in found.items() if not is_trivial(subject.removeprefix(_COMMAND))}
+                found.setdefault(one.subject, []).append(
+                    _Step(entry, session, one.outcome, message, one.duration_us)
+                )
+    return {
+        subject: steps
+        for subject, steps in found.items()
+        if not is_trivial(subject.removeprefix(_COMMAND))
+    }
 
 
 def _error_line(output: str) -> str:
@@ -217,19 +409,28 @@ def _command_patterns(steps: Mapping[str, Sequence[_Step]]) -> Iterator[Pattern]
         failures = tuple(step.sighting("ExitCode") for step in history if step.outcome == "failed")
         if len(failures) > 1:
             streaks = [
-                len(list(same)) for outcome, same in groupby(step.outcome for step in history) if outcome == "failed"
+                len(list(same))
+                for outcome, same in groupby(step.outcome for step in history)
+                if outcome == "failed"
             ]
             enough = max(streaks) >= _FAILS_IN_A_ROW
-            yield Pattern(f"Shell command fails repeatedly: {command}", "failure_mode", failures, enough)
+            yield Pattern(
+                f"Shell command fails repeatedly: {command}", "failure_mode", failures, enough
+            )
         yield from _classed_failures(command, history)
         yield from _rates_and_durations(command, history, passes, failures)
 
 
 def _classed_failures(command: str, history: Sequence[_Step]) -> Iterator[Pattern]:
-    """Yield a pattern for each class of error that a command failed with; once may be an accident."""
+    """Yield a pattern for each class of error that a command failed with; once may be an
+    accident.
+    """
     classes: dict[str, list[Sighting]] = {}
     for step in history:
-        name = next((name for name, pattern in _ERROR_CLASSES if step.bad and pattern.search(step.message)), "")
+        name = next(
+            (name for name, pattern in _ERROR_CLASSES if step.bad and pattern.search(step.message)),
+            "",
+        )
         if name:
             classes.setdefault(name, []).append(step.sighting("ExitCode"))
     for name, seen in classes.items():
@@ -238,38 +439,60 @@ def _classed_failures(command: str, history: Sequence[_Step]) -> Iterator[Patter
 
 
 def _rates_and_durations(
-    command: str, history: Sequence[_Step], passes: tuple[Sighting, ...], failures: tuple[Sighting, ...]
+    command: str,
+    history: Sequence[_Step],
+    passes: tuple[Sighting, ...],
+    failures: tuple[Sighting, ...],
 ) -> Iterator[Pattern]:
-    """Yield what the rate of failures and the durations of a command teach. No numbers: the words are the identity."""
+    """Yield what the rate of failures and the durations of a command teach. No numbers: the words
+    are the identity.
+    """
     if len(history) >= _RUNS_OF_A_RATE and 2 * len(failures) >= len(history) and passes:
-        yield Pattern(f"Command fails in half of its runs or more: {command}", "anti_pattern", failures, True)
+        yield Pattern(
+            f"Command fails in half of its runs or more: {command}", "anti_pattern", failures, True
+        )
     durations = sorted(step.duration for step in history if step.duration and not step.bad)
     if len(durations) < _RUNS_OF_A_DURATION:
         return
     if not failures and durations[-1] < _QUICK:
         yield Pattern(f"Command is quick and never fails: {command}", "best_practice", passes, True)
     if durations[len(durations) // 2] > _SLOW:
-        yield Pattern(f"Command takes more than a minute: {command}", "performance_insight", passes, True)
+        yield Pattern(
+            f"Command takes more than a minute: {command}", "performance_insight", passes, True
+        )
 
 
 def cut(command: str) -> str:
     """Return a command as a pattern shows it."""
-    line = one_line(command, len(command) * 10 + 1)  # longer than the escapes of any command: cut below
+    line = one_line(
+        command, len(command) * 10 + 1
+    )  # longer than the escapes of any command: cut below
     return line if len(line) <= _COMMAND_CUT else line[:_COMMAND_CUT] + "…"
 
 
 def _test_patterns(steps: Mapping[str, Sequence[_Step]]) -> Iterator[Pattern]:
-    """Yield a pattern for each test that failed and then passed, with every pass after its first failure."""
+    """Yield a pattern for each test that failed and then passed, with every pass after its first
+    failure.
+    """
     for subject, history in steps.items():
         first = next(at for at, step in enumerate(history) if step.bad)
         passes = tuple(step.sighting("TestResult") for step in history[first:] if not step.bad)
         if passes:
-            enough = not history[-1].bad and len({one.session for one in passes}) >= _PASSES_IN_SESSIONS
-            yield Pattern(f"Test passes: {one_line(subject.removeprefix('test:'), 300)}", "fact", passes, enough)
+            enough = (
+                not history[-1].bad and len({one.session for one in passes}) >= _PASSES_IN_SESSIONS
+            )
+            yield Pattern(
+                f"Test passes: {one_line(subject.removeprefix('test:'), 300)}",
+                "fact",
+                passes,
+                enough,
+            )
 
 
 def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
-    """Return a pattern for each file that a session wrote more than once; one sighting for each such session."""
+    """Return a pattern for each file that a session wrote more than once; one sighting for each
+    such session.
+    """
     by_file: dict[str, dict[str, list[Sighting]]] = {}
     for path, seen in writes:
         if not is_generated(path):
@@ -279,9 +502,16 @@ def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
         for path, sessions in by_file.items()
     }
     enough = [path for path, seen in often.items() if len(seen) >= _WRITES_IN_SESSIONS]
-    most = sorted(enough, key=lambda path: (-len(often[path]), -sum(map(len, by_file[path].values())), path))
+    most = sorted(
+        enough, key=lambda path: (-len(often[path]), -sum(map(len, by_file[path].values())), path)
+    )
     return [
-        Pattern(f"File is modified repeatedly in sessions: {path}", "pattern", seen, path in most[:_MOST_FILES])
+        Pattern(
+            f"File is modified repeatedly in sessions: {path}",
+            "pattern",
+            seen,
+            path in most[:_MOST_FILES],
+        )
         for path, seen in often.items()
         if seen
     ]
@@ -289,23 +519,32 @@ def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
 
 def is_generated(path: str) -> bool:
     """Return True for a file that a tool or a habit writes."""
-    return PurePosixPath(path).name in _GENERATED or path.startswith(".kl/") or bool(_CHANGELOG.search(path))
+    return (
+        PurePosixPath(path).name in _GENERATED
+        or path.startswith(".kl/")
+        or bool(_CHANGELOG.search(path))
+    )
 
 
-def _fix_patterns(steps: Mapping[str, Sequence[_Step]], commits: Sequence[LoggedCommit]) -> Iterator[Pattern]:
+def _fix_patterns(
+    steps: Mapping[str, Sequence[_Step]], commits: Sequence[LoggedCommit]
+) -> Iterator[Pattern]:
     """Yield a pattern for each commit (oldest first) that made something pass."""
     by_commit: dict[str, list[_Fix]] = {}
     for subject, history in steps.items():
         for fix in _fixes(subject, history, commits):
             by_commit.setdefault(fix.commit.sha, []).append(fix)
     for fixes in by_commit.values():
-        # Only those of the first run after the commit: later runs would change the words, and so the memory.
+        # Only those of the first run after the commit: later runs would change the words, and so
+        # the memory.
         first = min(fix.passed.entry.seq for fix in fixes)
         of_first = (fix for fix in fixes if fix.passed.entry.seq == first)
         yield _fix_pattern(sorted(of_first, key=lambda fix: fix.subject))
 
 
-def _fixes(subject: str, history: Sequence[_Step], commits: Sequence[LoggedCommit]) -> Iterator[_Fix]:
+def _fixes(
+    subject: str, history: Sequence[_Step], commits: Sequence[LoggedCommit]
+) -> Iterator[_Fix]:
     """Yield each point where failures end in a pass because of a commit that can be named."""
     passed_before, failures = False, list[_Step]()
     for step in history:
@@ -313,21 +552,29 @@ def _fixes(subject: str, history: Sequence[_Step], commits: Sequence[LoggedCommi
             failures.append(step)
             continue
         commit = _fixing_commit(failures[-1], step, commits) if failures else None
-        settled = len(failures) >= _FAILS_IN_A_ROW or (failures and not failures[-1].entry.receipt.dirty)
+        settled = len(failures) >= _FAILS_IN_A_ROW or (
+            failures and not failures[-1].entry.receipt.dirty
+        )
         file = subject.removeprefix("test:").partition("::")[0]
         if commit and settled and (passed_before or file not in commit.files):
             yield _Fix(subject, failures[-1], step, commit)
         passed_before, failures = True, []
 
 
-def _fixing_commit(failed: _Step, passed: _Step, commits: Sequence[LoggedCommit]) -> LoggedCommit | None:
+def _fixing_commit(
+    failed: _Step, passed: _Step, commits: Sequence[LoggedCommit]
+) -> LoggedCommit | None:
     """Return the commit whose parent failed and whose content passed.
 
-    Nothing else will do: of two commits nobody knows which one it was, and other worktrees and branches write into the
-    same store.
+    Nothing else will do: of two commits nobody knows which one it was, and other worktrees and
+    branches write into the same store.
     """
     bad, good = failed.entry.receipt, passed.entry.receipt
-    if good.tree is None or bad.head is None or (good.tree, good.tree_all) == (bad.tree, bad.tree_all):
+    if (
+        good.tree is None
+        or bad.head is None
+        or (good.tree, good.tree_all) == (bad.tree, bad.tree_all)
+    ):
         return None
     after = (c for c in commits if bad.head in c.parents and c.tree in (good.tree, good.tree_all))
     return next((c for c in after if 0 < len(_sources(c)) <= _LARGEST_FIX), None)
@@ -335,12 +582,20 @@ def _fixing_commit(failed: _Step, passed: _Step, commits: Sequence[LoggedCommit]
 
 def _sources(commit: LoggedCommit) -> list[str]:
     """Return the files of a commit that can be a fix: no tests, no documents, nothing generated."""
-    return [path for path in commit.files if not (is_generated(path) or path.endswith(_DOCUMENTS) or _is_test(path))]
+    return [
+        path
+        for path in commit.files
+        if not (is_generated(path) or path.endswith(_DOCUMENTS) or _is_test(path))
+    ]
 
 
 def _is_test(path: str) -> bool:
     *folders, name = path.split("/")
-    return name.startswith(("test_", "conftest.")) or "_test." in name or bool({"test", "tests"} & set(folders))
+    return (
+        name.startswith(("test_", "conftest."))
+        or "_test." in name
+        or bool({"test", "tests"} & set(folders))
+    )
 
 
 def _fix_pattern(fixes: Sequence[_Fix]) -> Pattern:
@@ -350,8 +605,8 @@ def _fix_pattern(fixes: Sequence[_Fix]) -> Pattern:
     names = [f"`{cut(name)}`" if kind == "command" else name for kind, _, name in parts]
     text = (
         f"Fixed by commit {commit.sha[:8]} ({one_line(commit.subject, 100)}), which changed "
-        f"{_shorten(_sources(commit))}: {_shorten(names)} failed"
-    ) + (f" with: {why}" if why else "")
+        f"{_shorten(_sources(commit))}: {_shorten(names)} failed" + (f" with: {why}" if why else "")
+    )
     proof = "TestResult" if first.subject.startswith("test:") else "ExitCode"
     # one session found the fix, whoever saw the failure
     seen = (first.failed.sighting(proof, first.passed.session), first.passed.sighting(proof))
@@ -365,18 +620,24 @@ _MENTIONS_OF_SETTING: Final = 2
 """A settings file must be opened so often, with an edit among them."""
 _MOST_OUTPUT: Final = 20_000
 """Characters of a failed call's output that are searched for names of variables."""
-_WRITERS: Final = frozenset(("edit", "write", "multiedit", "notebookedit", "apply_patch", "str_replace", "create_file"))
+_WRITERS: Final = frozenset(
+    ("edit", "write", "multiedit", "notebookedit", "apply_patch", "str_replace", "create_file")
+)
 _SETTINGS: Final = (".toml", ".yaml", ".yml", ".ini", ".cfg", ".conf", ".properties", ".json")
-_COMMON_VARIABLES: Final = frozenset(("PATH", "HOME", "USER", "PWD", "SHELL", "TERM", "LANG", "TMPDIR"))
+_COMMON_VARIABLES: Final = frozenset(
+    ("PATH", "HOME", "USER", "PWD", "SHELL", "TERM", "LANG", "TMPDIR")
+)
 
 _STATED: Final = re.compile(
     r"(?:^|(?<=[.!?] ))\W{0,6}(?:(?:I|we)(?:'ve| have)?(?: just| also)? learn(?:ed|t) that|"
-    r"(?:note(?: to self)?|important|remember|lessons?(?: learned)?|gotcha|caveat|til)\*{0,2}:\*{0,2})"
+    r"(?:note(?: to self)?|important|remember|lessons?(?:"
+    r" learned)?|gotcha|caveat|til)\*{0,2}:\*{0,2})"
     r"\s+(\S.{0,2000})",
     re.IGNORECASE,
 )
 _OF_SESSION: Final = re.compile(
-    r"(?:i'll|i will|i'm|i am|let me|let's|we'll|now |next|first,|then |this (?:is|was) (?:done|fixed)|done|ok)\b",
+    r"(?:i'll|i will|i'm|i am|let me|let's|we'll|now |next|first,|then |this (?:is|was)"
+    r" (?:done|fixed)|done|ok)\b",
     re.IGNORECASE,
 )
 """Beginnings of a sentence about the session, not about the repository."""
@@ -384,17 +645,26 @@ _OF_SESSION: Final = re.compile(
 _MISSING: Final = re.compile(
     r"(?:environment variable|env(?:ironment)? var)s? [`'\"]?([A-Z][A-Z0-9_]{2,60})\b"
     r"|KeyError: ['\"]([A-Z][A-Z0-9]*_[A-Z0-9_]{1,60})['\"]"
-    r"|\b([A-Z][A-Z0-9]*_[A-Z0-9_]{1,60})[`'\"]? (?:is not set|is not defined|must be set|is required|unset)"
+    r"|\b([A-Z][A-Z0-9]*_[A-Z0-9_]{1,60})[`'\"]? (?:is not set|is not defined|must be set|is"
+    r" required|unset)"
 )
 _GIVEN: Final = re.compile(r"(?:^|[;&|]\s*|export |env )((?:[A-Z][A-Z0-9_]{2,60}=\S*\s+)+)\S")
 _ASSIGNED: Final = re.compile(r"([A-Z][A-Z0-9_]{2,60})=")
-_ENDPOINT: Final = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:/[\w./{}-]{0,100})?")
+_ENDPOINT: Final = re.compile(
+    r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:/[\w./{}-]{0,100})?"
+)
 
 
 def transcript_patterns(transcripts: Sequence[Transcript]) -> list[Pattern]:
     """Return the patterns of transcripts, those seen in most sessions first."""
-    found = [one for each in transcripts for one in (*_stated(each), *_fixed(each), *_configured(each))]
-    writes = ((path, _sighting(each, did.at, "EvidenceGraph")) for each in transcripts for did, path in _writes(each))
+    found = [
+        one for each in transcripts for one in (*_stated(each), *_fixed(each), *_configured(each))
+    ]
+    writes = (
+        (path, _sighting(each, did.at, "EvidenceGraph"))
+        for each in transcripts
+        for did, path in _writes(each)
+    )
     return _merge_same([*found, *write_patterns(writes)])
 
 
@@ -402,7 +672,9 @@ def _sighting(transcript: Transcript, at: str, proof: str = "AgentAssertion") ->
     return Sighting(f"agent:{transcript.session}", f"transcript:{transcript.session}", proof, at)
 
 
-def _pattern(transcript: Transcript, at: str, text: str, category: str, importance: int = 50) -> Pattern:
+def _pattern(
+    transcript: Transcript, at: str, text: str, category: str, importance: int = 50
+) -> Pattern:
     seen = (_sighting(transcript, at),)
     return Pattern(text, category, seen, True, importance, untrusted=True, source="transcript")
 
@@ -410,7 +682,9 @@ def _pattern(transcript: Transcript, at: str, text: str, category: str, importan
 def _stated(transcript: Transcript) -> Iterator[Pattern]:
     for item in transcript.items:
         if isinstance(item, Message):
-            yield from (_pattern(transcript, item.at, text, "discovery") for text in statements(item.text))
+            yield from (
+                _pattern(transcript, item.at, text, "discovery") for text in statements(item.text)
+            )
 
 
 def statements(text: str) -> Iterator[str]:
@@ -423,7 +697,12 @@ def statements(text: str) -> Iterator[str]:
             statement = found[1].strip().strip("*_ ").strip()
             long_enough = _SHORTEST_STATEMENT <= len(statement) <= _LONGEST_STATEMENT
             few = len(statement.split()) < _FEWEST_WORDS
-            if long_enough and not few and not statement.endswith("?") and not _OF_SESSION.match(statement):
+            if (
+                long_enough
+                and not few
+                and not statement.endswith("?")
+                and not _OF_SESSION.match(statement)
+            ):
                 yield statement[0].upper() + statement[1:]
 
 
@@ -431,7 +710,12 @@ def _writes(transcript: Transcript) -> Iterator[tuple[ToolCall, str]]:
     """Yield the calls that wrote a file of the repository, with its path."""
     for item in transcript.items:
         path = relative(item.path, transcript.folder) if isinstance(item, ToolCall) else ""
-        if isinstance(item, ToolCall) and path and not item.failed and item.name.lower() in _WRITERS:
+        if (
+            isinstance(item, ToolCall)
+            and path
+            and not item.failed
+            and item.name.lower() in _WRITERS
+        ):
             yield item, path
 
 
@@ -461,7 +745,10 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
         elif command in failed:
             files, bad = list(dict.fromkeys(edited.pop(command))), failed.pop(command)
             if files:
-                error, named = one_line(_error_line(bad.result) or "no output", _MESSAGE_CUT), _shorten(files)
+                error, named = (
+                    one_line(_error_line(bad.result) or "no output", _MESSAGE_CUT),
+                    _shorten(files),
+                )
                 text = f"`{cut(command)}` failed with: {error}; it passed after {named} was edited"
                 yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE)
 
@@ -498,12 +785,16 @@ def _given(command: str) -> list[str]:
 
 
 def _merge_same(found: Iterable[Pattern]) -> list[Pattern]:
-    """Return each memory's pattern once, with the sightings of all; those seen in most sessions first."""
+    """Return each memory's pattern once, with the sightings of all; those seen in most sessions
+    first.
+    """
     by_identity: dict[str, list[Pattern]] = {}
     for one in found:
         by_identity.setdefault(identity(one.text), []).append(one)
     merged = {key: _merged(same) for key, same in by_identity.items()}
-    return [merged[key] for key in sorted(merged, key=lambda key: (-len(merged[key].sessions), key))]
+    return [
+        merged[key] for key in sorted(merged, key=lambda key: (-len(merged[key].sessions), key))
+    ]
 
 
 def _merged(same: Sequence[Pattern]) -> Pattern:
@@ -519,7 +810,8 @@ def _shorten(names: Sequence[str], most: int = 3) -> str:
 
 
 def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
-    """Return `agent:<its ID>`, or `2026-11-22/3f9a1c`: a day and a short hash of the producer, which names nobody.
+    """Return `agent:<its ID>`, or `2026-11-22/3f9a1c`: a day and a short hash of the producer,
+    which names nobody.
 
     A run that another run started belongs to that one's session.
     """
@@ -529,7 +821,11 @@ def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
         root = by_run[root.parent]
         seen.add(root.run)
     named = root.environment.get("session") or receipt.environment.get("session")
-    return f"agent:{named}" if isinstance(named, str) and named else day_session(root.started, root.producer)
+    return (
+        f"agent:{named}"
+        if isinstance(named, str) and named
+        else day_session(root.started, root.producer)
+    )
 
 
 def is_trivial(command: str) -> bool:
@@ -539,6 +835,10 @@ def is_trivial(command: str) -> bool:
 
 def _is_trivial_part(command: Command) -> bool:
     arguments = command.words[1:]
-    if command.name in ("", *_TRIVIAL_COMMANDS) or (len(arguments) == 1 and arguments[0] in _TRIVIAL_OPTIONS):
+    if command.name in ("", *_TRIVIAL_COMMANDS) or (
+        len(arguments) == 1 and arguments[0] in _TRIVIAL_OPTIONS
+    ):
         return True
-    return command.verb in _TRIVIAL_VERBS.get(command.name, ()) or (not command.verb and command.name in _TRIVIAL_VERBS)
+    return command.verb in _TRIVIAL_VERBS.get(command.name, ()) or (
+        not command.verb and command.name in _TRIVIAL_VERBS
+    )

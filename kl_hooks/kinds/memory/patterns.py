@@ -50,7 +50,9 @@ class Pattern:
 
 
 def identity(text: str) -> str:
-    """Return what makes two patterns the same memory: the words, whatever the case and the space around them."""
+    """Return what makes two patterns the same memory: the words, whatever the case and the space
+    around them.
+    """
     return " ".join(text.split()).casefold()
 
 

@@ -1,11 +1,12 @@
 """Review: what supports a memory, how much it matters today, and the decisions about it.
 
-Counters are a fold over Events, and decay is a function of the value at the last Event, of its time and of now:
-nothing is stored, so nothing compounds. Integers only, in millionths, so that every machine gets the same numbers.
+Counters are a fold over Events, and decay is a function of the value at the last Event, of its time
+and of now: nothing is stored, so nothing compounds. Integers only, in millionths, so that every
+machine gets the same numbers.
 
-A review is a plain state (`Review`); nothing is done until it ends. `rejected.txt` holds the ID of each rejected
-memory and the reason, so that every clone knows what was refused. The ID follows from the words, which are not in
-the file; one sorted line per memory lets git merge it line by line.
+A review is a plain state (`Review`); nothing is done until it ends. `rejected.txt` holds the ID of
+each rejected memory and the reason, so that every clone knows what was refused. The ID follows from
+the words, which are not in the file; one sorted line per memory lets git merge it line by line.
 """
 
 from __future__ import annotations
@@ -53,11 +54,15 @@ if TYPE_CHECKING:
 
 
 REINFORCED: Final = "reinforced"
-"""A session showed it again. Body: `receipts`, a list of IDs; `proof`, a class of evidence; `seen`, ISO 8601."""
+"""A session showed it again. Body: `receipts`, a list of IDs; `proof`, a class of evidence; `seen`,
+ISO 8601.
+"""
 INJECTED: Final = "injected"
 """It was shown to an agent unasked."""
 OPENED: Final = "opened"
-"""Somebody asked for it by its ID. Injection is no access: else what is injected once would be injected for ever."""
+"""Somebody asked for it by its ID. Injection is no access: else what is injected once would be
+injected for ever.
+"""
 OUTCOME: Final = "outcome"
 """How a task ended that had it. Body: `result`, `positive` or `negative`."""
 REVIEWED: Final = "reviewed"
@@ -89,7 +94,9 @@ _FADED_BELOW, _FADED_AFTER = 100_000, 30 * _DAY
 _FEW_RATINGS: Final = 5
 """Below this many ratings the outcomes are too few to correct an importance."""
 _READY_IMPORTANCE, _READY_OPENED = 70, 2
-"""Percent, and how often somebody asked for it: then a candidate should become a file of the project."""
+"""Percent, and how often somebody asked for it: then a candidate should become a file of the
+project.
+"""
 _VERIFY_GAIN: Final = 150_000
 _DISPROVEN_IMPORTANCE: Final = 50_000
 
@@ -139,18 +146,28 @@ def tallies(ws: Workspace, ids: Sequence[str]) -> dict[str, Tally]:
         if one.record in own:
             own[one.record].append(Event(one.name, one.record, one.author, one.body, one.at))
     changed = {one.record for one in shared}
-    return {one: tally_of(_in_order(found) if one in changed else found) for one, found in own.items()}
+    return {
+        one: tally_of(_in_order(found) if one in changed else found) for one, found in own.items()
+    }
 
 
 def _in_order(events: Sequence[Event]) -> list[Event]:
-    """The Events of several clones as they happened; what an agent checked counts for nothing where a person did."""
+    """The Events of several clones as they happened; what an agent checked counts for nothing where
+    a person did.
+    """
     person = any(one.name in _CHECKED and not one.session.startswith("agent:") for one in events)
-    sound = (one for one in events if not (person and one.name in _CHECKED and one.session.startswith("agent:")))
+    sound = (
+        one
+        for one in events
+        if not (person and one.name in _CHECKED and one.session.startswith("agent:"))
+    )
     return sorted(sound, key=lambda one: one.at)
 
 
 def reviews_to_share(ws: Workspace) -> list[CommonEvent]:
-    """What this clone knows for and against memories: sessions that showed them, outcomes, checks, reviews."""
+    """What this clone knows for and against memories: sessions that showed them, outcomes, checks,
+    reviews.
+    """
     found = [one for name in (*_SHARED, REVIEWED) for one in list_events(ws, name=name)]
     reasons = read_rejections(ws)
     made = []
@@ -167,7 +184,9 @@ def reviews_to_share(ws: Workspace) -> list[CommonEvent]:
 
 
 def _common_rejections(ws: Workspace) -> dict[str, str]:
-    """ID → reason of each memory that its last review in another clone rejected; a person's before an agent's."""
+    """ID → reason of each memory that its last review in another clone rejected; a person's before
+    an agent's.
+    """
     with ws.store.reading() as db:
         reviews = common_events(ws, db, (REVIEWED,))
     last: dict[str, CommonEvent] = {}
@@ -176,12 +195,15 @@ def _common_rejections(ws: Workspace) -> dict[str, str]:
             last[one.record] = one
     return {
         name: one_line(str(one.body.get("reason") or f"rejected by {one.author}"), 200)
-        for name, one in last.items() if one.body.get("do") == "reject"
-    }  # fmt: skip
+        for name, one in last.items()
+        if one.body.get("do") == "reject"
+    }
 
 
 def tally_of(events: Iterable[Event], start: Tally | None = None) -> Tally:
-    """Return the counters after these Events, added to those of `start`: folding in pieces gives the same."""
+    """Return the counters after these Events, added to those of `start`: folding in pieces gives
+    the same.
+    """
     tally = start or Tally()
     for one in events:
         tally = _plus(tally, one)
@@ -211,7 +233,11 @@ def _reinforced(tally: Tally, one: Event) -> Tally:
     given = one.body.get("receipts")
     proof = str(one.body.get("proof") or "")
     known = {receipt for receipt, _ in tally.receipts}
-    new = tuple((str(r), proof) for r in (given if isinstance(given, list | tuple) else ()) if str(r) not in known)
+    new = tuple(
+        (str(r), proof)
+        for r in (given if isinstance(given, list | tuple) else ())
+        if str(r) not in known
+    )
     return replace(
         tally,
         sessions=tally.sessions | {one.session},
@@ -222,7 +248,9 @@ def _reinforced(tally: Tally, one: Event) -> Tally:
 
 
 def reinforce(ws: Workspace, sightings: Mapping[str, Sequence[Sighting]]) -> list[str]:
-    """Record which sessions saw these memories, by ID; return the IDs that a new one saw: a session reinforces once."""
+    """Record which sessions saw these memories, by ID; return the IDs that a new one saw: a session
+    reinforces once.
+    """
     events = []
     for one, known in events_by_record(ws, list(sightings), (REINFORCED,)).items():
         by_session: dict[str, list[Sighting]] = {}
@@ -233,21 +261,31 @@ def reinforce(ws: Workspace, sightings: Mapping[str, Sequence[Sighting]]) -> lis
             if session in past:
                 continue
             receipts = list(dict.fromkeys(each.receipt for each in seen))[-_NEWEST_RECEIPTS:]
-            body = {"receipts": receipts, "proof": seen[0].proof, "seen": max(each.at for each in seen)}
+            body = {
+                "receipts": receipts,
+                "proof": seen[0].proof,
+                "seen": max(each.at for each in seen),
+            }
             events.append(Event(REINFORCED, one, session, body))
     append_events(ws, events)
     return list(dict.fromkeys(event.record for event in events))
 
 
 def importance_of(percent: int, tally: Tally) -> int:
-    """Return the importance of a record that was written with `percent`, after what happened to it."""
+    """Return the importance of a record that was written with `percent`, after what happened to
+    it.
+    """
     start = _DISPROVEN_IMPORTANCE if tally.disproven else percent * _PERCENT
     # Injections without a rating do not count: silence is no outcome (requirement D49).
-    return effective_importance(min(_MILLION, start + tally.verified * _VERIFY_GAIN), tally.rated, tally.positive)
+    return effective_importance(
+        min(_MILLION, start + tally.verified * _VERIFY_GAIN), tally.rated, tally.positive
+    )
 
 
 def effective_importance(importance: int, rated: int, positive: int) -> int:
-    """Return `importance` below five ratings, else 0.3 · importance + 0.7 · (positive + 2) / (rated + 4)."""
+    """Return `importance` below five ratings, else 0.3 · importance + 0.7 · (positive + 2) / (rated
+    + 4).
+    """
     if rated < _FEW_RATINGS:
         return importance
     return (3 * importance + 7 * min(_MILLION, (positive + 2) * _MILLION // (rated + 4))) // 10
@@ -261,18 +299,27 @@ def importance_today(ws: Workspace, record: Record, tally: Tally) -> int:
 
 
 def has_faded(ws: Workspace, record: Record, tally: Tally) -> bool:
-    """Return True where nothing happened to a memory for long and next to nothing of its importance is left."""
+    """Return True where nothing happened to a memory for long and next to nothing of its importance
+    is left.
+    """
     idle = ws.clock.now() - _last_moment(ws, record, tally)
     return idle > _FADED_AFTER and importance_today(ws, record, tally) < _FADED_BELOW
 
 
 def _last_moment(ws: Workspace, record: Record, tally: Tally) -> int:
-    moments = [tally.reinforced_at, tally.reviewed_at, tally.opened_at, record.text("updated"), record.text("date")]
+    moments = [
+        tally.reinforced_at,
+        tally.reviewed_at,
+        tally.opened_at,
+        record.text("updated"),
+        record.text("date"),
+    ]
     return max((micros(one) for one in moments if one), default=ws.clock.now())
 
 
 def decay(value: int, at: int, now: int, *, opened: int | None = None) -> int:
-    """Return value · 0.997^days. `value` is the importance at the moment `at`; moments are microseconds.
+    """Return value · 0.997^days. `value` is the importance at the moment `at`; moments are
+    microseconds.
 
     Whole days count. A moment in the future is now.
     """
@@ -294,26 +341,40 @@ class Support:
 
 
 def support_of(ws: Workspace, known: Mapping[str, Tally], approved: set[str]) -> dict[str, Support]:
-    """Return ID → its support. The approval of an approved memory is evidence of class RepositoryMemory."""
+    """Return ID → its support. The approval of an approved memory is evidence of class
+    RepositoryMemory.
+    """
     wanted = {receipt for tally in known.values() for receipt, _ in tally.receipts[-_MOST_WEIGHED:]}
     with ws.store.reading() as db:
         receipts = receipt_headers(db, sorted(wanted)) if db is not None else {}
     rule = ws.settings.verified_requires
     found: dict[str, Support] = {}
     for one, tally in known.items():
-        seen = [_observed(receipt, proof, receipts) for receipt, proof in tally.receipts[-_MOST_WEIGHED:]]
+        seen = [
+            _observed(receipt, proof, receipts)
+            for receipt, proof in tally.receipts[-_MOST_WEIGHED:]
+        ]
         own = [Observation(MEMORY.proof, "records", "", "", hard=False)] if one in approved else []
-        found[one] = Support(tier([*own, *(o for o, _ in seen)], rule), tuple(line for _, line in seen))
+        found[one] = Support(
+            tier([*own, *(o for o, _ in seen)], rule), tuple(line for _, line in seen)
+        )
     return found
 
 
-def _observed(receipt: str, proof: str, known: Mapping[str, tuple[Receipt, str]]) -> tuple[Observation, str]:
-    """Return a receipt as an observation and as a line. One that is not in this store is an assertion."""
+def _observed(
+    receipt: str, proof: str, known: Mapping[str, tuple[Receipt, str]]
+) -> tuple[Observation, str]:
+    """Return a receipt as an observation and as a line. One that is not in this store is an
+    assertion.
+    """
     if receipt not in known:
         # `transcript:…` and `told:…` are sightings without a receipt
         here = "" if ":" in receipt else ", which is not in this store"
         name = receipt if ":" in receipt else f"receipt {receipt[:12]}"
-        return Observation("AgentAssertion", receipt, "", receipt, hard=False), f"{proof}  {name}{here}"
+        return (
+            Observation("AgentAssertion", receipt, "", receipt, hard=False),
+            f"{proof}  {name}{here}",
+        )
     header, origin = known[receipt]
     line = f"{proof}  receipt {receipt[:12]} of {header.ended[:10]}, seen by {header.observer}"
     return observation(header, Evidence(proof, "", "passed"), origin), line
@@ -321,14 +382,23 @@ def _observed(receipt: str, proof: str, known: Mapping[str, tuple[Receipt, str]]
 
 ACTIONS: Final = ("approve", "reject", "skip", "edit")
 _KEYS: Final[Mapping[str, str]] = {
-    "a": "approve", "r": "reject", "s": "skip", "": "skip", "e": "edit", "u": "undo", "q": "quit", "?": "help",
-}  # fmt: skip
+    "a": "approve",
+    "r": "reject",
+    "s": "skip",
+    "": "skip",
+    "e": "edit",
+    "u": "undo",
+    "q": "quit",
+    "?": "help",
+}
 """Key → what it does; the whole word does too."""
 _MOST_EVIDENCE: Final = 50
 """Lines of evidence that are written into a file."""
 _MOST_BYTES: Final = 10_000_000
 """Of `rejected.txt`: a hundred thousand rejections."""
-_HEAD: Final = "# Memories that people rejected: ID, reason. They are not proposed again in any clone.\n"
+_HEAD: Final = (
+    "# Memories that people rejected: ID, reason. They are not proposed again in any clone.\n"
+)
 _LINE: Final = re.compile(rf"({MEMORY.prefix}-[0-9a-f]{{8}})(?:\s+(.*))?")
 
 
@@ -345,7 +415,9 @@ class Decision:
 
     @classmethod
     def read_all(cls, value: Any, place: str) -> tuple[list[Decision], list[Problem]]:
-        """Return those in `{"answers": [{"id", "do", "text", "reason"}]}` (or the list alone), and all problems."""
+        """Return those in `{"answers": [{"id", "do", "text", "reason"}]}` (or the list alone), and
+        all problems.
+        """
         answers = value.get("answers") if isinstance(value, Mapping) else value
         if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
             hint = 'Write {"answers": [{"id": "MEM-…", "do": "approve"}]}.'
@@ -385,14 +457,18 @@ class Review:
         return tuple(one for one in self.made if one.do != "skip" or one.text)
 
     def action(self, word: str) -> str:
-        """Return what a word or a key does now: one of `ACTIONS`, `undo`, `quit` or `help`; empty: nothing."""
+        """Return what a word or a key does now: one of `ACTIONS`, `undo`, `quit` or `help`; empty:
+        nothing.
+        """
         do = _KEYS.get(word.strip().lower(), word.strip().lower())
         return do if do in (_KEYS.values() if self.at else ("undo", "quit", "help")) else ""
 
     def after(self, word: str, argument: str = "") -> Review:
-        """Return the review after one answer; `argument` is the new text of `edit`, or the reason of `reject`.
+        """Return the review after one answer; `argument` is the new text of `edit`, or the reason
+        of `reject`.
 
-        An unknown answer changes nothing. `undo` shows the memory before again, as it was before its decision.
+        An unknown answer changes nothing. `undo` shows the memory before again, as it was before
+        its decision.
         """
         do = self.action(word)
         if do == "quit":
@@ -434,18 +510,25 @@ class Reviewer:
 
     @classmethod
     def current(cls, ws: Workspace, place: str) -> Reviewer:
-        """Return who runs this. UsageProblem for an agent that is no reviewer. A name is no proof: see SECURITY.md."""
+        """Return who runs this. UsageProblem for an agent that is no reviewer. A name is no proof:
+        see SECURITY.md.
+        """
         name = agent(ws.environ)
         if name is None:
             return cls(producer(ws.environ), True)
         if name in ws.settings.reviewers:
             return cls(f"agent:{name}", False)
         reason = f"reviewing is for people and for named reviewers, and this is {name}."
-        hint = f"Ask a person, or let it: git config kl.reviewers '{' '.join((*ws.settings.reviewers, name))}'"
+        hint = (
+            "Ask a person, or let it: git config kl.reviewers"
+            f" '{' '.join((*ws.settings.reviewers, name))}'"
+        )
         raise UsageProblem(reason, place=place, hint=hint)
 
     def apply(self, ws: Workspace, decisions: Sequence[Decision]) -> list[Record]:
-        """Apply all decisions, or raise Problems with every reason why one can't be applied and change nothing."""
+        """Apply all decisions, or raise Problems with every reason why one can't be applied and
+        change nothing.
+        """
         found: list[tuple[Record, Decision]] = []
         problems: list[Problem] = []
         for one in decisions:
@@ -464,17 +547,26 @@ class Reviewer:
     def record_check(self, ws: Workspace, record: Record, verdict: str, reason: str = "") -> Record:
         """Record that a memory was checked: it is `verified` or `disproven`, and why."""
         how = {VERIFIED: "verify", DISPROVEN: "disprove"}[verdict]
-        made = change_record(ws, record, {"standing": verdict, "reason": reason or None}, how=how, by=self.name)
+        made = change_record(
+            ws, record, {"standing": verdict, "reason": reason or None}, how=how, by=self.name
+        )
         body = {"reason": made.text("reason")} if reason else {}
         append_events(ws, [Event(verdict, record.id, self.name, body)])
         return made
 
 
 def quality(structure: float, uses: int, rating: float | None, days: float) -> float:
-    """Return the quality of shared knowledge: structure, uses, mean rating (1 to 5; None: none yet) and age."""
+    """Return the quality of shared knowledge: structure, uses, mean rating (1 to 5; None: none yet)
+    and age.
+    """
     used = min(math.log10(uses + 1) / 3, 1.0)
     rated = 0.0 if rating is None else (min(max(rating, 1.0), 5.0) - 1) / 4
-    return 0.30 * structure + 0.25 * used + 0.25 * rated + 0.20 * max(math.exp(-0.01 * max(days, 0.0)), 0.2)
+    return (
+        0.30 * structure
+        + 0.25 * used
+        + 0.25 * rated
+        + 0.20 * max(math.exp(-0.01 * max(days, 0.0)), 0.2)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,12 +585,19 @@ class ReviewItem:
     def ready(self) -> bool:
         """True for a candidate that should become a file of the project."""
         asked = self.tally.opened >= _READY_OPENED and not self.tally.disproven
-        return self.record.status == MEMORY.statuses[0] and asked and self.importance >= _READY_IMPORTANCE
+        return (
+            self.record.status == MEMORY.statuses[0]
+            and asked
+            and self.importance >= _READY_IMPORTANCE
+        )
 
     def quality(self, now: int) -> float:
         """Return its quality at `now`, 0 to 1: computed, never stored."""
         record, tally = self.record, self.tally
-        filled = sum(bool(record.values.get(name)) for name in ("title", "pattern", "category", "tags", "about"))
+        filled = sum(
+            bool(record.values.get(name))
+            for name in ("title", "pattern", "category", "tags", "about")
+        )
         rating = 1 + 4 * tally.positive / tally.rated if tally.rated else None
         changed = record.text("updated") or record.text("date")
         days = max(now - micros(changed), 0) / _DAY if changed else 0.0
@@ -508,18 +607,36 @@ class ReviewItem:
         """Return the memory as in `--format json`."""
         record, tally = self.record, self.tally
         return {
-            "id": record.id, "status": record.status, "title": record.title, "pattern": record.text("pattern"),
-            "category": record.text("category") or "pattern", "authority": record.authority,
-            "source": record.text("source"), "date": record.text("date"), "expires": record.text("expires"),
-            "reinforcement": tally.reinforcement, "reinforced_at": tally.reinforced_at,
-            "tier": self.support.tier.word, "evidence": list(self.support.lines), "quarantined": list(self.quarantine),
-            "importance": self.importance, "opened": tally.opened, "ready": self.ready,
-            "path": record.path, "injected": tally.injected, "positive": tally.positive, "negative": tally.negative,
-        }  # fmt: skip
+            "id": record.id,
+            "status": record.status,
+            "title": record.title,
+            "pattern": record.text("pattern"),
+            "category": record.text("category") or "pattern",
+            "authority": record.authority,
+            "source": record.text("source"),
+            "date": record.text("date"),
+            "expires": record.text("expires"),
+            "reinforcement": tally.reinforcement,
+            "reinforced_at": tally.reinforced_at,
+            "tier": self.support.tier.word,
+            "evidence": list(self.support.lines),
+            "quarantined": list(self.quarantine),
+            "importance": self.importance,
+            "opened": tally.opened,
+            "ready": self.ready,
+            "path": record.path,
+            "injected": tally.injected,
+            "positive": tally.positive,
+            "negative": tally.negative,
+        }
 
 
-def review_queue(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[list[Record], int]:
-    """Return (candidates, those that most sessions saw first; how many there are). `everything`: then all others."""
+def review_queue(
+    ws: Workspace, limit: int, *, everything: bool = False
+) -> tuple[list[Record], int]:
+    """Return (candidates, those that most sessions saw first; how many there are). `everything`:
+    then all others.
+    """
     sync(ws, (MEMORY.name,))
     sync_rejections(ws)
     order, total = rank_by_sessions(ws, MEMORY.name, "candidate", REINFORCED, limit)
@@ -527,7 +644,9 @@ def review_queue(ws: Workspace, limit: int, *, everything: bool = False) -> tupl
     place = {identifier: number for number, (identifier, _) in enumerate(order)}
     found = sorted((one for one in found if one.id in place), key=lambda one: place[one.id])
     if everything:
-        others = list_records(ws, RecordFilter((MEMORY.name,), ("approved", "rejected"), expired=True))
+        others = list_records(
+            ws, RecordFilter((MEMORY.name,), ("approved", "rejected"), expired=True)
+        )
         known = tallies(ws, [one.id for one in others])
         others.sort(key=lambda one: (one.status, -known[one.id].reinforcement, one.id))
         found, total = [*found, *others][:limit], total + len(others)
@@ -540,11 +659,14 @@ def review_items(ws: Workspace, records: Sequence[Record]) -> list[ReviewItem]:
     support = support_of(ws, known, {one.id for one in records if one.status == "approved"})
     return [
         ReviewItem(
-            one, known[one.id], support[one.id], quarantine_reasons(ws, one),
+            one,
+            known[one.id],
+            support[one.id],
+            quarantine_reasons(ws, one),
             importance_today(ws, one, known[one.id]) // _PERCENT,
         )
         for one in records
-    ]  # fmt: skip
+    ]
 
 
 def _refusal(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> str:
@@ -557,38 +679,61 @@ def _refusal(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> str
 
 
 def apply_decision(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Record:
-    """Apply one decision. Approving an approved memory confirms it: upkeep counts its age from today."""
+    """Apply one decision. Approving an approved memory confirms it: upkeep counts its age from
+    today.
+    """
     if why := _refusal(ws, record, one, who):
         raise UsageProblem(why, place=record.id, hint=f"See: kl memory show {record.id}")
     values: dict[str, Any] = {}
     if one.text and one.text.strip() != record.text("pattern").strip():
         values |= {"pattern": one.text, "title": title_of(one.text)}
-    if one.do == "approve" and (record.status != "approved" or (who.person and record.authority != "human")):
+    if one.do == "approve" and (
+        record.status != "approved" or (who.person and record.authority != "human")
+    ):
         seen = support_of(ws, tallies(ws, [record.id]), {record.id})[record.id]
-        values |= {"status": "approved", "evidence": list(seen.lines[-_MOST_EVIDENCE:]), "reason": None}
+        values |= {
+            "status": "approved",
+            "evidence": list(seen.lines[-_MOST_EVIDENCE:]),
+            "reason": None,
+        }
         # only a person's approval gives a person's authority, without an expiry
         values |= {"authority": "human", "expires": None, "quarantine": None} if who.person else {}
     elif one.do == "reject" and record.status != "rejected":
         values |= {"status": "rejected", "reason": one.reason or None}
-    if one.do == "reject":  # the shared file first: a process killed in between leaves the rejection for every clone
+    if (
+        one.do == "reject"
+    ):  # the shared file first: a process killed in between leaves the rejection for every clone
         write_rejections(ws, {record.id: one.reason or record.text("reason")})
     made = record
     if values:
-        made = change_record(ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name)
-    if one.do == "approve" and record.id in read_rejections(ws):  # last: what could not be approved stays rejected
+        made = change_record(
+            ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name
+        )
+    if one.do == "approve" and record.id in read_rejections(
+        ws
+    ):  # last: what could not be approved stays rejected
         write_rejections(ws, {record.id: None})
     if values or one.do == "approve":
-        append_events(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
+        append_events(
+            ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})]
+        )
     return made
 
 
 def record_use(ws: Workspace, record: Record, result: str = "") -> None:
-    """Record that somebody asked for a memory by its ID, or how a task ended that had it: `positive` or `negative`."""
-    append_events(ws, [Event(OUTCOME, record.id, "", {"result": result}) if result else Event(OPENED, record.id)])
+    """Record that somebody asked for a memory by its ID, or how a task ended that had it:
+    `positive` or `negative`.
+    """
+    append_events(
+        ws,
+        [Event(OUTCOME, record.id, "", {"result": result}) if result else Event(OPENED, record.id)],
+    )
 
 
 def read_rejections(ws: Workspace) -> dict[str, str]:
-    """Return ID → reason of every memory in `rejected.txt`. Other lines (conflict markers of git) are skipped."""
+    """Return ID → reason of every memory in `rejected.txt`. Other lines (conflict markers of git)
+    are skipped.
+    """
     data = read_small(ws.root / REJECTED_MEMORIES, within=ws.root, most=_MOST_BYTES) or b""
     lines = data.decode("utf-8", "replace").splitlines()
     return {found[1]: found[2] or "" for line in lines if (found := _LINE.fullmatch(line.strip()))}
@@ -599,14 +744,19 @@ def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
     with ws.store.writing(what="noting a rejection"), FileChanges(ws) as files:
         before = read_rejections(ws)
         after = {one: why for one, why in before.items() if one not in changes}
-        after |= {one: one_line(redact(why), 200) for one, why in changes.items() if why is not None}
+        after |= {
+            one: one_line(redact(why), 200) for one, why in changes.items() if why is not None
+        }
         if after != before:
             lines = "".join(f"{one}  {after[one]}".rstrip() + "\n" for one in sorted(after))
-            files.write(REJECTED_MEMORIES, (_HEAD + lines).encode("utf-8", "replace") if after else None)
+            files.write(
+                REJECTED_MEMORIES, (_HEAD + lines).encode("utf-8", "replace") if after else None
+            )
 
 
 def sync_rejections(ws: Workspace) -> dict[str, str]:
-    """Reject the candidates of this clone that `rejected.txt` or another clone does; return the reasons by ID.
+    """Reject the candidates of this clone that `rejected.txt` or another clone does; return the
+    reasons by ID.
 
     A memory that is approved here stays approved.
 

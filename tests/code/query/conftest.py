@@ -111,4 +111,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
 def graph_of(tmp_path: Path) -> Iterator[Ask]:
     """The graph of a repository with these files."""
     with ExitStack() as stack:
-        yield lambda files: stack.enter_context(open_graph(repository(tmp_path / f"repo{len(files)}", files)))
+        yield lambda files: stack.enter_context(
+            open_graph(repository(tmp_path / f"repo{len(files)}", files))
+        )

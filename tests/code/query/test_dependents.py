@@ -21,7 +21,10 @@ TEST = "test:tests/test_core.py::TestBasket::test_total"
 
 
 def levels(graph: Graph, name: str, depth: int = 3) -> list[tuple[int, str, str]]:
-    return [(one.level, one.link.source, one.link.relation) for one in dependents(graph, name, depth).found]
+    return [
+        (one.level, one.link.source, one.link.relation)
+        for one in dependents(graph, name, depth).found
+    ]
 
 
 def test_levels_and_relations(shop: Graph) -> None:
@@ -48,8 +51,14 @@ def test_who_uses_a_part_depends_on_the_whole_but_parts_do_not(shop: Graph) -> N
 
 
 def test_a_class_that_is_found_counts_with_its_parts(graph_of: Ask) -> None:
-    graph = graph_of({"m.py": "class A: pass\nclass B(A):\n    @staticmethod\n    def f(): pass\ndef g(f=None): B.f()\n"
-                              "def h(b: 'B'): return b.f()\n"})  # fmt: skip
+    graph = graph_of(
+        {
+            "m.py": (
+                "class A: pass\nclass B(A):\n    @staticmethod\n    def f(): pass\ndef g(f=None):"
+                " B.f()\ndef h(b: 'B'): return b.f()\n"
+            )
+        }
+    )
     found = {name: level for level, name, _ in levels(graph, "A")}
     assert found["type:m.B"] == 1
     assert found["function:m.g"] == 2
@@ -67,7 +76,11 @@ def test_three_answers(shop: Graph, graph_of: Ask) -> None:
     assert dependents(shop, "vanish").answer.verdict == "not assessed"
     open_part = graph_of({"m.py": "class A:\n    def feed(self): pass\ndef f(x): x.feed()\n"})
     found = dependents(open_part, "A")
-    assert (found.total, found.answer.verdict, len(found.answer.unresolved)) == (0, "not assessed", 1)
+    assert (found.total, found.answer.verdict, len(found.answer.unresolved)) == (
+        0,
+        "not assessed",
+        1,
+    )
 
 
 def test_tests_among_them(shop: Graph) -> None:
@@ -76,7 +89,9 @@ def test_tests_among_them(shop: Graph) -> None:
 
 
 def shown(graph: Graph, start: str, end: str) -> list[tuple[str, str, int]]:
-    return [(step.relation, step.target, step.line) for step in dependency_path(graph, start, end).steps]
+    return [
+        (step.relation, step.target, step.line) for step in dependency_path(graph, start, end).steps
+    ]
 
 
 def test_each_step_has_its_place(shop: Graph) -> None:
@@ -106,7 +121,11 @@ def test_it_may_lead_through_a_class_by_a_part(graph_of: Ask) -> None:
     steps = shown(graph, "g", "A")
     assert steps in (
         [("calls", "method:a.B.f", 2), ("is part of", "type:a.B", 0), ("inherits", "type:a.A", 2)],
-        [("references", "field:a.b", 2), ("references", "type:a.B", 5), ("inherits", "type:a.A", 2)],
+        [
+            ("references", "field:a.b", 2),
+            ("references", "type:a.B", 5),
+            ("inherits", "type:a.A", 2),
+        ],
     )
 
 
@@ -129,7 +148,10 @@ def test_none_and_not_assessed(shop: Graph, graph_of: Ask) -> None:
 def test_lengths_are_those_of_networkx(graph_of: Ask, seed: int) -> None:
     chance = random.Random(seed)
     names = [f"f{n}" for n in range(9)]
-    code = "\n".join(f"def {name}():\n    {chance.choice(names)}()\n    {chance.choice(names)}()" for name in names)
+    code = "\n".join(
+        f"def {name}():\n    {chance.choice(names)}()\n    {chance.choice(names)}()"
+        for name in names
+    )
     graph = graph_of({"m.py": code + "\n"})
     oracle = nx.DiGraph([(k.source, k.target) for k in every(graph.db) if k.relation in DEPENDS])
     oracle.add_nodes_from(f"function:m.{name}" for name in names)

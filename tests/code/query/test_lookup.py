@@ -30,10 +30,19 @@ from tests.code.query.conftest import Ask
         ("shop/core.py:16:9", "method:shop.core.Line.__init__"),
         ("shop/core.py:12", "type:shop.core.Line"),
         ("shop/core.py:2", "namespace:shop.core"),
-        ("tests/test_core.py::TestBasket::test_total", "test:tests/test_core.py::TestBasket::test_total"),
-        ("test_core.py::TestBasket::test_total[x]", "test:tests/test_core.py::TestBasket::test_total"),
+        (
+            "tests/test_core.py::TestBasket::test_total",
+            "test:tests/test_core.py::TestBasket::test_total",
+        ),
+        (
+            "test_core.py::TestBasket::test_total[x]",
+            "test:tests/test_core.py::TestBasket::test_total",
+        ),
         ("test_total", "method:tests.test_core.TestBasket.test_total"),
-        ("test:tests/test_core.py::TestBasket::test_total", "test:tests/test_core.py::TestBasket::test_total"),
+        (
+            "test:tests/test_core.py::TestBasket::test_total",
+            "test:tests/test_core.py::TestBasket::test_total",
+        ),
     ],
 )
 def test_an_id_a_name_its_end_a_file_or_a_place(shop: Graph, text: str, identifier: str) -> None:
@@ -45,9 +54,10 @@ def test_several_items_of_one_name_are_listed(shop: Graph) -> None:
         resolve_text(shop, "total")
     ids = [one.id for one in caught.value.candidates]
     assert ids == ["method:shop.core.Basket.total", "method:shop.core.BigBasket.total"]
-    assert str(caught.value) == (
-        "total: ambiguous (2 matches). Use one of:\n"
-        "  method:shop.core.Basket.total  src/shop/core.py:31\n  method:shop.core.BigBasket.total  src/shop/core.py:39"
+    assert (
+        str(caught.value)
+        == "total: ambiguous (2 matches). Use one of:\n  method:shop.core.Basket.total "
+        " src/shop/core.py:31\n  method:shop.core.BigBasket.total  src/shop/core.py:39"
     )
 
 
@@ -65,7 +75,9 @@ def test_what_may_have_been_meant_is_reported(shop: Graph) -> None:
 
 
 def test_files_of_one_module_name_are_addressed_by_path_and_by_name(graph_of: Ask) -> None:
-    graph = graph_of({"a/src/helpers.py": "def one(): pass\n", "b/src/helpers.py": "def two(): pass\n"})
+    graph = graph_of(
+        {"a/src/helpers.py": "def one(): pass\n", "b/src/helpers.py": "def two(): pass\n"}
+    )
     assert resolve_text(graph, "a/src/helpers.py").id == "namespace:helpers@a/src/helpers.py"
     assert resolve_text(graph, "helpers.one").id == "function:helpers@a/src/helpers.py.one"
     with pytest.raises(Ambiguous):

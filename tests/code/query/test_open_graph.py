@@ -14,7 +14,9 @@ from tests.code.query.conftest import SHOP
 from tests.git.repos import write
 
 
-def test_an_edit_is_seen_by_the_next_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_is_seen_by_the_next_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ws = repository(tmp_path / "repo", SHOP)
     with open_graph(ws) as graph:
         assert (graph.scan.parsed, callers(graph, "alone").answer.verdict) == (4, "no")
@@ -22,14 +24,20 @@ def test_an_edit_is_seen_by_the_next_question(tmp_path: Path, monkeypatch: pytes
     with open_graph(ws) as graph:
         assert callers(graph, "alone").answer.verdict == "no"
     assert ws.state.graph.read_bytes() == before, "a question about nothing new writes nothing"
-    web = SHOP["src/shop/web.py"].replace("def vanish() -> None:\n    pass", "def vanish() -> None:\n    core.alone()")
+    web = SHOP["src/shop/web.py"].replace(
+        "def vanish() -> None:\n    pass", "def vanish() -> None:\n    core.alone()"
+    )
     write(tmp_path / "repo", {"src/shop/web.py": web})
     started: list[str] = []
     found = run.executable
     monkeypatch.setattr(run, "executable", lambda: started.append("git") or found())
     with open_graph(ws) as graph:
         (call,) = callers(graph, "alone").links
-        assert (call.source, call.path, call.line) == ("function:shop.web.vanish", "src/shop/web.py", 17)
+        assert (call.source, call.path, call.line) == (
+            "function:shop.web.vanish",
+            "src/shop/web.py",
+            17,
+        )
         assert (graph.scan.parsed, graph.scan.removed) == (1, 0)
     assert len(started) <= 5
     started.clear()

@@ -19,49 +19,67 @@ from tests.code.query.conftest import Ask
 def doubts(graph: Graph, name: str) -> list[str]:
     found = callers(graph, name)
     assert found.links == ()
-    assert found.answer.verdict == ("not assessed" if found.answer.doubts or found.answer.unresolved else "no")
+    assert found.answer.verdict == (
+        "not assessed" if found.answer.doubts or found.answer.unresolved else "no"
+    )
     return list(found.answer.doubts)
 
 
 def test_what_is_handed_on_may_be_called(shop: Graph) -> None:
     (printed,) = doubts(shop, "handed")
-    assert printed == "it is used without being called in a place (kl graph refs function:shop.core.handed)"
+    assert (
+        printed
+        == "it is used without being called in a place (kl graph refs function:shop.core.handed)"
+    )
 
 
 def test_what_overrides_may_be_called_through_what_it_overrides(shop: Graph) -> None:
     (printed,) = doubts(shop, "BigBasket.add_line")
-    assert printed == (
-        "a call of method:shop.core.Basket.add_line, which it overrides, may reach it"
+    assert (
+        printed == "a call of method:shop.core.Basket.add_line, which it overrides, may reach it"
         " (kl graph callers method:shop.core.Basket.add_line)"
     )
 
 
 def test_decorators_and_bases_of_others_and_python_itself(graph_of: Ask) -> None:
-    graph = graph_of({"m.py": (
-        "import functools, json\nfrom flask import app\n\n\n@app.route('/')\ndef page(): pass\n\n\n"
-        "@functools.cache\ndef cached(): pass\n\n\n"
-        "class Encoder(json.JSONEncoder):\n    def default(self, o): pass\n\n\n"
-        "class Deeper(Encoder):\n    def other(self): pass\n\n\n"
-        "class Plain(object):\n    def alone(self): pass\n    def __len__(self): return 0\n"
-        "    def __init__(self): pass\n"
-    )})  # fmt: skip
+    graph = graph_of(
+        {
+            "m.py": (
+                "import functools, json\nfrom flask import app\n\n\n@app.route('/')\ndef page():"
+                " pass\n\n\n@functools.cache\ndef cached(): pass\n\n\nclass"
+                " Encoder(json.JSONEncoder):\n    def default(self, o): pass\n\n\nclass"
+                " Deeper(Encoder):\n    def other(self): pass\n\n\nclass Plain(object):\n    def"
+                " alone(self): pass\n    def __len__(self): return 0\n    def __init__(self):"
+                " pass\n"
+            )
+        }
+    )
     assert doubts(graph, "page") == ["@app.route('/') may call it"]
     assert doubts(graph, "cached") == []
-    outside = "json.JSONEncoder, which type:m.Encoder inherits from, is not of this repository and may call it"
+    outside = (
+        "json.JSONEncoder, which type:m.Encoder inherits from, is not of this repository and may"
+        " call it"
+    )
     assert doubts(graph, "Encoder.default") == [outside]
     assert doubts(graph, "Deeper.other") == [outside]
     assert doubts(graph, "Plain.alone") == []
     assert doubts(graph, "Plain.__init__") == []
-    assert doubts(graph, "Plain.__len__") == ["Python itself calls it where its class is used, which is not seen"]
+    assert doubts(graph, "Plain.__len__") == [
+        "Python itself calls it where its class is used, which is not seen"
+    ]
 
 
 def test_a_class_may_be_made_by_its_own_class_methods(graph_of: Ask) -> None:
-    graph = graph_of({"m.py": "class A:\n    @classmethod\n    def make(cls): return cls()\n\n\nA.make()\n"})
+    graph = graph_of(
+        {"m.py": "class A:\n    @classmethod\n    def make(cls): return cls()\n\n\nA.make()\n"}
+    )
     assert "method:m.A.make may make one by cls()" in doubts(graph, "type:m.A")
 
 
 def test_an_init_is_called_by_the_name_of_its_class(graph_of: Ask) -> None:
-    graph = graph_of({"m.py": "class Plain:\n    def __init__(self): pass\n\n\ndef f(x): x.Plain()\n"})
+    graph = graph_of(
+        {"m.py": "class Plain:\n    def __init__(self): pass\n\n\ndef f(x): x.Plain()\n"}
+    )
     found = callers(graph, "Plain.__init__")
     assert (found.answer.verdict, len(found.answer.unresolved)) == ("not assessed", 1)
 
@@ -70,7 +88,10 @@ def test_a_module_is_called_by_nothing_and_used_all_the_same(graph_of: Ask) -> N
     graph = graph_of({"lone.py": "def lone(): pass\n", "other.py": "import lone\nlone.lone()\n"})
     found = callers(graph, "lone")
     assert found.answer.doubts == (
-        "it is a module, which nothing calls (kl graph dependents namespace:lone lists what uses it)",
+        (
+            "it is a module, which nothing calls (kl graph dependents namespace:lone lists what"
+            " uses it)"
+        ),
     )
 
 
@@ -87,7 +108,13 @@ def test_references_of_every_sort_with_place_and_method(shop: Graph) -> None:
         ("src/shop/web.py", 5, "references", "function:shop.web.show_page", "import"),
         ("src/shop/web.py", 13, "calls", "function:shop.web.main", "import"),
         ("tests/test_core.py", 1, "imports", "namespace:tests.test_core", "import"),
-        ("tests/test_core.py", 6, "calls", "method:tests.test_core.TestBasket.test_total", "import"),
+        (
+            "tests/test_core.py",
+            6,
+            "calls",
+            "method:tests.test_core.TestBasket.test_total",
+            "import",
+        ),
     ]
     assert found.answer.verdict == "yes"
     assert [k.relation for k in references(shop, "Priced").links] == ["implements"]
@@ -117,7 +144,9 @@ def test_a_call_of_a_class_is_one_of_its_init_and_reported_once(shop: Graph) -> 
 
 def test_a_class_whose_init_is_called_by_a_subclass_has_callers(graph_of: Ask) -> None:
     graph = graph_of({"m.py": "class A:\n    def __init__(self): pass\nclass B(A): pass\nB()\n"})
-    assert [(k.source, k.target) for k in callers(graph, "A").links] == [("namespace:m", "method:m.A.__init__")]
+    assert [(k.source, k.target) for k in callers(graph, "A").links] == [
+        ("namespace:m", "method:m.A.__init__")
+    ]
 
 
 def test_reading_a_property_calls_it(shop: Graph) -> None:
@@ -125,7 +154,9 @@ def test_reading_a_property_calls_it(shop: Graph) -> None:
 
 
 def test_a_test_is_called_by_pytest(shop: Graph) -> None:
-    assert sources(shop, "test_total") == [("calls", "test:tests/test_core.py::TestBasket::test_total")]
+    assert sources(shop, "test_total") == [
+        ("calls", "test:tests/test_core.py::TestBasket::test_total")
+    ]
 
 
 @pytest.mark.requirement("C19")
@@ -166,7 +197,9 @@ def test_a_page(shop: Graph) -> None:
 
 def test_a_class_with_its_bases_and_what_inherits_it(shop: Graph) -> None:
     page = symbol_page(shop, "Basket")
-    assert page.defines == tuple(f"method:shop.core.Basket.{name}" for name in ("add_line", "total", "unused"))
+    assert page.defines == tuple(
+        f"method:shop.core.Basket.{name}" for name in ("add_line", "total", "unused")
+    )
     assert (page.bases, page.subclasses) == ((), ("type:shop.core.BigBasket",))
     assert symbol_page(shop, "Line").bases == ("interface:shop.core.Priced",)
     assert symbol_page(shop, "Line.price").overrides == ("method:shop.core.Priced.price",)
@@ -176,9 +209,11 @@ def test_a_file_as_a_tree(shop: Graph) -> None:
     path, found, problem = file_symbols(shop, "web.py")
     assert (path, problem) == ("src/shop/web.py", "")
     assert [(depth, one.id) for depth, one in found] == [
-        (0, "namespace:shop.web"), (1, "function:shop.web.show_page"), (1, "function:shop.web.main"),
+        (0, "namespace:shop.web"),
+        (1, "function:shop.web.show_page"),
+        (1, "function:shop.web.main"),
         (1, "function:shop.web.vanish"),
-    ]  # fmt: skip
+    ]
     depths = {one.id: depth for depth, one in file_symbols(shop, "shop.core")[1]}
     assert (depths["type:shop.core.Line"], depths["method:shop.core.Line.price"]) == (1, 2)
 

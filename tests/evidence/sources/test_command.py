@@ -1,4 +1,6 @@
-"""`kl run`: the command has its streams, its signals and its exit code as if kl were not there; and it is recorded."""
+"""`kl run`: the command has its streams, its signals and its exit code as if kl were not there; and
+it is recorded.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,15 @@ from tests.support import KL, Checkout
 KL_RUN = (*KL, "run", "--")
 
 
-def started(repo: Checkout, *argv: str, env: Mapping[str, str] | None = None, **more: Any) -> subprocess.Popen[bytes]:
+def started(
+    repo: Checkout, *argv: str, env: Mapping[str, str] | None = None, **more: Any
+) -> subprocess.Popen[bytes]:
     """`kl run` that is talked to while it runs; no terminal."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environ = {**os.environ, **(env or {})}
-    return subprocess.Popen([*KL_RUN, *argv], cwd=repo.root, env=environ, start_new_session=True, **(pipes | more))
+    return subprocess.Popen(
+        [*KL_RUN, *argv], cwd=repo.root, env=environ, start_new_session=True, **(pipes | more)
+    )
 
 
 def kl_run(
@@ -61,11 +67,15 @@ def python(code: str) -> Sequence[str]:
 
 def test_both_streams_come_through_byte_for_byte_and_apart(repo: Checkout) -> None:
     code = (
-        "import os; every = bytes(range(256)) * 1000; every2 = every[::-1]\n"
-        "while every: every = every[os.write(1, every[:7777]):]; every2 = every2[os.write(2, every2[:7777]):]"
+        "import os; every = bytes(range(256)) * 1000; every2 = every[::-1]\nwhile every: every ="
+        " every[os.write(1, every[:7777]):]; every2 = every2[os.write(2, every2[:7777]):]"
     )
     exit_code, out, err = kl_run(repo, *python(code))
-    assert (exit_code, out == bytes(range(256)) * 1000, err == (bytes(range(256)) * 1000)[::-1]) == (0, True, True)
+    assert (
+        exit_code,
+        out == bytes(range(256)) * 1000,
+        err == (bytes(range(256)) * 1000)[::-1],
+    ) == (0, True, True)
     assert recorded(repo)[0].evidence[0].outcome == "passed"
 
 
@@ -82,10 +92,14 @@ def test_stdin_comes_through(repo: Checkout) -> None:
 
 
 def test_every_exit_code_comes_through(repo: Checkout, capfd: pytest.CaptureFixture[str]) -> None:
-    assert [exit_code(start(["sh", "-c", f"exit {n}"], os.environ, "ab")) for n in range(256)] == list(range(256))
+    assert [
+        exit_code(start(["sh", "-c", f"exit {n}"], os.environ, "ab")) for n in range(256)
+    ] == list(range(256))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV], ids=lambda n: n.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV], ids=lambda n: n.name
+)
 def test_a_signal_is_reported_as_by_shells(repo: Checkout, number: signal.Signals) -> None:
     assert kl_run(repo, "sh", "-c", f"kill -{int(number)} $$")[0] == 128 + number
     (receipt,) = recorded(repo)
@@ -102,7 +116,12 @@ def test_an_exit_code_above_128_is_no_signal(repo: Checkout) -> None:
 
 
 def test_words_of_the_command_are_not_taken_for_ours(repo: Checkout) -> None:
-    for words in (["commits", "record"], ["arch", "check", "--staged"], ["--root", "/nowhere"], ["--help"]):
+    for words in (
+        ["commits", "record"],
+        ["arch", "check", "--staged"],
+        ["--root", "/nowhere"],
+        ["--help"],
+    ):
         assert kl_run(repo, "sh", "-c", "exit 9", *words)[0] == 9
 
 
@@ -142,7 +161,9 @@ def test_100_megabytes_of_output_need_no_memory(repo: Checkout) -> None:
 def test_a_command_whose_reader_has_ended_ends(repo: Checkout) -> None:
     began = time.monotonic()
     line = f"{shlex.join([*KL_RUN, 'yes'])} | head -1"
-    done = subprocess.run(["sh", "-c", line], cwd=repo.root, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=repo.root, capture_output=True, timeout=60, check=False
+    )
     assert (done.stdout, done.stderr) == (b"y\n", b"")
     assert time.monotonic() - began < 30
     assert recorded(repo)[0].result["exit"] == 128 + signal.SIGPIPE
@@ -196,15 +217,21 @@ def test_at_a_terminal_the_command_sees_one_and_gets_a_ctrl_c_once(repo: Checkou
 
 
 def test_what_was_ignored_stays_ignored(repo: Checkout) -> None:
-    line = f"trap '' HUP; exec {shlex.join([*KL_RUN, 'sh', '-c', 'kill -HUP $$; kill -HUP $PPID; echo lives'])}"
-    done = subprocess.run(["sh", "-c", line], cwd=repo.root, capture_output=True, timeout=60, check=False)
+    line = (
+        "trap '' HUP; exec"
+        f" {shlex.join([*KL_RUN, 'sh', '-c', 'kill -HUP $$; kill -HUP $PPID; echo lives'])}"
+    )
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=repo.root, capture_output=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stdout) == (0, b"lives\n")
 
 
 def test_the_command_knows_its_run_and_no_git_hook_s_repository(repo: Checkout) -> None:
     git = {name: str(repo.root / ".git") for name in sorted(LOCAL_VARIABLES)}
     code = (
-        "import os; print(os.environ['KL_PARENT'], [n for n in os.environ if n.startswith('GIT_')], os.environ['KEPT'])"
+        "import os; print(os.environ['KL_PARENT'], [n for n in os.environ if n.startswith('GIT_')],"
+        " os.environ['KEPT'])"
     )
     exit_code, out, _ = kl_run(repo, *python(code), env={**git, "KEPT": "yes"})
     run, _, rest = out.decode().strip().partition(" ")
@@ -225,7 +252,10 @@ def test_the_last_of_the_output_is_stored_where_it_failed_and_only_there(repo: C
     failed, passed = recorded(repo)
     assert "tail" not in passed.evidence[0].detail
     assert failed.evidence[0].detail["exit"] == 1
-    assert sorted(failed.evidence[0].detail["tail"].splitlines()) == ["err", "out"]  # two pipes have no order
+    assert sorted(failed.evidence[0].detail["tail"].splitlines()) == [
+        "err",
+        "out",
+    ]  # two pipes have no order
 
 
 def test_binary_and_hostile_output_is_made_harmless(repo: Checkout) -> None:
@@ -249,7 +279,11 @@ def test_no_secret_is_stored_wherever_the_output_is_cut(shape: str) -> None:
 
 def test_a_secret_in_the_command_line_is_hidden() -> None:
     secret = "hunter" + "2" * 8
-    for words in (["curl", "--password", secret], [f"--api-key={secret}"], ["sh", "-c", f"DB_PASSWORD={secret} run"]):
+    for words in (
+        ["curl", "--password", secret],
+        [f"--api-key={secret}"],
+        ["sh", "-c", f"DB_PASSWORD={secret} run"],
+    ):
         assert secret not in command_line(words)
     assert command_line(["pytest", "-q", "a b"]) == "pytest -q 'a b'"
 
@@ -273,13 +307,19 @@ def test_a_run_whose_observer_was_killed_is_incomplete(repo: Checkout) -> None:
         process.kill()
         process.communicate()
     (receipt,) = recorded(repo)
-    assert (receipt.result["complete"], receipt.result["how"], receipt.evidence) == (False, "killed", ())
+    assert (receipt.result["complete"], receipt.result["how"], receipt.evidence) == (
+        False,
+        "killed",
+        (),
+    )
     assert receipt.selection["args"] == ["sh -c 'echo ready; sleep 0.3'"]
 
 
 def test_a_closed_stdout_harms_nobody(repo: Checkout) -> None:
     line = f"{shlex.join([*KL_RUN, 'sh', '-c', 'echo x; echo y >&2; exit 4'])} >&-"
-    done = subprocess.run(["sh", "-c", line], cwd=repo.root, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=repo.root, capture_output=True, timeout=60, check=False
+    )
     assert done.returncode == 4
     assert b"y\n" in done.stderr
     assert b"Traceback" not in done.stderr

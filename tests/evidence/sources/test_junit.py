@@ -48,7 +48,9 @@ def test_every_kind_of_case() -> None:
 
 
 def test_the_same_file_is_the_same_run_and_another_tree_another() -> None:
-    (first,), (again,), (elsewhere,) = (read_junit(f) for f in (file(REPORT), file(REPORT), file(REPORT, "1" * 40)))
+    (first,), (again,), (elsewhere,) = (
+        read_junit(f) for f in (file(REPORT), file(REPORT), file(REPORT, "1" * 40))
+    )
     assert first.run == again.run != elsewhere.run
 
 
@@ -77,5 +79,7 @@ def test_any_bytes_are_a_report_or_a_usage_problem(content: bytes) -> None:
 
 
 def test_a_report_without_a_pass_proves_nothing() -> None:
-    (receipt,) = read_junit(file(b"<testsuite><testcase name='a'><skipped/></testcase></testsuite>"))
+    (receipt,) = read_junit(
+        file(b"<testsuite><testcase name='a'><skipped/></testcase></testsuite>")
+    )
     assert receipt.result["verdict"] == "inconclusive"

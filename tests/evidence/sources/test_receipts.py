@@ -44,7 +44,9 @@ def test_an_edited_line_is_refused_with_its_place(reason: str) -> None:
     assert str(found[0]).startswith("r.jsonl:2:1: refused")
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[]", "null", "{}", "[" * 5000, '{"schema": "kl.receipt/1"}'])
+@pytest.mark.parametrize(
+    "line", ["nonsense", "[]", "null", "{}", "[" * 5000, '{"schema": "kl.receipt/1"}']
+)
 def test_nonsense_is_refused_and_the_rest_read(line: str) -> None:
     (good,) = to_lines([RECEIPT])
     found = read(f"{line}\n{good}")

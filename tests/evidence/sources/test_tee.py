@@ -1,4 +1,6 @@
-"""Copying output through: every byte arrives, the last are remembered, and no reader is needed for ever."""
+"""Copying output through: every byte arrives, the last are remembered, and no reader is needed for
+ever.
+"""
 
 from __future__ import annotations
 

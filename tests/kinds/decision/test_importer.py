@@ -1,4 +1,6 @@
-"""Folders of other tools through the command: ids, references, what is left alone, and the export again."""
+"""Folders of other tools through the command: ids, references, what is left alone, and the export
+again.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import pytest
 from tests.kinds.decision.formats import published
 from tests.support import Checkout, checkout
 
-FIRST = published.NYGARD.replace("# 2. Implement as shell scripts", "# 1. Record architecture decisions").replace(
+FIRST = published.NYGARD.replace(
+    "# 2. Implement as shell scripts", "# 1. Record architecture decisions"
+).replace(
     "Supersedes [1. Record architecture decisions](0001-record-architecture-decisions.md)\n\n", ""
 )
 
@@ -41,9 +45,14 @@ def test_a_folder_of_adr_tools(adrs: Checkout) -> None:
     assert "made 2 decisions" in done.stdout and "notes.md: no decision" in done.stderr
     first, second = shown(adrs, "ADR-0001"), shown(adrs, "ADR-0002")
     assert (first["status"], first["superseded_by"]) == ("superseded", ["ADR-0002"])
-    assert (second["status"], second["supersedes"], second["date"]) == ("accepted", ["ADR-0001"], "2016-02-12")
+    assert (second["status"], second["supersedes"], second["date"]) == (
+        "accepted",
+        ["ADR-0001"],
+        "2016-02-12",
+    )
     assert (
-        "0007-use-bash.md" in str(second["more"]) and "unknown decisions (amended by: 0007-use-bash.md)" in done.stderr
+        "0007-use-bash.md" in str(second["more"])
+        and "unknown decisions (amended by: 0007-use-bash.md)" in done.stderr
     )
     page = adrs.kl("decision", "show", "ADR-0001").stdout
     assert "ADR-0002 (accepted) ← ADR-0001 (superseded)" in page
@@ -56,9 +65,12 @@ def test_taken_numbers_are_not_taken_again(adrs: Checkout) -> None:
     adrs.kl("decision", "new", "Ours", "--context", "c", "--decision", "d")
     done = adrs.kl("decision", "import", "doc/adr", "--dry-run", "--json")
     assert [(one["id"], one["path"][-9:]) for one in json.loads(done.stdout)["made"]] == [
-        ("ADR-0003", "isions.md"), ("ADR-0002", "cripts.md"),
-    ]  # fmt: skip
-    assert sorted(path.name for path in (adrs.root / ".kl/knowledge/decisions").iterdir()) == ["ADR-0001-ours.md"]
+        ("ADR-0003", "isions.md"),
+        ("ADR-0002", "cripts.md"),
+    ]
+    assert sorted(path.name for path in (adrs.root / ".kl/knowledge/decisions").iterdir()) == [
+        "ADR-0001-ours.md"
+    ]
 
 
 def test_a_folder_of_log4brains(repo: Checkout) -> None:
@@ -66,15 +78,22 @@ def test_a_folder_of_log4brains(repo: Checkout) -> None:
     repo.write("docs/adr/20201102-use-log4brains.md", published.LOG4BRAINS)
     old = published.LOG4BRAINS.replace("- Date: 2020-11-02\n", "").partition("## Links")[0]
     repo.write(
-        "docs/adr/20200101-use-nothing.md", old.replace("accepted", "superseded by [x](20201102-use-log4brains.md)")
+        "docs/adr/20200101-use-nothing.md",
+        old.replace("accepted", "superseded by [x](20201102-use-log4brains.md)"),
     )
     repo.write("docs/adr/template.md", published.LOG4BRAINS)
     repo.write("docs/adr/20210101-nameless-one.md", published.LOG4BRAINS.partition("\n\n")[2])
     done = repo.kl("decision", "import", ".")
     assert done.returncode == 0 and "made 3 decisions" in done.stdout, done.stderr
-    assert "ADR-0003  Nameless one" in done.stdout and "has no title; it is named after its file" in done.stderr
+    assert (
+        "ADR-0003  Nameless one" in done.stdout
+        and "has no title; it is named after its file" in done.stderr
+    )
     assert "ADR-0002" in shown(repo, "ADR-0001")["superseded_by"]
-    assert (shown(repo, "ADR-0001")["date"], shown(repo, "ADR-0002")["date"]) == ("2020-01-01", "2020-11-02")
+    assert (shown(repo, "ADR-0001")["date"], shown(repo, "ADR-0002")["date"]) == (
+        "2020-01-01",
+        "2020-11-02",
+    )
 
 
 @pytest.mark.requirement("A20", "B19", "B20")
@@ -84,7 +103,10 @@ def test_the_seeds_json(repo: Checkout) -> None:
     done = repo.kl("decision", "import", "a", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert shown(repo, "ADR-0003")["governs"] == ["src/store.py", "type:shop.store.Store"]
-    assert (shown(repo, "ADR-0004")["confidence"], shown(repo, "ADR-0004")["status"]) == (85, "superseded")
+    assert (shown(repo, "ADR-0004")["confidence"], shown(repo, "ADR-0004")["status"]) == (
+        85,
+        "superseded",
+    )
 
 
 def test_an_agent_s_import_is_proposed(adrs: Checkout) -> None:
@@ -98,8 +120,23 @@ def test_an_agent_s_import_is_proposed(adrs: Checkout) -> None:
 def test_out_and_in_again_is_the_same(form: str, adrs: Checkout, tmp_path: Path) -> None:
     adrs.kl("decision", "import", "doc/adr")
     new = ("decision", "new", "Third [one] | (#3) #")
-    adrs.kl(*new, "--context", "c\n\n```\n## x\n```", "--decision", "- d", "--governs", "src/",
-            "--confidence", "80", "--trigger", "TASK_REVIEW", "--alternatives", "x\n\ny", "--tag", "a")  # fmt: skip
+    adrs.kl(
+        *new,
+        "--context",
+        "c\n\n```\n## x\n```",
+        "--decision",
+        "- d",
+        "--governs",
+        "src/",
+        "--confidence",
+        "80",
+        "--trigger",
+        "TASK_REVIEW",
+        "--alternatives",
+        "x\n\ny",
+        "--tag",
+        "a",
+    )
     out = tmp_path / "out"
     done = adrs.kl("decision", "export", "--format", form, "-o", str(out))
     assert done.returncode == 0 and "wrote 3 files" in done.stdout, done.stderr
@@ -114,8 +151,11 @@ def test_out_and_in_again_is_the_same(form: str, adrs: Checkout, tmp_path: Path)
             before.pop(removed, None), after.pop(removed, None)
         assert after == before
     listed = json.loads(other.kl("decision", "list", "--format", "json").stdout)["records"]
-    assert {one["title"] for one in listed} == {"Third [one] | (#3) #", "Record architecture decisions",
-                                                "Implement as shell scripts"}  # fmt: skip
+    assert {one["title"] for one in listed} == {
+        "Third [one] | (#3) #",
+        "Record architecture decisions",
+        "Implement as shell scripts",
+    }
     assert other.kl("knowledge", "check").returncode == 0
 
 
@@ -124,15 +164,29 @@ def test_out_and_in_again_is_the_same(form: str, adrs: Checkout, tmp_path: Path)
     [
         ("0003-big.md", b"# Big\n\n## Decision\n\n" + b"x" * 50_000_000, "too long"),
         ("0003-latin.md", "# T\n\n## Decision\n\ncaf\xe9\n".encode("latin-1"), ":5:"),
-        ("0003-bomb.md", b"---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n# T\n\n## Decision\n\nd\n", ":2:"),
+        (
+            "0003-bomb.md",
+            b"---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n# T\n\n## Decision\n\nd\n",
+            ":2:",
+        ),
         ("0003-deep.md", b"---\na: " + b"[" * 10_000 + b"\n---\n# T\n\n## Decision\n\nd\n", ":2:"),
-        ("0003-bad.md", b"---\nkl-confidence: 900\nkl-governs: [../../etc]\n---\n# T\n\n## Decision\n", "confidence"),
-        ("0003-\u202exdm.md".encode(), b"---\nkl-trigger: whim\n---\n# T\n\n## Decision\n\nd\n", "\\u202e"),
+        (
+            "0003-bad.md",
+            b"---\nkl-confidence: 900\nkl-governs: [../../etc]\n---\n# T\n\n## Decision\n",
+            "confidence",
+        ),
+        (
+            "0003-\u202exdm.md".encode(),
+            b"---\nkl-trigger: whim\n---\n# T\n\n## Decision\n\nd\n",
+            "\\u202e",
+        ),
         ("x.json", b'{"title": "T", "decision": "d", "date": 5', "JSON"),
     ],
     ids=["50 MB", "latin-1", "bomb", "deep", "fields", "right to left", "json"],
-)  # fmt: skip
-def test_bad_files_are_named_and_not_written(name: str | bytes, data: bytes, printed: str, adrs: Checkout) -> None:
+)
+def test_bad_files_are_named_and_not_written(
+    name: str | bytes, data: bytes, printed: str, adrs: Checkout
+) -> None:
     path = adrs.root / "doc/adr" / (name.decode() if isinstance(name, bytes) else name)
     path.write_bytes(data)
     done = adrs.kl("decision", "import", "doc/adr")

@@ -21,7 +21,11 @@ from kl_hooks.records.validate import validate
         ("Which colour should the button have?", "blue", 0),
         ("Should we rename it?", "yes", 0),
         ("What about the cache?", "Redis", 10),
-        ("Where do we restart?", "in the restaurant, at the end of the capital", 0),  # rest, api: parts of words
+        (
+            "Where do we restart?",
+            "in the restaurant, at the end of the capital",
+            0,
+        ),  # rest, api: parts of words
         ("What next?", "use it for now as planned", 0),  # a bare `for` or `as` is no reason
         ("What next?", "the queue, as it survives a restart", 45),
         ("How should we do error handling?", "one place for all", 25),
@@ -36,9 +40,12 @@ def test_every_point_has_its_reason() -> None:
     answer = "REST API with caching, security, and validation too, because of latency"
     found = significance("Which api should we use?", answer)
     assert {why.partition(":")[0]: points for points, why in found.reasons} == {
-        "decides much": 60, "decides something": 10, "gives a reason": 25, "the question asks for a choice": 15,
+        "decides much": 60,
+        "decides something": 10,
+        "gives a reason": 25,
+        "the question asks for a choice": 15,
         "an answer of ten words or more": 15,
-    }  # fmt: skip
+    }
     assert found.percent == 100
 
 
@@ -52,8 +59,16 @@ def test_any_words_have_a_whole_percent(question: str, answer: str) -> None:
 @pytest.mark.parametrize(
     ("question", "answer", "expected"),
     [
-        ("Which database should we use for orders?", "PostgreSQL because of transactions", "Use PostgreSQL for orders"),
-        ("How should we cache sessions?", "We use Redis over Memcached.", "Use Redis for cache sessions"),
+        (
+            "Which database should we use for orders?",
+            "PostgreSQL because of transactions",
+            "Use PostgreSQL for orders",
+        ),
+        (
+            "How should we cache sessions?",
+            "We use Redis over Memcached.",
+            "Use Redis for cache sessions",
+        ),
         ("Which queue?", "Let's go with RabbitMQ, it is known.", "Use RabbitMQ for queue"),
         ("What?", "one two three four five", "Use one two three"),
     ],
@@ -88,7 +103,12 @@ def test_ids_and_trigger_are_stored() -> None:
     assert (found.values["trigger"], found.values["source_task_id"]) == ("task_review", "TASK-7")
 
 
-@given(st.text(min_size=1).filter(lambda t: bool(t.strip())), st.text(min_size=1).filter(lambda t: bool(t.strip())))
+@given(
+    st.text(min_size=1).filter(lambda t: bool(t.strip())),
+    st.text(min_size=1).filter(lambda t: bool(t.strip())),
+)
 def test_any_question_and_answer_make_a_valid_record(question: str, answer: str) -> None:
-    values, problems = validate(DECISION, assess_answer(question, answer).values, lambda name: (name, 0, 0))
+    values, problems = validate(
+        DECISION, assess_answer(question, answer).values, lambda name: (name, 0, 0)
+    )
     assert problems == [] and values["title"]

@@ -15,7 +15,9 @@ Call = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def kl(repo: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Runs `kl ARGS…` in the repository, in this process: exit code, stdout, stderr. `stdin`: what it reads."""
+    """Runs `kl ARGS…` in the repository, in this process: exit code, stdout, stderr. `stdin`: what
+    it reads.
+    """
     monkeypatch.chdir(repo.root)
 
     def call(*args: str, stdin: str = "") -> tuple[int, str, str]:

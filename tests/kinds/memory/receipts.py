@@ -1,4 +1,6 @@
-"""Receipts and commits for the tests of mining, built by hand: what was run, when, by whom, with which outcome."""
+"""Receipts and commits for the tests of mining, built by hand: what was run, when, by whom, with
+which outcome.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def tree(name: str) -> str:
 
 
 class Story:
-    """A store that fills, receipt by receipt. Time goes on an hour with each; `days()` lets days pass."""
+    """A store that fills, receipt by receipt. Time goes on an hour with each; `days()` lets days
+    pass.
+    """
 
     def __init__(self) -> None:
         self.now = START
@@ -43,25 +47,44 @@ class Story:
         seq = len(self.entries) + 1
         self.now += 3_600_000_000
         values: dict[str, Any] = {
-            "run": f"{seq:032x}", "source": source, "observer": source, "producer": self.who, "evidence": evidence,
-            "started": iso(self.now), "ended": iso(self.now + 1_000_000), "tree": tree(self.content),
-            "tree_all": tree(self.content), "head": self.head, "result": {"complete": True, "verdict": "passed"},
-        }  # fmt: skip
+            "run": f"{seq:032x}",
+            "source": source,
+            "observer": source,
+            "producer": self.who,
+            "evidence": evidence,
+            "started": iso(self.now),
+            "ended": iso(self.now + 1_000_000),
+            "tree": tree(self.content),
+            "tree_all": tree(self.content),
+            "head": self.head,
+            "result": {"complete": True, "verdict": "passed"},
+        }
         origin = more.pop("origin", "local")
         receipt = Receipt(**(values | more))
         self.entries.append(Entry(seq, "", origin, receipt.id, receipt))
         return self.entries[-1]
 
-    def command(self, line: str, code: int = 0, tail: str = "", took: int = 0, **more: Any) -> Entry:
+    def command(
+        self, line: str, code: int = 0, tail: str = "", took: int = 0, **more: Any
+    ) -> Entry:
         """A run of a command; `took`: microseconds."""
         detail = {"exit": code} | ({"tail": tail} if tail else {})
         word = "failed" if code else "passed"
-        return self._add("command", (Evidence("ExitCode", f"command:{line}", word, took, None, detail),), **more)
+        return self._add(
+            "command", (Evidence("ExitCode", f"command:{line}", word, took, None, detail),), **more
+        )
 
     def tests(self, outcomes: Mapping[str, str], message: str = "", **more: Any) -> Entry:
         """A run of tests: id → outcome. All that failed failed with the same message."""
         evidence = tuple(
-            Evidence("TestResult", f"test:{name}", what, 0, None, {"message": message} if what == "failed" else {})
+            Evidence(
+                "TestResult",
+                f"test:{name}",
+                what,
+                0,
+                None,
+                {"message": message} if what == "failed" else {},
+            )
             for name, what in outcomes.items()
         )
         return self._add("pytest", evidence, **more)
@@ -70,11 +93,23 @@ class Story:
         """The working tree has other content from now on."""
         self.content = content
 
-    def commit(self, subject: str, *files: str, author: str = "Ada <ada@example.org>") -> LoggedCommit:
+    def commit(
+        self, subject: str, *files: str, author: str = "Ada <ada@example.org>"
+    ) -> LoggedCommit:
         """Commits what is in the working tree."""
         self.now += 60_000_000
         sha = hashlib.sha1(f"{subject}{len(self.commits)}".encode()).hexdigest()
         receipt = f"r{len(self.commits)}"
-        made = LoggedCommit(sha, iso(self.now), subject, "", files, tree(self.content), author, receipt, (self.head,))
+        made = LoggedCommit(
+            sha,
+            iso(self.now),
+            subject,
+            "",
+            files,
+            tree(self.content),
+            author,
+            receipt,
+            (self.head,),
+        )
         self.commits.append(made)
         return made

@@ -1,4 +1,6 @@
-"""What people and agents report: authority, time to live, the same text again, and every odd text there is."""
+"""What people and agents report: authority, time to live, the same text again, and every odd text
+there is.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ DAY = 86_400_000_000
 
 
 def fields(kl: Call, identifier: str) -> dict[str, str]:
-    found: dict[str, str] = json.loads(kl("memory", "show", identifier, "--format", "json")[1])["fields"]
+    found: dict[str, str] = json.loads(kl("memory", "show", identifier, "--format", "json")[1])[
+        "fields"
+    ]
     return found
 
 
@@ -38,24 +42,36 @@ def test_who_reports_decides_how_long_it_lives(repo: Checkout, kl: Call) -> None
     def days(*args: str) -> tuple[str, str, int | None]:
         printed = fields(kl, added(kl, *args))
         end = printed.get("expires")
-        return printed["authority"], printed["status"], end and round((micros(end) - micros(printed["date"])) / DAY)
+        return (
+            printed["authority"],
+            printed["status"],
+            end and round((micros(end) - micros(printed["date"])) / DAY),
+        )
 
     assert days("a person's") == ("human", "approved", None)
     assert days("an agent's", "--agent") == ("agent", "candidate", 90)
     assert days("a program's", "--auto") == ("auto", "candidate", 30)
     assert days("an agent's, shorter", "--agent", "--ttl-days", "7") == ("agent", "candidate", 7)
-    assert days("an agent's, for ever", "--agent", "--ttl-days", "0") == ("agent", "candidate", None)
+    assert days("an agent's, for ever", "--agent", "--ttl-days", "0") == (
+        "agent",
+        "candidate",
+        None,
+    )
     assert days("a person's, for a while", "--ttl-days", "10") == ("human", "approved", 10)
 
 
-def test_an_agent_can_not_report_as_a_person(repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_can_not_report_as_a_person(
+    repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
     assert (fields(kl, added(kl, "told by an agent"))["authority"], "x") == ("agent", "x")
     assert fields(kl, added(kl, "told by a program", "--auto"))["authority"] == "auto"
     assert kl("memory", "approve", added(kl, "told by an agent"))[0] == 2
 
 
-def test_the_same_text_is_the_same_memory(repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_text_is_the_same_memory(
+    repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KL_SESSION", "s1")
     first = added(kl, "Tests need Redis.", "--agent")
     assert "(known)" in kl("memory", "add", "--agent", "tests  need redis. ")[1]
@@ -75,7 +91,11 @@ def test_promotion_goes_a_step_at_a_time(repo: Checkout, kl: Call) -> None:
     for authority, ends in (("agent", True), ("human", False), ("human", False)):
         assert kl("memory", "promote", one)[0] == 0
         printed = fields(kl, one)
-        assert (printed["authority"], printed["status"], "expires" in printed) == (authority, "candidate", ends)
+        assert (printed["authority"], printed["status"], "expires" in printed) == (
+            authority,
+            "candidate",
+            ends,
+        )
 
 
 @pytest.mark.requirement("C6", "C11", "C12")
@@ -89,7 +109,18 @@ def test_search_and_list_omit_what_has_ended(repo: Checkout, kl: Call) -> None:
     ]
     assert len(list_records(repo.workspace(NOW + 29 * DAY), RecordFilter(("memory",)))) == 2
     listed = json.loads(
-        kl("memory", "list", "--authority", "human", "--tag", "io", "--limit", "5", "--format", "json")[1]
+        kl(
+            "memory",
+            "list",
+            "--authority",
+            "human",
+            "--tag",
+            "io",
+            "--limit",
+            "5",
+            "--format",
+            "json",
+        )[1]
     )
     assert [one["title"] for one in listed["records"]] == ["Parsers want UTF-8."]
     assert kl("memory", "search", '"', "a-b", "NEAR(", "col:x", "*")[0] == 0
@@ -98,11 +129,19 @@ def test_search_and_list_omit_what_has_ended(repo: Checkout, kl: Call) -> None:
 @pytest.mark.requirement("C11")
 def test_fields_are_changed_and_a_memory_is_taken_away(repo: Checkout, kl: Call) -> None:
     one = added(kl, "Tests need Redis.", "--tag", "a", "--category", "fact", "--importance", "80")
-    assert kl("memory", "edit", one, "--text", "Tests need Redis 7.", "--tag", "b", "--ttl-days", "5")[0] == 0
+    assert (
+        kl("memory", "edit", one, "--text", "Tests need Redis 7.", "--tag", "b", "--ttl-days", "5")[
+            0
+        ]
+        == 0
+    )
     printed = fields(kl, one)
     assert (printed["pattern"], printed["title"], printed["tags"], printed["importance"]) == (
-        "Tests need Redis 7.", "Tests need Redis 7.", ["b"], 80
-    )  # fmt: skip
+        "Tests need Redis 7.",
+        "Tests need Redis 7.",
+        ["b"],
+        80,
+    )
     assert "expires" in printed
     assert kl("memory", "delete", one, "--yes")[0] == 0
     assert kl("memory", "show", one)[0] == 2
@@ -111,14 +150,28 @@ def test_fields_are_changed_and_a_memory_is_taken_away(repo: Checkout, kl: Call)
 @pytest.mark.parametrize(
     "args",
     [
-        ("add",), ("add", ""), ("add", "  \n "), ("add", "x", "--ttl-days", "-1"), ("add", "x", "--tag", "two words"),
-        ("add", "x", "--category", "mood"), ("add", "x", "--importance", "101"), ("add", "x", "--about", "../../etc"),
-        ("show", "MEM-00000000"), ("edit", "../x", "--text", "y"), ("approve", "\u202e"), ("feedback", "x", "good"),
-        ("disprove", "MEM-00000000"), ("inject", "--top", "0"), ("configure", "--top-k", "0"), ("add", "x" * 100_001),
+        ("add",),
+        ("add", ""),
+        ("add", "  \n "),
+        ("add", "x", "--ttl-days", "-1"),
+        ("add", "x", "--tag", "two words"),
+        ("add", "x", "--category", "mood"),
+        ("add", "x", "--importance", "101"),
+        ("add", "x", "--about", "../../etc"),
+        ("show", "MEM-00000000"),
+        ("edit", "../x", "--text", "y"),
+        ("approve", "\u202e"),
+        ("feedback", "x", "good"),
+        ("disprove", "MEM-00000000"),
+        ("inject", "--top", "0"),
+        ("configure", "--top-k", "0"),
+        ("add", "x" * 100_001),
     ],
     ids=lambda args: " ".join(args)[:40],
-)  # fmt: skip
-def test_usage_error_is_exit_2_and_writes_nothing(repo: Checkout, kl: Call, args: tuple[str, ...]) -> None:
+)
+def test_usage_error_is_exit_2_and_writes_nothing(
+    repo: Checkout, kl: Call, args: tuple[str, ...]
+) -> None:
     code, _, err = kl("memory", *args)
     assert code == 2 and err.strip()
     assert list_records(repo.workspace(), RecordFilter(("memory",), expired=True)) == []
@@ -139,7 +192,10 @@ def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call) -> None:
     for text in NAUGHTY[::3]:
         waiting, _ = add_memory(ws, f"{text} by an agent", authority="agent")
         assert get_record(ws, waiting.id).text("pattern") == redact(f"{text} by an agent")
-    shown = [kl("memory", *args)[1] for args in (("list", "--limit", "500"), ("inject", "--top", "100"), ("review",))]
+    shown = [
+        kl("memory", *args)[1]
+        for args in (("list", "--limit", "500"), ("inject", "--top", "100"), ("review",))
+    ]
     page = Path(repo.root / ".kl/knowledge/memories/MEMORY.md").read_text()
     for text in [*shown, page]:
         assert safe_text(text) == text and "<script" not in page
@@ -156,7 +212,11 @@ def test_an_odd_text_is_shown_escaped(repo: Checkout, kl: Call) -> None:
 def test_a_person_edits_the_file_and_the_next_command_knows(repo: Checkout, kl: Call) -> None:
     one = added(kl, "Tests need Redis.")
     path = next((repo.root / ".kl/knowledge/memories").glob("MEM-*.md"))
-    path.write_text(path.read_text().replace("## Pattern\n\nTests need Redis.", "## Pattern\n\nTests need Redis 8."))
+    path.write_text(
+        path.read_text().replace(
+            "## Pattern\n\nTests need Redis.", "## Pattern\n\nTests need Redis 8."
+        )
+    )
     assert fields(kl, one)["pattern"] == "Tests need Redis 8."
     path.write_text("---\nid: oops\n")
     code, _, err = kl("memory", "list")
@@ -169,7 +229,9 @@ def test_words_and_tags_are_found_as_they_are_now(repo: Checkout, kl: Call) -> N
     one = added(kl, "Tests need Redis.", "--tag", "infrastructure", "--agent")
     found = [kl("memory", "search", "--all", word)[1] for word in ("redis", "infrastructure")]
     assert all(one in text for text in found)
-    assert kl("memory", "edit", one, "--text", "Tests need Postgres.", "--title", "Postgres")[0] == 0
+    assert (
+        kl("memory", "edit", one, "--text", "Tests need Postgres.", "--title", "Postgres")[0] == 0
+    )
     assert one in kl("memory", "search", "--all", "postgres")[1]
     assert one not in kl("memory", "search", "--all", "redis")[1]
 
@@ -197,7 +259,9 @@ def test_an_agent_does_not_claim_that_a_memory_was_checked(
 def test_what_a_person_decided_about_a_memory_stays_whatever_an_agent_does(
     repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong, refused, removed = (added(kl, text) for text in ("Clocks agree.", "Skip the tests.", "Names are ASCII."))
+    wrong, refused, removed = (
+        added(kl, text) for text in ("Clocks agree.", "Skip the tests.", "Names are ASCII.")
+    )
     assert kl("memory", "disprove", wrong, "--reason", "they drift")[0] == 0
     assert kl("memory", "demote", wrong)[0] == 0
     assert kl("memory", "reject", refused, "--reason", "never")[0] == 0

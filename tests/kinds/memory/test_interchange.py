@@ -1,4 +1,6 @@
-"""Memories of other tools: both layouts, everything wrong at once, and an export that is imported again."""
+"""Memories of other tools: both layouts, everything wrong at once, and an export that is imported
+again.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +17,44 @@ from tests.support import Checkout
 from .conftest import Call
 
 FUSERAFT = {
-    "Id": "6f1c", "Pattern": "Shell command succeeds: make build", "Confidence": "Inferred", "Status": "Approved",
-    "Evidence": [{"class": "ExitCode"}], "CreatedAt": "2026-01-02T03:04:05Z",
+    "Id": "6f1c",
+    "Pattern": "Shell command succeeds: make build",
+    "Confidence": "Inferred",
+    "Status": "Approved",
+    "Evidence": [{"class": "ExitCode"}],
+    "CreatedAt": "2026-01-02T03:04:05Z",
     "LastReinforcedAt": "2026-02-03T00:00:00Z",
-    "ReinforcementCount": 4, "SourceSessionId": "abc",
-}  # fmt: skip
+    "ReinforcementCount": 4,
+    "SourceSessionId": "abc",
+}
 AGOR = {
-    "id": 7, "project_id": "p", "content": "Tests need Redis.", "source": "s-9", "trust_tier": "agent",
-    "tags": '["tests", "two words"]', "created_at": "2026-01-02", "expires_at": "2027-01-02", "access_count": 3,
-}  # fmt: skip
+    "id": 7,
+    "project_id": "p",
+    "content": "Tests need Redis.",
+    "source": "s-9",
+    "trust_tier": "agent",
+    "tags": '["tests", "two words"]',
+    "created_at": "2026-01-02",
+    "expires_at": "2027-01-02",
+    "access_count": 3,
+}
 
 
 @pytest.mark.requirement("A46")
 def test_both_layouts_are_read() -> None:
     expected = [
-        ForeignMemory("Shell command succeeds: make build", False, "auto", (), "abc", "", "2026-02-03T00:00:00Z"),
-        ForeignMemory("Tests need Redis.", False, "agent", ("tests",), "s-9", "2027-01-02", "2026-01-02"),
+        ForeignMemory(
+            "Shell command succeeds: make build",
+            False,
+            "auto",
+            (),
+            "abc",
+            "",
+            "2026-02-03T00:00:00Z",
+        ),
+        ForeignMemory(
+            "Tests need Redis.", False, "agent", ("tests",), "s-9", "2027-01-02", "2026-01-02"
+        ),
     ]
     assert read_memories([FUSERAFT, AGOR], "x") == (expected, [])
     assert read_memories({"memories": [FUSERAFT, AGOR]}, "x")[0] == expected
@@ -39,11 +63,19 @@ def test_both_layouts_are_read() -> None:
 
 
 def test_everything_wrong_is_reported_at_once() -> None:
-    wrong = [3, {"x": 1}, {"pattern": " "}, {**FUSERAFT, "Status": "Loved"}, {**AGOR, "trust_tier": "god"},
-             {**AGOR, "expires_at": "soon"}]  # fmt: skip
+    wrong = [
+        3,
+        {"x": 1},
+        {"pattern": " "},
+        {**FUSERAFT, "Status": "Loved"},
+        {**AGOR, "trust_tier": "god"},
+        {**AGOR, "expires_at": "soon"},
+    ]
     made, problems = read_memories([FUSERAFT, *wrong], "x")
     assert len(made) == 1
-    assert [problem.message.partition(":")[0] for problem in problems] == [f"memory {n}" for n in range(2, 8)]
+    assert [problem.message.partition(":")[0] for problem in problems] == [
+        f"memory {n}" for n in range(2, 8)
+    ]
 
 
 PLAIN: st.SearchStrategy[Any] = st.recursive(
@@ -51,7 +83,9 @@ PLAIN: st.SearchStrategy[Any] = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["pattern", "Content", "status", "tags", "expires_at", "x"]), inner, max_size=4
+            st.sampled_from(["pattern", "Content", "status", "tags", "expires_at", "x"]),
+            inner,
+            max_size=4,
         )
     ),
 )
@@ -73,9 +107,11 @@ def test_they_come_in_as_candidates_and_the_rejected_as_rejected(repo: Checkout,
     assert (code, out.splitlines()[0]) == (0, "4 imported, 0 seen again"), err
     listed = json.loads(kl("memory", "review", "--all", "--format", "json")[1])["memories"]
     assert {one["pattern"]: (one["status"], bool(one["quarantined"])) for one in listed} == {
-        FUSERAFT["Pattern"]: ("candidate", False), AGOR["content"]: ("candidate", False),
-        rejected["pattern"]: ("rejected", False), order["pattern"]: ("candidate", True),
-    }  # fmt: skip
+        FUSERAFT["Pattern"]: ("candidate", False),
+        AGOR["content"]: ("candidate", False),
+        rejected["pattern"]: ("rejected", False),
+        order["pattern"]: ("candidate", True),
+    }
     assert kl("memory", "import", "m.json")[1].startswith("0 imported, 0 seen again")
 
 
@@ -93,7 +129,9 @@ def test_what_is_exported_can_be_imported(repo: Checkout, kl: Call) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "3", '"x"', "[3]", '{"a": 1}', "[" * 100_000])
-def test_a_file_that_is_none_is_exit_2_and_nothing_is_imported(repo: Checkout, kl: Call, text: str) -> None:
+def test_a_file_that_is_none_is_exit_2_and_nothing_is_imported(
+    repo: Checkout, kl: Call, text: str
+) -> None:
     repo.write("good.json", json.dumps([FUSERAFT]))
     repo.write("bad.json", text)
     code, _, err = kl("memory", "import", "good.json", "bad.json")

@@ -23,7 +23,11 @@ def enough(story: Story) -> list[str]:
 
 
 def one(story: Story, beginning: str) -> Pattern:
-    return next(found for found in receipt_patterns(story.entries, story.commits) if found.text.startswith(beginning))
+    return next(
+        found
+        for found in receipt_patterns(story.entries, story.commits)
+        if found.text.startswith(beginning)
+    )
 
 
 @pytest.mark.requirement("A41")
@@ -53,23 +57,32 @@ def test_a_command_that_fails_twice_in_a_row_is_a_pattern() -> None:
 @pytest.mark.requirement("D52")
 def test_classes_of_errors_rates_and_durations_of_commands_are_learnings() -> None:
     messages = {
-        "timeout": "TimeoutError: timed out", "rate limit": "HTTP error 429: too many requests",
-        "network": "Connection refused", "authentication": "error: 401 Unauthorized", "memory": "MemoryError",
+        "timeout": "TimeoutError: timed out",
+        "rate limit": "HTTP error 429: too many requests",
+        "network": "Connection refused",
+        "authentication": "error: 401 Unauthorized",
+        "memory": "MemoryError",
         "token limit": "error: context length exceeded",
-    }  # fmt: skip
+    }
     for name, message in messages.items():
         story = Story()
         story.command("make deploy", 1, tail=message)
         assert enough(story) == []
         story.command("make deploy", 1, tail=message)
         found = one(story, "Command fails with an error of the class")
-        assert (found.text, found.enough) == (f"Command fails with an error of the class {name}: make deploy", True)
+        assert (found.text, found.enough) == (
+            f"Command fails with an error of the class {name}: make deploy",
+            True,
+        )
         assert (found.category, len(found.sightings)) == ("failure_mode", 2)
     story = Story()
     for code in (1, 0, 1, 0, 0, 1):
         assert not any("half of its runs" in text for text in enough(story))
         story.command("make flaky", code)
-    assert one(story, "Command fails in half of its runs or more: make flaky").category == "anti_pattern"
+    assert (
+        one(story, "Command fails in half of its runs or more: make flaky").category
+        == "anti_pattern"
+    )
     for took, text in (
         (4_000_000, "Command is quick and never fails"),
         (61_000_000, "Command takes more than a minute"),
@@ -124,8 +137,22 @@ def test_a_test_that_failed_and_has_passed_in_two_sessions_is_a_pattern() -> Non
 @pytest.mark.requirement("A41")
 def test_a_file_that_is_written_more_than_once_in_two_sessions_is_a_pattern() -> None:
     story = Story()
-    changelogs = ("CHANGELOG.md", "CHANGES.rst", "docs/changelog.rst", "HISTORY.txt", "NEWS", "NEWS.d/12.md")
-    habit = (*changelogs, "uv.lock", "news/4711.bugfix.rst", "changelog.d/x.md", "changes/9.feature", "RELEASES.md")
+    changelogs = (
+        "CHANGELOG.md",
+        "CHANGES.rst",
+        "docs/changelog.rst",
+        "HISTORY.txt",
+        "NEWS",
+        "NEWS.d/12.md",
+    )
+    habit = (
+        *changelogs,
+        "uv.lock",
+        "news/4711.bugfix.rst",
+        "changelog.d/x.md",
+        "changes/9.feature",
+        "RELEASES.md",
+    )
     for _ in range(2):
         story.commit("Work", "src/a.py", *habit)
         story.commit("More work", "src/a.py", *habit)
@@ -143,7 +170,9 @@ def test_of_files_that_are_written_often_only_the_first_few_are_reported() -> No
             for _ in range(2 + number):
                 story.commit("Work", f"src/m{number}.py")
         story.days()
-    assert sorted(enough(story)) == [f"File is modified repeatedly in sessions: src/m{n}.py" for n in range(4, 9)]
+    assert sorted(enough(story)) == [
+        f"File is modified repeatedly in sessions: src/m{n}.py" for n in range(4, 9)
+    ]
 
 
 def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
@@ -151,10 +180,14 @@ def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
     story.tests({"t.py::test_bom": "passed", "t.py::test_x": "passed"})
     story.edit("broken")
     story.commit("Read faster", "src/names.py")
-    story.tests({"t.py::test_bom": "failed", "t.py::test_x": "failed"}, "UnicodeDecodeError: byte 0xff")
+    story.tests(
+        {"t.py::test_bom": "failed", "t.py::test_x": "failed"}, "UnicodeDecodeError: byte 0xff"
+    )
     story.edit("mended")
     story.tests({"t.py::test_bom": "passed", "t.py::test_x": "passed"}, dirty=True)
-    assert not any("Fixed" in found.text for found in receipt_patterns(story.entries, story.commits))
+    assert not any(
+        "Fixed" in found.text for found in receipt_patterns(story.entries, story.commits)
+    )
     commit = story.commit("Strip the BOM", "src/names.py", "tests/test_names.py", "README.md")
     found = one(story, "Fixed")
     assert found.text == (
@@ -218,7 +251,9 @@ def test_a_pass_on_the_same_tree_is_no_fix() -> None:
 
 def test_a_command_has_its_fix_too() -> None:
     story = Story()
-    story.command("make docs", 2, "reading\nSphinxError: unknown directive 'tab'\nmake: *** [docs] 2")
+    story.command(
+        "make docs", 2, "reading\nSphinxError: unknown directive 'tab'\nmake: *** [docs] 2"
+    )
     story.edit("mended")
     story.command("make docs")
     story.commit("Add the tab extension", "docs/conf.py")
@@ -267,15 +302,49 @@ def test_the_order_in_which_receipts_are_given_changes_nothing() -> None:
 
 
 TRIVIAL = [
-    "git status", "git -C sub log --oneline", "git commit -m 'x y'", "ls", "ls -la /tmp", "cd src", "echo hi", "pwd",
-    "cat a b", "/bin/ls", "python --version", "make --help", "env A=1 ls", "sudo ls", "sh -c 'cd src && ls | wc -l'",
-    "bash -lc 'git status'", "timeout 60 cat x", "git", "pip list", "docker ps -a", "true", "kl status", "", "   ",
-]  # fmt: skip
+    "git status",
+    "git -C sub log --oneline",
+    "git commit -m 'x y'",
+    "ls",
+    "ls -la /tmp",
+    "cd src",
+    "echo hi",
+    "pwd",
+    "cat a b",
+    "/bin/ls",
+    "python --version",
+    "make --help",
+    "env A=1 ls",
+    "sudo ls",
+    "sh -c 'cd src && ls | wc -l'",
+    "bash -lc 'git status'",
+    "timeout 60 cat x",
+    "git",
+    "pip list",
+    "docker ps -a",
+    "true",
+    "kl status",
+    "",
+    "   ",
+]
 REPORTING = [
-    "pytest -q", "make build", "npm run build", "python -m build", "docker compose up -d", "pip install -e .",
-    "cargo test", "sh -c 'cd src && make'", "env CI=1 tox -e py312", "uv sync", "git bisect run make",
-    "./scripts/deploy.sh staging", "terraform plan", "sh -c 'make'", "timeout 60 make slow", "it's broken ( quoting",
-]  # fmt: skip
+    "pytest -q",
+    "make build",
+    "npm run build",
+    "python -m build",
+    "docker compose up -d",
+    "pip install -e .",
+    "cargo test",
+    "sh -c 'cd src && make'",
+    "env CI=1 tox -e py312",
+    "uv sync",
+    "git bisect run make",
+    "./scripts/deploy.sh staging",
+    "terraform plan",
+    "sh -c 'make'",
+    "timeout 60 make slow",
+    "it's broken ( quoting",
+]
 
 
 @pytest.mark.requirement("A41")

@@ -34,8 +34,16 @@ def happened(name: str, at: str, session: str = "", body: dict[str, object] | No
 EVENTS = st.builds(
     happened,
     st.sampled_from(
-        [names.REINFORCED, names.INJECTED, names.OPENED, names.OUTCOME, names.REVIEWED, names.VERIFIED,
-         names.DISPROVEN, "x"]
+        [
+            names.REINFORCED,
+            names.INJECTED,
+            names.OPENED,
+            names.OUTCOME,
+            names.REVIEWED,
+            names.VERIFIED,
+            names.DISPROVEN,
+            "x",
+        ]
     ),
     st.integers(0, 4 * 10**15).map(iso),
     st.sampled_from(["s1", "s2", "s3"]),
@@ -47,24 +55,30 @@ EVENTS = st.builds(
             "result": st.sampled_from(["positive", "negative", "neither"]),
         },
     ),
-)  # fmt: skip
+)
 
 
 @pytest.mark.requirement("D49")
 @given(st.lists(EVENTS), st.data())
-def test_a_fold_in_pieces_is_the_fold_of_the_whole(events: list[Event], data: st.DataObject) -> None:
+def test_a_fold_in_pieces_is_the_fold_of_the_whole(
+    events: list[Event], data: st.DataObject
+) -> None:
     at = data.draw(st.integers(0, len(events)))
     whole = tally_of(events)
     assert tally_of(events[at:], tally_of(events[:at])) == whole
     assert whole.injected == sum(e.name == names.INJECTED for e in events)
     assert whole.reinforcement == len({e.session for e in events if e.name == names.REINFORCED})
     results = [e.body.get("result") for e in events if e.name == names.OUTCOME]
-    assert (whole.positive, whole.negative) == (results.count("positive"), results.count("negative"))
+    assert (whole.positive, whole.negative) == (
+        results.count("positive"),
+        results.count("negative"),
+    )
 
 
 def test_of_very_many_receipts_the_newest_are_stored() -> None:
     events = [
-        happened(names.REINFORCED, iso(n), "s", {"receipts": [f"r{n}"], "proof": "ExitCode"}) for n in range(1, 250)
+        happened(names.REINFORCED, iso(n), "s", {"receipts": [f"r{n}"], "proof": "ExitCode"})
+        for n in range(1, 250)
     ]
     receipts = [receipt for receipt, _ in tally_of(events).receipts]
     assert (len(receipts), receipts[0], receipts[-1]) == (200, "r50", "r249")
@@ -73,7 +87,9 @@ def test_of_very_many_receipts_the_newest_are_stored() -> None:
 @pytest.mark.requirement("A44")
 def test_a_session_reinforces_once_however_often_it_is_reported() -> None:
     event = happened(names.REINFORCED, iso(5), "s1", {"receipts": ["r1"], "proof": "ExitCode"})
-    other = happened(names.REINFORCED, iso(9), "s2", {"receipts": ["r1", "r2"], "proof": "ExitCode"})
+    other = happened(
+        names.REINFORCED, iso(9), "s2", {"receipts": ["r1", "r2"], "proof": "ExitCode"}
+    )
     tally = tally_of([event, event, other, event])
     assert tally.reinforcement == 2
     assert tally.receipts == (("r1", "ExitCode"), ("r2", "ExitCode"))
@@ -86,7 +102,9 @@ def test_being_given_is_no_access() -> None:
 
 @pytest.mark.requirement("D49")
 @given(st.integers(0, 1_000_000), st.integers(0, 500), st.integers(0, 500))
-def test_effective_importance_is_the_stated_formula(importance: int, injected: int, positive: int) -> None:
+def test_effective_importance_is_the_stated_formula(
+    importance: int, injected: int, positive: int
+) -> None:
     if injected < 5:
         exact = Fraction(importance)
     else:
@@ -104,13 +122,22 @@ def test_the_formula_by_an_example() -> None:
 def test_being_given_without_a_word_on_it_lowers_nothing() -> None:
     given_often = Tally(injected=500)
     assert importance_of(90, given_often) == importance_of(90, Tally()) == 900_000
-    assert importance_of(90, Tally(injected=9, negative=5)) < 900_000 and importance_of(50, Tally(positive=5)) > 500_000
+    assert (
+        importance_of(90, Tally(injected=9, negative=5)) < 900_000
+        and importance_of(50, Tally(positive=5)) > 500_000
+    )
 
 
 @pytest.mark.requirement("D49")
 def test_a_second_word_of_one_person_does_not_raise_and_that_of_another_does() -> None:
-    words = [happened(names.VERIFIED, iso(n), who) for n, who in enumerate(("ada", "ada", "bob"), 1)]
-    assert [importance_of(20, tally_of(words[:n])) for n in (1, 2, 3)] == [350_000, 350_000, 500_000]
+    words = [
+        happened(names.VERIFIED, iso(n), who) for n, who in enumerate(("ada", "ada", "bob"), 1)
+    ]
+    assert [importance_of(20, tally_of(words[:n])) for n in (1, 2, 3)] == [
+        350_000,
+        350_000,
+        500_000,
+    ]
     assert tally_of([*words, happened(names.DISPROVEN, iso(9), "ada")]).verified == 0
 
 
@@ -124,7 +151,9 @@ def test_what_weighs_much_and_is_asked_for_is_ready_for_the_project() -> None:
         return ReviewItem(candidate, tally, Support(Tier.ASSUMED, ()), (), importance)
 
     assert item(asked, 70).ready and not item(asked, 69).ready and not item(once, 90).ready
-    assert not replace(item(asked, 90), record=replace(candidate, values={"status": "approved"})).ready
+    assert not replace(
+        item(asked, 90), record=replace(candidate, values={"status": "approved"})
+    ).ready
 
 
 @pytest.mark.requirement("D49")

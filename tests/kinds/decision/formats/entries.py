@@ -1,4 +1,6 @@
-"""Entries to write and read: hypothesis strategies over every field, in the form that readers give."""
+"""Entries to write and read: hypothesis strategies over every field, in the form that readers
+give.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,44 @@ from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.formats import Draft, Entry
 
 PIECES = st.sampled_from(
-    ["# ", "## Context", "## ", "### Consequences", "---", "```", "~~~", "- ", "* ", "  ", "    ", "\n", "\n\n",
-     "words", "Status: accepted", "Date: 2020-01-01", "[1. X](0001-x.md)", "<!--", "-->", "`", "===", "|",
-     "Superseded by ADR-0002", "7. ", "\t", ":", "'", '"', "#", "\u202e", "\u2028", "\x85", "\x1b[31m", "\r\n", "é"]
-)  # fmt: skip
+    [
+        "# ",
+        "## Context",
+        "## ",
+        "### Consequences",
+        "---",
+        "```",
+        "~~~",
+        "- ",
+        "* ",
+        "  ",
+        "    ",
+        "\n",
+        "\n\n",
+        "words",
+        "Status: accepted",
+        "Date: 2020-01-01",
+        "[1. X](0001-x.md)",
+        "<!--",
+        "-->",
+        "`",
+        "===",
+        "|",
+        "Superseded by ADR-0002",
+        "7. ",
+        "\t",
+        ":",
+        "'",
+        '"',
+        "#",
+        "\u202e",
+        "\u2028",
+        "\x85",
+        "\x1b[31m",
+        "\r\n",
+        "é",
+    ]
+)
 MARKDOWN = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=40)
 
 
@@ -24,7 +60,9 @@ def raw_values() -> st.SearchStrategy[dict[str, Any]]:
         "lines": st.lists(MARKDOWN, max_size=3).map(tuple),
         "line": MARKDOWN,
         "words": st.lists(st.text(min_size=1, max_size=8), max_size=3).map(tuple),
-        "ids": st.lists(st.sampled_from(["ADR-0002", "src/a.py", "function:a.b", "7", "x y"]), max_size=3).map(tuple),
+        "ids": st.lists(
+            st.sampled_from(["ADR-0002", "src/a.py", "function:a.b", "7", "x y"]), max_size=3
+        ).map(tuple),
         "date": st.sampled_from(["2026-11-22", "2026-11-22T10:00:00Z"]),
         "number": st.integers(0, 100),
         "choice": st.sampled_from(DECISION.by_name["trigger"].choices),

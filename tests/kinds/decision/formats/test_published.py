@@ -1,4 +1,6 @@
-"""Files in the published forms of other tools: read into the right fields, and nothing that they state is lost."""
+"""Files in the published forms of other tools: read into the right fields, and nothing that they
+state is lost.
+"""
 
 from __future__ import annotations
 
@@ -64,13 +66,17 @@ def test_madr_4() -> None:
     entry = formats.read_madr(published.MADR4)
     assert entry.text("title") == "Use Markdown Any Decision Records"
     assert (entry.text("status"), entry.many("superseded_by"), entry.text("date")) == (
-        "superseded", ("ADR-0005",), "2024-08-01",
-    )  # fmt: skip
+        "superseded",
+        ("ADR-0005",),
+        "2024-08-01",
+    )
     assert (entry.many("deciders"), entry.many("consulted")) == (("Ada", "Grace"), ("the team",))
     assert entry.many("drivers") == ("must be text", "must be reviewed,\nin pull requests")
     assert len(entry.many("alternatives")) == 3
     assert entry.text("decision").endswith("#### Rollout\n\nIn spring.")
-    assert entry.text("consequences").startswith("* Good") and entry.text("confirmation").startswith("A review")
+    assert entry.text("consequences").startswith("* Good") and entry.text(
+        "confirmation"
+    ).startswith("A review")
     assert entry.text("comparison").count("### ") == 2
     assert 'nav_order: "3"' in entry.text("more") and "### Appendix" in entry.text("more")
 
@@ -78,7 +84,9 @@ def test_madr_4() -> None:
 def test_older_madr_and_log4brains() -> None:
     entry = formats.read_madr(published.MADR2)
     assert entry.many("deciders") == ("Ada", "Grace") and entry.text("date") == "2019-03-04"
-    assert "### Positive Consequences" in entry.text("consequences") and "Less nice" in entry.text("consequences")
+    assert "### Positive Consequences" in entry.text("consequences") and "Less nice" in entry.text(
+        "consequences"
+    )
     assert "Technical Story: [#12]" in entry.text("more")
     entry = formats.read_madr(published.LOG4BRAINS)
     assert (entry.many("tags"), entry.text("date")) == (("dev-tools", "doc"), "2020-11-02")
@@ -86,25 +94,38 @@ def test_older_madr_and_log4brains() -> None:
 
 def test_adr_tools() -> None:
     entry = formats.read_nygard(published.NYGARD)
-    assert (entry.name, entry.text("title"), entry.text("status")) == ("2", "Implement as shell scripts", "accepted")
+    assert (entry.name, entry.text("title"), entry.text("status")) == (
+        "2",
+        "Implement as shell scripts",
+        "accepted",
+    )
     assert entry.many("supersedes") == ("0001-record-architecture-decisions.md",)
     assert entry.many("amended_by") == ("0007-use-bash.md",)
     newer = formats.read_nygard(
         published.NYGARD.replace("Accepted", "Superceded by [9. Use Python](0009-use-python.md)")
     )
-    assert (newer.text("status"), newer.many("superseded_by")) == ("superseded", ("0009-use-python.md",))
+    assert (newer.text("status"), newer.many("superseded_by")) == (
+        "superseded",
+        ("0009-use-python.md",),
+    )
     text = formats.write_nygard(
-        formats.read_nygard(published.NYGARD), {"0001-record-architecture-decisions.md": Other("1", "R", "1.md")}
+        formats.read_nygard(published.NYGARD),
+        {"0001-record-architecture-decisions.md": Other("1", "R", "1.md")},
     )
     assert text.startswith(
-        "# 2. Implement as shell scripts\n\nDate: 2016-02-12\n\n## Status\n\nAccepted\n\nSupersedes [1. R](1.md)"
+        "# 2. Implement as shell scripts\n\nDate: 2016-02-12\n\n## Status\n\nAccepted\n\nSupersedes"
+        " [1. R](1.md)"
     )
 
 
 @pytest.mark.requirement("A20", "B19")
 def test_the_json_of_both_seeds() -> None:
     (entry,) = formats.read_json(published.SEED_A)
-    assert (entry.name, entry.text("status"), entry.many("supersedes")) == ("ADR-0003", "accepted", ("ADR-0001",))
+    assert (entry.name, entry.text("status"), entry.many("supersedes")) == (
+        "ADR-0003",
+        "accepted",
+        ("ADR-0001",),
+    )
     assert entry.many("governs") == ("src/store.py", "type:shop.store.Store")
     assert entry.many("alternatives") == ("PostgreSQL, which needs a server", "files")
     assert formats.entry_to_dict(entry)["consequences"] == ["one writer, many readers"]
@@ -117,11 +138,17 @@ def test_the_json_of_both_seeds() -> None:
 @pytest.mark.parametrize(
     ("form", "text", "line"),
     [
-        ("madr", "---\nstatus: [x\n---\n# T\n", 2), ("madr", "---\nstatus: x\n# T\n", 1), ("madr", "no title", 0),
-        ("madr", "---\na: &x [1]\nb: *x\n---\n# T", 2), ("json", '{"title": ', 1), ("json", "[1]", 0),
-        ("json", '[{"title": ""}]', 0), ("json", "[" * 100_000, 0), ("madr", "---\n" + "- [" * 2000 + "\n---\n# T", 2),
+        ("madr", "---\nstatus: [x\n---\n# T\n", 2),
+        ("madr", "---\nstatus: x\n# T\n", 1),
+        ("madr", "no title", 0),
+        ("madr", "---\na: &x [1]\nb: *x\n---\n# T", 2),
+        ("json", '{"title": ', 1),
+        ("json", "[1]", 0),
+        ("json", '[{"title": ""}]', 0),
+        ("json", "[" * 100_000, 0),
+        ("madr", "---\n" + "- [" * 2000 + "\n---\n# T", 2),
     ],
-)  # fmt: skip
+)
 def test_what_can_t_be_read_states_where_and_why(form: str, text: str, line: int) -> None:
     with pytest.raises(NotReadable) as wrong:
         FORMATS[form].read(text)
