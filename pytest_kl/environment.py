@@ -224,7 +224,7 @@ def omitted_test_files(
     """`{"files", "first"}`; None where nothing is omitted, judged by arguments and `--ignore`.
 
     The project's test files are those that `python_files` fits, below `testpaths` where there are
-    any, else below the folder of pytest's configuration file, else in the whole repository.
+    any, else under the folder of pytest's configuration file, else in the whole repository.
     """
     if repo is None or not _may_omit_files(config, repo):
         return None

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from kl_hooks.model.manifest import MANIFEST
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("kl_hooks", "pytest_kl")
-LONGEST_FUNCTION = 60
 OWNERS = {
     "kl_hooks/cli/": ("click", "rich"),
     "kl_hooks/code/": ("libcst", "grimp", "tree_sitter"),
@@ -169,19 +168,3 @@ def test_the_docstring_of_a_package_imports_nothing(path: str) -> None:
     assert not [
         node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Import | ast.ImportFrom)
     ]
-
-
-def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    yield from (
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
-
-
-def test_functions_are_at_most_60_lines() -> None:
-    long = []
-    for path in FILES:
-        for node in functions(tree_of(path)):
-            size = (node.end_lineno or 0) - node.lineno + 1
-            if size > LONGEST_FUNCTION:
-                long.append(f"{path}:{node.lineno}: {node.name} has {size} lines")
-    assert long == []
