@@ -46,9 +46,9 @@ from kl_hooks.evidence.ingestion import snapshot
 from kl_hooks.git.repository import find_repository
 from kl_hooks.model.claim import Anchor, Claim
 from kl_hooks.proof.difference import symbols_of_files
+from kl_hooks.proof.facts import RunSymbols
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.impact import Runs, content_of, impacted_tests
-from kl_hooks.proof.transfer import RunSymbols
 from kl_hooks.workspace import open_workspace
 
 CLASSES: Final = ("function", "class body", "module constant", "default", "decorator")

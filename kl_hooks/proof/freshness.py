@@ -33,8 +33,8 @@ from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
+    from kl_hooks.proof.facts import FileSymbols
     from kl_hooks.proof.impact import Result
-    from kl_hooks.proof.transfer import FileSymbols
     from kl_hooks.workspace import Workspace
 
 _CURRENT: Final = "current"

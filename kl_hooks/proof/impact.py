@@ -21,6 +21,7 @@ from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path
 from kl_hooks.proof.difference import Base, changed_states, difference
 from kl_hooks.proof.expected_tests import content_source, expected_names, expected_tests
+from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.proof.other_runs import (
     OtherRun,
     addopts_limits,
@@ -31,7 +32,6 @@ from kl_hooks.proof.other_runs import (
     pytest_arguments,
 )
 from kl_hooks.proof.test_names import TestNames, matching_tests, moved_tests
-from kl_hooks.proof.transfer import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.workspace import Workspace
 
 PROVEN: Final = "proven"

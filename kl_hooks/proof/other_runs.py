@@ -23,7 +23,7 @@ from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
-from kl_hooks.proof.transfer import (
+from kl_hooks.proof.facts import (
     NOT_ASSESSED,
     VALID,
     Difference,
@@ -31,8 +31,8 @@ from kl_hooks.proof.transfer import (
     RunFacts,
     RunSymbols,
     Verdict,
-    judge_results,
 )
+from kl_hooks.proof.verdict import judge_results
 from kl_hooks.workspace import Workspace
 
 _RUNS: Final = 20

@@ -21,7 +21,7 @@ from kl_hooks.evidence.ledger import functions_of_runs
 from kl_hooks.git.files import FileEntry, read_files, states_at
 from kl_hooks.git.run import GitFailed
 from kl_hooks.proof.difference import changed_states, content_of_run, file_changes
-from kl_hooks.proof.transfer import FileChange
+from kl_hooks.proof.facts import FileChange
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:

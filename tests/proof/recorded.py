@@ -16,14 +16,14 @@ from typing import Any
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets
 from kl_hooks.proof.difference import file_symbols
-from kl_hooks.proof.transfer import (
+from kl_hooks.proof.facts import (
     Difference,
     FileChange,
     FileSymbols,
     RunFacts,
     Verdict,
-    judge_results,
 )
+from kl_hooks.proof.verdict import judge_results
 
 Files = Mapping[str, str]
 

@@ -15,8 +15,8 @@ import pytest
 
 from kl_hooks.evidence.ingestion import snapshot
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.proof.facts import NOT_ASSESSED, VALID
 from kl_hooks.proof.impact import Runs, content_of
-from kl_hooks.proof.transfer import NOT_ASSESSED, VALID
 from tests.evidence.making import leave_run
 from tests.proof.recorded import run_program
 from tests.support import NOW, Checkout, checkout

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.code.scanner.python import scan_guarded
 from kl_hooks.proof.difference import file_symbols
+from kl_hooks.proof.facts import FileChange
 from kl_hooks.proof.test_names import matching_tests, moved_tests
-from kl_hooks.proof.transfer import FileChange
 from tests.pytest_kl.recorded import environment, git, repository, run_pytest
 from tests.support import run_in_process
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.proof.transfer import STALE, VALID, RunFacts, judge_results
+from kl_hooks.proof.facts import STALE, VALID, RunFacts
+from kl_hooks.proof.verdict import judge_results
 from tests.proof.recorded import difference_of, run_program, verdicts
 
 CART = """\

@@ -1,0 +1,122 @@
+"""The facts that verdicts rest on: what a run executed, and what differs in another content.
+
+Plain values. `proof.difference` reads them from git and from the facts of the code; the rules
+(`proof.rules`) see nothing else, whoever handed them over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kl_hooks.evidence.executed import Executed
+
+VALID: Final = "valid"
+STALE: Final = "stale"
+NOT_ASSESSED: Final = "not assessed"
+
+
+class Verdict(NamedTuple):
+    """Whether a result of a run is valid for another content."""
+
+    state: str
+    """`VALID`, `STALE`, `NOT_ASSESSED`."""
+    reason: str = ""
+    """Why it is not valid: `shop.cart.total changed`."""
+    symbols: tuple[str, ...] = ()
+    """The executed symbols that differ."""
+
+
+@dataclass(frozen=True)
+class FileSymbols:
+    """What a Python file defines in one content; names start with `_` instead of its module."""
+
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """`function:_.f` → content hash."""
+    names: frozenset[str] = frozenset()
+    """The identifiers that it uses or binds."""
+    decorators: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    docs: Mapping[str, str] = field(default_factory=dict)
+    """Docstrings, of what is decorated: click and others make behavior of them."""
+    lines: Mapping[str, int] = field(default_factory=dict)
+    error: str = ""
+    """Why it could not be read."""
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file that differs between the content of a run and another one."""
+
+    path: str
+    before: str = ""
+    """Its state, see `git.worktree.changed_files`; empty: it was not there."""
+    now: str = ""
+    old: FileSymbols | None = None
+    """Of a Python file that was there."""
+    new: FileSymbols | None = None
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it is source: what tests of it executed is known by symbols."""
+        states = (self.before, self.now)
+        return self.path.endswith(".py") and all(
+            not state or state.startswith("100") for state in states
+        )
+
+
+def _no_mentions(words: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between the content of a run and another one."""
+
+    changes: Mapping[str, FileChange] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
+    """Differences that no test escapes: pytest's configuration, dependencies."""
+    documents: frozenset[str] = frozenset()
+    """Changed files that are documentation."""
+    read_documents: Mapping[str, str] = field(default_factory=dict)
+    """Changed documentation that a test may read → why; asked only where opened files were not
+    recorded.
+    """
+    mentions: Callable[[Iterable[str]], Mapping[str, frozenset[str]]] = _no_mentions
+    """Words → the Python files of the other content that have them."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a run recorded next to its results."""
+
+    executed: Executed | None = None
+    opened: bool = False
+    """Whether the files that it opened were recorded."""
+
+
+class RunSymbols:
+    """The symbols that a run executed, by file."""
+
+    def __init__(self, executed: Executed) -> None:
+        self.executed = executed
+        self.paths = [executed.places.get(symbol.symbol, "") for symbol in executed.symbols]
+        """The path of each symbol, by its index."""
+        self.at: dict[str, list[int]] = {}
+        """Path → indexes."""
+        self.modules: dict[str, str] = {}
+        """Path → the module that the file was."""
+        for index, (path, symbol) in enumerate(zip(self.paths, executed.symbols, strict=True)):
+            self.at.setdefault(path, []).append(index)
+            if symbol.symbol.startswith("namespace:"):
+                self.modules[path] = symbol.symbol.partition(":")[2]
+
+    def local(self, index: int) -> str:
+        """A symbol without its module: `function:_.f`."""
+        kind, _, name = self.executed.symbols[index].symbol.partition(":")
+        return f"{kind}:_{name.removeprefix(self.modules.get(self.paths[index], ''))}"
+
+    def find(self, path: str, local: str) -> int | None:
+        """The index of a symbol of a file; None for one that was not executed."""
+        return next((index for index in self.at.get(path, ()) if self.local(index) == local), None)

@@ -1,0 +1,52 @@
+"""The verdict on each result of a run for another content: the fold of the rules.
+
+Pure: what differs was read by `proof.difference`. A result is valid, stale (with the symbols that
+differ) or not assessed (with the reason).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from kl_hooks.proof.comparison import Comparison
+from kl_hooks.proof.facts import VALID, Difference, RunFacts, Verdict
+from kl_hooks.proof.rules import CHANGE_RULES, RUN_RULES, TEST_RULES, unseen_read
+
+_VALID: Final = Verdict(VALID)
+
+
+def judge_results(
+    run: RunFacts, difference: Difference, nodeids: Iterable[str]
+) -> dict[str, Verdict]:
+    """Node ID of each result of a run → whether it is valid for the other content."""
+    names = list(nodeids)
+    if not difference.changes:
+        return dict.fromkeys(names, _VALID)
+    verdict = next(filter(None, (rule(run, difference) for rule in RUN_RULES)), None)
+    if verdict:
+        return dict.fromkeys(names, verdict)
+    if run.executed is None or not any(change.is_python for change in difference.changes.values()):
+        return _without_source(run, difference, names)
+    comparison = Comparison(run.executed, difference)
+    effects = [
+        effect
+        for rule in CHANGE_RULES
+        for change in comparison.changes.values()
+        for effect in rule(comparison, change)
+    ]
+    verdicts = {}
+    for name in names:
+        test = comparison.test(name)
+        reasons = (rule(comparison, effects, test) for rule in TEST_RULES)
+        verdicts[name] = next(filter(None, reasons), _VALID)
+    return verdicts
+
+
+def _without_source(
+    run: RunFacts, difference: Difference, names: Iterable[str]
+) -> dict[str, Verdict]:
+    """The verdicts where no Python file differs."""
+    unseen = unseen_read(run, difference)
+    incomplete: Mapping[str, str] = run.executed.incomplete if run.executed else {}
+    return {name: unseen if unseen and name in incomplete else _VALID for name in names}
