@@ -7,16 +7,52 @@ one test of the run what it needs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from kl_hooks.code.import_time import ImportTime, import_time
+from kl_hooks.code.introspection import (
+    ANY_MODULE,
+    DOCSTRING_WORDS,
+    MODULE_BODY,
+    MODULE_WORDS,
+    NAMESPACE_WORDS,
+    OWN_MODULE,
+    STAR_IMPORT,
+    SUBCLASS_WORDS,
+    Introspection,
+    SymbolUses,
+    introspection,
+)
 from kl_hooks.evidence.executed import Executed, test_path
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
 
 INIT: Final = "__init__.py"
 CONFTEST: Final = "conftest.py"
+_LISTING_WORDS: Final = (*NAMESPACE_WORDS, "__dict__", "getattr")
+_MOST_NAMES: Final = 200
+"""Names by which a class is followed; what has more counts as used everywhere."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A condition on a test: it executed one of these symbols, or needs one of these files."""
+
+    files: frozenset[str] = frozenset()
+    symbols: frozenset[int] = frozenset()
+    """Indexes of executed symbols."""
+
+    def __or__(self, other: Touch) -> Touch:
+        return Touch(self.files | other.files, self.symbols | other.symbols)
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.symbols)
+
+    def fits(self, test: TestFacts) -> bool:
+        """Whether a test meets the condition."""
+        return not test.starts.isdisjoint(self.files) or not self.symbols.isdisjoint(test.own)
 
 
 class Comparison:
@@ -100,25 +136,186 @@ class Comparison:
         """Whether a test of the run needs one of the files; None: all tests do."""
         return users is None or bool(users & self.starts)
 
+    # what the import of a changed file executes
+
+    @cached_property
+    def _import_times(self) -> dict[str, tuple[ImportTime, ImportTime]]:
+        return {}
+
+    def import_times(self, path: str) -> tuple[ImportTime, ImportTime]:
+        """What importing a file executes before and now, of a file that both contents have."""
+        if path not in self._import_times:
+            contents = (self._difference.text(path, at) for at in (0, 1))
+            old, new = (
+                ImportTime(refused="0:0: it can't be read")
+                if content is None
+                else import_time(content)
+                for content in contents
+            )
+            self._import_times[path] = old, new
+        return self._import_times[path]
+
     # which files have a word
 
     @cached_property
-    def _mentions(self) -> Mapping[str, frozenset[str]]:
-        # git is asked once for all words
-        words = set(self._words())
-        return self._difference.mentions(words) if words else {}
+    def _mentions(self) -> dict[str, frozenset[str]]:
+        # git is asked once for nearly all words
+        return self._ask(set(self._words()))
 
     def _words(self) -> Iterator[str]:
-        for change in self.changes.values():
+        for path, change in self.changes.items():
             if not change.before or not change.now:
-                yield module_word(change.path)
+                yield module_word(path)
             if change.old is not None and change.new is not None:
                 for local in change.old.hashes.keys() ^ change.new.hashes.keys():
                     yield local.rpartition(".")[2]
+        yield from (*_LISTING_WORDS, *MODULE_WORDS, *SUBCLASS_WORDS, *DOCSTRING_WORDS, STAR_IMPORT)
 
-    def files_with(self, word: str) -> frozenset[str]:
-        """The Python files of the other content that have a word of `_words`."""
-        return self._mentions.get(word, frozenset())
+    def _ask(self, words: set[str]) -> dict[str, frozenset[str]]:
+        answer = self._difference.mentions(words) if words else {}
+        return {word: answer.get(word, frozenset()) for word in words}
+
+    def files_with(self, *words: str) -> frozenset[str]:
+        """The Python files of the other content that have one of these words."""
+        if unasked := set(words) - self._mentions.keys():
+            self._mentions.update(self._ask(unasked))
+        return frozenset().union(*(self._mentions[word] for word in words))
+
+    # what uses namespaces, docstrings and classes
+
+    @cached_property
+    def _introspections(self) -> dict[str, Introspection]:
+        return {}
+
+    def introspection(self, path: str) -> Introspection:
+        """The uses of a file as it was when the run executed it."""
+        if path not in self._introspections:
+            content = self._difference.text(path, 0)
+            self._introspections[path] = introspection(content or b"")
+        return self._introspections[path]
+
+    def _imported_files_with(self, *words: str) -> list[str]:
+        """Those of the files with a word that the run imported; changed ones in any case, which had
+        another text then.
+        """
+        executed = self.executed
+        paths = self.files_with(*words) | self.changes.keys()
+        return sorted(
+            path for path in paths if path in executed.modules or path in executed.tests.files
+        )
+
+    def touch(self, words: Sequence[str], wanted: Callable[[str, SymbolUses], bool]) -> Touch:
+        """The tests that execute code of which `wanted` is true. `words`: such code has one of
+        them; `wanted`: asked with a path and the uses of a symbol there.
+        """
+        everything = Touch()
+        for path in self._imported_files_with(*words):
+            uses_of_file = self.introspection(path)
+            for symbol, uses in uses_of_file.symbols.items():
+                if wanted(path, uses):
+                    everything |= self._touch_of(path, symbol, uses_of_file)
+        return everything
+
+    def _touch_of(self, path: str, symbol: str, uses_of_file: Introspection) -> Touch:
+        if symbol == MODULE_BODY or symbol in uses_of_file.bases:
+            return Touch(files=self.needing([path]))
+        return Touch(symbols=self.indexes(path, symbol))
+
+    def indexes(self, path: str, name: str) -> frozenset[int]:
+        """The executed symbols of a file that are `C.m`, or defined in it."""
+        return frozenset(
+            index
+            for index in self.symbols.at.get(path, ())
+            if _is_or_is_in(self.symbols.local(index).partition(":")[2], f"_.{name}")
+        )
+
+    def module_listed(self, path: str) -> list[tuple[Touch, ...]]:
+        """The conditions under each of which a test may have listed the names of a module."""
+        modules = self._star_importers(path)
+        words = [module.rpartition(".")[2] for module in modules]
+
+        def lists(listing: str, uses: SymbolUses) -> bool:
+            own = self.symbols.modules.get(listing, "")
+            return bool(modules & {self._absolute(listing, name) for name in uses.listed}) or (
+                OWN_MODULE in uses.listed and own in modules
+            )
+
+        def passes(passing: str, uses: SymbolUses) -> bool:
+            values = {self._absolute(passing, name) for name in uses.values}
+            return ANY_MODULE in uses.values or bool(values & modules)
+
+        listed = self.touch(_LISTING_WORDS, lists)
+        anything = self.touch(_LISTING_WORDS, lambda _, uses: ANY_MODULE in uses.listed)
+        conditions: list[tuple[Touch, ...]] = [(listed,)] if listed else []
+        if anything:
+            passed = self.touch([*words, *MODULE_WORDS], passes)
+            conditions += [(anything, passed)] if passed else []
+        return conditions
+
+    def _star_importers(self, path: str) -> set[str]:
+        """The module of a file, and those that have all its names by `import *`."""
+        modules = {self.symbols.modules.get(path, "")}
+        importing = {
+            importer: {self._absolute(importer, star) for star in uses.stars}
+            for importer in self._imported_files_with(STAR_IMPORT)
+            if (uses := self.introspection(importer)).stars
+        }
+        size = 0
+        while size != len(modules):
+            size = len(modules)
+            modules |= {
+                self.symbols.modules.get(importer, "")
+                for importer, stars in importing.items()
+                if stars & modules
+            }
+        return modules - {""}
+
+    def _absolute(self, path: str, name: str) -> str:
+        """A module that a file imports, without leading dots."""
+        dots = len(name) - len(name.lstrip("."))
+        if not dots:
+            return name
+        parts = self.symbols.modules.get(path, "").split(".")
+        parts = parts if path.endswith(INIT) else parts[:-1]
+        package = parts[: len(parts) - (dots - 1)]
+        return ".".join([*package, *filter(None, [name[dots:]])])
+
+    def class_users(self, path: str, name: str) -> Touch | None:
+        """The tests in which an instance or a subclass of a class may take part: they execute code
+        of it, or code that names it. None: that can't be told, so all tests that need its file.
+        """
+        symbols = self.indexes(path, name)
+        names, waiting = {name.rpartition(".")[2]}, [name.rpartition(".")[2]]
+        everything = Touch(symbols=symbols)
+        while waiting:
+            wanted = waiting.pop()
+            for user in self._imported_files_with(wanted):
+                uses_of_file = self.introspection(user)
+                if uses_of_file.error:
+                    return None
+                followed = {alias for alias, of in uses_of_file.aliases.items() if of == wanted}
+                for subclass, bases in uses_of_file.bases.items():
+                    if wanted in bases:
+                        followed.add(subclass.rpartition(".")[2])
+                        everything |= Touch(symbols=self.indexes(user, subclass))
+                for symbol, uses in uses_of_file.symbols.items():
+                    if wanted in uses.names:
+                        everything |= self._touch_of(user, symbol, uses_of_file)
+                waiting += followed - names
+                names |= followed
+            if len(names) > _MOST_NAMES:
+                return None
+        return everything
+
+    def subclass_makers(self, path: str, name: str) -> Touch:
+        """The tests that need a file which defines a subclass of a class."""
+        last = name.rpartition(".")[2]
+        makers = [
+            user
+            for user in self._imported_files_with(last)
+            if any(last in bases for bases in self.introspection(user).bases.values())
+        ]
+        return Touch(files=self.needing(makers))
 
     # one test
 
@@ -147,6 +344,10 @@ class TestFacts:
     """The files of these, its own file, and the `conftest.py` files above: what it needs by
     imports starts there.
     """
+
+
+def _is_or_is_in(name: str, outer: str) -> bool:
+    return name == outer or name.startswith(f"{outer}.")
 
 
 def conftests_above(path: str) -> Iterator[str]:

@@ -111,7 +111,14 @@ def difference(
         why for path in others if path not in documents and (why := _affects_all(path, reader))
     )
     reads = {path: why for path in sorted(documents) if (why := _reader_of(path, reader))}
-    return Difference(changes, whole, documents, reads, lambda words: mentions(repo, words, other))
+    return Difference(
+        changes,
+        whole,
+        documents,
+        reads,
+        lambda words: mentions(repo, words, other),
+        lambda path, at: reader.now(path) if at else reader.before(path),
+    )
 
 
 def file_changes(
@@ -165,10 +172,16 @@ class _Reader:
             )
         )
 
+    def before(self, path: str) -> bytes | None:
+        """A file of the run's content; None where there is none."""
+        if path in self._changed:
+            return self.text(path, 0) if self._changed[path][0] else None
+        return self.now(path)
+
     def now(self, path: str) -> bytes | None:
         """A file of the other content, changed or not; None where there is none."""
         if path in self._changed:
-            return self.text(path, 1)
+            return self.text(path, 1) if self._changed[path][1] else None
         if self._other not in (None, STAGED):
             state = states_at(self._repo, str(self._other), [path]).get(path, "")
             return (
@@ -229,36 +242,11 @@ def file_symbols(facts: Facts) -> FileSymbols:
         for kind, _, name in (row[0].partition(":") for row in rows)
     ]
     used = frozenset(facts["names"].split()).union(*(words.split() for words in facts["words"]))
-    decorators = {ids[int(place)]: tuple(some) for place, some in facts["decorators"].items()}
-    # a docstring is data where the program reads it: click makes help of those of decorated
-    # functions
-    read = {*ids} if "__doc__" in used or "getdoc" in used else {*decorators}
-    docs = {
-        ids[row[0]]: _docstring(rows[row[0]][4], row[3])
-        for row in facts["text"]
-        if ids[row[0]] in read
-    }
     return FileSymbols(
         {name: row[5] for name, row in zip(ids, rows, strict=True)},
         used,
-        decorators,
-        {name: row[3] for name, row in zip(ids, rows, strict=True)},
-        docs,
         {name: row[1] for name, row in zip(ids, rows, strict=True)},
     )
-
-
-def _docstring(first: str, text: str) -> str:
-    """The words of a docstring, out of those of a symbol, in which a mark names each field
-    (`scanner.source_words`).
-    """
-    words, inside = [first], False
-    for word in text.split(" "):
-        if word in ("(", ".", "#", '"', "'"):
-            inside = word == "'"
-        elif inside:
-            words.append(word)
-    return " ".join(words)
 
 
 def _exclude(reader: _Reader) -> Sequence[str]:

@@ -36,10 +36,6 @@ class FileSymbols:
     """`function:_.f` → content hash."""
     names: frozenset[str] = frozenset()
     """The identifiers that it uses or binds."""
-    decorators: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    signatures: Mapping[str, str] = field(default_factory=dict)
-    docs: Mapping[str, str] = field(default_factory=dict)
-    """Docstrings, of what is decorated: click and others make behavior of them."""
     lines: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
     """Why it could not be read."""
@@ -66,6 +62,10 @@ class FileChange:
         )
 
 
+def _no_text(path: str, at: int) -> bytes | None:
+    return None
+
+
 def _no_mentions(words: Iterable[str]) -> Mapping[str, frozenset[str]]:
     return {}
 
@@ -85,6 +85,9 @@ class Difference:
     """
     mentions: Callable[[Iterable[str]], Mapping[str, frozenset[str]]] = _no_mentions
     """Words → the Python files of the other content that have them."""
+    text: Callable[[str, int], bytes | None] = _no_text
+    """(path, 0: before, 1: now) → the bytes of a file; None where it is not there or can't be read.
+    """
 
 
 @dataclass(frozen=True)

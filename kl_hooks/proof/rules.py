@@ -8,17 +8,19 @@ result. Nothing is valid because something is not known (ADR-0029).
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kl_hooks.code.import_time import QUIET_DECORATORS, Header, ImportTime
+from kl_hooks.code.introspection import DOCSTRING_WORDS, SUBCLASS_WORDS
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.proof.comparison import (
     CONFTEST,
     INIT,
     Comparison,
     TestFacts,
+    Touch,
     is_stdlib_word,
     module_word,
 )
@@ -27,41 +29,9 @@ from kl_hooks.proof.facts import (
     STALE,
     Difference,
     FileChange,
-    FileSymbols,
     RunFacts,
     Verdict,
 )
-
-_PLAIN_BASES: Final = frozenset(
-    {
-        "",
-        "object",
-        "Exception",
-        "ValueError",
-        "TypeError",
-        "RuntimeError",
-        "KeyError",
-        "Protocol",
-        "NamedTuple",
-        "TypedDict",
-        "Enum",
-        "IntEnum",
-        "StrEnum",
-        "TestCase",
-    }
-)
-"""Bases whose subclasses register nowhere: a new class of them changes nothing for who does not
-name it.
-"""
-_QUIET_DECORATORS: Final = re.compile(
-    r"@(?:\w+\.)*(?:staticmethod|classmethod|property|cached_property|cache|lru_cache|wraps|contextmanager|overload"
-    r"|asynccontextmanager|abstractmethod|dataclass|override|final|mark(?:\.\w+)+|given|settings|example|define|frozen"
-    r"|total_ordering|runtime_checkable|unique|mutable|attr\.s|attr\.attrs|\w+\.(?:setter|getter|deleter))(?:\(.*)?"
-)
-"""Decorators that leave nothing behind but what they decorate, and make nothing of its docstring.
-"""
-_FIXTURE: Final = re.compile(r"@(?:pytest\.)?fixture(?:\(.*)?")
-"""Its docstring is for `pytest --fixtures` alone."""
 
 
 @dataclass(frozen=True)
@@ -69,33 +39,23 @@ class Effect:
     """What a change does to results: a reason, and the tests that it holds for."""
 
     reason: str
+    needs: tuple[Touch, ...] = ()
+    """Conditions on a test, all of which it must meet; none: any test."""
     symbols: tuple[str, ...] = ()
-    files: frozenset[str] | None = None
-    """Files of which a test must need one; None: any test."""
-    also: frozenset[str] | None = None
-    """And one of these; None: no further condition."""
-    below: str | None = None
-    """Only tests in this folder; None: anywhere."""
-    prefix: str = ""
-    """Only tests that executed a symbol whose ID starts so."""
+    below: str = ""
+    """Only tests in this folder; empty: anywhere."""
     state: str = STALE
 
-    def applies(self, comparison: Comparison, test: TestFacts) -> bool:
+    def applies(self, test: TestFacts) -> bool:
         """Whether a test is among them."""
         if self.below and not test.path.startswith(f"{self.below}/"):
             return False
-        if self.files is not None and not test.starts & self.files:
-            return False
-        if self.also is not None and not test.starts & self.also:
-            return False
-        return not self.prefix or any(
-            _is_or_is_in(comparison.executed.symbols[index].symbol, self.prefix)
-            for index in test.own
-        )
+        return all(touch.fits(test) for touch in self.needs)
 
 
-def _is_or_is_in(symbol: str, outer: str) -> bool:
-    return symbol == outer or symbol.startswith(f"{outer}.")
+def _needs(users: frozenset[str] | None, *touches: Touch) -> tuple[Touch, ...]:
+    """The conditions of an effect on those that need a file (`Comparison.users`)."""
+    return touches if users is None else (Touch(files=users), *touches)
 
 
 # rules of a run: what no test of it escapes
@@ -185,7 +145,10 @@ def unseen_read(run: RunFacts, difference: Difference) -> Verdict | None:
 def conftest_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """Hooks in a `conftest.py` run around the tests of its folder, some before any of them."""
     folder, _, name = change.path.rpartition("/")
-    if name == CONFTEST and _differ(change):
+    # layout and comments are in no hash
+    old, new = change.old, change.new
+    same = old is not None and new is not None and not old.error and old.hashes == new.hashes
+    if name == CONFTEST and not same:
         yield Effect(f"{change.path} changed", below=folder)
 
 
@@ -196,7 +159,7 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     path, users = change.path, comparison.users(change.path)
     folder, _, name = path.rpartition("/")
     reason = f"{path} was {'added' if change.now else 'removed'}"
-    yield Effect(reason, files=users)
+    yield Effect(reason, _needs(users))
     if name == CONFTEST and not comparison.is_needed(users):
         return
     if name == INIT:
@@ -205,7 +168,7 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
         inside = [path for path in imported if path.startswith(f"{folder}/")]
         if inside:
             # the names of all modules below follow from which folders are packages
-            yield Effect(reason, files=comparison.needing(inside))
+            yield Effect(reason, (Touch(files=comparison.needing(inside)),))
     word = module_word(path)
     # the standard library and installed packages import by such a name too, and their files are in
     # no closure
@@ -222,7 +185,7 @@ def _uses_of_word(comparison: Comparison, word: str, reason: str) -> Iterator[Ef
         if change.old is not None and word in change.old.names:
             naming.add(path)
     if naming:
-        yield Effect(reason, files=comparison.needing(naming))
+        yield Effect(reason, (Touch(files=comparison.needing(naming)),))
 
 
 def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -231,14 +194,14 @@ def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[
         return
     path, users = change.path, comparison.users(change.path)
     if why := comparison.executed.unknown.get(path):
-        yield Effect(f"{path} changed ({why})", files=users, state=NOT_ASSESSED)
+        yield Effect(f"{path} changed ({why})", _needs(users), state=NOT_ASSESSED)
     elif change.new is None or change.new.error:
-        yield Effect(f"{path} can't be read", files=users, state=NOT_ASSESSED)
+        yield Effect(f"{path} can't be read", _needs(users), state=NOT_ASSESSED)
     elif not comparison.is_comparable(change):
-        yield Effect(f"the module of {path} is not known", files=users, state=NOT_ASSESSED)
+        yield Effect(f"the module of {path} is not known", _needs(users), state=NOT_ASSESSED)
     elif comparison.is_needed(users) and (change.old is None or change.old.error):
         why = f"the earlier content of {path} is not known any more"
-        yield Effect(why, files=users, state=NOT_ASSESSED)
+        yield Effect(why, _needs(users), state=NOT_ASSESSED)
 
 
 def module_body_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -265,71 +228,193 @@ def _effect_of_symbols(
     comparison: Comparison, indexes: Sequence[int], files: frozenset[str] | None
 ) -> Effect:
     names = tuple(sorted(comparison.executed.symbols[index].symbol for index in indexes))
-    return Effect(changed_words(names, comparison.changed, comparison.executed), names, files)
+    words = changed_words(names, comparison.changed, comparison.executed)
+    return Effect(words, _needs(files), names)
 
 
-def definitions_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """Definitions that only one of the two contents has, and docstrings of what is decorated."""
-    users, old, new = comparison.users(change.path), change.old, change.new
-    # what no test of the run imported, code that is the same imports no more than then
-    if (
-        not change.before
-        or not change.now
-        or not comparison.is_comparable(change)
-        or not comparison.is_needed(users)
-        or old is None
-        or new is None
-        or old.error
-        or change.path not in comparison.executed.modules
-    ):
-        return
-    for local, text in new.docs.items():
-        if old.docs.get(local, text) != text and _makes_use_of_docstring(local, old, new):
-            shown = _shown(local, change.path)
-            reason = f"the docstring of {shown} changed, which is decorated"
-            yield Effect(reason, files=users)
-    for local in sorted(new.hashes.keys() ^ old.hashes.keys()):
-        # a new field is a changed body
-        if not local.startswith(("field:", "namespace:")):
-            added = local in new.hashes
-            yield from _one_definition(comparison, change, local, added, new if added else old)
+def _imports_both(comparison: Comparison, change: FileChange) -> bool:
+    """Whether a file was imported by the run, is needed by a test, and can be compared.
 
-
-def _one_definition(
-    comparison: Comparison, change: FileChange, local: str, added: bool, content: FileSymbols
-) -> Iterator[Effect]:
-    outer, _, name = local.partition(":")[2].rpartition(".")
-    users = comparison.users(change.path)
-    reason = f"{_shown(local, change.path)} {'was added' if added else 'was removed'}"
-    if outer != "_" and not _is_in_class(local, content):
-        return  # inside a function, whose hash covers it
-    if name.startswith("test") and change.path in comparison.executed.tests.files:
-        return  # another test of the file
-    special = (
-        (name.startswith("__") and name.endswith("__"))
-        or name.startswith("pytest_")
-        or bool(_loud(content.decorators.get(local, ())))
+    What no test of the run imported, code that is the same imports no more than then.
+    """
+    return (
+        bool(change.before and change.now)
+        and change.path in comparison.executed.modules
+        and comparison.is_comparable(change)
+        and change.old is not None
+        and not change.old.error
+        and comparison.is_needed(comparison.users(change.path))
     )
-    # a module-level name comes before the builtin one (execution model, LEGB)
-    if (
-        special
-        or hasattr(builtins, name)
-        or not _registers_nowhere(content.signatures.get(local, ""))
-    ):
-        yield Effect(reason, files=users)
+
+
+def compiler_refuses(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """What the parser takes and the compiler refuses, such as `return` outside of a function."""
+    if not _imports_both(comparison, change):
         return
-    if outer != "_":
-        # an object of the class finds it by its name, which may be made at run time: `visit_` and
-        # a node's class
-        module = comparison.symbols.modules.get(change.path, "")
-        for kind in ("method", "property", "type", "interface", "function"):
-            yield Effect(reason, prefix=f"{kind}:{module}{outer.removeprefix('_')}", files=users)
-    yield from _uses_of_name(comparison, name, reason, added, users)
+    refused = comparison.import_times(change.path)[1].refused
+    if refused:
+        yield Effect(f"{change.path}:{refused}", _needs(comparison.users(change.path)))
 
 
-def _is_in_class(local: str, content: FileSymbols) -> bool:
-    outer = local.partition(":")[2].rpartition(".")[0]
-    return f"type:{outer}" in content.hashes or f"interface:{outer}" in content.hashes
+def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """Importing a file executes decorators, defaults, annotations and bases, and code may read
+    them later (`inspect.signature`).
+    """
+    if not _imports_both(comparison, change):
+        return
+    old, new = comparison.import_times(change.path)
+    for name in sorted(old.headers.keys() & new.headers.keys()):
+        header = new.headers[name]
+        # the import of the test file can't fail by it, and the test itself executes another function
+        own_test = _is_test(comparison, change.path, name) and not header.loud
+        if old.headers[name].text != header.text and not own_test:
+            reason = f"the header of {name} in {change.path} changed"
+            yield Effect(reason, _needs(comparison.users(change.path)))
+
+
+def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A definition that comes after what uses it on import is not there yet."""
+    if not _imports_both(comparison, change):
+        return
+    old, new = comparison.import_times(change.path)
+    common = set(old.order) & set(new.order)
+    before, now = (
+        list(dict.fromkeys(entry for entry in content.order if entry in common))
+        for content in (old, new)
+    )
+    if before != now:
+        reason = f"the order of what importing {change.path} executes changed"
+        yield Effect(reason, _needs(comparison.users(change.path)))
+
+
+def definition_added_or_removed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A definition that only one of the two contents has."""
+    if not _imports_both(comparison, change):
+        return
+    old, new = comparison.import_times(change.path)
+    for name in sorted(old.headers.keys() ^ new.headers.keys()):
+        added = name in new.headers
+        header = new.headers[name] if added else old.headers[name]
+        owner = name.rpartition(".")[0]
+        if owner and (owner in old.headers) != (owner in new.headers):
+            continue  # with its class
+        yield from _definition_effects(comparison, change, name, header, added)
+
+
+def _definition_effects(
+    comparison: Comparison, change: FileChange, name: str, header: Header, added: bool
+) -> Iterator[Effect]:
+    path, users = change.path, comparison.users(change.path)
+    reason = f"{name} in {path} {'was added' if added else 'was removed'}"
+    owner, _, last = name.rpartition(".")
+    # a new header is evaluated by the import; of one that is gone only a registry may know
+    if header.loud if added else header.registers:
+        yield Effect(f"{reason}: {header.loud}", _needs(users))
+        return
+    if not owner and _is_test(comparison, path, name):
+        return  # another test of the file
+    in_test_file = path in comparison.executed.tests.files
+    # pytest calls functions of a test file by their names; a module-level name comes before the
+    # builtin one (execution model, LEGB), and one such as `__getattr__` is asked by the interpreter
+    called = in_test_file or last.startswith("pytest_") or _is_special(last)
+    if not owner and (called or hasattr(builtins, last)):
+        yield Effect(reason, _needs(users))
+        return
+    if owner:
+        yield from _member_effects(comparison, change, owner, last, reason)
+    else:
+        for condition in comparison.module_listed(path):
+            yield Effect(reason, _needs(users, *condition))
+        if header.bases:
+            listers = comparison.touch(SUBCLASS_WORDS, lambda _, uses: uses.lists_subclasses)
+            yield Effect(reason, _needs(users, listers))
+    yield from _uses_of_name(comparison, last, reason, added, users)
+
+
+def _member_effects(
+    comparison: Comparison, change: FileChange, owner: str, last: str, reason: str
+) -> Iterator[Effect]:
+    """A member of a class: an object of the class finds it by a name that may be made at run time
+    (`visit_` and a node's class), and frameworks call methods by their names.
+    """
+    users = comparison.users(change.path)
+    if _may_be_found_elsewhere(comparison, change.path, owner):
+        yield Effect(reason, _needs(users))
+        return
+    touch = comparison.class_users(change.path, owner)
+    yield Effect(reason, _needs(users) if touch is None else _needs(users, touch))
+    if _is_special(last):
+        # `__init_subclass__`, `__set_name__` and others run where a subclass is defined
+        makers = comparison.subclass_makers(change.path, owner)
+        yield Effect(reason, _needs(users, makers))
+
+
+def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> bool:
+    """Whether a registry may know a class, so that code uses it without naming it: by a decorator,
+    or by a base that is not of the standard library.
+    """
+    header = comparison.import_times(path)[0].headers.get(name)
+    if header is None:
+        return True
+    if any(decorator not in QUIET_DECORATORS for decorator in header.decorators):
+        return True
+    for base in header.bases:
+        if base.startswith("=."):
+            if _may_be_found_elsewhere(comparison, path, base[2:]):
+                return True
+        elif not base.startswith("builtins.") and not is_stdlib_word(base.partition(".")[0]):
+            return True
+    return False
+
+
+def _is_test(comparison: Comparison, path: str, name: str) -> bool:
+    """Whether a definition of a test file is a test, or one of its classes."""
+    first = name.partition(".")[0]
+    return path in comparison.executed.tests.files and first.lower().startswith("test")
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A docstring is data where code reads it: a decorator or base of another library may, and
+    whatever asks for `__doc__`.
+    """
+    if not _imports_both(comparison, change):
+        return
+    old, new = comparison.import_times(change.path)
+    names = sorted(
+        name
+        for name in old.docs.keys() | new.docs.keys()
+        if old.docs.get(name) != new.docs.get(name) and _is_in_both(name, old, new)
+    )
+    if not names:
+        return
+    users = comparison.users(change.path)
+    for name in names:
+        if _is_documented(name, new):
+            reason = f"the docstring of {name} in {change.path} changed, which is decorated"
+            yield Effect(reason, _needs(users))
+    readers = comparison.touch(DOCSTRING_WORDS, lambda _, uses: uses.reads_docs)
+    shown = f" of {names[0]}" if names[0] else ""
+    reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"
+    yield Effect(reason, _needs(users, readers))
+
+
+def _is_in_both(name: str, old: ImportTime, new: ImportTime) -> bool:
+    """Whether no definition of this name came or went: then it is no docstring that changed."""
+    return not name or (name in old.headers) == (name in new.headers)
+
+
+def _is_documented(name: str, content: ImportTime) -> bool:
+    """Whether a decorator or base of a definition, or of a class around it, may read its docstring."""
+    while name:
+        header = content.headers.get(name)
+        if header is not None and header.documented:
+            return True
+        name = name.rpartition(".")[0]
+    return False
 
 
 def _uses_of_name(
@@ -343,7 +428,8 @@ def _uses_of_name(
             names = change.old.names if added else change.new.names
             suspicious |= {path} if name in names else set()
     if suspicious:
-        yield Effect(reason, files=users, also=comparison.needing(suspicious))
+        naming = Touch(files=comparison.needing(suspicious))
+        yield Effect(reason, _needs(users, naming))
 
 
 ChangeRule = Callable[[Comparison, FileChange], Iterator[Effect]]
@@ -351,7 +437,11 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     conftest_changed,
     file_added_or_removed,
     file_not_comparable,
-    definitions_changed,
+    compiler_refuses,
+    header_changed,
+    import_order_changed,
+    definition_added_or_removed,
+    docstring_changed,
     module_body_changed,
     hook_changed,
 )
@@ -417,7 +507,7 @@ def _first_effect(
     comparison: Comparison, effects: Sequence[Effect], test: TestFacts, state: str
 ) -> Verdict | None:
     for effect in effects:
-        if effect.state == state and effect.applies(comparison, test):
+        if effect.state == state and effect.applies(test):
             return Verdict(effect.state, effect.reason, effect.symbols)
     return None
 
@@ -474,48 +564,3 @@ def changed_words(names: Sequence[str], changed: Mapping[int, str], executed: Ex
         return f"{what} and {len(names) - 1} more changed"
     verbs = {executed.symbols[index].symbol: verb for index, verb in changed.items()}
     return f"{what} {verbs[names[0]]}"
-
-
-def _shown(local: str, path: str) -> str:
-    """`total in src/shop/cart.py`, of `function:_.total`."""
-    return f"{local.partition(':')[2].removeprefix('_.')} in {path}"
-
-
-# what leaves nothing behind
-
-
-def _loud(decorators: Iterable[str]) -> list[str]:
-    return [decorator for decorator in decorators if not _QUIET_DECORATORS.fullmatch(decorator)]
-
-
-def _makes_use_of_docstring(local: str, old: FileSymbols, new: FileSymbols) -> bool:
-    """Whether a docstring may be data: a decorator may read it, as click's do, or the file
-    itself.
-    """
-    for content in (old, new):
-        if not content.names.isdisjoint(("__doc__", "getdoc")):
-            return True
-        if not all(map(_FIXTURE.fullmatch, _loud(content.decorators.get(local, ())))):
-            return True
-    return False
-
-
-def _differ(change: FileChange) -> bool:
-    """Whether anything that a file defines differs: not layout or comments."""
-    if change.old is None or change.new is None or change.old.error or change.new.error:
-        return True
-    old, new = change.old, change.new
-    return old.hashes != new.hashes or any(
-        old.docs.get(local) != text and _makes_use_of_docstring(local, old, new)
-        for local, text in new.docs.items()
-    )
-
-
-def _registers_nowhere(signature: str) -> bool:
-    """Whether a new class of this header can change nothing for code that does not name it; True
-    for functions.
-    """
-    if not signature.startswith("class "):
-        return True
-    inside = signature.partition("(")[2].rpartition(")")[0]
-    return all(base.strip().rpartition(".")[2] in _PLAIN_BASES for base in inside.split(","))

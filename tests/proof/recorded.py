@@ -187,7 +187,11 @@ def difference_of(before: Files, now: Files) -> Difference:
             for word in words
         }
 
-    return Difference(changes, mentions=mentions)
+    def text(path: str, at: int) -> bytes | None:
+        content = (now if at else before).get(path)
+        return None if content is None else content.encode()
+
+    return Difference(changes, mentions=mentions, text=text)
 
 
 def verdicts(before: Files, now: Files) -> tuple[dict[str, Verdict], dict[str, str]]:

@@ -1,0 +1,630 @@
+"""What importing a Python file executes besides the bodies of its module and classes: headers.
+
+The header of a function or class is its decorators, the defaults of its arguments, its annotations,
+its bases and keywords (The Python Language Reference, 8.7, 8.8). A header that differs is a changed
+import. A *new* definition is quiet where evaluating its header can't fail and leaves nothing behind:
+every name in it is a builtin or bound before it, and its decorators and bases are known to register
+nothing. Names are resolved through the imports of the file; what doesn't resolve is not quiet.
+
+Pure: one file's bytes in, facts out. Nothing is imported or executed; the file is compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import collections.abc
+import enum
+import types
+import typing
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from kl_hooks.code.scanner.parser import parse_tree
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
+_BUILTINS: Final = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__spec__"}
+_DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+_TYPING: Final = frozenset(
+    f"{module}.{name}"
+    for module, names in (
+        ("typing", typing.__all__),
+        ("typing_extensions", typing.__all__),
+        ("collections.abc", collections.abc.__all__),
+        ("types", types.__all__),
+    )
+    for name in names
+)
+"""What these modules of the standard library do define (`__all__`)."""
+QUIET_DECORATORS: Final = frozenset(
+    {
+        "builtins.staticmethod",
+        "builtins.classmethod",
+        "builtins.property",
+        "functools.cache",
+        "functools.cached_property",
+        "functools.lru_cache",
+        "functools.total_ordering",
+        "functools.wraps",
+        "contextlib.contextmanager",
+        "contextlib.asynccontextmanager",
+        "abc.abstractmethod",
+        "dataclasses.dataclass",
+        "typing.overload",
+        "typing.override",
+        "typing.final",
+        "typing.no_type_check",
+        "typing.runtime_checkable",
+        "typing_extensions.overload",
+        "typing_extensions.override",
+        "typing_extensions.final",
+        "typing_extensions.runtime_checkable",
+        "attrs.define",
+        "attrs.frozen",
+        "attrs.mutable",
+        "attr.s",
+        "attr.attrs",
+        "attr.define",
+        "attr.frozen",
+        "attr.mutable",
+        "hypothesis.given",
+        "hypothesis.settings",
+        "hypothesis.example",
+        "pytest.fixture",
+        "pytest.mark.parametrize",
+        "pytest.mark.skip",
+        "pytest.mark.skipif",
+        "pytest.mark.xfail",
+        "pytest.mark.usefixtures",
+        "pytest.mark.filterwarnings",
+    }
+)
+"""Decorators that leave nothing behind but what they decorate, by the name that imports give them.
+"""
+DATACLASSES: Final = frozenset(
+    {
+        name
+        for name in QUIET_DECORATORS
+        if name.partition(".")[0] in ("attr", "attrs") or name == "dataclasses.dataclass"
+    }
+)
+_QUIET_CALLS: Final = frozenset(
+    {
+        "dataclasses.field",
+        "attrs.field",
+        "attrs.Factory",
+        "attr.ib",
+        "attr.attrib",
+        "attr.field",
+        "attr.Factory",
+        "pytest.param",
+        "builtins.frozenset",
+        "builtins.object",
+        "enum.auto",
+    }
+)
+"""Calls that make a value and nothing else."""
+_QUIET_BASES: Final = frozenset(
+    {
+        "typing.Protocol",
+        "typing.NamedTuple",
+        "typing.TypedDict",
+        "typing.Generic",
+        "typing_extensions.Protocol",
+        "typing_extensions.TypedDict",
+        "abc.ABC",
+        "enum.Enum",
+        "enum.IntEnum",
+        "enum.StrEnum",
+        "enum.Flag",
+        "enum.IntFlag",
+        "unittest.TestCase",
+    }
+)
+"""Classes whose subclasses register nowhere but in `__subclasses__()`."""
+_ENUMS: Final = frozenset(name for name in dir(enum) if name.endswith(("Enum", "Flag")))
+_GENERIC: Final = frozenset(
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and hasattr(value, "__class_getitem__")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header of a definition, or of all definitions of one name."""
+
+    text: str
+    """Equal where importing the file evaluates the same."""
+    loud: str = ""
+    """Why evaluating it may fail or leave something behind; empty: it is quiet."""
+    registers: bool = False
+    """Whether it may leave something behind: a registry may have the definition."""
+    decorators: tuple[str, ...] = ()
+    """Full names; empty for one that doesn't resolve."""
+    bases: tuple[str, ...] = ()
+    """Full names of bases and of the values of keywords, such as a metaclass."""
+    documented: bool = False
+    """Whether a decorator or base that may read the docstring has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportTime:
+    """What importing a file executes, as far as its module body doesn't show it."""
+
+    headers: Mapping[str, Header] = field(default_factory=dict)
+    """`C.m` → its header, of definitions that an import executes: not those inside functions."""
+    order: tuple[str, ...] = ()
+    """What the import binds and executes, in its order: names of definitions, statements."""
+    docs: Mapping[str, str] = field(default_factory=dict)
+    """`C.m` → its docstring as written, of definitions anywhere; empty for the module."""
+    refused: str = ""
+    """Why the compiler refuses the file: `line:column: reason`."""
+
+
+@lru_cache(maxsize=512)  # the same contents are compared with each of the recorded runs
+def import_time(content: bytes) -> ImportTime:
+    """Read what importing a file of this content executes. Never raises for bad source."""
+    try:
+        tree = parse_tree(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # what the parser takes and the compiler refuses: `return` outside of a function
+            compile(content, "<kl>", "exec", dont_inherit=True)
+    except SyntaxError as problem:
+        return ImportTime(refused=f"{problem.lineno or 0}:{problem.offset or 0}: {problem.msg}")
+    except (ValueError, RecursionError, MemoryError) as problem:
+        return ImportTime(refused=f"0:0: {problem}")
+    try:
+        return _Module(tree).read()
+    except RecursionError:
+        return ImportTime(refused="0:0: nested too deeply")
+
+
+class _Module:
+    """The walk over what importing a module executes, in its order."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._imported: dict[str, str] = {}
+        """Name → what it is imported from: `functools.lru_cache`."""
+        self._defined: dict[str, Definition] = {}
+        self._postponed = any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "__future__"
+            and any(alias.name == "annotations" for alias in node.names)
+            for node in tree.body
+        )
+        self._headers: dict[str, list[Header]] = {}
+        self._order: list[str] = []
+        self._quiet_classes: set[str] = set()
+
+    def read(self) -> ImportTime:
+        self._statements(self._tree.body, "", set(_BUILTINS), set())
+        headers = {name: _joined(headers) for name, headers in self._headers.items()}
+        return ImportTime(headers, tuple(self._order), _docstrings(self._tree))
+
+    def _statements(
+        self, statements: Iterable[ast.stmt], prefix: str, bound: set[str], local: set[str]
+    ) -> None:
+        """Walk statements of the module or of a class. `bound`: the names that a header may use,
+        which grows; `local`: those among them that the class around has.
+        """
+        for statement in statements:
+            if isinstance(statement, Definition):
+                self._definition(statement, prefix, bound)
+            else:
+                if not prefix:
+                    self._order.append(f"={ast.dump(statement)}")
+                for block in _blocks(statement):
+                    # what a branch binds is there only if all branches bind it: `_bindings`
+                    self._statements(block, prefix, set(bound), set(local))
+            names = _bindings(statement)
+            self._note_imports(statement)
+            bound |= names
+            local |= names
+            if isinstance(statement, ast.Delete):
+                bound -= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+
+    def _note_imports(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                top = alias.name.partition(".")[0]
+                self._imported[alias.asname or top] = alias.name if alias.asname else top
+        elif isinstance(statement, ast.ImportFrom):
+            module = "." * statement.level + (statement.module or "")
+            for alias in statement.names:
+                self._imported[alias.asname or alias.name] = f"{module}.{alias.name}"
+        else:
+            for name in _bindings(statement):
+                self._imported.pop(name, None)
+
+    def _definition(self, node: Definition, prefix: str, bound: set[str]) -> None:
+        name = f"{prefix}{node.name}"
+        if not prefix:
+            self._order.append(name)
+        header = self._header(node, bound)
+        if isinstance(node, ast.ClassDef):
+            inside = set(bound)
+            self._statements(node.body, f"{name}.", inside, set())
+            if not header.loud:
+                header = replace(header, loud=self._loud_body(node, name, bound))
+            if not header.registers and not _customizes_subclasses(node):
+                self._quiet_classes.add(name)
+        self._headers.setdefault(name, []).append(header)
+        if not prefix:
+            self._defined[node.name] = node
+
+    def _header(self, node: Definition, bound: set[str]) -> Header:
+        decorators = tuple(self._full_name(_called(one)) for one in node.decorator_list)
+        bases: tuple[str, ...] = ()
+        leaves = self._loud_decorators(node, decorators, bound)
+        if isinstance(node, ast.ClassDef):
+            bases = tuple(self._full_name(_subscripted(base)) for base in node.bases)
+            leaves = leaves or self._loud_bases(node, bases)
+            bases += tuple(self._full_name(keyword.value) for keyword in node.keywords)
+        loud = leaves or self._loud_expressions(self._evaluated(node), bound | _parameters(node))
+        documented = not all(map(QUIET_DECORATORS.__contains__, decorators)) or any(
+            self._may_read_docstrings(base) for base in bases
+        )
+        return Header(_header_text(node), loud, bool(leaves), decorators, bases, documented)
+
+    def _may_read_docstrings(self, base: str) -> bool:
+        """Whether a base is of code that is not known here: it may make help of docstrings."""
+        if base.startswith("=."):
+            return any(header.documented for header in self._headers.get(base[2:], ()))
+        return base not in _QUIET_BASES and not base.startswith("builtins.")
+
+    def _evaluated(self, node: Definition) -> Iterator[ast.expr]:
+        """The expressions that executing a definition evaluates, without what is called."""
+        for decorator in node.decorator_list:
+            yield from _arguments(decorator)
+        if isinstance(node, ast.ClassDef):
+            yield from (base.slice for base in node.bases if isinstance(base, ast.Subscript))
+            return
+        arguments = node.args
+        yield from [*arguments.defaults, *filter(None, arguments.kw_defaults)]
+        if not self._postponed:
+            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            every += filter(None, (arguments.vararg, arguments.kwarg))
+            yield from (argument.annotation for argument in every if argument.annotation)
+            yield from filter(None, [node.returns])
+
+    # names
+
+    def _full_name(self, node: ast.expr) -> str:
+        """`functools.lru_cache`, of a name or a chain of attributes; empty: it doesn't resolve."""
+        attributes: list[str] = []
+        while isinstance(node, ast.Attribute):
+            attributes.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        if node.id in self._imported:
+            root = self._imported[node.id]
+        elif node.id in self._defined:
+            root = f"=.{node.id}"
+        elif node.id in _BUILTINS and not self._is_bound(node.id):
+            root = f"builtins.{node.id}"
+        else:
+            return ""
+        return ".".join([root, *reversed(attributes)])
+
+    def _is_bound(self, name: str) -> bool:
+        """Whether the module itself binds a name anywhere, so that it may be no builtin."""
+        return name in self._bound_anywhere
+
+    @property
+    def _bound_anywhere(self) -> frozenset[str]:
+        return _stored_names(self._tree)
+
+    # what is quiet
+
+    def _loud_decorators(self, node: Definition, decorators: Sequence[str], bound: set[str]) -> str:
+        for decorator, name in zip(node.decorator_list, decorators, strict=True):
+            if name not in QUIET_DECORATORS and not self._is_accessor(decorator, bound):
+                return f"the decorator {ast.unparse(_called(decorator))} may do more"
+        return ""
+
+    @staticmethod
+    def _is_accessor(decorator: ast.expr, bound: set[str]) -> bool:
+        """`x.setter`, where the class has x by now."""
+        return (
+            isinstance(decorator, ast.Attribute)
+            and decorator.attr in ("setter", "getter", "deleter")
+            and isinstance(decorator.value, ast.Name)
+            and decorator.value.id in bound - _BUILTINS
+        )
+
+    def _loud_bases(self, node: ast.ClassDef, bases: Sequence[str]) -> str:
+        if node.keywords:
+            return "its metaclass or keywords may do more"
+        for base, name in zip(node.bases, bases, strict=True):
+            if not self._is_quiet_base(name):
+                return f"what its base {ast.unparse(base)} does to subclasses is not known"
+        # several bases may have no common order or layout (TypeError)
+        mixed = len(bases) == 2 and bases[0] in ("builtins.str", "builtins.int")
+        if len(bases) > 1 and not (mixed and bases[1].removeprefix("enum.") in _ENUMS):
+            return "it has several bases"
+        return ""
+
+    def _is_quiet_base(self, name: str) -> bool:
+        if name.startswith("=."):
+            return name[2:] in self._quiet_classes
+        if name.startswith("builtins."):
+            return _can_be_subclassed(name.removeprefix("builtins."))
+        return name in _QUIET_BASES
+
+    def _loud_body(self, node: ast.ClassDef, name: str, bound: set[str]) -> str:
+        """Why executing the body of a new class may fail or leave something behind."""
+        inside, fields = set(bound), set[str]()
+        for statement in node.body:
+            if isinstance(statement, Definition):
+                header = self._headers[f"{name}.{statement.name}"][-1]
+                if header.loud:
+                    return header.loud
+                if _is_special(statement.name) and statement.name != "__init__":
+                    return f"it defines {statement.name}"
+            elif why := self._loud_field(statement, inside, fields):
+                return why
+            inside |= _bindings(statement)
+        decorators = {self._full_name(_called(one)) for one in node.decorator_list}
+        if decorators & DATACLASSES and not _has_plain_fields(node):
+            return "its fields may be refused"
+        return ""
+
+    def _loud_field(self, statement: ast.stmt, inside: set[str], fields: set[str]) -> str:
+        match statement:
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                return ""
+            case ast.AnnAssign(target=ast.Name(id=field_name)):
+                parts = list(filter(None, [statement.value]))
+                parts += [] if self._postponed else [statement.annotation]
+            case ast.Assign(targets=[ast.Name(id=field_name)]):
+                parts = [statement.value]
+            case _:
+                return "its body does more than define"
+        if _is_special(field_name) or field_name in fields:
+            return f"its body sets {field_name}"
+        fields.add(field_name)
+        return self._loud_expressions(parts, inside)
+
+    def _loud_expressions(self, nodes: Iterable[ast.expr], bound: set[str]) -> str:
+        for node in nodes:
+            if why := self._loud_expression(node, bound):
+                return why
+        return ""
+
+    def _loud_expression(self, node: ast.expr, bound: set[str]) -> str:
+        """Why evaluating an expression may fail or leave something behind; empty: it is quiet."""
+        unknown = f"{ast.unparse(node)[:60]} may fail when the file is imported"
+        match node:
+            case ast.Constant():
+                return ""
+            case ast.Name(id=name):
+                return "" if name in bound else f"{name} is not bound where it is used"
+            case ast.Attribute():
+                return "" if self._full_name(node) in _TYPING else unknown
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+                hashable = not isinstance(node, ast.Set) or all(
+                    isinstance(part, ast.Constant) for part in parts
+                )
+                return self._loud_expressions(parts, bound) if hashable else unknown
+            case ast.Dict(keys=keys, values=values) if all(
+                isinstance(key, ast.Constant) for key in keys
+            ):
+                return self._loud_expressions(values, bound)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+                return ""
+            case ast.Subscript(value=value, slice=index):
+                generic = self._full_name(value)
+                known = generic in _TYPING or generic.removeprefix("builtins.") in _GENERIC
+                return self._loud_expression(index, bound) if known else unknown
+            case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+                if any(_is_text(side) for side in (left, right)):
+                    return unknown  # `str | "C"` is a TypeError
+                return self._loud_expressions([left, right], bound)
+            case ast.Lambda():
+                return self._loud_expressions(node.args.defaults, bound)
+            case ast.Call(func=called):
+                arguments = _arguments(node)
+                quiet = self._full_name(called) in _QUIET_CALLS
+                return self._loud_expressions(arguments, bound) if quiet else unknown
+            case _:
+                return unknown
+
+
+# nodes
+
+
+def _called(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def _arguments(node: ast.expr) -> list[ast.expr]:
+    if not isinstance(node, ast.Call):
+        return []
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
+def _subscripted(base: ast.expr) -> ast.expr:
+    return base.value if isinstance(base, ast.Subscript) else base
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+@lru_cache(maxsize=256)
+def _can_be_subclassed(name: str) -> bool:
+    """Whether a builtin is a class that takes subclasses: `bool` is one that doesn't."""
+    base = getattr(builtins, name, None)
+    try:
+        return isinstance(base, type) and bool(type("_", (base,), {}))
+    except TypeError:
+        return False
+
+
+def _customizes_subclasses(node: ast.ClassDef) -> bool:
+    return any(
+        isinstance(statement, Function)
+        and statement.name in ("__init_subclass__", "__class_getitem__", "__set_name__")
+        for statement in node.body
+    )
+
+
+def _has_plain_fields(node: ast.ClassDef) -> bool:
+    """Whether a dataclass takes these fields: no mutable default, none without one after others."""
+    seen_default = False
+    for statement in node.body:
+        if not isinstance(statement, ast.AnnAssign):
+            continue
+        if isinstance(statement.value, ast.List | ast.Dict | ast.Set):
+            return False
+        if statement.value is None and seen_default:
+            return False
+        seen_default = seen_default or statement.value is not None
+    return True
+
+
+def _parameters(node: Definition) -> set[str]:
+    """The type parameters of a definition (PEP 695)."""
+    return {parameter.name for parameter in getattr(node, "type_params", ())}
+
+
+def _docstrings(tree: ast.Module) -> dict[str, str]:
+    docs: dict[str, str] = {}
+    waiting: list[tuple[str, ast.AST]] = [("", tree)]
+    while waiting:
+        prefix, node = waiting.pop()
+        text = ast.get_docstring(node, clean=False) if isinstance(node, _DOCUMENTED) else None
+        if text is not None:
+            docs[prefix] = text
+        for part in ast.iter_child_nodes(node):
+            name = ".".join(filter(None, [prefix, getattr(part, "name", None) or ""]))
+            waiting.append((name if isinstance(part, Definition) else prefix, part))
+    return docs
+
+
+def _header_text(node: Definition) -> str:
+    parts: list[ast.AST] = [*node.decorator_list, *getattr(node, "type_params", ())]
+    if isinstance(node, ast.ClassDef):
+        parts += [*node.bases, *node.keywords]
+    else:
+        parts += [node.args, *filter(None, [node.returns])]
+    kind = type(node).__name__
+    return "\n".join([kind, *(ast.dump(part) for part in parts)])
+
+
+def _joined(headers: Sequence[Header]) -> Header:
+    """The header of several definitions of one name: overloads, a property and its setter."""
+    if len(headers) == 1:
+        return headers[0]
+    return Header(
+        "\n".join(header.text for header in headers),
+        next((header.loud for header in headers if header.loud), ""),
+        any(header.registers for header in headers),
+        tuple(name for header in headers for name in header.decorators),
+        tuple(name for header in headers for name in header.bases),
+        any(header.documented for header in headers),
+    )
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if block:
+            yield block
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def _bindings(statement: ast.stmt) -> set[str]:
+    """The names that are certainly bound once a statement was executed."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Import(names=aliases):
+            return {alias.asname or alias.name.partition(".")[0] for alias in aliases}
+        case ast.ImportFrom(names=aliases):
+            return {alias.asname or alias.name for alias in aliases} - {"*"}
+        case ast.Assign(targets=targets):
+            return {name for target in targets for name in _target_names(target)}
+        case ast.AnnAssign(target=target, value=value) if value is not None:
+            return set(_target_names(target))
+        case ast.AugAssign(target=target):
+            return set(_target_names(target))
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            targets = [item.optional_vars for item in items if item.optional_vars]
+            return {name for one in targets for name in _target_names(one)} | _bound_by(body)
+        case ast.If(body=body, orelse=orelse):
+            if _is_type_checking(statement.test):
+                return _bound_by(orelse)
+            return _bound_by(body) & _bound_by(orelse)
+        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
+            names = _bound_by(body) | _bound_by(orelse)
+            for handler in handlers:
+                if not isinstance(handler.body[-1], ast.Raise):
+                    names &= _bound_by(handler.body)
+            return names | _bound_by(finalbody)
+        case _ if type(statement).__name__ == "TypeAlias":
+            return {statement.name.id}  # type: ignore[attr-defined]
+    return set()
+
+
+def _bound_by(statements: Iterable[ast.stmt]) -> set[str]:
+    names: set[str] = set()
+    for statement in statements:
+        names |= _bindings(statement)
+    return names
+
+
+def _target_names(target: ast.expr) -> Iterator[str]:
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, ast.Tuple | ast.List):
+        for element in target.elts:
+            yield from _target_names(element)
+    elif isinstance(target, ast.Starred):
+        yield from _target_names(target.value)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+@lru_cache(maxsize=8)
+def _stored_names(tree: ast.Module) -> frozenset[str]:
+    """All names that the module's own scope may bind, by any statement, `global` included."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                names.add(name)
+            case ast.Global(names=some):
+                names.update(some)
+            case ast.alias(name=name, asname=asname):
+                names.add(asname or name.partition(".")[0])
+            case ast.ExceptHandler(name=str(name)):
+                names.add(name)
+        if isinstance(node, Definition):
+            names.add(node.name)
+        if isinstance(node, _SCOPES):
+            waiting += [part for part in ast.walk(node) if isinstance(part, ast.Global)]
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return frozenset(names)

@@ -1,0 +1,268 @@
+"""What the code of a file asks of namespaces and docstrings, and which names it uses, by symbol.
+
+A function that lists a module (`globals()`, `vars(module)`, `inspect.getmembers(module)`) gets
+another answer when the module defines one name more, though nothing that it executes differs. The
+same is true of a class, and of docstrings that are read. Names are resolved through the imports of
+the file; an argument that doesn't resolve may be any module.
+
+Pure: one file's bytes in, facts out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from kl_hooks.code.scanner.parser import parse_tree
+
+ANY_MODULE: Final = "?"
+"""In place of a module's name: an object that doesn't resolve, which may be any module."""
+OWN_MODULE: Final = ""
+"""In place of a module's name: the file's own."""
+MODULE_BODY: Final = ""
+"""In place of a symbol: what importing the file executes."""
+NAMESPACE_WORDS: Final = ("globals", "locals", "vars", "dir", "getmembers", "getmembers_static")
+MODULE_WORDS: Final = ("modules", "import_module", "__import__")
+"""How code gets a module by a name made at run time."""
+SUBCLASS_WORDS: Final = ("__subclasses__",)
+DOCSTRING_WORDS: Final = ("__doc__", "getdoc", "doctest", "docopt", "pydoc")
+STAR_IMPORT: Final = "import *"
+
+_BUILTIN_LISTS: Final = frozenset({"globals", "locals", "vars", "dir"})
+_LISTS: Final = frozenset(
+    {"inspect.getmembers", "inspect.getmembers_static", "importlib.resources.files"}
+)
+_IMPORTERS: Final = frozenset({"importlib.import_module", "builtins.__import__", "sys.modules"})
+_READERS_OF_DOCS: Final = ("doctest", "docopt", "pydoc", "inspect.getdoc")
+_IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(slots=True)
+class SymbolUses:
+    """What the code of one symbol uses: of a function with all that is inside."""
+
+    names: set[str] = field(default_factory=set)
+    """Identifiers that it loads or asks for as attributes, and literals that are identifiers."""
+    listed: set[str] = field(default_factory=set)
+    """Modules whose namespace it lists."""
+    values: set[str] = field(default_factory=set)
+    """Modules that it uses as a value, such as an argument."""
+    lists_subclasses: bool = False
+    reads_docs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Introspection:
+    """The uses of a file."""
+
+    symbols: Mapping[str, SymbolUses] = field(default_factory=dict)
+    """`C.m`, `f`, `C` for the body of a class → its uses; `MODULE_BODY`."""
+    bases: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Class → identifiers in its bases."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Another name that an import or an assignment of the module gives → the name it stands for."""
+    stars: frozenset[str] = frozenset()
+    """Modules of which it imports everything; relative ones with leading dots."""
+    error: str = ""
+
+
+@lru_cache(maxsize=512)  # asked for each of the recorded runs
+def introspection(content: bytes) -> Introspection:
+    """Read the uses of a file of this content. Never raises for bad source."""
+    try:
+        tree = parse_tree(content)
+        return _Reader(tree).read()
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        return Introspection(error=str(problem))
+
+
+class _Reader:
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._imported: dict[str, str] = {}
+        """Name → module or `module.name` that it is imported from."""
+        self._modules: dict[str, str] = {}
+        """Names of `import a.b`: what they are bound to is a module for certain."""
+        self._symbols: dict[str, SymbolUses] = {}
+        self._bases: dict[str, frozenset[str]] = {}
+        self._aliases: dict[str, str] = {}
+        self._stars: set[str] = set()
+
+    def read(self) -> Introspection:
+        for node in ast.walk(self._tree):
+            self._note_import(node)
+        for statement in self._tree.body:
+            self._statement(statement, MODULE_BODY)
+        return Introspection(self._symbols, self._bases, self._aliases, frozenset(self._stars))
+
+    def _note_import(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                target = alias.name if alias.asname else name
+                self._imported[name] = self._modules[name] = target
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                if alias.name == "*":
+                    self._stars.add(module)
+                    continue
+                name = alias.asname or alias.name
+                joint = "" if module.endswith(".") or not module else "."
+                self._imported[name] = f"{module}{joint}{alias.name}"
+                if alias.asname:
+                    self._aliases[alias.asname] = alias.name
+
+    # symbols
+
+    def _statement(self, statement: ast.stmt, symbol: str) -> None:
+        if isinstance(statement, Function):
+            # an import evaluates defaults; an annotation makes no instance, but who calls the
+            # function may make one by it
+            for expression in _evaluated_by_import(statement):
+                self._code(expression, symbol)
+            name = _inside(symbol, statement.name)
+            for inner in (*ast.iter_child_nodes(statement.args), *statement.body):
+                self._code(inner, name)
+            if statement.returns is not None:
+                self._code(statement.returns, name)
+            return
+        if isinstance(statement, ast.ClassDef):
+            self._class(statement, symbol)
+            return
+        if _assigns_all(statement):
+            return  # a list of names uses none of them
+        self._note_alias(statement, symbol)
+        for part in ast.iter_child_nodes(statement):
+            if isinstance(part, ast.stmt):
+                self._statement(part, symbol)
+            elif isinstance(part, ast.ExceptHandler | ast.match_case):
+                for inner in part.body:
+                    self._statement(inner, symbol)
+                if isinstance(part, ast.ExceptHandler) and part.type is not None:
+                    self._code(part.type, symbol)
+            else:
+                self._code(part, symbol)
+
+    def _class(self, node: ast.ClassDef, symbol: str) -> None:
+        bases = [*node.bases, *(keyword.value for keyword in node.keywords)]
+        # a library may make instances by the annotations of fields, as pydantic does
+        bases += [part.annotation for part in node.body if isinstance(part, ast.AnnAssign)]
+        names = {name for base in bases for part in ast.walk(base) for name in _names(part)}
+        self._bases[_inside(symbol, node.name)] = frozenset(names)
+        for decorator in node.decorator_list:
+            self._code(decorator, symbol)
+        for statement in node.body:
+            if isinstance(statement, ast.AnnAssign):
+                if statement.value is not None:
+                    self._code(statement.value, _inside(symbol, node.name))
+            else:
+                self._statement(statement, _inside(symbol, node.name))
+
+    def _note_alias(self, statement: ast.stmt, symbol: str) -> None:
+        if symbol == MODULE_BODY and isinstance(statement, ast.Assign):
+            value = statement.value
+            named = value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")
+            for target in statement.targets:
+                if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Attribute):
+                    self._aliases[target.id] = named
+
+    def _code(self, root: ast.AST, symbol: str) -> None:
+        """Add what a piece of code uses, with all that is inside."""
+        uses = self._symbols.setdefault(symbol, SymbolUses())
+        bases_of_attributes = {
+            id(node.value) for node in ast.walk(root) if isinstance(node, ast.Attribute)
+        }
+        for node in ast.walk(root):
+            uses.names.update(_names(node))
+            if isinstance(node, ast.Call):
+                uses.listed.update(self._listed(node))
+            full_name = self._full_name(node)
+            if full_name in _IMPORTERS:
+                uses.values.add(ANY_MODULE)
+            if isinstance(node, ast.Name) and id(node) not in bases_of_attributes:
+                # what `from a import b` binds may be a module
+                uses.values.update(filter(None, [self._imported.get(node.id, "")]))
+            if isinstance(node, ast.Attribute):
+                self._attribute(node, full_name, uses)
+            if isinstance(node, ast.Constant | ast.Name):
+                text = node.id if isinstance(node, ast.Name) else node.value
+                uses.reads_docs = uses.reads_docs or text == "__doc__"
+            if full_name and full_name.startswith(_READERS_OF_DOCS):
+                uses.reads_docs = True
+
+    def _attribute(self, node: ast.Attribute, full_name: str, uses: SymbolUses) -> None:
+        if node.attr == "__subclasses__":
+            uses.lists_subclasses = True
+        elif node.attr == "__doc__":
+            uses.reads_docs = True
+        elif node.attr == "__dict__":
+            uses.listed.update(filter(None, [self._module(node.value)]))
+
+    def _listed(self, call: ast.Call) -> Iterator[str]:
+        """The modules whose namespaces a call lists."""
+        name = self._full_name(call.func)
+        if isinstance(call.func, ast.Name) and call.func.id not in self._imported:
+            if call.func.id in _BUILTIN_LISTS:
+                yield self._module(call.args[0]) or ANY_MODULE if call.args else OWN_MODULE
+            elif call.func.id == "getattr" and len(call.args) > 1:
+                # of an object that is no module for certain, this asks one name of a class
+                module = self._module(call.args[0])
+                if module and not isinstance(call.args[1], ast.Constant):
+                    yield module
+        elif name in _LISTS:
+            yield self._module(call.args[0]) or ANY_MODULE if call.args else ANY_MODULE
+
+    def _module(self, node: ast.expr) -> str:
+        """The module that an expression may be, by the imports of the file; empty: not known."""
+        if isinstance(node, ast.Subscript | ast.Call):
+            inner = node.value if isinstance(node, ast.Subscript) else node.func
+            return ANY_MODULE if self._full_name(inner) in _IMPORTERS else ""
+        return self._full_name(node)
+
+    def _full_name(self, node: ast.AST) -> str:
+        attributes: list[str] = []
+        while isinstance(node, ast.Attribute):
+            attributes.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        root = self._imported.get(node.id, "")
+        if not root:
+            return "builtins.__import__" if node.id == "__import__" and not attributes else ""
+        return ".".join([root, *reversed(attributes)])
+
+
+def _evaluated_by_import(node: Function) -> Iterator[ast.expr]:
+    yield from node.decorator_list
+    yield from node.args.defaults
+    yield from filter(None, node.args.kw_defaults)
+
+
+def _assigns_all(statement: ast.stmt) -> bool:
+    match statement:
+        case (
+            ast.Assign(targets=[ast.Name(id="__all__")])
+            | ast.AugAssign(target=ast.Name(id="__all__"))
+        ):
+            return True
+        case ast.AnnAssign(target=ast.Name(id="__all__")):
+            return True
+    return False
+
+
+def _inside(symbol: str, name: str) -> str:
+    return f"{symbol}.{name}" if symbol else name
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            yield name
+        case ast.Constant(value=str(text)) if len(text) <= 200 and _IDENTIFIER.fullmatch(text):
+            yield text
