@@ -15,6 +15,7 @@ import ast
 import builtins
 import collections.abc
 import enum
+import inspect
 import types
 import typing
 import warnings
@@ -50,7 +51,6 @@ QUIET_DECORATORS: Final = frozenset(
         "functools.cache",
         "functools.cached_property",
         "functools.lru_cache",
-        "functools.total_ordering",
         "functools.wraps",
         "contextlib.contextmanager",
         "contextlib.asynccontextmanager",
@@ -60,11 +60,9 @@ QUIET_DECORATORS: Final = frozenset(
         "typing.override",
         "typing.final",
         "typing.no_type_check",
-        "typing.runtime_checkable",
         "typing_extensions.overload",
         "typing_extensions.override",
         "typing_extensions.final",
-        "typing_extensions.runtime_checkable",
         "attrs.define",
         "attrs.frozen",
         "attrs.mutable",
@@ -77,7 +75,6 @@ QUIET_DECORATORS: Final = frozenset(
         "hypothesis.settings",
         "hypothesis.example",
         "pytest.fixture",
-        "pytest.mark.parametrize",
         "pytest.mark.skip",
         "pytest.mark.skipif",
         "pytest.mark.xfail",
@@ -267,7 +264,7 @@ class _Module:
         leaves = self._loud_decorators(node, decorators, bound)
         if isinstance(node, ast.ClassDef):
             bases = tuple(self._full_name(_subscripted(base)) for base in node.bases)
-            leaves = leaves or self._loud_bases(node, bases)
+            leaves = leaves or self._loud_bases(node, bases, bound)
             bases += tuple(self._full_name(keyword.value) for keyword in node.keywords)
         loud = leaves or self._loud_expressions(self._evaluated(node), bound | _parameters(node))
         documented = not all(map(QUIET_DECORATORS.__contains__, decorators)) or any(
@@ -328,7 +325,8 @@ class _Module:
 
     def _loud_decorators(self, node: Definition, decorators: Sequence[str], bound: set[str]) -> str:
         for decorator, name in zip(node.decorator_list, decorators, strict=True):
-            if name not in QUIET_DECORATORS and not self._is_accessor(decorator, bound):
+            known = name in QUIET_DECORATORS or self._is_accessor(decorator, bound)
+            if not known or not _fits(node, decorator, name):
                 return f"the decorator {ast.unparse(_called(decorator))} may do more"
         return ""
 
@@ -342,11 +340,12 @@ class _Module:
             and decorator.value.id in bound - _BUILTINS
         )
 
-    def _loud_bases(self, node: ast.ClassDef, bases: Sequence[str]) -> str:
+    def _loud_bases(self, node: ast.ClassDef, bases: Sequence[str], bound: set[str]) -> str:
         if node.keywords:
             return "its metaclass or keywords may do more"
         for base, name in zip(node.bases, bases, strict=True):
-            if not self._is_quiet_base(name):
+            roots = {part.id for part in ast.walk(base) if isinstance(part, ast.Name)}
+            if not self._is_quiet_base(name) or not roots <= bound | _parameters(node):
                 return f"what its base {ast.unparse(base)} does to subclasses is not known"
         # several bases may have no common order or layout (TypeError)
         mixed = len(bases) == 2 and bases[0] in ("builtins.str", "builtins.int")
@@ -451,6 +450,28 @@ def _arguments(node: ast.expr) -> list[ast.expr]:
     if not isinstance(node, ast.Call):
         return []
     return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
+_OPTIONS: Final = {
+    "dataclasses.dataclass": frozenset(inspect.signature(dataclass).parameters),
+    "functools.lru_cache": frozenset({"maxsize", "typed"}),
+}
+
+
+def _fits(node: Definition, decorator: ast.expr, name: str) -> bool:
+    """Whether a known decorator takes a definition, and its own arguments."""
+    if name in DATACLASSES and not isinstance(node, ast.ClassDef):
+        return False
+    if not isinstance(decorator, ast.Call) or name == "functools.wraps":
+        return True
+    if name.startswith("pytest.mark."):
+        return True
+    options = {keyword.arg for keyword in decorator.keywords}
+    plain = all(
+        isinstance(part, ast.Constant) and not isinstance(part.value, str | bytes | float)
+        for part in _arguments(decorator)
+    )
+    return plain and not decorator.args and options <= _OPTIONS.get(name, frozenset())
 
 
 def _subscripted(base: ast.expr) -> ast.expr:

@@ -21,16 +21,20 @@ from kl_hooks.code.scanner.parser import parse_tree
 
 ANY_MODULE: Final = "?"
 """In place of a module's name: an object that doesn't resolve, which may be any module."""
-OWN_MODULE: Final = ""
-"""In place of a module's name: the file's own."""
 MODULE_BODY: Final = ""
 """In place of a symbol: what importing the file executes."""
-NAMESPACE_WORDS: Final = ("globals", "locals", "vars", "dir", "getmembers", "getmembers_static")
-MODULE_WORDS: Final = ("modules", "import_module", "__import__")
-"""How code gets a module by a name made at run time."""
-SUBCLASS_WORDS: Final = ("__subclasses__",)
-DOCSTRING_WORDS: Final = ("__doc__", "getdoc", "doctest", "docopt", "pydoc")
-STAR_IMPORT: Final = "import *"
+WORDS: Final = {
+    "namespaces": (
+        *("globals", "locals", "vars", "dir", "getmembers", "getmembers_static"),
+        *("__dict__", "getattr"),
+    ),
+    "modules": ("modules", "import_module", "__import__"),
+    "subclasses": ("__subclasses__",),
+    "docstrings": ("__doc__", "getdoc", "doctest", "docopt", "pydoc"),
+}
+"""What is asked → the words of which a file has one where its code asks it. `modules`: a module by
+a name made at run time.
+"""
 
 _BUILTIN_LISTS: Final = frozenset({"globals", "locals", "vars", "dir"})
 _LISTS: Final = frozenset(
@@ -50,6 +54,8 @@ class SymbolUses:
     """Identifiers that it loads or asks for as attributes, and literals that are identifiers."""
     listed: set[str] = field(default_factory=set)
     """Modules whose namespace it lists."""
+    lists_own: bool = False
+    """Whether it lists that of its own module."""
     values: set[str] = field(default_factory=set)
     """Modules that it uses as a value, such as an argument."""
     lists_subclasses: bool = False
@@ -65,7 +71,7 @@ class Introspection:
     bases: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Class → identifiers in its bases."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Another name that an import or an assignment of the module gives → the name it stands for."""
+    """Another name that an import or an assignment of the module gives → the name that it is of."""
     stars: frozenset[str] = frozenset()
     """Modules of which it imports everything; relative ones with leading dots."""
     error: str = ""
@@ -182,6 +188,7 @@ class _Reader:
             uses.names.update(_names(node))
             if isinstance(node, ast.Call):
                 uses.listed.update(self._listed(node))
+                uses.lists_own = uses.lists_own or self._lists_own(node)
             full_name = self._full_name(node)
             if full_name in _IMPORTERS:
                 uses.values.add(ANY_MODULE)
@@ -204,12 +211,16 @@ class _Reader:
         elif node.attr == "__dict__":
             uses.listed.update(filter(None, [self._module(node.value)]))
 
+    def _lists_own(self, call: ast.Call) -> bool:
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        return name in _BUILTIN_LISTS and name not in self._imported and not call.args
+
     def _listed(self, call: ast.Call) -> Iterator[str]:
         """The modules whose namespaces a call lists."""
         name = self._full_name(call.func)
         if isinstance(call.func, ast.Name) and call.func.id not in self._imported:
-            if call.func.id in _BUILTIN_LISTS:
-                yield self._module(call.args[0]) or ANY_MODULE if call.args else OWN_MODULE
+            if call.func.id in _BUILTIN_LISTS and call.args:
+                yield self._module(call.args[0]) or ANY_MODULE
             elif call.func.id == "getattr" and len(call.args) > 1:
                 # of an object that is no module for certain, this asks one name of a class
                 module = self._module(call.args[0])

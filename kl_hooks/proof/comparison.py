@@ -6,7 +6,6 @@ one test of the run what it needs.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,13 +14,8 @@ from typing import Final
 from kl_hooks.code.import_time import ImportTime, import_time
 from kl_hooks.code.introspection import (
     ANY_MODULE,
-    DOCSTRING_WORDS,
     MODULE_BODY,
-    MODULE_WORDS,
-    NAMESPACE_WORDS,
-    OWN_MODULE,
-    STAR_IMPORT,
-    SUBCLASS_WORDS,
+    WORDS,
     Introspection,
     SymbolUses,
     introspection,
@@ -31,7 +25,6 @@ from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
 
 INIT: Final = "__init__.py"
 CONFTEST: Final = "conftest.py"
-_LISTING_WORDS: Final = (*NAMESPACE_WORDS, "__dict__", "getattr")
 _MOST_NAMES: Final = 200
 """Names by which a class is followed; what has more counts as used everywhere."""
 
@@ -169,7 +162,8 @@ class Comparison:
             if change.old is not None and change.new is not None:
                 for local in change.old.hashes.keys() ^ change.new.hashes.keys():
                     yield local.rpartition(".")[2]
-        yield from (*_LISTING_WORDS, *MODULE_WORDS, *SUBCLASS_WORDS, *DOCSTRING_WORDS, STAR_IMPORT)
+        for words in WORDS.values():
+            yield from words
 
     def _ask(self, words: set[str]) -> dict[str, frozenset[str]]:
         answer = self._difference.mentions(words) if words else {}
@@ -237,37 +231,33 @@ class Comparison:
         def lists(listing: str, uses: SymbolUses) -> bool:
             own = self.symbols.modules.get(listing, "")
             return bool(modules & {self._absolute(listing, name) for name in uses.listed}) or (
-                OWN_MODULE in uses.listed and own in modules
+                uses.lists_own and own in modules
             )
 
         def passes(passing: str, uses: SymbolUses) -> bool:
             values = {self._absolute(passing, name) for name in uses.values}
             return ANY_MODULE in uses.values or bool(values & modules)
 
-        listed = self.touch(_LISTING_WORDS, lists)
-        anything = self.touch(_LISTING_WORDS, lambda _, uses: ANY_MODULE in uses.listed)
+        listed = self.touch(WORDS["namespaces"], lists)
+        anything = self.touch(WORDS["namespaces"], lambda _, uses: ANY_MODULE in uses.listed)
         conditions: list[tuple[Touch, ...]] = [(listed,)] if listed else []
         if anything:
-            passed = self.touch([*words, *MODULE_WORDS], passes)
+            passed = self.touch([*words, *WORDS["modules"]], passes)
             conditions += [(anything, passed)] if passed else []
         return conditions
 
     def _star_importers(self, path: str) -> set[str]:
         """The module of a file, and those that have all its names by `import *`."""
-        modules = {self.symbols.modules.get(path, "")}
-        importing = {
-            importer: {self._absolute(importer, star) for star in uses.stars}
-            for importer in self._imported_files_with(STAR_IMPORT)
-            if (uses := self.introspection(importer)).stars
-        }
-        size = 0
-        while size != len(modules):
-            size = len(modules)
-            modules |= {
-                self.symbols.modules.get(importer, "")
-                for importer, stars in importing.items()
-                if stars & modules
-            }
+        modules, waiting = {self.symbols.modules.get(path, "")}, [path]
+        while waiting:
+            for importer in self._importers.get(waiting.pop(), ()):
+                module = self.symbols.modules.get(importer, "")
+                stars = self.introspection(importer).stars
+                if module not in modules and any(
+                    self._absolute(importer, star) in modules for star in stars
+                ):
+                    modules.add(module)
+                    waiting.append(importer)
         return modules - {""}
 
     def _absolute(self, path: str, name: str) -> str:
@@ -281,8 +271,8 @@ class Comparison:
         return ".".join([*package, *filter(None, [name[dots:]])])
 
     def class_users(self, path: str, name: str) -> Touch | None:
-        """The tests in which an instance or a subclass of a class may take part: they execute code
-        of it, or code that names it. None: that can't be told, so all tests that need its file.
+        """The tests in which an instance or a subclass of a class takes part: they execute code of
+        it, or code that names it. None: that is not known, so all tests that need its file.
         """
         symbols = self.indexes(path, name)
         names, waiting = {name.rpartition(".")[2]}, [name.rpartition(".")[2]]
@@ -360,8 +350,3 @@ def module_word(path: str) -> str:
     """The last name that an import of a file has: of a package that of its folder."""
     folder, _, name = path.rpartition("/")
     return folder.rpartition("/")[2] if name == INIT else name.removesuffix(".py")
-
-
-def is_stdlib_word(word: str) -> bool:
-    """Whether the standard library and installed packages may import by this name."""
-    return word in sys.stdlib_module_names

@@ -8,12 +8,13 @@ result. Nothing is valid because something is not known (ADR-0029).
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.code.import_time import QUIET_DECORATORS, Header, ImportTime
-from kl_hooks.code.introspection import DOCSTRING_WORDS, SUBCLASS_WORDS
+from kl_hooks.code.introspection import WORDS
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.proof.comparison import (
     CONFTEST,
@@ -21,7 +22,6 @@ from kl_hooks.proof.comparison import (
     Comparison,
     TestFacts,
     Touch,
-    is_stdlib_word,
     module_word,
 )
 from kl_hooks.proof.facts import (
@@ -172,7 +172,7 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     word = module_word(path)
     # the standard library and installed packages import by such a name too, and their files are in
     # no closure
-    if is_stdlib_word(word):
+    if word in sys.stdlib_module_names:
         yield Effect(f"{reason}, which has the name of a module of Python")
     elif name != CONFTEST and word:
         yield from _uses_of_word(comparison, word, reason)
@@ -307,7 +307,7 @@ def _definition_effects(
     path, users = change.path, comparison.users(change.path)
     reason = f"{name} in {path} {'was added' if added else 'was removed'}"
     owner, _, last = name.rpartition(".")
-    # a new header is evaluated by the import; of one that is gone only a registry may know
+    # a new header is evaluated by the import; of a removed one only a registry may know
     if header.loud if added else header.registers:
         yield Effect(f"{reason}: {header.loud}", _needs(users))
         return
@@ -326,7 +326,7 @@ def _definition_effects(
         for condition in comparison.module_listed(path):
             yield Effect(reason, _needs(users, *condition))
         if header.bases:
-            listers = comparison.touch(SUBCLASS_WORDS, lambda _, uses: uses.lists_subclasses)
+            listers = comparison.touch(WORDS["subclasses"], lambda _, uses: uses.lists_subclasses)
             yield Effect(reason, _needs(users, listers))
     yield from _uses_of_name(comparison, last, reason, added, users)
 
@@ -362,7 +362,10 @@ def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> boo
         if base.startswith("=."):
             if _may_be_found_elsewhere(comparison, path, base[2:]):
                 return True
-        elif not base.startswith("builtins.") and not is_stdlib_word(base.partition(".")[0]):
+        elif (
+            not base.startswith("builtins.")
+            and base.partition(".")[0] not in sys.stdlib_module_names
+        ):
             return True
     return False
 
@@ -396,14 +399,14 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         if _is_documented(name, new):
             reason = f"the docstring of {name} in {change.path} changed, which is decorated"
             yield Effect(reason, _needs(users))
-    readers = comparison.touch(DOCSTRING_WORDS, lambda _, uses: uses.reads_docs)
+    readers = comparison.touch(WORDS["docstrings"], lambda _, uses: uses.reads_docs)
     shown = f" of {names[0]}" if names[0] else ""
     reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"
     yield Effect(reason, _needs(users, readers))
 
 
 def _is_in_both(name: str, old: ImportTime, new: ImportTime) -> bool:
-    """Whether no definition of this name came or went: then it is no docstring that changed."""
+    """Whether both contents have the definition, or neither: else more than its docstring changed."""
     return not name or (name in old.headers) == (name in new.headers)
 
 

@@ -39,7 +39,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         path, text = self._files[module.__name__]
-        exec(compile(text, f"<program>/{path}", "exec"), module.__dict__)
+        exec(compile(text, f"<program>/{path}", "exec", dont_inherit=True), module.__dict__)
 
 
 @contextmanager

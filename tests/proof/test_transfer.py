@@ -118,7 +118,8 @@ def test_a_docstring_counts_where_something_may_read_it() -> None:
         ("@own.s(slots=True)\n", "", ALL),
         ("@print\n", "", ALL),
         ("@dataclass\n@print\n", "", ALL),
-        ("", "def shown(): return Item.__doc__\n", ALL),
+        ("", "SHOWN = Item.__doc__\n", ALL),
+        ("", "def shown(): return Item.__doc__\n", set()),
     ):
         text = (
             CART.replace("class Item(Base):\n    pass", f'{mark}class Item(Base):\n    """One."""')

@@ -1,0 +1,217 @@
+"""Edits around function bodies: what an import executes, what frameworks call, what lists names.
+
+Each program is executed before and after the edit: where a test ends otherwise, its result must not
+be valid.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.proof.facts import VALID
+from tests.proof.recorded import run_program, verdicts
+from tests.support import checkout
+
+APP = "def f(): return 1\ndef unused(x): return x\n"
+TEST = "import app\ndef test_f(): return app.f()\n"
+PLAIN = {"app.py": APP, "test_app.py": TEST}
+ENCODER = "import json\nclass Encoder(json.JSONEncoder):\n    'Of dates.'\n"
+ENCODES = "import json, app\ndef test_e(): return json.dumps([print], cls=app.Encoder)\n"
+VISITOR = "class Base:\n    'One.'\nclass Walk(Base):\n    def walk(self, name):\n"
+VISITOR += (
+    "        return getattr(self, 'visit_' + name, self.other)()\n    def other(self): return 0\n"
+)
+ABSTRACT = "import abc\nclass Base(abc.ABC):\n    def q(self): return 1\nclass Impl(Base):\n"
+ABSTRACT += "    def m(self): return 2\n"
+REGISTRY = "NAMES = []\ndef define(name):\n    def wrap(f):\n        NAMES.append(name)\n        return f\n"
+REGISTRY += "    return wrap\n"
+PLUGIN = "from reg import define\n@define('a')\ndef a(): pass\n"
+SUBCLASSES = (
+    "SUBS = []\nclass Protocol:\n    def __init_subclass__(cls): SUBS.append(cls.__name__)\n"
+)
+GLOBALS = (
+    "def check_a(): return 1\ndef names(): return [n for n in globals() if n[:6] == 'check_']\n"
+)
+COMMAND = "class Base:\n    def help(self): return self.__doc__\n"
+
+EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "annotation of an unexecuted function": (
+        PLAIN,
+        {"app.py": APP.replace("unused(x)", "unused(x: Missing)")},
+    ),
+    "default": (PLAIN, {"app.py": APP.replace("unused(x)", "unused(x=MISSING)")}),
+    "decorator": (PLAIN, {"app.py": APP.replace("def unused", "@cache\ndef unused")}),
+    "new function": (PLAIN, {"app.py": APP + "def later(x: Optional[int]): pass\n"}),
+    "new class": (PLAIN, {"app.py": APP + "class New(Enum):\n    A = 1\n"}),
+    "field of a new class": (PLAIN, {"app.py": APP + "class New:\n    x: Decimal = 1\n"}),
+    "refused by the compiler": (PLAIN, {"app.py": APP.replace("return x", "break")}),
+    "order": (
+        {"app.py": "def one(): return 1\nX = one()\ndef f(): return X\n", "test_app.py": TEST},
+        {"app.py": "X = one()\ndef one(): return 1\ndef f(): return X\n"},
+    ),
+    "a decorator of the program": (
+        {
+            "reg.py": REGISTRY,
+            "plug.py": PLUGIN,
+            "test_r.py": "import reg, plug\ndef test_n(): return [*reg.NAMES]\n",
+        },
+        {"plug.py": PLUGIN + "@define('b')\ndef b(): pass\n"},
+    ),
+    "a base of the program": (
+        {
+            "base.py": SUBCLASSES,
+            "plug.py": "from base import Protocol\n",
+            "test_r.py": "import base, plug\ndef test_n(): return [*base.SUBS]\n",
+        },
+        {"plug.py": "from base import Protocol\nclass New(Protocol): pass\n"},
+    ),
+    "a method that a library calls": (
+        {"app.py": ENCODER, "test_e.py": ENCODES},
+        {"app.py": ENCODER + "    def default(self, o): return 'x'\n"},
+    ),
+    "a method in a base of the class": (
+        {"app.py": VISITOR, "test_e.py": "import app\ndef test_e(): return app.Walk().walk('x')\n"},
+        {"app.py": VISITOR.replace("'One.'", "def visit_x(self): return 5")},
+    ),
+    "an abstract method": (
+        {"app.py": ABSTRACT, "test_e.py": "import app\ndef test_e(): return app.Impl().q()\n"},
+        {
+            "app.py": ABSTRACT.replace(
+                "class Impl", "    @abc.abstractmethod\n    def n(self): ...\nclass Impl"
+            )
+        },
+    ),
+    "an implementation renamed": (
+        {
+            "app.py": ABSTRACT,
+            "test_e.py": "import app\ndef test_e(): return hasattr(app.Impl(), 'm')\n",
+        },
+        {"app.py": ABSTRACT.replace("def m", "def mm")},
+    ),
+    "signature": (
+        {
+            "app.py": APP,
+            "test_e.py": "import inspect, app\ndef test_e(): return str(inspect.signature(app.unused))\n",
+        },
+        {"app.py": APP.replace("unused(x)", "unused(x, y=1)")},
+    ),
+    "annotation that is read": (
+        {
+            "app.py": "from __future__ import annotations\ndef f(x: int): pass\n",
+            "test_e.py": "import typing, app\ndef test_e(): return typing.get_type_hints(app.f)\n",
+        },
+        {"app.py": "from __future__ import annotations\ndef f(x: str): pass\n"},
+    ),
+    "globals": (
+        {"app.py": GLOBALS, "test_e.py": "import app\ndef test_e(): return app.names()\n"},
+        {"app.py": GLOBALS + "def check_b(): return 1\n"},
+    ),
+    "members of a module that is passed": (
+        {
+            "app.py": APP,
+            "util.py": "import inspect\ndef members(m): return [n for n, _ in inspect.getmembers(m)]\n",
+            "test_e.py": "import util, app\ndef test_e(): return util.members(app)\n",
+        },
+        {"app.py": APP + "def g(): return 2\n"},
+    ),
+    "a name made at run time": (
+        {
+            "app.py": APP,
+            "test_e.py": "import app\ndef test_e():\n    n = 'g'\n    return getattr(app, n, 0) == 0\n",
+        },
+        {"app.py": APP + "def g(): return 2\n"},
+    ),
+    "subclasses": (
+        {"app.py": "class B: pass\ndef f(): return len(B.__subclasses__())\n", "test_app.py": TEST},
+        {"app.py": "class B: pass\nclass C(B): pass\ndef f(): return len(B.__subclasses__())\n"},
+    ),
+    "star import": (
+        {
+            "app.py": APP,
+            "pkg.py": "from app import *\n",
+            "test_e.py": "import pkg\ndef test_e(): return len(dir(pkg))\n",
+        },
+        {"app.py": APP + "def g(): return 2\n"},
+    ),
+    "docstring read in another file": (
+        {
+            "base.py": COMMAND,
+            "sync.py": "from base import Base\nclass Sync(Base):\n    'Old.'\n",
+            "test_e.py": "import sync\ndef test_e(): return sync.Sync().help()\n",
+        },
+        {"sync.py": "from base import Base\nclass Sync(Base):\n    'New.'\n"},
+    ),
+    "docstring of the module": (
+        {"app.py": "'Old.'\ndef f(): return __doc__\n", "test_app.py": TEST},
+        {"app.py": "'New.'\ndef f(): return __doc__\n"},
+    ),
+    "set-up of the test file": (
+        PLAIN,
+        {"app.py": APP, "test_app.py": TEST + "def setup_module(): raise RuntimeError\n"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_no_result_is_valid_that_the_edit_reaches(name: str) -> None:
+    before, edit = EDITS[name]
+    found, ends = verdicts(before, {**before, **edit})
+    assert all(verdict.state != VALID for verdict in found.values()), found
+    if name != "set-up of the test file":  # pytest calls it, and nobody else
+        assert run_program({**before, **edit})[1] != ends
+
+
+HARMLESS = {
+    "function": "def later(x: int = 3) -> str: return x\n",
+    "class": "class New:\n    'Doc.'\n    x: int = 1\n    def m(self, y=None): return y\n",
+    "exception": "class New(Exception):\n    pass\n",
+    "cached": "from functools import cache\n",
+    "comment": "# a comment\n",
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_an_unused_definition_reaches_no_test(name: str) -> None:
+    app = "from functools import cache\nimport typing\n" + APP
+    before = {**PLAIN, "app.py": app}
+    text = HARMLESS[name] if name != "cached" else "@cache\ndef later(x: typing.Any): return x\n"
+    found, _ = verdicts(before, {**before, "app.py": app + text})
+    assert [verdict.state for verdict in found.values()] == [VALID]
+
+
+def test_a_method_reaches_the_tests_in_which_its_class_takes_part() -> None:
+    app = "class A:\n    def a(self): return 1\nclass B:\n    def b(self): return 2\n"
+    test = "import app\ndef test_a(): return app.A().a()\ndef test_b(): return app.B().b()\n"
+    before = {"app.py": app, "test_app.py": test}
+    now = {
+        **before,
+        "app.py": app.replace("class B:", "class B:\n    def __eq__(self, o): return 1"),
+    }
+    found, _ = verdicts(before, now)
+    assert {name[-1]: verdict.state == VALID for name, verdict in found.items()} == {
+        "a": True,
+        "b": False,
+    }
+
+
+@pytest.mark.skipif("sys.version_info < (3, 12)", reason="symbols are recorded from 3.12 on")
+def test_a_commit_that_can_not_be_imported_is_not_proven(tmp_path: Path, home: Path) -> None:
+    repo = checkout(
+        tmp_path / "repo",
+        {"app.py": APP, "test_app.py": TEST.replace("return", "assert"), ".kl/config.yaml": ""},
+    )
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+    repo.write("app.py", APP + "def later(x: Optional[int]): return x\n")
+    repo.commit()
+    answer = repo.kl("verify")
+    assert answer.returncode == 1
+    assert (
+        "later in app.py was added: Optional[int] may fail when the file is imported"
+        in answer.stdout
+    )
+    repo.write("app.py", APP + "def later(x: int): return x\n")
+    repo.commit()
+    assert repo.kl("verify").returncode == 0
