@@ -20,7 +20,12 @@ from typing import Any
 import pytest
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
+from kl_hooks.evidence.capture import (
+    mark_missing_run,
+    new_run_id,
+    open_spool,
+    opening_record,
+)
 from kl_hooks.evidence.provenance import edits_since, worktree_state
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import run_outcome
@@ -62,10 +67,14 @@ class Recording:
     prefix: str
     """From the repository's root to pytest's, with a `/` at its end; empty where they are the same.
     """
-    elsewhere: str
-    """Where the record is written, if not to its usual place."""
     previous: str
     """The run before this one, if it has no end; empty where it has, or where none is waiting."""
+
+    @property
+    def elsewhere(self) -> str:
+        """Where the record is written, if not to its usual place."""
+        usual = self.writer.path.is_relative_to(self.workspace.state.spool)
+        return "" if usual else str(self.writer.path)
 
 
 class Lost(OSError):
@@ -92,8 +101,7 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     rootpath = config.rootpath.resolve()
     below = rootpath != ws.root and rootpath.is_relative_to(ws.root)
     prefix = f"{rootpath.relative_to(ws.root).as_posix()}/" if below else ""
-    usual = writer.path.is_relative_to(ws.state.spool)
-    return Recording(run, writer, ws, place, prefix, "" if usual else str(writer.path), previous)
+    return Recording(run, writer, ws, place, prefix, previous)
 
 
 def check_file(recording: Recording) -> None:
@@ -602,10 +610,21 @@ class Recorder:
         if not self._trouble:
             started = self._recording is not None and not isinstance(problem, Lost)
             self._trouble = failure_line(problem, started=started)
+            if isinstance(problem, OSError):
+                self._mark_missing(problem)
         plugins = self._config.pluginmanager
         for name in ("kl-listener", "kl-tally", "kl-failures"):
             if plugins.has_plugin(name):
                 plugins.unregister(name=name)
+
+    def _mark_missing(self, problem: OSError) -> None:
+        """An earlier pass of this content does not count where a later run may have failed."""
+        with suppress(Exception):
+            recording = self._recording
+            ws = recording.workspace if recording else open_workspace(self._folder)
+            run = recording.run if recording else new_run_id()
+            if mark_missing_run(ws, run, problem.strerror or str(problem)) is None:
+                self._trouble += "; kl verify does not know of this run"
 
     def _report_trouble(self, terminalreporter: Any) -> None:
         """Report our failure once; without pytest's terminal on stderr."""

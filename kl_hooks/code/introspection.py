@@ -19,9 +19,9 @@ from typing import Final
 
 from kl_hooks.code.scanner.parser import parse_tree
 
-ANY_MODULE: Final = "?"
+_ANY: Final = "?"
 """In place of a module's name: an object that doesn't resolve, which may be any module."""
-MODULE_BODY: Final = ""
+_AT_IMPORT: Final = ""
 """In place of a symbol: what importing the file executes."""
 WORDS: Final = {
     "namespaces": (
@@ -61,13 +61,23 @@ class SymbolUses:
     lists_subclasses: bool = False
     reads_docs: bool = False
 
+    @property
+    def lists_anything(self) -> bool:
+        """Whether it lists an object that may be any module."""
+        return _ANY in self.listed
+
+    @property
+    def passes_anything(self) -> bool:
+        """Whether it gets modules by names made at run time."""
+        return _ANY in self.values
+
 
 @dataclass(frozen=True, slots=True)
 class Introspection:
     """The uses of a file."""
 
     symbols: Mapping[str, SymbolUses] = field(default_factory=dict)
-    """`C.m`, `f`, `C` for the body of a class → its uses; `MODULE_BODY`."""
+    """`C.m`, `f`, `C` for the body of a class → its uses; `_AT_IMPORT`."""
     bases: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Class → identifiers in its bases."""
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -75,6 +85,10 @@ class Introspection:
     stars: frozenset[str] = frozenset()
     """Modules of which it imports everything; relative ones with leading dots."""
     error: str = ""
+
+    def runs_at_import(self, symbol: str) -> bool:
+        """Whether importing the file executes the code of a symbol: of the module or a class."""
+        return symbol == _AT_IMPORT or symbol in self.bases
 
 
 @lru_cache(maxsize=512)  # asked for each of the recorded runs
@@ -103,7 +117,7 @@ class _Reader:
         for node in ast.walk(self._tree):
             self._note_import(node)
         for statement in self._tree.body:
-            self._statement(statement, MODULE_BODY)
+            self._statement(statement, _AT_IMPORT)
         return Introspection(self._symbols, self._bases, self._aliases, frozenset(self._stars))
 
     def _note_import(self, node: ast.AST) -> None:
@@ -171,7 +185,7 @@ class _Reader:
                 self._statement(statement, _inside(symbol, node.name))
 
     def _note_alias(self, statement: ast.stmt, symbol: str) -> None:
-        if symbol == MODULE_BODY and isinstance(statement, ast.Assign):
+        if symbol == _AT_IMPORT and isinstance(statement, ast.Assign):
             value = statement.value
             named = value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")
             for target in statement.targets:
@@ -191,7 +205,7 @@ class _Reader:
                 uses.lists_own = uses.lists_own or self._lists_own(node)
             full_name = self._full_name(node)
             if full_name in _IMPORTERS:
-                uses.values.add(ANY_MODULE)
+                uses.values.add(_ANY)
             if isinstance(node, ast.Name) and id(node) not in bases_of_attributes:
                 # what `from a import b` binds may be a module
                 uses.values.update(filter(None, [self._imported.get(node.id, "")]))
@@ -220,20 +234,20 @@ class _Reader:
         name = self._full_name(call.func)
         if isinstance(call.func, ast.Name) and call.func.id not in self._imported:
             if call.func.id in _BUILTIN_LISTS and call.args:
-                yield self._module(call.args[0]) or ANY_MODULE
+                yield self._module(call.args[0]) or _ANY
             elif call.func.id == "getattr" and len(call.args) > 1:
                 # of an object that is no module for certain, this asks one name of a class
                 module = self._module(call.args[0])
                 if module and not isinstance(call.args[1], ast.Constant):
                     yield module
         elif name in _LISTS:
-            yield self._module(call.args[0]) or ANY_MODULE if call.args else ANY_MODULE
+            yield self._module(call.args[0]) or _ANY if call.args else _ANY
 
     def _module(self, node: ast.expr) -> str:
         """The module that an expression may be, by the imports of the file; empty: not known."""
         if isinstance(node, ast.Subscript | ast.Call):
             inner = node.value if isinstance(node, ast.Subscript) else node.func
-            return ANY_MODULE if self._full_name(inner) in _IMPORTERS else ""
+            return _ANY if self._full_name(inner) in _IMPORTERS else ""
         return self._full_name(node)
 
     def _full_name(self, node: ast.AST) -> str:

@@ -5,20 +5,29 @@ An observer fails open: what can't be recorded is reported in one line, and noth
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.provenance import HARMLESS, agent, ci, producer, session
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
+from kl_hooks.model.text import one_line
+from kl_hooks.store.redaction import redact
 from kl_hooks.store.spool import SpoolWriter, first_writable
-from kl_hooks.store.state import prepare_state, spool_directories
+from kl_hooks.store.state import (
+    missing_run_directories,
+    prepare_state,
+    spool_directories,
+    spool_key,
+)
 from kl_hooks.workspace import Workspace, open_workspace
 
 PARENT: Final = "KL_PARENT"
@@ -113,7 +122,61 @@ def open_spool(ws: Workspace, run: str) -> SpoolWriter:
     except (OSError, KlError):
         # the first is in the state directory, which can't be used; the others do not need it
         places = places[1:]
-    return first_writable(places, run)[0]
+    return first_writable([(folder, writing_key(ws, origin)) for folder, origin in places], run)
+
+
+def writing_key(ws: Workspace, origin: str) -> bytes:
+    """The key of the checksums in a place for spools: others can write into the working tree."""
+    return spool_key(ws.state) if origin == IN_CHECKOUT else b""
+
+
+class MissingRun(NamedTuple):
+    """A run that could not be recorded."""
+
+    path: Path
+    """Its mark."""
+    started: str
+    """ISO 8601."""
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"a run of {self.started[:16].replace('T', ' ')} could not be recorded"
+            f" ({self.reason}): run the tests again"
+        )
+
+
+def mark_missing_run(ws: Workspace, run: str, reason: str) -> Path | None:
+    """Leave a mark, outside of the repository, that a run could not be recorded; None where no
+    place takes it. Never raises.
+    """
+    text = json.dumps({"started": iso(ws.clock.now()), "reason": one_line(redact(reason), 200)})
+    for folder in missing_run_directories(ws.state, ws.environ):
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if folder.stat().st_uid != os.geteuid():
+                continue
+            path = folder / f"{run}.json"
+            path.write_text(text, encoding="utf-8")
+            return path
+    return None
+
+
+def missing_runs(ws: Workspace) -> list[MissingRun]:
+    """The runs that could not be recorded, oldest first; what can't be read is one, too."""
+    runs: list[MissingRun] = []
+    for folder in missing_run_directories(ws.state, ws.environ):
+        with suppress(OSError):
+            if folder.stat().st_uid != os.geteuid():
+                continue
+            for path in folder.glob("*.json"):
+                try:
+                    mark = json.loads(path.read_bytes())
+                    runs.append(MissingRun(path, str(mark["started"]), str(mark["reason"])))
+                except (OSError, ValueError, KeyError, TypeError):
+                    written = iso(path.lstat().st_mtime_ns // 1000)
+                    runs.append(MissingRun(path, written, "its mark can't be read"))
+    return sorted(runs, key=lambda run: run.started)
 
 
 def open_capture(

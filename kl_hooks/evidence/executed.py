@@ -28,7 +28,7 @@ from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.evidence.capture import IN_CHECKOUT, spool_folders
-from kl_hooks.evidence.journal import QUARANTINED, is_own_file
+from kl_hooks.evidence.journal import QUARANTINED, is_believed
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.database import Database, chunks, placeholders
 from kl_hooks.store.files import write_atomic
@@ -478,7 +478,7 @@ def pending_executed(ws: Workspace) -> list[PendingFile]:
                 if not entry.name.endswith(SUFFIX) or entry.name.startswith("."):
                     continue
                 path, run = folder / entry.name, entry.name.removesuffix(SUFFIX)
-                if origin == IN_CHECKOUT and not is_own_file(ws, path):
+                if origin == IN_CHECKOUT and not is_believed(ws, path):
                     continue
                 old = now - entry.stat(follow_symlinks=False).st_mtime > _ORPHANED
                 orphaned = old and not (folder / f"{run}{SPOOL_SUFFIX}").exists()

@@ -8,14 +8,16 @@ from there (`snapshot`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence import ledger
+from kl_hooks.evidence.capture import MissingRun, missing_runs
 from kl_hooks.evidence.commits import add_commits, unlogged_commits
 from kl_hooks.evidence.executed import (
     Executed,
@@ -31,13 +33,19 @@ from kl_hooks.evidence.journal import (
     remove_or_quarantine,
     unimported_captures,
 )
-from kl_hooks.evidence.ledger import Entry, append, has_receipt, parents_of
+from kl_hooks.evidence.ledger import (
+    Entry,
+    append,
+    has_receipt,
+    parents_of,
+    selection_limits,
+)
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, NOTES, ran_no_test
 from kl_hooks.git.run import GitFailed
 from kl_hooks.hookspecs import FileOfEvidence, Source
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.receipt import SignedReceipt
+from kl_hooks.model.receipt import Receipt, SignedReceipt
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace, is_set_up, require_setup
@@ -356,6 +364,7 @@ def snapshot(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Ite
         newer = ws.store.newer(db) if db else None
         if newer:
             unread.insert(0, f"{newer.place} {newer.reason.rstrip('.')}")
+        unread += map(str, _unsettled_missing_runs(ws, db, [receipt for receipt, _ in captures]))
         at = ledger.chain_head(db)[0] if db else 0
         new = [
             one
@@ -375,3 +384,35 @@ def snapshot(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Ite
             ws,
             trust_ref,
         )
+
+
+_RUNS_AFTER: Final = 20
+"""The newest runs among which one is looked for that settles a missing run."""
+
+
+def _unsettled_missing_runs(
+    ws: Workspace, db: Database | None, waiting: Sequence[Receipt]
+) -> list[MissingRun]:
+    """The runs that could not be recorded and that no complete run follows: such a one ran all that
+    they may have seen fail. The marks of the others are removed.
+    """
+    marks = missing_runs(ws)
+    if not marks:
+        return []
+    newest = max((run.started for run in waiting if _is_whole_run(run)), default="")
+    sql = "SELECT header FROM receipt WHERE source = 'pytest' ORDER BY seq DESC LIMIT ?"
+    for (text,) in db.rows(sql, (_RUNS_AFTER,)) if db else ():
+        with suppress(ValueError, KeyError, TypeError):
+            header = json.loads(text)
+            whole = header["result"].get("complete") and not selection_limits(header["selection"])
+            newest = max(newest, header["started"] if whole else "")
+    for mark in marks:
+        if mark.started < newest:
+            with suppress(OSError):
+                mark.path.unlink(missing_ok=True)
+    return [mark for mark in marks if mark.started >= newest]
+
+
+def _is_whole_run(receipt: Receipt) -> bool:
+    complete = receipt.source == "pytest" and receipt.result.get("complete")
+    return bool(complete) and not selection_limits(receipt.selection)

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.evidence.capture import IN_CHECKOUT, SPOOL_SCHEMA, spool_folders
+from kl_hooks.evidence.capture import IN_CHECKOUT, SPOOL_SCHEMA, spool_folders, writing_key
 from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
 from kl_hooks.model.symbol import make_id
@@ -30,12 +30,18 @@ from kl_hooks.model.text import one_line
 from kl_hooks.store.spool import (
     MAX_SPOOL_BYTES,
     SPOOL_SUFFIX,
+    is_spool_file,
     pending_spools,
     read_spool,
     remove_nameless_spools,
 )
+from kl_hooks.store.state import spool_key
 from kl_hooks.workspace import Workspace
 
+_FOREIGN: Final = (
+    "was not written by this clone, so it proves nothing, and a run of yours may be missing:"
+    " run the tests again, then delete it"
+)
 QUARANTINED: Final = ".aside"
 """Added to the name of a file that has content, and no capture."""
 _RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -269,7 +275,7 @@ def pending_captures(ws: Workspace) -> tuple[list[PendingCapture], int]:
     found, left = [], 0
     for path, origin in _pending_files(ws):
         try:
-            spool = read_spool(path)
+            spool = read_spool(path, writing_key(ws, origin))
         except OSError:
             left += 1
             continue
@@ -307,7 +313,10 @@ def unimported_captures(ws: Workspace) -> tuple[list[tuple[Receipt, str]], list[
         for path in paths:
             if origin == IN_CHECKOUT and not is_own_file(ws, path):
                 continue
-            receipt, problem_there = _capture(path)
+            receipt, problem_there = _capture(path, writing_key(ws, origin))
+            if origin == IN_CHECKOUT and not receipt:
+                # whoever made the archive or submodule that brought it could have written it
+                problem_there = _FOREIGN if is_spool_file(path) else ""
             found += [(receipt, origin)] if receipt else []
             unread += [f"{path} {problem_there}"] if problem_there else []
     return found, unread
@@ -333,12 +342,12 @@ def _spool_files(directory: Path) -> list[Path]:
     return [*map(Path, paths), *pending]
 
 
-def _capture(path: Path) -> tuple[Receipt | None, str]:
+def _capture(path: Path, key: bytes) -> tuple[Receipt | None, str]:
     """The capture in this file, or why it can't be read; neither where there is none or it is not
     finished.
     """
     try:
-        spool = read_spool(path)
+        spool = read_spool(path, key)
     except FileNotFoundError:  # another process has imported it
         return None, ""
     except OSError as problem:
@@ -373,8 +382,15 @@ def _pending_files(ws: Workspace) -> Iterator[tuple[Path, str]]:
         if origin != IN_CHECKOUT:
             remove_nameless_spools(directory, ws.clock.now() / 1_000_000)
         for path in pending_spools(directory):
-            if origin != IN_CHECKOUT or is_own_file(ws, path):
+            if origin != IN_CHECKOUT or is_believed(ws, path):
                 yield path, origin
+
+
+def is_believed(ws: Workspace, path: Path) -> bool:
+    """Whether a file in the working tree may be a capture of this clone: it is no file of the
+    repository, and there is a key by which that is seen.
+    """
+    return bool(spool_key(ws.state)) and is_own_file(ws, path)
 
 
 def is_own_file(ws: Workspace, path: Path) -> bool:
@@ -391,9 +407,10 @@ def is_own_file(ws: Workspace, path: Path) -> bool:
 
 def pending_receipt_id(ws: Workspace, run: str) -> str:
     """64 hexadecimal digits; empty where no capture of this run waits in a spool."""
-    for folder, _ in spool_folders(ws):
+    for folder, origin in spool_folders(ws):
         try:
-            receipt = receipt_from_records(read_spool(folder / f"{run}{SPOOL_SUFFIX}").records)
+            path = folder / f"{run}{SPOOL_SUFFIX}"
+            receipt = receipt_from_records(read_spool(path, writing_key(ws, origin)).records)
         except OSError:
             continue
         if receipt:

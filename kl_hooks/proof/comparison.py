@@ -13,8 +13,6 @@ from typing import Final
 
 from kl_hooks.code.import_time import ImportTime, import_time
 from kl_hooks.code.introspection import (
-    ANY_MODULE,
-    MODULE_BODY,
     WORDS,
     Introspection,
     SymbolUses,
@@ -23,7 +21,7 @@ from kl_hooks.code.introspection import (
 from kl_hooks.evidence.executed import Executed, test_path
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
 
-INIT: Final = "__init__.py"
+_INIT: Final = "__init__.py"
 CONFTEST: Final = "conftest.py"
 _MOST_NAMES: Final = 200
 """Names by which a class is followed; what has more counts as used everywhere."""
@@ -158,7 +156,7 @@ class Comparison:
     def _words(self) -> Iterator[str]:
         for path, change in self.changes.items():
             if not change.before or not change.now:
-                yield module_word(path)
+                yield self.module_word(path)
             if change.old is not None and change.new is not None:
                 for local in change.old.hashes.keys() ^ change.new.hashes.keys():
                     yield local.rpartition(".")[2]
@@ -168,6 +166,12 @@ class Comparison:
     def _ask(self, words: set[str]) -> dict[str, frozenset[str]]:
         answer = self._difference.mentions(words) if words else {}
         return {word: answer.get(word, frozenset()) for word in words}
+
+    @staticmethod
+    def module_word(path: str) -> str:
+        """The last name that an import of a file has: of a package that of its folder."""
+        folder, _, name = path.rpartition("/")
+        return folder.rpartition("/")[2] if name == _INIT else name.removesuffix(".py")
 
     def files_with(self, *words: str) -> frozenset[str]:
         """The Python files of the other content that have one of these words."""
@@ -211,7 +215,7 @@ class Comparison:
         return everything
 
     def _touch_of(self, path: str, symbol: str, uses_of_file: Introspection) -> Touch:
-        if symbol == MODULE_BODY or symbol in uses_of_file.bases:
+        if uses_of_file.runs_at_import(symbol):
             return Touch(files=self.needing([path]))
         return Touch(symbols=self.indexes(path, symbol))
 
@@ -236,10 +240,10 @@ class Comparison:
 
         def passes(passing: str, uses: SymbolUses) -> bool:
             values = {self._absolute(passing, name) for name in uses.values}
-            return ANY_MODULE in uses.values or bool(values & modules)
+            return uses.passes_anything or bool(values & modules)
 
         listed = self.touch(WORDS["namespaces"], lists)
-        anything = self.touch(WORDS["namespaces"], lambda _, uses: ANY_MODULE in uses.listed)
+        anything = self.touch(WORDS["namespaces"], lambda _, uses: uses.lists_anything)
         conditions: list[tuple[Touch, ...]] = [(listed,)] if listed else []
         if anything:
             passed = self.touch([*words, *WORDS["modules"]], passes)
@@ -266,7 +270,7 @@ class Comparison:
         if not dots:
             return name
         parts = self.symbols.modules.get(path, "").split(".")
-        parts = parts if path.endswith(INIT) else parts[:-1]
+        parts = parts if path.endswith(_INIT) else parts[:-1]
         package = parts[: len(parts) - (dots - 1)]
         return ".".join([*package, *filter(None, [name[dots:]])])
 
@@ -344,9 +348,3 @@ def conftests_above(path: str) -> Iterator[str]:
     """The `conftest.py` files that pytest loads for a test file, whether they exist or not."""
     folders = path.split("/")[:-1]
     return ("/".join([*folders[:depth], CONFTEST]) for depth in range(len(folders) + 1))
-
-
-def module_word(path: str) -> str:
-    """The last name that an import of a file has: of a package that of its folder."""
-    folder, _, name = path.rpartition("/")
-    return folder.rpartition("/")[2] if name == INIT else name.removesuffix(".py")

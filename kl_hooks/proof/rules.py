@@ -18,11 +18,9 @@ from kl_hooks.code.introspection import WORDS
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.proof.comparison import (
     CONFTEST,
-    INIT,
     Comparison,
     TestFacts,
     Touch,
-    module_word,
 )
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
@@ -32,6 +30,8 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
+
+_INIT: Final = "__init__.py"
 
 
 @dataclass(frozen=True)
@@ -162,14 +162,14 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     yield Effect(reason, _needs(users))
     if name == CONFTEST and not comparison.is_needed(users):
         return
-    if name == INIT:
+    if name == _INIT:
         executed = comparison.executed
         imported = {*executed.imports, *executed.modules, *comparison.starts}
         inside = [path for path in imported if path.startswith(f"{folder}/")]
         if inside:
             # the names of all modules below follow from which folders are packages
             yield Effect(reason, (Touch(files=comparison.needing(inside)),))
-    word = module_word(path)
+    word = comparison.module_word(path)
     # the standard library and installed packages import by such a name too, and their files are in
     # no closure
     if word in sys.stdlib_module_names:

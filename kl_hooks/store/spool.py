@@ -65,20 +65,25 @@ class SpoolWriter:
     nothing.
     """
 
-    __slots__ = ("_fd", "_newest", "_pid", "broken", "path")
+    __slots__ = ("_fd", "_lines", "_newest", "_pid", "_places", "_seal", "_size", "broken", "path")
 
-    def __init__(self, path: Path, fd: int, newest: int = 0) -> None:
+    def __init__(self, path: Path, fd: int, newest: int = 0, key: bytes = b"") -> None:
         self.path = path
         self._newest = newest
+        self._seal = _Seal(key, path.name)
+        self._lines = self._size = 0
+        """Lines and bytes that were written."""
+        self._places: Sequence[Place] = ()
+        """Where the capture goes on if this file can't be written any more."""
         self.broken = ""
         """Why nothing more can be written; empty while all is well."""
         self._fd, self._pid = fd, getpid()
         _living.add(self)
 
     @classmethod
-    def create(cls, directory: Path, name: str) -> Self:
+    def create(cls, directory: Path, name: str, key: bytes = b"") -> Self:
         """A new spool `name` (letters, digits, `_.-`; `.jsonl` is added) in an existing
-        `directory`, 0600.
+        `directory`, 0600. `key`: that of its checksums, where others could write there.
 
         OSError where it can't be made (FileExistsError for a name that is taken); ValueError for a
         name that is none.
@@ -89,15 +94,16 @@ class SpoolWriter:
         # of very many nobody imports any: asking for the time of each would take longer than a
         # short capture
         some = _by_last_write(path.parent) if len(os.listdir(path.parent)) <= _FEW else []  # noqa: PTH208
-        return cls(path, _create_locked(str(path)), some[-1][0] if some else 0)
+        return cls(path, _create_locked(str(path)), some[-1][0] if some else 0, key)
 
     def line(self, json_text: str) -> None:
         """Write one record, which is one line of JSON already redacted; durable after the next
         `sync()`.
 
-        OSError if it could not be written whole. The writer is then `broken`: nothing goes to this
-        file again, since neither a retried write nor a retried fsync can be believed. Go on in a
-        new spool, or without one.
+        Where the file can't be written any more (its disk is full), the capture goes on in the
+        next place, with what was written so far. OSError if there is none. The writer is then
+        `broken`: nothing goes to this file again, since neither a retried write nor a retried fsync
+        can be believed.
         """
         if getpid() != self._pid:
             return
@@ -105,17 +111,22 @@ class SpoolWriter:
             data = json_text.encode()
         except UnicodeEncodeError:
             data = replace_surrogates(json_text).encode()
-        data = b"%b %b\n" % (sha256(data).hexdigest().encode(), data)
         if self.broken:
             raise OSError(EIO, f"this spool is broken: {self.broken}", str(self.path))
+        line = self._seal.line(self._lines, data)
         try:
-            written = write(self._fd, data)
+            written = write(self._fd, line)
+            if written != len(line):
+                words = f"only {written} of {len(line)} bytes were written"
+                raise OSError(ENOSPC, words, str(self.path))
         except OSError as error:
-            self._break(error)
-            raise
-        if written != len(data):
-            self.broken = f"only {written} of {len(data)} bytes were written"
-            raise OSError(ENOSPC, self.broken, str(self.path))
+            if not self._move():
+                self._break(error)
+                raise
+            self.line(json_text)
+            return
+        self._lines += 1
+        self._size += len(line)
 
     def record(self, value: Any) -> None:
         """Redact every string of `value` (plain, see `model.canonical`), and write its canonical
@@ -133,8 +144,35 @@ class SpoolWriter:
         try:
             _sync_data(self._fd)
         except OSError as error:
-            self._break(error)
-            raise
+            if not self._move():  # which syncs what it copied
+                self._break(error)
+                raise
+
+    def _move(self) -> bool:
+        """Go on in the next place that can be written, with a copy of all lines; whether there is
+        one. Never raises.
+        """
+        while self._places:
+            (directory, key), self._places = self._places[0], self._places[1:]
+            with suppress(OSError):
+                lines = _whole_lines(str(self.path), self._size)
+                makedirs(directory, 0o700, exist_ok=True)  # noqa: PTH103
+                path = directory / self.path.name
+                fd = _create_locked(str(path))
+                seal = _Seal(key, path.name)
+                try:
+                    size = _write_lines(fd, seal, lines)
+                except BaseException:
+                    close(fd)
+                    unlink(str(path))  # noqa: PTH108
+                    raise
+                former, self._fd = self._fd, fd
+                with suppress(OSError):
+                    unlink(str(self.path))  # noqa: PTH108
+                close(former)
+                self.path, self._seal, self._size = path, seal, size
+                return True
+        return False
 
     def missing(self, word: str) -> str:
         """What became of the file, if what was written is not there under its name any more; empty
@@ -181,20 +219,77 @@ class SpoolWriter:
         self.close()
 
 
-def first_writable(places: Sequence[tuple[Path, str]], name: str) -> tuple[SpoolWriter, str]:
-    """A new spool in the first of `places` (see `state.spool_directories`) that takes one, and that
-    place's origin.
+Place = tuple[Path, bytes]
+"""A folder for spools, and the key of the checksums there; empty where nobody else can write."""
+
+
+def first_writable(places: Sequence[Place], name: str) -> SpoolWriter:
+    """A new spool in the first of `places` that takes one; the others are where it goes on.
 
     Missing directories are made (0700). OSError, of the last place, if none takes it.
     """
     last: OSError = OSError(ENOENT, "there is no place for a spool")
-    for directory, origin in places:
+    for number, (directory, key) in enumerate(places, 1):
         try:
             makedirs(directory, 0o700, exist_ok=True)  # noqa: PTH103
-            return SpoolWriter.create(directory, name), origin
+            writer = SpoolWriter.create(directory, name, key)
+            writer._places = tuple(places[number:])
+            return writer
         except OSError as error:
             last = error
     raise last
+
+
+class _Seal:
+    """The checksums of the lines of one file: plain ones, or a MAC under a key of the clone.
+
+    With a key the name of the file and the number of the line are part of it: a line of another
+    file, or at another place, is not believed.
+    """
+
+    __slots__ = ("_digest", "_key", "_name")
+
+    def __init__(self, key: bytes, name: str) -> None:
+        self._key, self._name = key, name.encode()
+        if key:
+            from hmac import digest  # seldom: only where the working tree holds the spool
+
+            self._digest = digest
+
+    def line(self, number: int, data: bytes) -> bytes:
+        """The line for a record."""
+        return b"%b %b\n" % (self.checksum(number, data), data)
+
+    def checksum(self, number: int, data: bytes) -> bytes:
+        """64 hexadecimal digits."""
+        if not self._key:
+            return sha256(data).hexdigest().encode()
+        text = b"%b\0%d\0%b" % (self._name, number, data)
+        return self._digest(self._key, text, "sha256").hex().encode()
+
+
+def _whole_lines(path: str, size: int) -> list[bytes]:
+    """The records of the first bytes of a file, as they were written. OSError where it has less."""
+    fd = open_handle(path, _READ_FLAGS)
+    try:
+        pieces: list[bytes] = []
+        while size > 0 and (piece := read(fd, size)):
+            pieces.append(piece)
+            size -= len(piece)
+    finally:
+        close(fd)
+    if size:
+        raise OSError(EIO, "what was written can't be read again", path)
+    return [line[_SUM + 1 :] for line in b"".join(pieces).splitlines()]
+
+
+def _write_lines(fd: int, seal: _Seal, records: Sequence[bytes]) -> int:
+    """Write records durably to a new file; the bytes written. OSError."""
+    content = b"".join(seal.line(number, record) for number, record in enumerate(records))
+    if write(fd, content) != len(content):
+        raise OSError(ENOSPC, "it was not written whole")
+    _sync_data(fd)
+    return len(content)
 
 
 def _create_locked(path: str) -> int:
@@ -265,6 +360,7 @@ _FEW: Final = 100
 _NAMELESS_SECONDS: Final = 3600.0
 """Seconds after which a file that its writer never gave a name is removed."""
 _SUM: Final = 64
+_FIRST: Final = re.compile(rb"[0-9a-f]{64} [{\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +398,21 @@ _decode: Final = JSONDecoder(
 ).decode
 
 
-def read_spool(path: Path) -> SpoolContent:
-    """Everything whole in the spool at `path`; bad lines are counted, never believed.
+def is_spool_file(path: Path) -> bool:
+    """Whether a file begins as a spool does, whoever wrote it."""
+    try:
+        fd = os.open(path, _READ_FLAGS)
+        try:
+            return bool(_FIRST.match(read(fd, _SUM + 2)))
+        finally:
+            close(fd)
+    except OSError:
+        return False
+
+
+def read_spool(path: Path, key: bytes = b"") -> SpoolContent:
+    """Everything whole in the spool at `path`; bad lines are counted, never believed. `key`: that
+    of its checksums.
 
     OSError where it can't be opened, is no regular file, or belongs to another user.
     """
@@ -316,11 +425,12 @@ def read_spool(path: Path) -> SpoolContent:
         records: list[Any] = []
         bad = size = 0
         cut = False
-        for line in _lines(file):
+        seal = _Seal(key, path.name)
+        for number, line in enumerate(_lines(file)):
             size += len(line)
             if cut := size > MAX_SPOOL_BYTES or len(records) >= _MAX_RECORDS:
                 break
-            record = _record(line)
+            record = _record(line, seal, number)
             if record is None:
                 bad += 1
             else:
@@ -389,12 +499,12 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
             line = file.readline(_MAX_LINE)
 
 
-def _record(line: bytes) -> Any:
+def _record(line: bytes, seal: _Seal, number: int) -> Any:
     """The record of a whole, unaltered line; None otherwise."""
     if line[-1:] != b"\n" or line[_SUM : _SUM + 1] != b" ":
         return None
     body = line[_SUM + 1 : -1]
-    if sha256(body).hexdigest().encode() != line[:_SUM]:
+    if seal.checksum(number, body) != line[:_SUM]:
         return None
     try:
         value = _decode(body.decode())

@@ -20,10 +20,15 @@ _README: Final = """This is the state directory of kl (the knowledge layer of th
   graph/         the code graph, one file per worktree; can be built again
   events.jsonl   which context packages were made, and from what
   high-water     how many receipts kl.db had at the last write
+  spool.key      by which captures in .kl/spool are known to be of this clone
 
 It is private to this clone. Deleting it loses the evidence recorded here; kl verify then exits 1 until you confirm it
 with: kl evidence accept --reason TEXT
 """
+
+
+_KEY: Final = "spool.key"
+_KEY_BYTES: Final = 32
 
 
 class State(NamedTuple):
@@ -125,6 +130,13 @@ def spool_directories(
     return places
 
 
+def missing_run_directories(state: State, environ: Mapping[str, str]) -> list[Path]:
+    """Where a mark that a run is missing is left, in order: outside of the repository."""
+    temporary = Path(environ.get("TMPDIR") or "/tmp") / f"kl-{os.getuid()}"
+    key = _key(state.directory)
+    return [folder / key / "missing" for folder in (user_state_directory(environ), temporary)]
+
+
 def user_state_directory(environ: Mapping[str, str]) -> Path:
     """Return kl's folder in the user's state folder (`$XDG_STATE_HOME/kl`); it need not exist."""
     return _user(environ, "XDG_STATE_HOME", ".local/state")
@@ -148,10 +160,39 @@ def prepare_state(state: State) -> None:
     _check(state)
     for folder in (state.spool, state.graph.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
+    _make_spool_key(state)
     if not (directory / "README").exists() and _only_ours(
         directory
     ):  # a spool was there before anybody prepared
         _explain(directory)
+
+
+def spool_key(state: State) -> bytes:
+    """The key by which this clone knows captures that it wrote into the working tree; empty where
+    there is none.
+    """
+    try:
+        key = (state.directory / _KEY).read_bytes()
+    except OSError:
+        return b""
+    return key if len(key) == _KEY_BYTES else b""
+
+
+def _make_spool_key(state: State) -> None:
+    """Make the key while the state directory can be written: in a sandbox it can't."""
+    path = state.directory / _KEY
+    if os.path.lexists(path):
+        return
+    # written whole under another name: a process that is faster, or a kill, leaves no half of it
+    hidden = state.directory / f".{_KEY}.{os.getpid()}"
+    try:
+        with open(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(os.urandom(_KEY_BYTES))
+        os.link(hidden, path)
+    except OSError:  # a full disk, no hard links, or somebody was faster: next time
+        pass
+    finally:
+        hidden.unlink(missing_ok=True)
 
 
 def _appear(directory: Path) -> None:
@@ -182,7 +223,7 @@ def _only_ours(directory: Path) -> bool:
     """No file of anybody else's in it: a folder that somebody named with `KL_STATE` may contain
     other files.
     """
-    names = {"kl.db", "spool", "graph", "crash", "backup", "high-water", "store.lock"}
+    names = {"kl.db", "spool", "graph", "crash", "backup", "high-water", "store.lock", _KEY}
     return all(name in names or name.startswith("kl.db-") for name in os.listdir(directory))  # noqa: PTH208
 
 

@@ -13,6 +13,7 @@ import pytest
 from kl_hooks.evidence.capture import (
     PARENT,
     close_capture,
+    mark_missing_run,
     new_run_id,
     open_capture,
     open_spool,
@@ -28,6 +29,8 @@ from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import read_spool
 from kl_hooks.store.state import spool_directories
 from tests.support import NOW, Checkout, checkout
+
+from .making import leave_run
 
 RESULT = {
     "exit": 0,
@@ -147,3 +150,24 @@ def test_nothing_is_written_through_a_link_in_the_checkout(repo: Checkout, tmp_p
     with pytest.raises(OSError, match=r"."):
         open_spool(repo.workspace(), new_run_id())
     assert os.listdir(target) == []  # noqa: PTH208
+
+
+def test_a_run_that_could_not_be_recorded_speaks_against_an_earlier_pass(
+    tmp_path: Path, home: Path
+) -> None:
+    repo = checkout(tmp_path / "repo", {"test_a.py": "def test_a(): pass\n", ".kl/config.yaml": ""})
+    results = [("test_a.py::test_a", "passed", 5)]
+    leave_run(repo.workspace(), results)
+    assert repo.kl("verify").returncode == 0
+    ws = repo.workspace(NOW + 10_000_000)
+    mark = mark_missing_run(ws, "ab" * 16, "No space left on device")
+    assert mark is not None and not mark.is_relative_to(repo.root)
+    answer = repo.kl("verify")
+    assert answer.returncode == 3
+    assert "could not be recorded (No space left on device): run the tests again" in answer.stdout
+    mark.write_text("{")
+    os.utime(mark, (NOW / 1e6 + 10,) * 2)
+    assert (repo.kl("verify").returncode, mark.exists()) == (3, True)
+    mark_missing_run(ws, "ab" * 16, "No space left on device")
+    leave_run(repo.workspace(NOW + 20_000_000), results)
+    assert (repo.kl("verify").returncode, mark.exists()) == (0, False)

@@ -18,7 +18,8 @@ from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.files import store_lock
-from kl_hooks.store.state import prepare_state, spool_directories
+from kl_hooks.store.spool import first_writable
+from kl_hooks.store.state import prepare_state, spool_directories, spool_key
 from kl_hooks.workspace import is_set_up, require_setup
 from tests.support import NOW, Checkout, checkout, sql
 
@@ -215,11 +216,32 @@ def in_checkout(repo: Checkout, content: bytes, name: str = "aa.jsonl") -> Path:
     return path
 
 
-def test_a_spool_in_the_checkout_counts_where_it_is_ours_and_marked_as_such(repo: Checkout) -> None:
-    path = in_checkout(repo, whole_run(repo, "aa" * 16))
+def test_a_spool_in_the_checkout_counts_where_this_clone_wrote_it(repo: Checkout) -> None:
+    ws = repo.workspace()
+    prepare_state(ws.state)
+    writer = first_writable([(repo.root / ".kl" / "spool", spool_key(ws.state))], "aa")
+    for line in whole_run(repo, "aa" * 16).splitlines():
+        writer.line(line[65:].decode())
+    writer.close()
     assert sync_evidence(repo.workspace()).receipts == 2
-    assert not path.exists()
+    assert not writer.path.exists()
     assert {e.origin for e in repo.entries() if e.receipt.source == "pytest"} == {"spool:checkout"}
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_a_spool_of_somebody_else_in_the_working_tree_is_a_missing_run(
+    repo: Checkout, has_key: bool
+) -> None:
+    """As an archive or a submodule brings it: untracked, of this user, with right checksums."""
+    if has_key:
+        prepare_state(repo.workspace().state)
+    path = in_checkout(repo, whole_run(repo, "aa" * 16))
+    answer = repo.kl("verify")
+    assert answer.returncode == 3
+    assert "aa.jsonl was not written by this clone" in answer.stdout
+    assert (pytest_runs(repo), path.exists()) == ([], True)
+    path.unlink()
+    assert repo.kl("verify").returncode == 1
 
 
 def test_a_spool_that_arrived_with_the_checkout_is_not_believed(repo: Checkout) -> None:

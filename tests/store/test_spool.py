@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from errno import EIO, ENOLCK, ENOSPC, EROFS
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from kl_hooks.store.spool import (
     SpoolContent,
     SpoolWriter,
     first_writable,
+    is_spool_file,
     pending_spools,
     read_spool,
 )
@@ -371,18 +373,85 @@ print(sorted(heavy & (set(sys.modules) - before)))
 def test_the_first_place_that_takes_it_wins(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     places = [
-        (tmp_path / "file" / "spool", "local"),
-        (tmp_path / "new" / "spool", "spool:user"),
-        (tmp_path, "no"),
+        (tmp_path / "file" / "spool", b""),
+        (tmp_path / "new" / "spool", b""),
+        (tmp_path, b""),
     ]
-    writer, origin = first_writable(places, "run")
+    writer = first_writable(places, "run")
     writer.close()
-    assert (writer.path, origin) == (tmp_path / "new" / "spool" / "run.jsonl", "spool:user")
+    assert writer.path == tmp_path / "new" / "spool" / "run.jsonl"
     assert (tmp_path / "new" / "spool").stat().st_mode & 0o777 == 0o700
     with pytest.raises(OSError, match="Not a directory"):
         first_writable(places[:1], "run")
     with pytest.raises(FileNotFoundError):
         first_writable([], "run")
+
+
+@pytest.mark.parametrize("failing", ["write", "sync"])
+@pytest.mark.parametrize("errno", [ENOSPC, EIO, ENOLCK, EROFS])
+def test_a_capture_goes_on_in_the_next_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, errno: int
+) -> None:
+    first, second, key = tmp_path / "first", tmp_path / "second", b"k" * 32
+    writer = first_writable([(first, b""), (second, key)], "run")
+    writer.record({"t": "open"})
+    name = "write" if failing == "write" else "_sync_data"
+    original = getattr(spool, name)
+
+    def fails(fd: int, *data: bytes) -> int:
+        if Path(f"/proc/self/fd/{fd}").readlink().is_relative_to(first):
+            raise OSError(errno, os.strerror(errno))
+        return int(original(fd, *data) or 0)
+
+    monkeypatch.setattr(spool, name, fails)
+    writer.record(["a"])
+    writer.sync()
+    writer.record({"t": "end"})
+    writer.sync()
+    writer.close()
+    assert (list(first.iterdir()), writer.path) == ([], second / "run.jsonl")
+    assert read_spool(writer.path, key) == SpoolContent(
+        [{"t": "open"}, ["a"], {"t": "end"}], ended=True
+    )
+
+
+def test_a_capture_that_finds_no_place_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    writer = first_writable([(tmp_path / "first", b""), (tmp_path / "file" / "x", b"")], "run")
+
+    def full(fd: int, data: bytes) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(spool, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        writer.record({"t": "open"})
+    assert writer.broken
+    writer.close()
+
+
+def test_with_a_key_lines_of_others_are_not_believed(tmp_path: Path) -> None:
+    key = b"k" * 32
+    writer = first_writable([(tmp_path, key)], "run")
+    for record in ({"t": "open"}, ["a"], {"t": "end"}):
+        writer.record(record)
+    writer.close()
+    whole = read_spool(writer.path, key)
+    assert (len(whole.records), whole.bad, whole.ended) == (3, 0, True)
+    assert is_spool_file(writer.path)
+    for other in (b"", b"x" * 32):
+        assert read_spool(writer.path, other) == SpoolContent(bad=3)
+    lines = writer.path.read_bytes().splitlines(keepends=True)
+    # another order, another file, and a plain checksum
+    writer.path.write_bytes(b"".join([lines[0], lines[2], lines[1]]))
+    assert read_spool(writer.path, key).bad == 2
+    (tmp_path / "other.jsonl").write_bytes(b"".join(lines))
+    assert read_spool(tmp_path / "other.jsonl", key).bad == 3
+    plain = first_writable([(tmp_path, b"")], "plain")
+    plain.record({"t": "open"})
+    plain.close()
+    assert read_spool(plain.path, key).bad == 1
 
 
 KILLER = """

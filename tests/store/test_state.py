@@ -134,7 +134,7 @@ def test_it_appears_with_an_explanation_and_for_us_alone(tmp_path: Path) -> None
     state = _git(tmp_path)
     prepare_state(state)
     prepare_state(state)
-    assert _tree(state.directory) == {"README", ".gitignore", "spool", "graph"}
+    assert _tree(state.directory) == {"README", ".gitignore", "spool", "spool.key", "graph"}
     assert "Deleting it loses the evidence" in (state.directory / "README").read_text()
     assert (state.directory / ".gitignore").read_text() == "*\n"
     for path in (state.directory, state.spool, state.graph.parent):
@@ -165,7 +165,7 @@ def test_many_at_once_make_one(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert faults == []
-        assert _tree(state.directory) == {"README", ".gitignore", "spool", "graph"}
+        assert _tree(state.directory) == {"README", ".gitignore", "spool", "spool.key", "graph"}
         assert list(state.directory.parent.iterdir()) == [state.directory]
 
 
@@ -183,7 +183,7 @@ def test_a_folder_that_holds_other_items_is_not_marked_or_closed(tmp_path: Path)
     place.mkdir(mode=0o755)
     (place / "thesis.txt").write_text("mine")
     prepare_state(locate_state(tmp_path, None, None, str(place), {"HOME": str(tmp_path)}))
-    assert _tree(place) == {"thesis.txt", "spool", "graph"}
+    assert _tree(place) == {"thesis.txt", "spool", "spool.key", "graph"}
     assert place.stat().st_mode & 0o777 == 0o755
 
 

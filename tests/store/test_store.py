@@ -80,7 +80,7 @@ def test_writing_makes_what_is_needed(store: Store, state: State) -> None:
     assert _ids(store) == ["a"]
     assert _links(store) == 1
     names = {path.name for path in state.directory.iterdir()}
-    assert names == {"README", ".gitignore", "spool", "graph", "kl.db", "store.lock"}
+    assert names == {"README", ".gitignore", "spool", "spool.key", "graph", "kl.db", "store.lock"}
 
 
 def test_importing_it_imports_no_database(tmp_path: Path) -> None:
