@@ -129,9 +129,10 @@ class FailedApproach(TypedDict):
 
 
 class Verdict(NamedTuple):
-    """Whether complete, passing test evidence is recorded for exactly the files as they are."""
+    """Whether complete, passing test evidence is recorded for the files as they are."""
 
     proven: bool
+    """This very content ran."""
     tier: str
     run: str
     """The newest run that proves it; empty: none."""
@@ -141,6 +142,10 @@ class Verdict(NamedTuple):
     assessed: bool
     """False where evidence is missing or can't be read: then nothing is proven, and nothing is
     refuted.
+    """
+    state: str = "not proven"
+    """`proven`, `transferred` (results of other contents are valid for this one), `not proven`,
+    `not assessed`.
     """
 
 
@@ -267,7 +272,7 @@ class Knowledge:
         def judge(ws: Workspace) -> Verdict:
             found = verdict(ws)
             missing = [*found["unread"], *(one["message"] for one in found["lost"])]
-            reasons = tuple(found["reasons"] or missing or ([] if found["proven"] else [_NO_RUN]))
+            reasons = tuple(found["reasons"] or missing or ([] if found["run"] else [_NO_RUN]))
             return Verdict(
                 found["proven"],
                 found["tier"],
@@ -275,6 +280,7 @@ class Knowledge:
                 found["tree"] or "",
                 reasons,
                 found["assessed"],
+                found["state"] if found["assessed"] else "not assessed",
             )
 
         return self._ask(judge, lambda why: Verdict(False, "guessed", "", "", (why,), False))

@@ -220,7 +220,7 @@ def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> I
         reasons = [one.removeprefix("not assessed: ") for one in reasons]
         yield "not assessed:"
     elif found.transfers:
-        yield f"{found.tier.word}: {found.transfer_text}{found.except_flaky}"
+        yield f"transferred ({found.tier.word}) {found.transfer_text}{found.except_flaky}"
     elif found.tier >= Tier.INFERRED:
         where = proven_content(plain["untracked"])
         yield f"{found.tier.word}: run {short(found.run, 8)} passed on {where}{found.except_flaky}"

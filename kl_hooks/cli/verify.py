@@ -52,6 +52,8 @@ _ANOTHER_WAY: Final = (
 _BY_CI: Final = "one complete passing run of this content signed by a CI"
 """The same of `--require verified --from ci`."""
 _PROVEN: Final = "proven"
+_RAN: Final = "ran"
+"""Of `--require`: this content itself ran."""
 _SHOWN: Final = 20
 """Most symbols that are listed as text."""
 
@@ -100,15 +102,26 @@ class _Answer:
     @property
     def tier(self) -> Tier:
         """The tier that the content must have as a whole."""
-        return Tier.INFERRED if self.required == _PROVEN else Tier[self.required.upper()]
+        return _tier_of(self.required)
 
     @property
-    def proven(self) -> bool:
+    def state(self) -> str:
+        """`proven`, `transferred`, `not proven`, `not assessed`."""
+        if self.seen.gaps:
+            return "not assessed"
+        if not self.accepted:
+            return "not proven"
+        # by changed symbols alone: each was executed by a test with a valid result
+        return _PROVEN if self.proof.tier < Tier.INFERRED else self.proof.state
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the content is proven or transferred, as it was asked for: exit 0."""
         if self.seen.gaps or self.proof.failed:
             return False
         # without a changed symbol there is nothing that a test of one could show
         whole = self.proof.tier >= self.tier or (self.required == _PROVEN and bool(self.states))
-        return whole and all(_is_met(one, self.proof.tier) for one in self.demanded if one.decides)
+        return whole and all(_is_met(one, self.proof) for one in self.demanded if one.decides)
 
     @property
     def states(self) -> list[SymbolState]:
@@ -125,7 +138,7 @@ class _Answer:
     @property
     def command(self) -> str:
         """The one pytest command that would prove the rest; empty: none does."""
-        if self.proven or self.proof.failed or self.seen.gaps:
+        if self.accepted or self.proof.failed or self.seen.gaps:
             return ""
         tests = [test for one in self.states if one.state != _PROVEN for test in one.tests]
         return pytest_command(tests) if self.required == _PROVEN and tests else self.proof.command
@@ -133,21 +146,23 @@ class _Answer:
     @property
     def exit_code(self) -> int:
         """3 where something could not be read: the environment must be fixed first."""
-        return ENVIRONMENT_ERROR if self.seen.unread else CLEAN if self.proven else FINDINGS
+        return ENVIRONMENT_ERROR if self.seen.unread else CLEAN if self.accepted else FINDINGS
 
     def to_dict(self) -> dict[str, Any]:
-        """`kl.verify/2`."""
+        """`kl.verify/3`."""
         found = self.proof
         return {
-            "schema": "kl.verify/2",
+            "schema": "kl.verify/3",
             "tree": self.tree,
             "tier": found.tier.word,
             "required": self.required,
-            "proven": self.proven,
+            "state": self.state,
+            "accepted": self.accepted,
+            "proven": self.state == _PROVEN,
             "run": found.run,
             "untracked": self.untracked,
             "runs": list(found.runs),
-            "reasons": [] if self.proven else list(found.reasons),
+            "reasons": [] if self.accepted else list(found.reasons),
             "notes": list(found.notes),
             "missing": [one._asdict() for one in found.missing],
             "not_assessed": list(found.not_assessed),
@@ -163,10 +178,15 @@ class _Answer:
         }
 
 
-def _is_met(demand: _Demanded, tier: Tier) -> bool:
+def _tier_of(required: str) -> Tier:
+    return Tier.INFERRED if required in (_PROVEN, _RAN) else Tier[required.upper()]
+
+
+def _is_met(demand: _Demanded, found: Proof) -> bool:
     if demand.require == _PROVEN or demand.origin != "any":
         return not demand.open
-    return not demand.states or tier >= Tier[demand.require.upper()]
+    ran = demand.require != _RAN or found.state == _PROVEN
+    return not demand.states or (ran and found.tier >= _tier_of(demand.require))
 
 
 @click.command(epilog="Example: kl verify --require verified")
@@ -197,11 +217,12 @@ def _is_met(demand: _Demanded, tier: Tier) -> bool:
 )
 @click.option(
     "--require",
-    type=click.Choice([_PROVEN, Tier.INFERRED.word, Tier.VERIFIED.word]),
+    type=click.Choice([_RAN, _PROVEN, Tier.INFERRED.word, Tier.VERIFIED.word]),
     default=Tier.INFERRED.word,
     show_default=True,
     help=(
-        "inferred: one complete, passing run of the content; verified: two independent ones;"
+        "inferred: one complete, passing run of the content, or results of other contents that are"
+        " valid for it; ran: a run of this very content; verified: two independent observations;"
         " proven: of each changed symbol a test that executed it and passed."
     ),
 )
@@ -250,14 +271,15 @@ def verify(
 ) -> int:
     """Check for a complete, passing test run of exactly this content.
 
-    Results of runs of other contents count where their tests executed nothing that differs, in the
-    same environment. What can't be compared never counts; the tests that must run are named with
+    Proven: this content ran. Transferred: it did not, or not all of it; results of other contents
+    count where their tests executed nothing that differs, in the same environment (--require ran
+    asks for a run). What can't be compared never counts; the tests that must run are named with
     the command that runs them.
 
     With --task or --type the gate for that work is applied: what it demands and evidence can show
     decides, the rest is listed as not checked. Without them no gate is.
 
-    Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not
+    Exit 0: proven or transferred. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not
     assessed, because captured runs or the store can't be read, or because kl is not set up here
     (see: kl init).
     """
@@ -279,13 +301,15 @@ def verify(
         rev or pushed, staged, changed, paths, require, trust_ref, "" if origin == "any" else origin
     )
     answer = _answer(ws, asked_for)
-    asked = _check_demands(gate, answer.proven, answer.entries) if gate else []
+    asked = _check_demands(gate, answer.accepted, answer.entries) if gate else []
     if shape == "json":
         echo_json(answer.to_dict() | ({"gate": _gate_to_dict(gate, asked)} if gate else {}))
     elif shape != "text":
         from kl_hooks.proof.formats import render
 
-        echo(render(shape, answer.tree, answer.proven, answer.states, answer.proof, answer.command))
+        echo(
+            render(shape, answer.tree, answer.accepted, answer.states, answer.proof, answer.command)
+        )
     echo_lines(_lines(answer) if shape == "text" else ())
     code = answer.exit_code
     if gate is not None:
@@ -374,6 +398,7 @@ def _answer(ws: Workspace, asked: _Question) -> _Answer:
             base=base,
             staged=asked.staged,
             origin=asked.origin,
+            transfer=asked.require != _RAN,
         )
         at = content.other if committed and not asked.staged else None
         near = (
@@ -442,11 +467,14 @@ def _lines(answer: _Answer) -> Iterator[str]:
     if answer.seen.gaps:
         yield from (f"{tree}: not assessed: {one}" for one in answer.seen.gaps)
         yield from (f"hint: {one}" for one in hints(answer.seen))
-    elif answer.proven:
+    elif answer.accepted:
         whole = answer.proof.tier >= Tier.INFERRED
         word = answer.proof.tier.word + _by_whom(answer) if whole else "each changed symbol"
-        how = "; ".join(filter(None, (word, answer.proof.transfer_text)))
-        yield f"{tree}: proven ({how}){answer.proof.except_flaky}"
+        if answer.state == "transferred":
+            how = f"transferred ({word}) {answer.proof.transfer_text}"
+        else:
+            how = f"proven ({word})"
+        yield f"{tree}: {how}{answer.proof.except_flaky}"
         yield from _symbol_lines(answer)
         yield from _passed_lines(answer) if whole else ()
     elif Tier.INFERRED <= answer.proof.tier < answer.tier:

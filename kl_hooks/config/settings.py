@@ -87,7 +87,7 @@ _NUMBERS: Final = {
 _LONGEST_GLOB: Final = 200
 VERIFY_MODES: Final = ("block", "advise")
 """What `kl verify` does where something is not proven: exit 1, or only print it."""
-_REQUIRED: Final = ("proven", "inferred", "verified")
+_REQUIRED: Final = ("proven", "ran", "inferred", "verified")
 _ORIGINS: Final = ("any", "ci")
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
     "verified_requires": _STRENGTHS.index,

@@ -140,24 +140,28 @@ class Proof:
         return f" except flaky {name_list(self.flaky, _NAMED)}" if self.flaky else ""
 
     @property
+    def state(self) -> str:
+        """`proven`: this content ran. `transferred`: it did not, or not all of it; what other
+        contents showed is valid for it. `not proven`.
+        """
+        if self.tier < Tier.INFERRED:
+            return "not proven"
+        return "transferred" if self.transfers else "proven"
+
+    @property
     def transfer_text(self) -> str:
-        """`transferred from run 5d1e0a77: 208 of 211 tests executed nothing that changed; 3 ran
-        here`; may be empty.
+        """`from run 5d1e0a77: 208 of 211 tests executed nothing that changed; 3 ran here`; may be
+        empty.
         """
         if not self.transfers:
             return ""
-        first = max(self.transfers, key=lambda one: one.valid)
+        first = max(self.transfers, key=lambda transfer: transfer.valid)
         which = "all" if first.valid == first.total else f"{first.valid} of"
-        more = (
-            f" and {counted(len(self.transfers) - 1, 'more run')}"
-            if len(self.transfers) > 1
-            else ""
-        )
-        ran = f"; {self.ran} ran here" if self.ran else ""
-        run = f"run {first.run[:8]}{more}"
+        others = len(self.transfers) - 1
+        more = f" and {counted(others, 'more run')}" if others else ""
         return (
-            f"transferred from {run}: {which} {first.total} tests executed nothing that"
-            f" changed{ran}"
+            f"from run {first.run[:8]}{more}: {which} {first.total} tests executed nothing that"
+            f" changed; {self.ran} ran here"
         )
 
 
@@ -271,16 +275,18 @@ def _without_flaky(
     """
     if found.tier < Tier.INFERRED:
         return found
-    receipts = [one.receipt for one in entries if one.receipt.run in found.runs]
+    receipts = [entry.receipt for entry in entries if entry.receipt.run in found.runs]
     flaky = FlakyPasses(ws, db, TestNames(ws, db).pairs)
     names: dict[str, str] = {}
     others = False
-    for receipt in receipts if flaky.tests else ():
-        for one in receipt.evidence:
-            name = split_id(one.subject)[1]
-            if one.outcome == "passed" and (why := flaky.why(name, receipt)):
+    for receipt in receipts:
+        for result in receipt.evidence:
+            name = split_id(result.subject)[1]
+            if result.outcome == "flaky":
+                names[name] = f"{name} (passed on a rerun)"
+            elif result.outcome == "passed" and (why := flaky.why(name, receipt)):
                 names[name] = f"{name} ({why.removeprefix('flaky: ')})"
-            others = others or (one.outcome == "passed" and name not in names)
+            others = others or (result.outcome == "passed" and name not in names)
     listed = tuple(names[name] for name in sorted(names))
     if not listed or others:
         return replace(found, flaky=listed)
@@ -299,7 +305,8 @@ def verdict(ws: Workspace) -> dict[str, Any]:
     return {
         "tree": trees[0] if trees else None,
         "tier": found.tier.word,
-        "proven": found.run is not None,
+        "state": found.state,
+        "proven": found.state == "proven",
         "run": found.run,
         "reasons": list(found.notes if found.run else found.reasons),
         "transferred": [one.to_dict() for one in found.transfers],

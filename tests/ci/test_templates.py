@@ -357,7 +357,7 @@ def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(
     )
     bob.write("README.md", "More.\n")
     bob.commit("a document")
-    assert "transferred from run" in bob.kl("verify", "--from", "ci").stdout
+    assert "transferred (inferred by CI gitlab) from run" in bob.kl("verify", "--from", "ci").stdout
     runner._jobs = 1  # what the next jobs need is the first one's
     assert blocking(clean.reports["codequality"]) == []
 

@@ -49,30 +49,30 @@ def test_documentation_that_no_test_reads_changes_nothing(tmp_path: Path, home: 
     repo.write(".kl/note.txt", "more\n")
     done = repo.kl("verify")
     words = (
-        f"proven (inferred; transferred from run {run[:8]}: all 2 tests executed nothing that"
-        " changed)"
+        f"transferred (inferred) from run {run[:8]}: all 2 tests executed nothing that"
+        " changed; 0 ran here"
     )
     assert (done.returncode, words in done.stdout) == (0, True), done.stdout
     repo.commit()
     found = verdict(repo)
-    assert (found["schema"], found["proven"], found["transferred"]) == (
-        "kl.verify/2",
+    assert (found["schema"], found["accepted"], found["transferred"]) == (
+        "kl.verify/3",
         True,
         [{"run": run, "valid": 2, "total": 2}],
     )
-    assert verdict(repo, "--at", "HEAD")["proven"]
+    assert verdict(repo, "--at", "HEAD")["accepted"]
     # the index, with other files on disk
     repo.write("src/a.py", "X = 1\n")
-    assert (verdict(repo)["proven"], verdict(repo, "--staged")["proven"]) == (False, True)
+    assert (verdict(repo)["accepted"], verdict(repo, "--staged")["accepted"]) == (False, True)
     repo.git("add", "-A")
-    assert not verdict(repo, "--staged")["proven"]
+    assert not verdict(repo, "--staged")["accepted"]
     # a dirty working tree was never written to git: its receipt names what differs from HEAD
     leave_run(repo.workspace(), RESULTS)
     repo.write("CHANGES.rst", "again\n")
     repo.commit()
-    assert verdict(repo)["proven"]
+    assert verdict(repo)["accepted"]
     repo.git("commit", "-q", "--amend", "--allow-empty", "-m", "other words")
-    assert verdict(repo)["proven"]
+    assert verdict(repo)["accepted"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_can_not_be_compared_is_not_transferred(
     repo.write(name, text)
     repo.commit()
     found = verdict(repo)
-    assert (found["proven"], [reason in one for one in found["not_compared"]]) == (
+    assert (found["accepted"], [reason in one for one in found["not_compared"]]) == (
         False,
         [True],
     ), found
@@ -125,18 +125,18 @@ def test_documentation_that_a_test_may_read_is_no_documentation(
     repo = proven(tmp_path, **files)
     repo.write("CHANGES.rst", "more\n")
     found = verdict(repo)
-    assert (found["proven"], reason in str(found["not_compared"])) == (False, True), found
+    assert (found["accepted"], reason in str(found["not_compared"])) == (False, True), found
 
 
 def test_a_failure_that_holds_counts_until_the_test_passes(tmp_path: Path, home: Path) -> None:
     repo = proven(tmp_path)
     leave_run(repo.workspace(), [RESULTS[0], ("test_x.py::test_b", "failed", 5)])
-    assert not verdict(repo)["proven"]
+    assert not verdict(repo)["accepted"]
     repo.write("CHANGES.rst", "more\n")
     done = repo.kl("verify")
     assert (done.returncode, "test_x.py::test_b failed in run" in done.stdout) == (1, True)
     leave_run(repo.workspace(), [RESULTS[1]], selection={"keyword": "b"})
-    assert verdict(repo)["proven"]
+    assert verdict(repo)["accepted"]
 
 
 def test_what_is_only_advised_blocks_nothing(tmp_path: Path, home: Path) -> None:
@@ -185,7 +185,7 @@ def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -
     tested = repo.pytest("-q", "--kl-impacted", "-n", "2", "-p", "xdist")
     assert "1 passed" in tested.stdout, tested.stdout
     found = verdict(repo, "--require", "proven")
-    assert (found["proven"], found["transferred"], found["ran"]) == (
+    assert (found["accepted"], found["transferred"], found["ran"]) == (
         True,
         [{"run": run, "valid": 1, "total": 2}],
         1,
@@ -194,7 +194,7 @@ def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -
         ("function:shop.empty", "proven")
     ]
     repo.commit()
-    assert "; 1 ran here)" in repo.kl("verify").stdout
+    assert "; 1 ran here" in repo.kl("verify").stdout
     # green before and after the change: the change reaches it all the same
     reached = repo.kl("proof", "impacted", "--changed", "HEAD~1...HEAD")
     assert reached.stdout.startswith(
@@ -244,7 +244,7 @@ def test_a_moved_test_must_run_again_and_is_named_where_its_content_is_unique(
             "not recorded yet",
         ),
     }
-    assert not verdict(repo)["proven"]
+    assert not verdict(repo)["accepted"]
 
 
 CHANGING_NAMES = """
@@ -298,9 +298,41 @@ def test_impacted_tests_end_whatever_the_tests_are_called(tmp_path: Path, home: 
         in repo.kl("verify").stdout
     )
     assert repo.pytest("-q", "-m", "", "test_shop.py").returncode == 0
-    assert verdict(repo)["proven"]
+    assert verdict(repo)["accepted"]
     # a name that a module hands on is what it was defined as
     rows = repo.kl("proof", "tests", "lib.total", "--top", "2")
     assert (rows.stdout.count("\n"), "these are the first 2 of" in rows.stderr) == (2, True), (
         rows.stdout + rows.stderr
     )
+
+
+def test_what_did_not_run_is_transferred_and_a_run_can_be_asked_for(
+    tmp_path: Path, home: Path
+) -> None:
+    repo = proven(tmp_path)
+    assert repo.kl("verify", "--require", "ran").returncode == 0
+    assert (verdict(repo)["state"], verdict(repo)["proven"]) == ("proven", True)
+    repo.write("CHANGES.rst", "more\n")
+    repo.commit()
+    answer = verdict(repo)
+    assert (answer["state"], answer["accepted"], answer["proven"]) == ("transferred", True, False)
+    assert "proven" not in repo.kl("verify").stdout
+    assert "transferred (inferred) from run" in repo.kl("status").stdout
+    asked = repo.kl("verify", "--require", "ran")
+    assert (asked.returncode, "hint: run pytest" in asked.stdout) == (1, True)
+    # the repository's settings may ask for it below a folder
+    repo.write(".kl/config.yaml", "version: 1\nverify:\n  paths:\n    src/: {require: ran}\n")
+    repo.commit()
+    assert repo.kl("verify").returncode == 0, "nothing below src/ changed"
+    leave_run(repo.workspace(), RESULTS)
+    assert repo.kl("verify").returncode == 0
+
+
+def test_a_pass_on_a_rerun_is_no_clean_pass(tmp_path: Path, home: Path) -> None:
+    repo = proven(tmp_path, [RESULTS[0], ("test_x.py::test_b", "flaky", 5)])
+    answer = repo.kl("verify")
+    words = "proven (inferred) except flaky test_x.py::test_b (passed on a rerun)"
+    assert (answer.returncode, words in answer.stdout) == (0, True), answer.stdout
+    (tmp_path / "other").mkdir()
+    alone = proven(tmp_path / "other", [(name, "flaky", 5) for name, _, _ in RESULTS])
+    assert alone.kl("verify").returncode == 1

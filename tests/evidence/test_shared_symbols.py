@@ -70,9 +70,7 @@ def test_a_run_of_ci_counts_where_nothing_changed_that_its_tests_executed(
     assert verdict(bob, "--require", "verified", "--from", "ci") == "proven (verified by CI github)"
 
     edited(bob, "README.md", "More sums.\n")
-    assert verdict(bob).startswith("proven (inferred by CI github; transferred from run "), verdict(
-        bob
-    )
+    assert verdict(bob).startswith("transferred (inferred by CI github) from run "), verdict(bob)
     edited(bob, "calc.py", FILES["calc.py"].replace("a - b", "a - b - 0"))
     assert "all 1 tests executed nothing that changed" in verdict(bob, "--from", "ci")
     assert verdict(bob, "--from", "ci", "--require", "verified").startswith("not proven"), (
@@ -283,7 +281,7 @@ def test_shallow_and_partial_clones_have_the_evidence_and_a_million_lines_are_no
         ), name
         repo.write("README.md", "More sums.\n")
         repo.commit("readme")
-        assert verdict(repo).startswith("proven (inferred by CI github; transferred"), name
+        assert verdict(repo).startswith("transferred (inferred by CI github)"), name
     # of a later commit neither has what CI ran on; the named command fetches it
     ci.write("calc.py", FILES["calc.py"].replace("a - b", "a - b - 0"))
     ci.commit("later")
@@ -300,7 +298,7 @@ def test_shallow_and_partial_clones_have_the_evidence_and_a_million_lines_are_no
             if "missing in this clone" in row
         ]
         repo.git(*fetch.split(), "-q")
-        assert verdict(repo).startswith("proven (inferred by CI github; transferred"), (name, shown)
+        assert verdict(repo).startswith("transferred (inferred by CI github)"), (name, shown)
     git = repo.workspace().repo
     assert git
     [blob] = write_blobs(git, [b'{"schema":"kl.note/1"}\n' * 1_000_000])

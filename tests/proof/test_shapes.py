@@ -25,13 +25,13 @@ def verdict(repo: Checkout, *options: str) -> Any:
     """What `kl verify` states, as JSON; its exit code agrees."""
     done = repo.kl("verify", "--format", "json", *options)
     reported = json.loads(done.stdout)
-    assert done.returncode == (0 if reported["proven"] else 1), done.stderr
+    assert done.returncode == (0 if reported["accepted"] else 1), done.stderr
     return reported
 
 
 def missing(repo: Checkout, *options: str) -> dict[str, str]:
     reported = verdict(repo, *options)
-    assert not reported["proven"]
+    assert not reported["accepted"]
     return {one["name"]: one["reason"] for one in reported["missing"]}
 
 
@@ -138,7 +138,7 @@ def test_a_part_of_the_project_is_proven_together_with_the_rest(repo: Checkout) 
     assert missing(repo).keys() == {"tests/test_a.py::test_y", "sub/test_b.py"}
     assert repo.pytest("-q", "-m", "not db").returncode == 0
     reported = verdict(repo)
-    assert (reported["proven"], reported["tier"], len(reported["runs"])) == (True, "inferred", 2)
+    assert (reported["accepted"], reported["tier"], len(reported["runs"])) == (True, "inferred", 2)
     assert "together" in repo.kl("verify").stdout
 
 
@@ -155,7 +155,7 @@ def test_a_selection_leaves_files_whole_of_which_it_omitted_nothing(repo: Checko
     assert repo.pytest("-q").returncode == 0
     assert missing(repo) == {"tests/test_slow.py::test_x": "not reported"}
     assert repo.pytest("-q", "-m", "db", "tests/test_slow.py").returncode == 0
-    assert verdict(repo)["proven"]
+    assert verdict(repo)["accepted"]
 
 
 def test_folders_prove_what_they_hold_together(repo: Checkout) -> None:
@@ -169,7 +169,7 @@ def test_folders_prove_what_they_hold_together(repo: Checkout) -> None:
         "a case of a parameter may be left out"
     )
     assert repo.pytest("-q", "tests/test_a.py").returncode == 0
-    assert verdict(repo)["proven"]
+    assert verdict(repo)["accepted"]
 
 
 def test_a_hook_that_calls_nothing_is_no_proof(repo: Checkout) -> None:
@@ -204,7 +204,7 @@ def test_a_hook_that_runs_coroutines_is_no_trouble(repo: Checkout) -> None:
         },
     )
     assert repo.pytest("-q").returncode == 0
-    assert verdict(repo)["proven"]
+    assert verdict(repo)["accepted"]
 
 
 SKIPPER = """import pytest
@@ -240,7 +240,7 @@ def test_skips_from_outside_a_file_are_noted_and_new_ones_are_not_proven(repo: C
     repo.commit("the next content")
     assert repo.pytest("-q").returncode == 0
     reported = verdict(repo)
-    assert reported["proven"], "what has been so is so"
+    assert reported["accepted"], "what has been so is so"
     assert "2 tests skipped or expected to fail from outside their files" in reported["notes"][0]
 
 
@@ -251,7 +251,7 @@ def test_files_that_are_no_tests_are_excluded_by_a_setting_of_the_trusted_commit
     files(repo, {".kl/config.yaml": "version: 1\nverify:\n  exclude: ['tests/test_a.py']\n"})
     assert repo.pytest("-q").returncode == 0
     reported = verdict(repo)
-    assert reported["proven"]
+    assert reported["accepted"]
     assert reported["notes"] == [
         "verify.exclude in .kl/config.yaml changed since HEAD^: added tests/test_a.py"
     ]
@@ -273,7 +273,7 @@ def test_what_cannot_be_known_is_not_assessed(repo: Checkout) -> None:
     )
     assert repo.pytest("-q").returncode == 0
     reported = verdict(repo)
-    assert reported["proven"]
+    assert reported["accepted"]
     assert (
         len(reported["not_assessed"]) == 5
         and "tests/test_a.py::test_never" in reported["not_assessed"]
@@ -352,7 +352,7 @@ def test_checks_that_were_switched_off_by_an_option_prove_nothing(
     files(repo, {**FILES, **written})
     assert repo.pytest("-q").returncode == 1
     assert repo.pytest("-q", *args, env=environ).returncode == 0, "pytest itself is content"
-    assert not verdict(repo)["proven"], "it proves nothing, and takes no failure back"
+    assert not verdict(repo)["accepted"], "it proves nothing, and takes no failure back"
     assert "weaker than configured" in repo.kl("verify").stdout
 
 
@@ -361,7 +361,7 @@ def test_parts_whose_tests_change_their_names_are_not_the_whole(repo: Checkout) 
     files(repo, {"tests/test_a.py": text + "def test_one(x):\n    assert x != 'bad'\n"})
     for _ in range(2):
         assert repo.pytest("-q", "-k", "not bad").returncode == 0
-    assert not verdict(repo)["proven"]
+    assert not verdict(repo)["accepted"]
 
 
 def test_a_run_that_was_refused_is_no_baseline(repo: Checkout) -> None:
@@ -387,7 +387,7 @@ def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_complete_r
 ) -> None:
     files(repo, {**FILES, name: text})
     assert repo.pytest("-q", *args).returncode in (1, 2)
-    assert not verdict(repo)["proven"]
+    assert not verdict(repo)["accepted"]
     assert repo.pytest("-q").returncode == 0
     reported = verdict(repo)
-    assert reported["proven"] and any(name in note for note in reported["notes"])
+    assert reported["accepted"] and any(name in note for note in reported["notes"])
