@@ -19,6 +19,7 @@ import pytest
 
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.worktree import FileListing
+from kl_hooks.model.receipt import FACT_CLASSES
 
 LOCKS = (
     "uv.lock",
@@ -52,8 +53,8 @@ NAMED = 3
 
 
 def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
-    """`{"pid", "pytest", "plugins", "local_plugins", "locks", "way", "rootdir"}`, each where there
-    is any.
+    """`{"pid", "facts", "pytest", "plugins", "local_plugins", "locks", "way", "rootdir"}`, each where
+    there is any.
 
     `plugins` maps an installed distribution to its version, `local_plugins` a conftest or plugin
     file below `root` to 16 digits of its digest, `locks` a lock file to the same; `way` is how the
@@ -63,6 +64,7 @@ def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
     """
     found: dict[str, Any] = {
         "pid": os.getpid(),
+        "facts": sorted(FACT_CLASSES),
         "pytest": pytest.__version__,
         "plugins": dict(
             _name_and_version(dist) for _, dist in config.pluginmanager.list_plugin_distinfo()

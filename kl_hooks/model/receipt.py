@@ -101,6 +101,12 @@ class Evidence:
         )
 
 
+FACT_CLASSES: Final[Mapping[str, str]] = {}
+"""Class of facts → in words what a run recorded that has it. A run names its classes in
+`environment["facts"]`; one of an earlier kl has fewer, and none of its results transfers to a
+content that differs in what the missing class is about (`proof.rules.facts_not_recorded`).
+"""
+
 HEADER_KEYS: Final = (
     "schema",
     "run",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kl_hooks.evidence.executed import Executed
+from kl_hooks.model.receipt import FACT_CLASSES
 
 VALID: Final = "valid"
 STALE: Final = "stale"
@@ -97,6 +98,8 @@ class RunFacts:
     executed: Executed | None = None
     opened: bool = False
     """Whether the files that it opened were recorded."""
+    recorded: frozenset[str] = frozenset(FACT_CLASSES)
+    """The classes of facts that it recorded, of `FACT_CLASSES`: an earlier kl had fewer."""
 
 
 class RunSymbols:

@@ -223,7 +223,8 @@ def _judged_run(
     executed = seen.executed(entry)
     # a coverage file has no word on the files that were opened
     opened = executed is not None and executed.recorder.startswith("sys.")
-    verdicts = judge_results(RunFacts(executed, opened), known[key], results)
+    recorded = frozenset(map(str, receipt.environment.get("facts") or ()))
+    verdicts = judge_results(RunFacts(executed, opened, recorded), known[key], results)
     valid = [one for name, one in results.items() if verdicts[name].state == VALID]
     part = any(path.endswith(".py") for path in known[key].changes)
     derived = _derived(receipt, valid, tree, part)

@@ -16,6 +16,7 @@ from typing import Final
 from kl_hooks.code.import_time import QUIET_DECORATORS, Header, ImportTime
 from kl_hooks.code.introspection import WORDS
 from kl_hooks.evidence.executed import Executed
+from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.comparison import (
     CONFTEST,
     Comparison,
@@ -118,8 +119,24 @@ def no_symbols_recorded(run: RunFacts, difference: Difference) -> Verdict | None
     return Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded")
 
 
+FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {}
+"""Class of facts (`FACT_CLASSES`) → whether two contents differ in what it is about."""
+
+
+def facts_not_recorded(run: RunFacts, difference: Difference) -> Verdict | None:
+    """A run of an earlier kl recorded less: it proves its own content, and nothing of another one
+    that differs in what it did not record.
+    """
+    for name, differs in FACT_SUBJECTS.items():
+        if name not in run.recorded and differs(difference):
+            why = f"an earlier kl recorded it without {FACT_CLASSES[name]}; run the tests once"
+            return Verdict(NOT_ASSESSED, why)
+    return None
+
+
 RunRule = Callable[[RunFacts, Difference], Verdict | None]
 RUN_RULES: Final[Sequence[RunRule]] = (
+    facts_not_recorded,
     configuration_changed,
     data_file_changed,
     no_symbols_recorded,
