@@ -12,6 +12,8 @@ VENV    := .venv-$(VERSION)
 BIN     := $(VENV)/bin
 READY   := $(BIN)/.ready
 
+# ROWS: a regular expression for names of rows, for COMPARE and HISTORY.
+BENCH    := $(if $(COMPARE),bench.compare $(COMPARE),bench$(if $(filter yes,$(HISTORY)),.history))
 SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
 
 .PHONY: help demo test check lint docs bench mutants environment clean
@@ -41,8 +43,8 @@ lint: $(READY) ## style, types, order of packages
 docs: $(READY) ## print the pages of docs/commands and docs/hookspecs.md from the program
 	$(BIN)/python tools/print_docs.py
 
-bench: $(READY) ## ratios against peers and limits
-	$(BIN)/python -m bench
+bench: $(READY) ## ratios against peers and limits (COMPARE=REV: two revisions; HISTORY=yes: a line of the history; ROWS=verify: some rows)
+	$(BIN)/python -m $(BENCH) $(if $(ROWS),--rows '$(ROWS)')
 
 mutants: $(READY) ## change the code that decides, and see whether its tests notice (ALL=yes: every mutant; TARGET=tier)
 	$(BIN)/python tools/mutants.py $(if $(filter yes,$(ALL)),--all) $(TARGET)

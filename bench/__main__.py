@@ -1,4 +1,6 @@
-"""Runs every bench, one after the other: `python -m bench`."""
+"""Runs every bench, one after the other: `python -m bench`. The last one adds a line to the
+history.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +28,7 @@ BENCHES = (
     ("bench.proof_quality", ("mutants", "--seconds", "120")),
     ("bench.proof_quality", ("commits", "--number", "3", "--seconds", "120")),
     ("bench.proof_quality", ("rot",)),
+    ("bench.history", ()),
 )
 
 
