@@ -307,8 +307,11 @@ def verify(
     elif shape != "text":
         from kl_hooks.proof.formats import render
 
-        echo(
-            render(shape, answer.tree, answer.accepted, answer.states, answer.proof, answer.command)
+        click.echo(
+            render(
+                shape, answer.tree, answer.accepted, answer.states, answer.proof, answer.command
+            ),
+            nl=False,
         )
     echo_lines(_lines(answer) if shape == "text" else ())
     code = answer.exit_code

@@ -1,130 +1,106 @@
-"""The verdict of `kl verify` as GitHub annotations, as SARIF and as a Code Quality report of
-GitLab.
+"""The verdict of `kl verify` as diagnostics, and as GitHub annotations, a Code Quality report of
+GitLab or SARIF.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from kl_hooks import __version__
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.diagnostic import (
+    Diagnostic,
+    Report,
+    Rule,
+    github_commands,
+    gitlab_report,
+    numbered,
+    sarif_log,
+)
+from kl_hooks.proof.facts import NOT_ASSESSED, STALE
 from kl_hooks.proof.gate import Proof
 from kl_hooks.proof.impact import NEVER, PROVEN, SymbolState
 
-_ANNOTATIONS: Final = 9
-"""GitHub shows ten annotations of a step and drops the others silently."""
-_SCHEMA: Final = (
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_COMMAND: Final = "kl verify"
+_MISSING: Final = Rule(
+    "proof/missing",
+    "A test has no valid result",
+    "A complete run reports every test that the configuration of pytest names. Run the test.",
 )
+_NOT_PROVEN: Final = Rule(
+    "proof/not-proven",
+    "The content is not proven",
+    "No complete, passing run of this content is recorded, and no results of other contents are"
+    " valid for all of it.",
+)
+_HELP: Final = {
+    STALE: "The tests that executed it ran before it, or what they rest on, changed. Run them.",
+    NEVER: "No recorded test executed it. It needs a test, or its test must run.",
+    NOT_ASSESSED: "What its tests executed is not recorded, or can't be compared. Run them.",
+}
 
 
 def render(
     shape: str, tree: str, proven: bool, states: Sequence[SymbolState], proof: Proof, command: str
 ) -> str:
-    """The verdict in `github`, `gitlab` or `sarif`: a finding for each symbol and test that is not
-    proven.
+    """The verdict in `github`, `gitlab` or `sarif`, a line end at its end; empty where GitHub has
+    nothing to show.
     """
-    found = list(_findings(tree, proven, states, proof, command))
+    diagnostics = numbered(_diagnostics(tree, proven, states, proof, command))
     if shape == "github":
-        return "\n".join(_github(found))
-    return json.dumps(
-        _gitlab(found) if shape == "gitlab" else _sarif(found), ensure_ascii=False, indent=2
+        return "".join(f"{line}\n" for line in github_commands(diagnostics, _COMMAND))
+    value = (
+        gitlab_report(diagnostics, SETTINGS_FILE)
+        if shape == "gitlab"
+        else sarif_log([Report("kl/verify/", diagnostics)], SETTINGS_FILE)
     )
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
-_Finding = tuple[str, str, int, str]
-"""Rule, path (empty: none), line, message."""
-
-
-def _findings(
+def _diagnostics(
     tree: str, proven: bool, states: Sequence[SymbolState], proof: Proof, command: str
-) -> Iterator[_Finding]:
-    more = f" Run: {command}" if command else ""
-    for one in states:
-        if one.state != PROVEN:
-            # no run of the tests that there are would prove it
-            cure = " It needs a test." if one.state == NEVER and not one.tests else more
-            message = f"{one.symbol.partition(':')[2]} is {one.state}: {one.reason}.{cure}"
-            yield f"proof/{one.state.replace(' ', '-')}", one.path, max(one.line, 1), message
-    if not proven and not states:
-        for lost in proof.missing:
-            yield (
-                "proof/missing",
-                lost.name.partition("::")[0],
-                1,
-                f"{lost.name}: {lost.reason}.{more}",
-            )
-        if not proof.missing:
-            reason = (
-                "; ".join(proof.reasons[:3])
-                or "no passing full test run is recorded for this content"
-            )
-            yield (
-                "proof/not-proven",
-                "",
-                0,
-                f"tree {tree[:12]} is not proven: {reason}.{more or ' Run: pytest'}",
-            )
-
-
-def _github(found: Sequence[_Finding]) -> Iterator[str]:
-    for _, path, line, message in found[:_ANNOTATIONS]:
-        place = (
-            f" file={_property(path)},line={line},title=kl verify" if path else " title=kl verify"
+) -> Iterator[Diagnostic]:
+    """One for each symbol and test that is not proven, else one for the content."""
+    for state in states:
+        if state.state != PROVEN:
+            yield _of_symbol(state, command)
+    if proven or states:
+        return
+    for test in proof.missing:
+        yield Diagnostic(
+            _MISSING,
+            test.name.partition("::")[0],
+            1,
+            f"{test.name}: {test.reason}.",
+            _fingerprint(_MISSING.id, test.name.partition("::")[0], test.name),
+            command,
         )
-        yield f"::error{place}::{_data(message)}"
-    if len(found) > _ANNOTATIONS:
-        yield (
-            f"::error title=kl verify::{len(found)} findings; {_ANNOTATIONS} are shown here. All of"
-            " them: kl verify"
+    if not proof.missing:
+        reason = (
+            "; ".join(proof.reasons[:3]) or "no passing full test run is recorded for this content"
         )
+        message = f"tree {tree[:12]} is not proven: {reason}."
+        # without the tree: it is one finding, whatever the content
+        fingerprint = _fingerprint(_NOT_PROVEN.id, "", "")
+        yield Diagnostic(_NOT_PROVEN, "", 0, message, fingerprint, command or "pytest")
 
 
-def _gitlab(found: Sequence[_Finding]) -> list[dict[str, Any]]:
-    """GitLab requires a path, and compares findings of two branches by their fingerprints: these
-    have no line.
-    """
-    return [
-        {
-            "description": message,
-            "check_name": rule,
-            "severity": "major",
-            "fingerprint": digest("proof/1", [rule, path, message.partition(": ")[0]])[:16],
-            "location": {"path": path or SETTINGS_FILE, "lines": {"begin": max(line, 1)}},
-        }
-        for rule, path, line, message in found
-    ]
+def _of_symbol(state: SymbolState, command: str) -> Diagnostic:
+    rule = Rule(
+        f"proof/{state.state.replace(' ', '-')}",
+        f"A changed symbol is {state.state}",
+        _HELP.get(state.state, "See: kl proof tests SYMBOL"),
+    )
+    finding = f"{state.symbol.partition(':')[2]} is {state.state}"
+    # no run of the tests that there are would prove it
+    hint = "it needs a test" if state.state == NEVER and not state.tests else command
+    fingerprint = _fingerprint(rule.id, state.path, finding)
+    message = f"{finding}: {state.reason}."
+    return Diagnostic(rule, state.path, max(state.line, 1), message, fingerprint, hint)
 
 
-def _data(text: str) -> str:
-    # the runner decodes these and no others (actions/toolkit, command.ts)
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _sarif(found: Sequence[_Finding]) -> dict[str, Any]:
-    rules = sorted({rule for rule, *_ in found})
-    driver = {
-        "name": "kl",
-        "version": __version__,
-        "rules": [{"id": rule, "name": rule} for rule in rules],
-    }
-    results = []
-    for rule, path, line, message in found:
-        result: dict[str, Any] = {"ruleId": rule, "level": "error", "message": {"text": message}}
-        if path:
-            place = {"artifactLocation": {"uri": path}, "region": {"startLine": line}}
-            result["locations"] = [{"physicalLocation": place}]
-        results.append(result)
-    run = {
-        "tool": {"driver": driver},
-        "automationDetails": {"id": "kl/verify/"},
-        "results": results,
-    }
-    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+def _fingerprint(rule: str, path: str, subject: str) -> str:
+    """Without lines: GitLab compares two branches by it."""
+    return digest("proof/1", [rule, path, subject])[:16]

@@ -147,7 +147,7 @@ def test_what_is_only_advised_blocks_nothing(tmp_path: Path, home: Path) -> None
     repo.write(".kl/config.yaml", "verify: {mode: block}\n")
     assert [repo.kl("verify", *args).returncode for args in ((), ("--advise",))] == [1, 1]
     github = repo.kl("verify", "--format", "github").stdout
-    assert github.startswith("::error title=kl verify::tree ")
+    assert github.startswith("::error title=The content is not proven::tree ")
     assert json.loads(repo.kl("verify", "--format", "sarif").stdout)["runs"][0]["results"][0][
         "ruleId"
     ]
