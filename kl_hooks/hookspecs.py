@@ -250,6 +250,13 @@ def kl_common_events(workspace: Any) -> Iterable[CommonEvent]:  # type: ignore[e
     """
 
 
+@hookspec(firstresult=True)
+def kl_foreign_evidence(workspace: Any) -> Any:
+    """Called when evidence of other clones or of CI is needed. The first port given is used
+    (`evidence.foreign.ForeignEvidence`).
+    """
+
+
 @hookspec
 def kl_policies() -> Sequence[Policy]:  # type: ignore[empty-body]
     """Called when upkeep looks. All answers are used, ordered by name; names are unique."""

@@ -19,6 +19,7 @@ BUILT_IN = (
     "kl_hooks.graph.plugin",
     "kl_hooks.index.plugin",
     "kl_hooks.evidence.plugin",
+    "kl_hooks.sharing.plugin",
     "kl_hooks.code.plugin",
     "kl_hooks.records.plugin",
     "kl_hooks.arch.plugin",

@@ -27,6 +27,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.executed import COVERAGE
+from kl_hooks.evidence.foreign import with_origins
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
@@ -106,15 +107,6 @@ def _import_warnings(taken: SyncResult, judged: int | None = None) -> Iterator[s
             f"run {run[:8]} ended without a result (its process was killed); it is not evidence of"
             " success."
         )
-
-
-def _with_origins(ws: Workspace, db: Database | None, entries: list[Entry]) -> list[Entry]:
-    """The entries with the origins that trusted signatures prove."""
-    if not any(one.origin.startswith(IMPORTED) for one in entries):
-        return entries
-    from kl_hooks.evidence.attestation import with_origins
-
-    return with_origins(ws, db, entries)
 
 
 def receipt_line(entry: Entry) -> str:
@@ -425,7 +417,7 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
         entries, total, hidden = (
             list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
         )
-        entries = _with_origins(ws, db, entries)
+        entries = with_origins(ws, db, entries)
     plain = {
         "schema": "kl.evidence.list/1",
         "receipts": [one.receipt.to_dict() for one in entries],
@@ -459,7 +451,7 @@ def show(id: str, shape: str) -> None:
         if db is None:
             raise click.UsageError("there is no evidence yet. Run your tests with pytest first.")
         try:
-            [entry] = _with_origins(ws, db, [find_receipt(db, id)])
+            [entry] = with_origins(ws, db, [find_receipt(db, id)])
         except UsageProblem:
             if _print_known(ws, db, id, shape):
                 return
@@ -482,7 +474,7 @@ def import_(reader: str, file: Path, tree: str | None) -> int:
     `coverage`: data of coverage.py with a context for each test; which tests executed a symbol is
     then known, assumed.
     """
-    from kl_hooks.evidence.ingestion import import_file
+    from kl_hooks.sharing.file_import import import_file
 
     # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the
     # repository grows
@@ -542,9 +534,9 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
     """
     if executed and (in_toto or sign):
         raise click.UsageError("--executed: a Statement has no executed symbols.")
-    from kl_hooks.evidence.attestation import bundle_lines, signing_key
     from kl_hooks.evidence.ledger import recent
     from kl_hooks.evidence.sources.receipts import executed_lines, to_lines
+    from kl_hooks.sharing.attestation import bundle_lines, signing_key
     from kl_hooks.store.files import write_atomic
 
     ws = workspace()
@@ -616,9 +608,9 @@ def verify(file: Path | None, trust_ref: str, shape: str) -> int:
 
 def _verify_bundle(ws: Workspace, file: Path, trust_ref: str, shape: str) -> int:
     from kl_hooks.clock import iso
-    from kl_hooks.evidence.attestation import fingerprint, read_bundle, trusted_keys
     from kl_hooks.hookspecs import FileOfEvidence
     from kl_hooks.model.problem import Problem
+    from kl_hooks.sharing.attestation import fingerprint, read_bundle, trusted_keys
 
     now, trusted = iso(ws.clock.now()), trusted_keys(ws, trust_ref).keys
     rows: list[dict[str, Any]] = []

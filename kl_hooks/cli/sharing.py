@@ -32,10 +32,10 @@ from kl_hooks.store.files import read_given
 from kl_hooks.store.postgres import LEVELS
 
 if TYPE_CHECKING:
-    from kl_hooks.evidence.attestation import TrustedKey
     from kl_hooks.evidence.executed import Executed
-    from kl_hooks.evidence.notes import Shared
     from kl_hooks.model.receipt import Receipt
+    from kl_hooks.sharing.attestation import TrustedKey
+    from kl_hooks.sharing.notes import Shared
     from kl_hooks.store.postgres import Address
     from kl_hooks.store.store import Store
     from kl_hooks.workspace import Workspace
@@ -438,9 +438,9 @@ def sync(
 
     Exit 1: something was refused, or the remote could not be reached.
     """
-    from kl_hooks.evidence.attestation import signing_key
     from kl_hooks.evidence.ingestion import sync_evidence
-    from kl_hooks.evidence.notes import share
+    from kl_hooks.sharing.attestation import signing_key
+    from kl_hooks.sharing.notes import share
 
     ws = workspace()
     read = [_read(file) for file in files]
@@ -558,7 +558,7 @@ def trust() -> None:
 @format_option()
 def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) -> None:
     """Trust a public key from now on, under NAME."""
-    from kl_hooks.evidence.attestation import TRUST_FILE, fingerprint, public_key
+    from kl_hooks.sharing.attestation import TRUST_FILE, fingerprint, public_key
 
     ws = _workspace()
     if ws.git_settings and ws.git_settings.kl.get(f"trust.{name}.revoked") and not team:
@@ -602,7 +602,7 @@ def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) 
 @format_option()
 def list_(trust_ref: str, shape: str) -> None:
     """List the trusted keys, and where each is configured."""
-    from kl_hooks.evidence.attestation import trusted_keys
+    from kl_hooks.sharing.attestation import trusted_keys
 
     found = trusted_keys(workspace(), trust_ref)
     keys = sorted(found.keys.values(), key=lambda one: (one.name, one.fingerprint))
@@ -668,7 +668,7 @@ def _known(ws: Workspace, name: str) -> None:
 def _checked(ws: Workspace, name: str, role: str, key: str, expires: str) -> str:
     """The line of allowed_signers. UsageProblem where a part of it is of no use."""
     from kl_hooks.clock import iso
-    from kl_hooks.evidence.attestation import NAMESPACE, TrustedKey, read_signer
+    from kl_hooks.sharing.attestation import NAMESPACE, TrustedKey, read_signer
 
     if expires and not _DAY.fullmatch(expires):
         raise UsageProblem("give a date such as 2027-12-31.", place=f"--expires {expires}")

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.foreign import foreign_evidence, with_origins
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
 from kl_hooks.evidence.trust import (
-    IMPORTED,
     NOTES,
     contradiction,
     observation,
@@ -82,11 +82,8 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     # a dictionary, since a receipt of today's tree is often one of the newest too
     here = [*entries_of_tree(db, trees), *entries_of_tree(db, trees, notes=True)]
     entries = {entry.seq: entry for entry in [*here, *recent(db, RECENT_RECEIPTS)]}
-    if any(one.origin.startswith(IMPORTED) for one in entries.values()):
-        from kl_hooks.evidence.attestation import with_origins  # most stores hold nothing of others
-
-        judged = with_origins(ws, db, list(entries.values()))
-        entries = {one.seq: one for one in judged if not one.origin.startswith(NOTES)}
+    judged = with_origins(ws, db, list(entries.values()))
+    entries = {entry.seq: entry for entry in judged if not entry.origin.startswith(NOTES)}
     derived = current_claims(
         ws, db, [entries[seq] for seq in sorted(entries, reverse=True)], trees, about
     )
@@ -447,12 +444,10 @@ def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
 
     Of one claim the one that was made here, but a person's before an agent's.
     """
-    from kl_hooks.evidence.common_events import common_events
-
     own = asserted_claims(db, ws.clock.now())
     found = {one.id: (not one.author.startswith("agent:"), one) for one in own}
     here = {one.id for one in own}
-    for one in common_events(ws, db, (_CLAIMED,)):
+    for one in foreign_evidence(ws).events(db, (_CLAIMED,)):
         try:
             body = one.body
             author = f"{one.author} (signed by {one.signer})"

@@ -49,6 +49,8 @@ _MAX_TEXT: Final = 256 * 1024 * 1024
 """Bytes that a file or a part may unpack to."""
 _ORPHANED: Final = 7 * 24 * 3600.0
 """Seconds after which a file whose run left no capture is removed."""
+NEWEST_SHARED: Final = 40
+"""The newest runs of a writer, whose sets travel and stay: no more are looked at for one content."""
 _RUNS_ASKED: Final = 30
 """The newest runs that are asked which tests executed a symbol."""
 

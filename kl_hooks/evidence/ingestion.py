@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kl_hooks.clock import iso
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence import ledger
 from kl_hooks.evidence.capture import MissingRun, missing_runs
 from kl_hooks.evidence.commits import add_commits, unlogged_commits
@@ -27,6 +26,7 @@ from kl_hooks.evidence.executed import (
     read_pending,
     settle,
 )
+from kl_hooks.evidence.foreign import foreign_evidence, has_signatures, with_origins
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.journal import (
     pending_captures,
@@ -40,14 +40,10 @@ from kl_hooks.evidence.ledger import (
     parents_of,
     selection_limits,
 )
-from kl_hooks.evidence.provenance import producer
-from kl_hooks.evidence.trust import ATTESTED, IMPORTED, NOTES, ran_no_test
+from kl_hooks.evidence.trust import ATTESTED, NOTES, ran_no_test
 from kl_hooks.git.run import GitFailed
-from kl_hooks.hookspecs import FileOfEvidence, Source
-from kl_hooks.model.problem import Problem
-from kl_hooks.model.receipt import Receipt, SignedReceipt
+from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.database import Database
-from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace, is_set_up, require_setup
 
 
@@ -95,13 +91,7 @@ def _import_fetched(ws: Workspace) -> str:
         "1",
     ):
         return ""
-    from kl_hooks.evidence.notes import import_notes
-
-    try:
-        import_notes(ws)
-    except (EnvironmentProblem, OSError) as problem:
-        return f"notes that were fetched can't be imported: {problem}"
-    return ""
+    return foreign_evidence(ws).import_fetched()
 
 
 def _import_captured(ws: Workspace, head_now: str | None) -> SyncResult:
@@ -147,56 +137,6 @@ def _import_captured(ws: Workspace, head_now: str | None) -> SyncResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """The result of importing one file."""
-
-    new: int
-    known: int
-    """Receipts that are in the store already."""
-    problems: tuple[Problem, ...]
-
-
-def readers(ws: Workspace) -> dict[str, Source]:
-    """The readers, by name; the first of a name wins."""
-    return {
-        one.name: one
-        for answer in reversed(ws.plugins.hook.kl_sources())
-        for one in reversed(answer)
-    }
-
-
-def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str | None) -> Imported:
-    """Read a file and store its receipts. UsageProblem for an unknown reader, or a file that it
-    can't read.
-    """
-    known = readers(ws)
-    if kind not in known:
-        raise UsageProblem(
-            f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}."
-        )
-    file = FileOfEvidence(name, content, redact(producer(ws.environ)), iso(ws.clock.now()), tree)
-    from kl_hooks.evidence.attestation import add_receipts, import_flaw
-
-    receipts: list[SignedReceipt] = []
-    problems: list[Problem] = []
-    for number, one in enumerate(known[kind].read(file), 1):
-        if isinstance(one, Problem):
-            problems.append(one)
-            continue
-        signed = one if isinstance(one, SignedReceipt) else SignedReceipt(one, ())
-        if flaw := import_flaw(signed.receipt):
-            problems.append(Problem(name, number, 1, f"refused: {flaw}."))
-        else:
-            receipts.append(signed)
-    # receipts were made elsewhere: what they weigh is decided by signatures, when they are read
-    # (ADR-0003, ADR-0037); other files become receipts here
-    new = add_receipts(
-        ws, receipts, f"{IMPORTED}:{kind}" if kind in ("receipts", "bundle") else "local"
-    )
-    return Imported(new, len(receipts) - new, tuple(problems))
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The evidence of a repository at one moment."""
 
@@ -222,11 +162,7 @@ class Snapshot:
         it by its digest.
         """
         if entry.origin.startswith(ATTESTED):
-            from kl_hooks.evidence.shared_symbols import (
-                read_shared,
-            )  # most stores hold nothing of others
-
-            return read_shared(self.ws.repo, entry.receipt) if self.ws and self.ws.repo else None
+            return foreign_evidence(self.ws).executed(entry.receipt) if self.ws else None
         found = executed_of_run(self.db, entry.receipt.run) if self.db else None
         if found is None and self.ws is not None:
             found = read_pending(self.ws, entry.receipt.run, entry.receipt.environment)
@@ -296,15 +232,11 @@ class Snapshot:
         """
         if self.db is None or self.ws is None:
             return []
-        from kl_hooks.evidence.attestation import has_signatures, trusted_keys
-
-        keys = list(trusted_keys(self.ws, self.trust_ref).keys) if has_signatures(self.db) else []
-        found = (
-            self._with_origins(ledger.recent(self.db, limit, "pytest", signers=keys))
-            if keys
-            else []
-        )
-        return [one for one in found if one.origin.startswith(ATTESTED)]
+        if not has_signatures(self.db):
+            return []
+        keys = foreign_evidence(self.ws).trusted_signers(self.trust_ref)
+        signed = ledger.recent(self.db, limit, "pytest", signers=keys) if keys else []
+        return [entry for entry in self._with_origins(signed) if entry.origin.startswith(ATTESTED)]
 
     def parents(self, entries: Iterable[Entry]) -> dict[str, Entry]:
         """The receipts of the commands that started these runs, by run."""
@@ -315,11 +247,7 @@ class Snapshot:
         return found | dict(zip(stored, self._with_origins(list(stored.values())), strict=True))
 
     def _with_origins(self, entries: list[Entry]) -> list[Entry]:
-        if self.ws is None or not any(one.origin.startswith(IMPORTED) for one in entries):
-            return entries
-        from kl_hooks.evidence.attestation import with_origins  # most stores hold nothing of others
-
-        return with_origins(self.ws, self.db, entries, self.trust_ref)
+        return with_origins(self.ws, self.db, entries, self.trust_ref) if self.ws else entries
 
 
 def _once(entries: Iterable[Entry]) -> list[Entry]:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.evidence.common_events import common_events
 from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.kinds.catalog import FAILURE
 from kl_hooks.model.package import Candidate
@@ -28,6 +27,7 @@ from kl_hooks.records.query import get_records
 from kl_hooks.records.repository import IdTaken, identity_digest
 from kl_hooks.records.retrieval import record_candidate
 from kl_hooks.records.sync import sync
+from kl_hooks.sharing.common_events import common_events
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace

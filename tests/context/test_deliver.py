@@ -17,13 +17,13 @@ from kl_hooks.context import deliver as deliver_module
 from kl_hooks.context import package_log
 from kl_hooks.context.deliver import RECORDED_TASK, Delivered, PackageCache, deliver, find_package
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.ingestion import import_file
 from kl_hooks.hookspecs import Retriever, hookimpl
 from kl_hooks.model.package import Request
 from kl_hooks.proof.claims import record_claim
 from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.events import list_events as happened
 from kl_hooks.records.write import create_record
+from kl_hooks.sharing.file_import import import_file
 from kl_hooks.workspace import Workspace, open_workspace
 from tests.context.making import ListRetriever, candidate
 from tests.support import Checkout

@@ -17,12 +17,12 @@ from mcp import ClientSession
 from mcp.shared.exceptions import MCPError
 
 from kl_hooks.context.build import build
-from kl_hooks.evidence.ingestion import import_file
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Package, Request
 from kl_hooks.model.text import safe_text
 from kl_hooks.proof.claims import record_claim
 from kl_hooks.records.write import create_records
+from kl_hooks.sharing.file_import import import_file
 from kl_hooks.tools.mcp_server import answer
 from kl_hooks.workspace import open_workspace
 from tests.context.test_render import QUOTED

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.ingestion import Imported, import_file, readers, sync_evidence
+from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.sources.receipts import to_lines
 from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.sharing.file_import import Imported, import_file, readers
 from tests.store.secrets import SHAPES
 from tests.support import Checkout, checkout
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from kl_hooks.evidence.executed import (
     EXECUTED_SCHEMA,
+    NEWEST_SHARED,
     Executed,
     executed_from_dict,
     executed_of_run,
@@ -22,7 +23,6 @@ from kl_hooks.evidence.executed import (
     runs_with_symbols,
 )
 from kl_hooks.evidence.journal import receipt_flaw
-from kl_hooks.evidence.shared_symbols import NEWEST
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.problem import Problem
@@ -42,7 +42,7 @@ def to_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
 
 def executed_lines(db: Database) -> Iterator[str]:
     """What the tests of the newest runs executed, a line for each run."""
-    for run in runs_with_symbols(db, NEWEST):
+    for run in runs_with_symbols(db, NEWEST_SHARED):
         if (found := executed_of_run(db, run)) is not None:
             yield canonical(executed_to_dict(found)).decode()
 

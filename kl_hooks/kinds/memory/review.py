@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.common_events import common_events
 from kl_hooks.evidence.ledger import receipt_headers
 from kl_hooks.evidence.provenance import agent, producer
 from kl_hooks.evidence.trust import observation
@@ -46,6 +45,7 @@ from kl_hooks.records.query import RecordFilter, get_record, get_records, list_r
 from kl_hooks.records.repository import FileChanges
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import change_record
+from kl_hooks.sharing.common_events import common_events
 from kl_hooks.store.files import read_small
 from kl_hooks.store.redaction import redact
 

@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.foreign import has_signatures
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.journal import receipt_flaw
 from kl_hooks.evidence.ledger import Entry, append
@@ -643,15 +644,6 @@ def add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> i
 def _count(db: Database) -> int:
     row = db.row("SELECT COUNT(*) FROM attestation")
     return int(row[0]) if row else 0
-
-
-def has_signatures(db: Database | None) -> bool:
-    """Whether the store has any: an older one that could not be brought up to date has no table for
-    them.
-    """
-    if db is None or not db.has_table("attestation"):
-        return False
-    return db.row("SELECT 1 FROM attestation LIMIT 1") is not None
 
 
 def vouched(

@@ -19,8 +19,8 @@ from kl_hooks.store.state import prepare_state
 from tests.store.secrets import ALNUM
 from tests.support import Checkout, run_pytest
 
+from .test_notes_and_keys import clones, keys, trust, verdict  # noqa: F401 (fixtures)
 from .test_shared_symbols import FILES, published
-from .test_sharing import clones, keys, trust, verdict  # noqa: F401 (fixtures)
 
 BY_CI = ("--require", "verified", "--from", "ci")
 

@@ -29,16 +29,17 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.signer import SSlibKey
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence import attestation, ingestion, notes
-from kl_hooks.evidence.ingestion import import_file, sync_evidence
+from kl_hooks.evidence import ingestion
+from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import recent
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.receipt import Receipt, SignedReceipt, receipt_id
+from kl_hooks.sharing import attestation, notes
+from kl_hooks.sharing.file_import import import_file
+from tests.evidence.making import RECEIPTS, leave_run
+from tests.evidence.test_claims import run
 from tests.store.secrets import SHAPES
 from tests.support import NOW, Checkout, checkout
-
-from .making import RECEIPTS, leave_run
-from .test_claims import run
 
 FILES = {
     "calc.py": "def add(a, b):\n    return a + b\n",

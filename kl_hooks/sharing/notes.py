@@ -20,19 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.attestation import (
-    add_receipts,
-    import_flaw,
-    receipt_of,
-    sign_receipt,
-    signed_receipt,
-)
 from kl_hooks.evidence.commits import write_cursor
-from kl_hooks.evidence.common_events import import_events, share_events
-from kl_hooks.evidence.executed import Executed, executed_of_run, vouched_digest
+from kl_hooks.evidence.executed import NEWEST_SHARED, Executed, executed_of_run, vouched_digest
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import recent
-from kl_hooks.evidence.shared_symbols import NEWEST, share_executed
 from kl_hooks.evidence.trust import IMPORTED, NOTES, ran_no_test
 from kl_hooks.git.notes import (
     change_lines,
@@ -49,6 +40,15 @@ from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.receipt import HEADER_KEYS, Evidence, Receipt, SignedReceipt, receipt_id
 from kl_hooks.model.text import counted, one_line
+from kl_hooks.sharing.attestation import (
+    add_receipts,
+    import_flaw,
+    receipt_of,
+    sign_receipt,
+    signed_receipt,
+)
+from kl_hooks.sharing.common_events import import_events, share_events
+from kl_hooks.sharing.shared_symbols import share_executed
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact_value
 from kl_hooks.workspace import Workspace, require_setup
@@ -355,7 +355,11 @@ def _write_receipts(
 def _executed_here(ws: Workspace, receipts: Sequence[Receipt]) -> dict[str, Executed | None]:
     """What the tests of the newest of these runs executed, by run."""
     with ws.store.reading() as db:
-        return {one.run: executed_of_run(db, one.run) for one in receipts[-NEWEST:]} if db else {}
+        return (
+            {one.run: executed_of_run(db, one.run) for one in receipts[-NEWEST_SHARED:]}
+            if db
+            else {}
+        )
 
 
 def _without(notes: Mapping[str, list[bytes]], runs: Collection[str]) -> dict[str, list[bytes]]:

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from kl_hooks.evidence.executed import (
     EXECUTED_SCHEMA,
+    NEWEST_SHARED,
     Executed,
     executed_from_dict,
     executed_to_dict,
@@ -37,8 +38,6 @@ from kl_hooks.store.redaction import shows_secret
 
 _SORT: Final = "executed"
 """Of the refs."""
-NEWEST: Final = 40
-"""The newest runs of a writer, whose sets stay: no more are looked at for one content."""
 _MOST_PACKED: Final = 2 * 1024 * 1024
 """Compressed bytes of the sets of one run that travel (a run of 20,000 tests has about 600,000)."""
 _MOST_TEXT: Final = 64 * 1024 * 1024
@@ -77,7 +76,7 @@ def _withheld(executed: Executed, receipt: Receipt) -> str:
 
 
 def _write(repo: Repository, writer: str, runs: Sequence[tuple[Receipt, Executed]]) -> None:
-    """Add the sets of these runs to the ref of this clone; those of the newest `NEWEST` stay.
+    """Add the sets of these runs to the ref of this clone; those of the newest `NEWEST_SHARED` stay.
     GitFailed.
     """
     new = {_entry(receipt): _parts(executed_to_dict(executed)) for receipt, executed in runs}
@@ -89,7 +88,7 @@ def _write(repo: Repository, writer: str, runs: Sequence[tuple[Receipt, Executed
 
     def make_tree(old: str) -> str:
         rows = _folders(repo, old) | {name: ("tree", one) for name, one in folders.items()}
-        return write_tree(repo, {name: rows[name] for name in sorted(rows)[-NEWEST:]})
+        return write_tree(repo, {name: rows[name] for name in sorted(rows)[-NEWEST_SHARED:]})
 
     move_ref(repo, own_ref(_SORT, writer), make_tree)
 

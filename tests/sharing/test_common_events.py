@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence import common_events as subject
-from kl_hooks.evidence.attestation import sign
 from kl_hooks.git.notes import read_lines, refs_of
 from kl_hooks.git.repository import Repository
 from kl_hooks.kinds.catalog import FAILURE, MEMORY
@@ -20,9 +18,11 @@ from kl_hooks.model.canonical import canonical
 from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.query import get_record
 from kl_hooks.records.write import create_record
+from kl_hooks.sharing import common_events as subject
+from kl_hooks.sharing.attestation import sign
 from tests.support import Checkout
 
-from .test_sharing import clones, keys, trust  # noqa: F401 (fixtures)
+from .test_notes_and_keys import clones, keys, trust  # noqa: F401 (fixtures)
 
 AGENT = {"KL_AGENT": "copilot"}
 

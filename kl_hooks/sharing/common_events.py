@@ -69,8 +69,8 @@ def share_events(
     """Add what the ref of this clone does not have, with a key also what it has unsigned; what was
     added.
     """
-    from kl_hooks.evidence.attestation import sign
     from kl_hooks.git.notes import change_lines, own_ref, read_lines, with_lines
+    from kl_hooks.sharing.attestation import sign
 
     ref = own_ref(_SORT, writer)
     known = {
@@ -99,10 +99,10 @@ def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
     """Import what trusted keys signed, of all refs that moved; (how many are new, what was refused
     and why).
     """
-    from kl_hooks.evidence.attestation import trusted_keys
     from kl_hooks.evidence.commits import write_cursor
     from kl_hooks.evidence.integrity import ledger_writer
     from kl_hooks.git.notes import read_lines, refs_of
+    from kl_hooks.sharing.attestation import trusted_keys
 
     trusted = trusted_keys(ws).keys
     now = iso(ws.clock.now())
@@ -157,7 +157,7 @@ def common_events(ws: Workspace, db: Database | None, names: Collection[str]) ->
     """The events of others, of these names, that count: a trusted key signed them. Oldest first."""
     if db is None or not _has_table(db) or not db.row("SELECT 1 FROM common_event LIMIT 1"):
         return []
-    from kl_hooks.evidence.attestation import trusted_keys
+    from kl_hooks.sharing.attestation import trusted_keys
 
     trusted = trusted_keys(ws).keys
     found: dict[str, CommonEvent] = {}
@@ -216,7 +216,7 @@ def _checked(line: bytes, trusted: Collection[str]) -> list[tuple[CommonEvent, s
     """The events of a line, each with the fingerprint of each trusted key that signed them; or why
     it is refused.
     """
-    from kl_hooks.evidence.attestation import check_blobs, fingerprint
+    from kl_hooks.sharing.attestation import check_blobs, fingerprint
 
     found = _read(line)
     if isinstance(found, str):

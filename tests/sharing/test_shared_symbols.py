@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from kl_hooks.evidence import shared_symbols as subject
 from kl_hooks.evidence.executed import Executed, executed_to_dict
 from kl_hooks.evidence.ingestion import snapshot
-from kl_hooks.evidence.notes import import_notes
 from kl_hooks.git import notes
 from kl_hooks.git.notes import own_ref, read_lines, refs_of, rows_of, write_blobs, write_tree
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.receipt import Receipt
+from kl_hooks.sharing import shared_symbols as subject
+from kl_hooks.sharing.notes import import_notes
 from kl_hooks.store.state import prepare_state
+from tests.evidence.making import executed_sets, leave_run
+from tests.evidence.test_claims import run
+from tests.evidence.test_executed import ONE, anything
 from tests.support import Checkout
 
-from .making import executed_sets, leave_run
-from .test_claims import run
-from .test_executed import ONE, anything
-from .test_sharing import clones, keys, trust, verdict  # noqa: F401 (fixtures)
+from .test_notes_and_keys import clones, keys, trust, verdict  # noqa: F401 (fixtures)
 
 FILES = {
     "calc.py": "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n",

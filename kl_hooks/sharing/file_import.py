@@ -1,0 +1,64 @@
+"""Importing evidence from a file that something else wrote: a report, receipts, a signed bundle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.provenance import producer
+from kl_hooks.evidence.trust import IMPORTED
+from kl_hooks.hookspecs import FileOfEvidence, Source
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.receipt import SignedReceipt
+from kl_hooks.sharing.attestation import add_receipts, import_flaw
+from kl_hooks.store.redaction import redact
+from kl_hooks.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The result of importing one file."""
+
+    new: int
+    known: int
+    """Receipts that are in the store already."""
+    problems: tuple[Problem, ...]
+
+
+def readers(ws: Workspace) -> dict[str, Source]:
+    """The readers, by name; the first of a name wins."""
+    return {
+        one.name: one
+        for answer in reversed(ws.plugins.hook.kl_sources())
+        for one in reversed(answer)
+    }
+
+
+def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str | None) -> Imported:
+    """Read a file and store its receipts. UsageProblem for an unknown reader, or a file that it
+    can't read.
+    """
+    known = readers(ws)
+    if kind not in known:
+        raise UsageProblem(
+            f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}."
+        )
+    file = FileOfEvidence(name, content, redact(producer(ws.environ)), iso(ws.clock.now()), tree)
+    receipts: list[SignedReceipt] = []
+    problems: list[Problem] = []
+    for number, one in enumerate(known[kind].read(file), 1):
+        if isinstance(one, Problem):
+            problems.append(one)
+            continue
+        signed = one if isinstance(one, SignedReceipt) else SignedReceipt(one, ())
+        if flaw := import_flaw(signed.receipt):
+            problems.append(Problem(name, number, 1, f"refused: {flaw}."))
+        else:
+            receipts.append(signed)
+    # receipts were made elsewhere: what they weigh is decided by signatures, when they are read
+    # (ADR-0003, ADR-0037); other files become receipts here
+    new = add_receipts(
+        ws, receipts, f"{IMPORTED}:{kind}" if kind in ("receipts", "bundle") else "local"
+    )
+    return Imported(new, len(receipts) - new, tuple(problems))
