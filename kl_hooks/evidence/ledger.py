@@ -64,7 +64,7 @@ _CODE: Final = {outcome: code for code, outcome in enumerate(TEST_OUTCOMES)}
 _REFUTING_CODES: Final = frozenset(_CODE[outcome] for outcome in REFUTES if outcome in _CODE)
 _OURS: Final = "origin NOT LIKE 'imported:notes%'"
 """Receipts without those of git notes: whoever can push may write any, so only the gate asks for
-them, with the keys that the reader trusts (`attestation.with_origins`).
+them, with the keys that the reader trusts (`foreign.with_origins`).
 """
 _LARGEST_COLUMN: Final = 64 * 1024 * 1024
 """Bytes a blob may unpack to: more is not ours (5 million tests)."""

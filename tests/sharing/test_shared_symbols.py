@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from kl_hooks.evidence.executed import Executed, executed_to_dict
+from kl_hooks.evidence.executed import NEWEST_SHARED, Executed, executed_to_dict
 from kl_hooks.evidence.ingestion import snapshot
 from kl_hooks.git import notes
 from kl_hooks.git.notes import own_ref, read_lines, refs_of, rows_of, write_blobs, write_tree
@@ -181,7 +181,7 @@ def named(one: Executed, number: int = 0) -> tuple[Receipt, Executed]:
 def test_the_newest_runs_stay_and_two_writers_of_one_name_are_merged(repo: Checkout) -> None:
     git = repo.workspace().repo
     assert git
-    made = [named(ONE, number) for number in range(subject.NEWEST + 3)]
+    made = [named(ONE, number) for number in range(NEWEST_SHARED + 3)]
     subject._write(git, "first", made[:-1])
     subject._write(git, "other", made[-1:])
     notes._merge(
@@ -198,7 +198,7 @@ def test_the_newest_runs_stay_and_two_writers_of_one_name_are_merged(repo: Check
     repo.git("update-ref", "-d", own_ref(subject._SORT, "other"))
     assert (
         len(repo.git("rev-list", "--objects", "--all", "--in-commit-order").splitlines())
-        < 5 * subject.NEWEST
+        < 5 * NEWEST_SHARED
     )
 
 
