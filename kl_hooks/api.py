@@ -267,7 +267,7 @@ class Knowledge:
 
     def verify(self) -> Verdict:
         """Return whether the files as they are now are proven, as `kl verify` does."""
-        from kl_hooks.proof.gate import verdict
+        from kl_hooks.proof.nearest import verdict
 
         def judge(ws: Workspace) -> Verdict:
             found = verdict(ws)

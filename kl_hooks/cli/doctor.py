@@ -26,7 +26,7 @@ from kl_hooks.evidence.integrity import edited_headers, read_marks, rollbacks
 from kl_hooks.evidence.journal import QUARANTINED
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.problem import Problems
-from kl_hooks.proof.gate import accepted
+from kl_hooks.proof.acceptance import accepted
 from kl_hooks.store.files import store_lock
 from kl_hooks.store.spool import pending_spools
 from kl_hooks.store.sqlite import has_content

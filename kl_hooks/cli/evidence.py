@@ -42,7 +42,7 @@ from kl_hooks.workspace import Workspace, require_setup
 if TYPE_CHECKING:
     from kl_hooks.evidence.integrity import Audit
     from kl_hooks.proof.claims import LatestResult, SubjectHistory
-    from kl_hooks.proof.gate import Proof
+    from kl_hooks.proof.content_proof import Proof
     from kl_hooks.records.events import Event
 
 
@@ -588,7 +588,7 @@ def verify(file: Path | None, trust_ref: str, shape: str) -> int:
     """
     from kl_hooks.evidence.integrity import audit, read_marks
     from kl_hooks.evidence.ledger import chain_head
-    from kl_hooks.proof.gate import accepted
+    from kl_hooks.proof.acceptance import accepted
 
     ws = workspace()
     if file:
@@ -680,7 +680,7 @@ def accept(reason: str, shape: str) -> int:
     For an older copy of kl.db that was put back, or one that was deleted. The reason is recorded as
     an event, which `kl doctor` and `kl evidence verify` list.
     """
-    from kl_hooks.proof.gate import accept as accept_loss
+    from kl_hooks.proof.acceptance import accept as accept_loss
 
     if not reason.strip():
         raise click.UsageError("--reason: state why receipts are missing.")

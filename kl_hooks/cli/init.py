@@ -37,7 +37,8 @@ from kl_hooks.git.repository import ignored_by
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
 from kl_hooks.model.symbol import Link
-from kl_hooks.proof.expected_tests import content_source, outside_testpaths
+from kl_hooks.proof.content_source import content_source
+from kl_hooks.proof.expected_tests import outside_testpaths
 from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small, store_lock, write_atomic
 from kl_hooks.store.state import State, prepare_state

@@ -25,9 +25,11 @@ from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.text import name_list
+from kl_hooks.proof.content_proof import Proof
+from kl_hooks.proof.content_runs import had_untracked_files
 from kl_hooks.proof.difference import edits_since_green
 from kl_hooks.proof.freshness import assess
-from kl_hooks.proof.gate import Proof, had_untracked_files, judge
+from kl_hooks.proof.gate import judge
 from kl_hooks.records.events import count_records
 from kl_hooks.records.repository import authored_files
 from kl_hooks.store.database import Database
@@ -45,7 +47,7 @@ _COUNTED = ("commits", "tests", "asserted claims")
 def status(shape: str) -> None:
     """Show what is recorded here, and what is proven for this content."""
     from kl_hooks.kinds.memory.status import is_outdated
-    from kl_hooks.proof.gate import nearest
+    from kl_hooks.proof.nearest import nearest
 
     ws = workspace()
     place = worktree_state(ws.repo)

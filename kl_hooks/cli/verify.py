@@ -27,7 +27,9 @@ from kl_hooks.evidence.trust import ATTESTED
 from kl_hooks.git.repository import Repository, completing_fetch, resolve_commit
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.text import name_list
-from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
+from kl_hooks.proof.content_proof import Proof
+from kl_hooks.proof.content_runs import had_untracked_files
+from kl_hooks.proof.gate import NOTHING_TRACKED
 from kl_hooks.proof.impact import Content
 from kl_hooks.proof.other_runs import addopts_limits, pytest_command
 from kl_hooks.workspace import Workspace, require_setup
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
     from kl_hooks.config.settings import VerifyPolicy
     from kl_hooks.kinds.gate import Demand
     from kl_hooks.model.record import Record
-    from kl_hooks.proof.gate import Nearest
     from kl_hooks.proof.impact import SymbolState
+    from kl_hooks.proof.nearest import Nearest
 
 _NAMED: Final = 3
 _NEEDED: Final = {
@@ -344,7 +346,7 @@ def _policy(ws: Workspace, trust_ref: str | None) -> VerifyPolicy:
     if not trust_ref or ws.repo is None:
         return ws.settings.verify
     from kl_hooks.config.settings import SETTINGS_FILE, verify_policy
-    from kl_hooks.proof.expected_tests import content_source
+    from kl_hooks.proof.content_source import content_source
 
     commit = resolve_commit(ws.repo, trust_ref)
     return verify_policy(
@@ -371,8 +373,9 @@ class _Question(NamedTuple):
 
 
 def _answer(ws: Workspace, asked: _Question) -> _Answer:
-    from kl_hooks.proof.gate import judge, nearest
+    from kl_hooks.proof.gate import judge
     from kl_hooks.proof.impact import content_of
+    from kl_hooks.proof.nearest import nearest
 
     assert ws.repo is not None
     trusted = resolve_commit(ws.repo, asked.trust_ref) if asked.trust_ref else ""

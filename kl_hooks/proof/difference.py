@@ -28,8 +28,8 @@ from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.worktree import STAGED, WorktreeState, changed_files, tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.proof.expected_tests import CONFIG_NAMES, PytestConfig, pytest_table
 from kl_hooks.proof.facts import Difference, FileChange, FileSymbols
+from kl_hooks.proof.pytest_config import CONFIG_NAMES, PytestConfig, pytest_table
 from kl_hooks.store.database import Database, chunks
 from kl_hooks.workspace import Workspace
 

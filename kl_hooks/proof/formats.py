@@ -19,8 +19,8 @@ from kl_hooks.model.diagnostic import (
     numbered,
     sarif_log,
 )
+from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE
-from kl_hooks.proof.gate import Proof
 from kl_hooks.proof.impact import NEVER, PROVEN, SymbolState
 
 _COMMAND: Final = "kl verify"

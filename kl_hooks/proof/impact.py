@@ -19,8 +19,10 @@ from kl_hooks.git.repository import Repository, merge_base
 from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path
+from kl_hooks.proof.content_source import content_source
+from kl_hooks.proof.defined_tests import expected_names
 from kl_hooks.proof.difference import Base, changed_states, difference
-from kl_hooks.proof.expected_tests import content_source, expected_names, expected_tests
+from kl_hooks.proof.expected_tests import expected_tests
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.proof.other_runs import (
     OtherRun,
@@ -290,7 +292,7 @@ def _never_recorded(
     repo = _repository(ws)
     # a new test file is untracked until it is added, and is what its author wants to run
     source = content_source(repo, content.other or "", untracked=True)
-    wanted = expected_tests(ws, repo, source, None, "", ws.settings.verify_exclude)
+    wanted = expected_tests(ws, source, None, "", ws.settings.verify_exclude)
     functions = {name.partition("[")[0] for name in known}
     files = {name.partition("::")[0] for name in functions}
     for path, (config, _) in sorted(wanted.files.items()):

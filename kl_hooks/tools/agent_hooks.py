@@ -604,7 +604,8 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
     from kl_hooks.evidence.provenance import worktree_state
     from kl_hooks.model.claim import Tier
     from kl_hooks.model.text import name_list, one_line
-    from kl_hooks.proof.gate import judge, nearest
+    from kl_hooks.proof.gate import judge
+    from kl_hooks.proof.nearest import nearest
 
     trees = worktree_state(ws.repo).trees
     if not trees:

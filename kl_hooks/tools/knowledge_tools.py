@@ -443,6 +443,6 @@ def _impacted(ws: Workspace, given: Arguments) -> Any:
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.proof.gate import verdict
+    from kl_hooks.proof.nearest import verdict
 
     return verdict(ws)

@@ -11,7 +11,7 @@ from kl_hooks.evidence.claims import derived_claims
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.trust import execution_mode, observation
 from kl_hooks.model.receipt import Evidence, Receipt
-from kl_hooks.proof.gate import proof
+from tests.proof.contents import proof
 
 pytestmark = pytest.mark.both_databases
 

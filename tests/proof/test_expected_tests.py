@@ -12,20 +12,19 @@ from hypothesis import strategies as st
 
 from kl_hooks.git.files import path_matches
 from kl_hooks.model.receipt import Evidence, Receipt
-from kl_hooks.proof.expected_tests import (
+from kl_hooks.proof.defined_tests import (
     DefinedTests,
-    Expected,
-    PytestConfig,
-    Reported,
-    compare_file,
-    config_difference,
-    config_for,
-    configurations,
     defined_tests,
     defined_tests_from_dict,
     expected_names,
+)
+from kl_hooks.proof.expected_tests import Expected, compare_file
+from kl_hooks.proof.pytest_config import (
+    PytestConfig,
+    PytestConfigs,
     name_matches,
 )
+from kl_hooks.proof.reported_tests import Reported
 from tests.evidence.test_claims import run
 
 DEFAULT = PytestConfig()
@@ -34,9 +33,9 @@ DEFAULT = PytestConfig()
 def config_of(**files: str) -> PytestConfig:
     """The root's configuration, of files given as name_with_underscores."""
     named = {name.replace("__", "."): text.encode() for name, text in files.items()}
-    configs, unread = configurations(named, named.get)
-    assert not unread
-    return configs.get("", DEFAULT)
+    configs = PytestConfigs.of(named, named.get)
+    assert not configs.unread
+    return configs.by_folder.get("", DEFAULT)
 
 
 CONFIGS: list[tuple[dict[str, str], tuple[str, tuple[str, ...]]]] = [
@@ -80,16 +79,18 @@ def test_configuration_is_read_in_pytests_order(
     "text", [b"[tool", b"\xff\xfe", b"[tool.pytest.ini_options]\ntestpaths = '\"a'\n"], ids=str
 )
 def test_a_file_that_can_not_be_read_is_named(text: bytes) -> None:
-    assert configurations(["pyproject.toml"], lambda path: text)[1][0].startswith(
-        "pyproject.toml can't be read"
+    assert (
+        PytestConfigs.of(["pyproject.toml"], lambda path: text)
+        .unread[0]
+        .startswith("pyproject.toml can't be read")
     )
 
 
 def test_the_roots_configuration_decides_and_without_one_the_nearest() -> None:
     near = PytestConfig("a/pytest.ini")
-    assert config_for({"a": near}, "a/b/test_x.py") is near
-    assert config_for({"a": near, "": DEFAULT}, "a/b/test_x.py") is DEFAULT
-    assert config_for({"a": near}, "c/test_x.py") == DEFAULT
+    assert PytestConfigs({"a": near}).for_file("a/b/test_x.py") is near
+    assert PytestConfigs({"a": near, "": DEFAULT}).for_file("a/b/test_x.py") is DEFAULT
+    assert PytestConfigs({"a": near}).for_file("c/test_x.py") == DEFAULT
     assert near.collects("a/test_x.py") and not near.collects("b/test_x.py")
 
 
@@ -131,8 +132,8 @@ def test_names_and_differences() -> None:
         and not name_matches("a", ("test", "[b]"))
     )
     narrow = PytestConfig("tox.ini", testpaths=("a",))
-    assert config_difference(narrow, DEFAULT) == "testpaths in tox.ini"
-    assert config_difference(DEFAULT, narrow) == "testpaths in no configuration file"
+    assert narrow.difference(DEFAULT) == "testpaths in tox.ini"
+    assert DEFAULT.difference(narrow) == "testpaths in no configuration file"
 
 
 SURE = """import pytest

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.model.claim import Tier
+from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.formats import render
-from kl_hooks.proof.gate import Proof
 from kl_hooks.proof.impact import NEVER, PROVEN, SymbolState
 from tests.evidence.making import leave_run
 from tests.model.test_diagnostic import SCHEMA, read_command

@@ -10,8 +10,8 @@ from kl_hooks.evidence.capture import opening_record
 from kl_hooks.evidence.claims import derived_claims
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.proof.gate import proof
 from tests.evidence.test_claims import DONE, HERE, LINUX, THERE, run
+from tests.proof.contents import proof
 
 FAILED = {**DONE, "exit": 1, "verdict": "failed", "counts": {"failed": 1}}
 PART = {"left_out": {"files": 1, "first": ["b.py"]}}
@@ -127,7 +127,7 @@ def after_scratch(holds: tuple[str, ...] = ("a.py",), scratch: Any = SCRATCH, **
     """The proof where b.py failed as an untracked file, and a later run has no such test."""
     failed = run("a1", evidence=seen(a="passed", b="failed"), result=FAILED, **scratch)
     green = run("a2", seq=2, **({"evidence": seen(a="passed")} | CLEAN | later))
-    return proof([green, failed], {}, trees=(HERE,), holds=holds.__contains__)
+    return proof([green, failed], {}, trees=(HERE,), path_exists=holds.__contains__)
 
 
 def test_a_failure_of_an_untracked_test_that_was_removed_does_not_count_against_a_later_whole_run() -> (
@@ -173,7 +173,7 @@ def test_a_failure_counts_where_the_whole_run_was_before_it_or_nobody_can_know_w
 ):
     failed = run("a1", seq=2, evidence=seen(a="passed", b="failed"), result=FAILED, **SCRATCH)
     green = run("a0", evidence=seen(a="passed"), **CLEAN)
-    found = proof([failed, green], {}, trees=(HERE,), holds=lambda path: False)
+    found = proof([failed, green], {}, trees=(HERE,), path_exists=lambda path: False)
     assert (found.tier.word, found.failed) == (
         "guessed",
         "earlier",

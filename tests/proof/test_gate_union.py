@@ -17,16 +17,15 @@ from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.proof.expected_tests import DefinedTests, Expected, PytestConfig
-from kl_hooks.proof.gate import (
-    NOTHING_TRACKED,
-    Proof,
-    had_untracked_files,
-    judge,
-    proof,
-    selection_words,
-)
+from kl_hooks.proof.content_proof import Proof
+from kl_hooks.proof.content_runs import had_untracked_files
+from kl_hooks.proof.defined_tests import DefinedTests
+from kl_hooks.proof.expected_tests import Expected
+from kl_hooks.proof.gate import NOTHING_TRACKED, judge
+from kl_hooks.proof.pytest_config import PytestConfig
+from kl_hooks.proof.run_rules import selection_words
 from tests.evidence.test_claims import DONE, HERE, LINUX, THERE, run
+from tests.proof.contents import proof
 from tests.support import Checkout, checkout
 
 FAILED = {**DONE, "exit": 1, "verdict": "failed", "counts": {"failed": 1}}

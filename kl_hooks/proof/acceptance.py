@@ -1,0 +1,39 @@
+"""Accepting a store that lost receipts as it is, with the reason, and who accepted one before."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kl_hooks.clock import iso
+from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
+from kl_hooks.evidence.provenance import agent, producer
+from kl_hooks.records.events import Event, insert_events, list_events
+from kl_hooks.store.redaction import redact
+from kl_hooks.workspace import Workspace, require_setup
+
+STORE: Final = "store"
+ACCEPTED: Final = "accepted"
+"""An Event of this name, about `STORE`, accepts a store that lost receipts as it is."""
+
+
+def accept(ws: Workspace, reason: str) -> list[Rollback]:
+    """Take the store as it is from now on, with an Event that has the reason. Raises as
+    `Store.writing`.
+    """
+    require_setup(ws)
+    with ledger_writer(ws, accept=True) as db:
+        lost = rollbacks(db, read_marks(ws))
+        by = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
+        body = {
+            "reason": redact(reason),
+            "by": redact(by),
+            "lost": [rollback.to_dict() for rollback in lost],
+        }
+        if lost:
+            insert_events(db, [Event(ACCEPTED, STORE, by, body)], iso(ws.clock.now()))
+    return lost
+
+
+def accepted(ws: Workspace) -> list[Event]:
+    """The Events that accepted a store after it lost receipts, oldest first."""
+    return list_events(ws, STORE, ACCEPTED)

@@ -1,0 +1,182 @@
+"""Whether the runs of a content report together what is expected of it.
+
+Runs of one environment add up. Where those of no environment are complete, the one that misses
+least is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.trust import environment_key, observation
+from kl_hooks.model.claim import Observation
+from kl_hooks.model.symbol import split_id
+from kl_hooks.proof.content_runs import NAMED, SWITCHED_OFF, ContentFacts
+from kl_hooks.proof.expected_tests import Expected, Missing
+from kl_hooks.proof.other_runs import OtherRun, unsettled
+from kl_hooks.proof.pytest_config import PytestConfig
+from kl_hooks.proof.reported_tests import Reported
+from kl_hooks.proof.run_rules import JudgedRun
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """What the runs that count report of what is expected."""
+
+    alone: Sequence[Entry] = ()
+    """Runs that report everything, each by itself."""
+    parts: Sequence[Entry] = ()
+    """Runs that report everything together with others of their environment."""
+    joint_observations: tuple[Observation, ...] = ()
+    """One for each environment whose runs report everything only together."""
+    missing: tuple[Missing, ...] = ()
+    not_assessed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, runs: Sequence[JudgedRun], facts: ContentFacts) -> Completeness:
+        """Compare the union of the runs of each environment with what is expected."""
+        counting = [judged for judged in runs if judged.counts]
+        whole = {judged.entry.id for judged in counting if judged.is_whole}
+        if not counting or facts.expected is None:
+            return cls([judged.entry for judged in counting if judged.is_whole])
+        expected = facts.expected()
+        alone: list[Entry] = []
+        groups: dict[tuple[str, ...], list[Entry]] = {}
+        for judged in counting:
+            receipt = judged.run.receipt
+            if receipt.source == "pytest":
+                groups.setdefault(environment_key(receipt), []).append(judged.entry)
+            elif judged.is_whole:  # a report file names tests as its writer likes
+                alone.append(judged.entry)
+        parts: list[Entry] = []
+        joint: list[Observation] = []
+        not_assessed: tuple[str, ...] = ()
+        least_missing: tuple[Missing, ...] | None = None
+        for group in groups.values():
+            own = [entry for entry in group if entry.id not in facts.other_runs]
+            earlier = facts.earlier_runs(own[-1] if own else group[0])
+            missing, unsure = _missing(expected, group, earlier, facts.other_runs)
+            if missing:
+                if least_missing is None or len(missing) < len(least_missing):
+                    least_missing = missing
+                continue
+            not_assessed = not_assessed or unsure
+            complete = [
+                entry
+                for entry in group
+                if entry.id in whole
+                and not _missing(expected, [entry], earlier, facts.other_runs)[0]
+            ]
+            alone += complete
+            if not complete:
+                parts += group
+                joint.append(_joint_observation(group[0]))
+        if alone or parts:
+            return cls(alone, parts, tuple(joint), (), not_assessed, expected.notes)
+        missing = least_missing or ()
+        return cls(
+            missing=missing,
+            not_assessed=not_assessed,
+            notes=expected.notes,
+            reasons=tuple(_missing_words(missing)),
+        )
+
+
+def _joint_observation(entry: Entry) -> Observation:
+    # parts of one whole are one observation, however each was run: only an environment differs
+    # (ADR-0017)
+    receipt = entry.receipt
+    return replace(observation(receipt, receipt.evidence[0], entry.origin), way="")
+
+
+def _missing(
+    expected: Expected,
+    runs: Sequence[Entry],
+    earlier: Sequence[Entry],
+    other_runs: Mapping[str, OtherRun],
+) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
+    """What these runs don't report, and what can't be assessed."""
+    reported = Reported(expected.root)
+    for entry in runs:
+        reported.add(entry.receipt, selection_limits(entry.receipt.selection))
+    transferred = [other_runs[entry.id] for entry in runs if entry.id in other_runs]
+    stale = unsettled(transferred, runs, reported.ids, reported.whole) if transferred else {}
+    must_run = tuple(Missing(name, verdict.reason) for name, verdict in sorted(stale.items()))
+    reported.unchanged += [other.whole for other in transferred]
+    assessment = expected.assess(reported.close())
+    missing = (
+        *must_run,
+        *(test for test in assessment.missing if not _is_named(test.name, stale)),
+    )
+    for at, run in enumerate(earlier):
+        missing += tuple(_lost_since(expected, reported, runs, run, is_newest=not at))
+    if not missing and _is_selection_of_others(expected, reported):
+        reason = "only a selection ran, of tests that no configuration names"
+        missing = (Missing(runs[0].receipt.run[:8], reason),)
+    return missing, assessment.not_assessed
+
+
+def _is_selection_of_others(expected: Expected, reported: Reported) -> bool:
+    """Whether nothing whole ran, and nothing of the expected files."""
+    return not reported.everything and not expected.files.keys() & reported.tests.keys()
+
+
+def _is_named(name: str, stale: Iterable[str]) -> bool:
+    """Whether a test, or one of a file, is among the stale ones: then it is named already, with the
+    better reason.
+    """
+    return any(test == name or test.startswith((f"{name}::", f"{name}[")) for test in stale)
+
+
+def _lost_since(
+    expected: Expected, reported: Reported, runs: Sequence[Entry], earlier: Entry, is_newest: bool
+) -> Iterator[Missing]:
+    """What a complete run of another content reported, and these runs omitted or (the newest) newly
+    switched off.
+
+    More than one is looked at, because the run before may itself be one that left tests out and
+    proved nothing.
+    """
+    label = f"run {earlier.receipt.run[:8]}"
+    before = Reported(expected.root)
+    before.add(earlier.receipt, {})
+    for path in sorted(before.tests.keys() & expected.others):
+        if path not in reported.tests and PytestConfig().collects(path):
+            yield Missing(path, f"{label} reported it, and no configuration names it any more")
+    if is_newest:
+        yield from _switched_off(runs, earlier, label)
+
+
+def _switched_off(runs: Sequence[Entry], earlier: Entry, label: str) -> Iterator[Missing]:
+    """Tests that passed in an earlier run, and that a changed plugin of the repository skips."""
+    plugins = earlier.receipt.environment.get("local_plugins")
+    # without a change of the repository's plugins a skip from outside is as it was when the test
+    # last passed
+    if all(entry.receipt.environment.get("local_plugins") == plugins for entry in runs):
+        return
+    results = [result for entry in runs for result in entry.receipt.evidence]
+    passed_before = {
+        result.subject for result in earlier.receipt.evidence if result.outcome == "passed"
+    }
+    passed = {result.subject for result in results if result.outcome == "passed"}
+    for result in results:
+        # one that was skipped all along is no loss: many projects skip slow tests in a conftest.py
+        # (ADR-0017)
+        by = result.detail.get("by")
+        is_off = by and result.outcome in SWITCHED_OFF
+        if is_off and result.subject in passed_before - passed:
+            reason = f"it passed in {label}, and now {by} makes it {result.outcome}"
+            yield Missing(split_id(result.subject)[1], reason)
+
+
+def _missing_words(missing: Sequence[Missing]) -> Iterator[str]:
+    for test in missing[:NAMED]:
+        yield f"{test.name}: {test.reason}"
+    if len(missing) > NAMED:
+        number = len(missing) - NAMED
+        were = "test or file was" if number == 1 else "tests or files were"
+        yield f"{number} more {were} expected and not reported"

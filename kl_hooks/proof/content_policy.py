@@ -1,0 +1,89 @@
+"""What the settings and the configuration of a content make of its tests, against the commit before
+it or a trusted one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
+from kl_hooks.git.repository import Repository
+from kl_hooks.git.worktree import tree_of_revision
+from kl_hooks.model.problem import Problems
+from kl_hooks.proof.content_source import ContentSource, content_source
+from kl_hooks.proof.expected_tests import Expected, expected_tests
+from kl_hooks.workspace import Workspace
+
+
+def expected_of_content(
+    ws: Workspace,
+    repo: Repository,
+    trees: Sequence[str],
+    tree: str,
+    *,
+    rev: str = "",
+    base: str = "",
+    trust_ref: str = "",
+) -> Expected:
+    """The tests of the content, and how `verify.exclude` differs from the commit before it.
+
+    `trees`: its IDs; `tree`: where its files are, empty for the disk. `rev`, `base`, `trust_ref`:
+    as `proof.gate.judge` takes them.
+    """
+    before = trust_ref or base or _parent_revision(repo, rev, trees)
+    source = content_source(repo, tree)
+    older = content_source(repo, before) if before else None
+    exclude = verify_exclude(SETTINGS_FILE, source.text(SETTINGS_FILE))
+    notes: list[str] = []
+    exclude_before = exclude
+    try:
+        exclude_before = _exclude_before(older, before) if older else exclude
+    except Problems as problem:
+        # settings that somebody asked to trust, and that can't be read, must not be replaced by the
+        # content's own
+        if trust_ref:
+            raise
+        # a commit that repairs the settings must be provable
+        notes.append(
+            f"verify.exclude of {_label(before)} can't be read and was not compared:"
+            f" {problem.problems[0]}"
+        )
+    counting = exclude_before if trust_ref else exclude
+    expected = expected_tests(ws, source, older, _label(before), counting)
+    notes += _exclude_notes(exclude, exclude_before, before, trust_ref)
+    return replace(expected, notes=(*notes, *expected.notes))
+
+
+def _parent_revision(repo: Repository, rev: str, trees: Sequence[str]) -> str:
+    """The commit before the content: of a commit its first parent, of edited files HEAD. Empty for
+    none.
+    """
+    if not rev and tree_of_revision(repo, "HEAD") != trees[0]:
+        return "HEAD" if tree_of_revision(repo, "HEAD") else ""
+    before = f"{rev or 'HEAD'}^"
+    return before if tree_of_revision(repo, before) else ""
+
+
+def _exclude_before(older: ContentSource, before: str) -> tuple[str, ...]:
+    return verify_exclude(f"{before}:{SETTINGS_FILE}", older.text(SETTINGS_FILE))
+
+
+def _label(rev: str) -> str:
+    return rev[:12] if len(rev) >= 40 else rev
+
+
+def _exclude_notes(
+    exclude: Sequence[str], before: Sequence[str], label: str, trust_ref: str
+) -> list[str]:
+    added = [glob for glob in exclude if glob not in before]
+    removed = [glob for glob in before if glob not in exclude]
+    changes = [f"added {', '.join(added)}"] if added else []
+    changes += [f"removed {', '.join(removed)}"] if removed else []
+    if not changes:
+        return []
+    counts = f"; that of {trust_ref} counts" if trust_ref else ""
+    return [
+        f"verify.exclude in {SETTINGS_FILE} changed since {_label(label)}:"
+        f" {'; '.join(changes)}{counts}"
+    ]

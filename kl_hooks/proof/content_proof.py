@@ -1,0 +1,248 @@
+"""What the runs of a content prove: the fold of the rules over its runs, failures and completeness.
+
+Pure: `proof.gate` reads the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.trust import ATTESTED, observation, outer_failure, parent_confirmation
+from kl_hooks.model.claim import Observation, Tier, tier
+from kl_hooks.model.text import counted, name_list
+from kl_hooks.proof.completeness import Completeness
+from kl_hooks.proof.content_runs import (
+    NAMED,
+    SWITCHED_OFF,
+    ContentFacts,
+    ContentRun,
+    first_of,
+)
+from kl_hooks.proof.expected_tests import Missing
+from kl_hooks.proof.failed_tests import FailedTests
+from kl_hooks.proof.other_runs import OtherRun, Transfer, addopts_limits, pytest_command
+from kl_hooks.proof.run_rules import JudgedRun, judge_run, selection_words, untracked_files
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The answer, with the run that gives it and the reasons."""
+
+    tier: Tier
+    """Of "the tests pass on this tree": guessed without evidence."""
+    run: str | None
+    """The newest run that proves it, by itself or with others."""
+    reasons: tuple[str, ...]
+    failed: str = ""
+    """`newest`: the newest run of this content failed; `earlier`: what failed has not passed since;
+    else empty.
+    """
+    missing: tuple[Missing, ...] = ()
+    """Tests that are expected and that no good run of this content reported, in the environment
+    that comes closest.
+    """
+    not_assessed: tuple[str, ...] = ()
+    """Tests and files of which source alone can't show whether pytest collects them."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing, and changes nothing."""
+    runs: tuple[str, ...] = ()
+    """All runs that prove it; together, where each of them was limited to a part."""
+    together: bool = False
+    transfers: tuple[Transfer, ...] = ()
+    """The runs of other contents among them."""
+    ran: int = 0
+    """Tests that ran on this content itself."""
+    stale: str = ""
+    """The run of another content with the most valid results, where some are not valid any more."""
+    command: str = ""
+    """The pytest command that would prove the content; empty: it is proven, or running tests does
+    not help.
+    """
+    not_compared: tuple[str, ...] = ()
+    """Runs of other contents whose results can't be transferred, and why."""
+    flaky: tuple[str, ...] = ()
+    """Tests among them whose pass is none: `test_a.py::test_b (failed in 2 of 6 runs (10% to
+    70%))`.
+    """
+
+    @property
+    def except_flaky(self) -> str:
+        """` except flaky test_a.py::test_b (…)`; empty where all that passed counts."""
+        return f" except flaky {name_list(self.flaky, NAMED)}" if self.flaky else ""
+
+    @property
+    def state(self) -> str:
+        """`proven`: this content ran. `transferred`: it did not, or not all of it; what other
+        contents showed is valid for it. `not proven`.
+        """
+        if self.tier < Tier.INFERRED:
+            return "not proven"
+        return "transferred" if self.transfers else "proven"
+
+    @property
+    def transfer_text(self) -> str:
+        """`from run 5d1e0a77: 208 of 211 tests executed nothing that changed; 3 ran here`; may be
+        empty.
+        """
+        if not self.transfers:
+            return ""
+        first = max(self.transfers, key=lambda transfer: transfer.valid)
+        valid = "all" if first.valid == first.total else f"{first.valid} of"
+        others = len(self.transfers) - 1
+        other_runs = f" and {counted(others, 'more run')}" if others else ""
+        return (
+            f"from run {first.run[:8]}{other_runs}: {valid} {first.total} tests executed nothing"
+            f" that changed; {self.ran} ran here"
+        )
+
+
+def prove(facts: ContentFacts, strength: str = "independent") -> Proof:
+    """What the runs of a content prove about its tests. `strength`: what makes it verified."""
+    runs = [judge_run(run) for run in facts.runs]
+    failures = FailedTests.of(runs, facts)
+    is_newest_failed = bool(runs) and runs[0].has_failed
+    if failures.counting or is_newest_failed:
+        is_just_this = is_newest_failed and untracked_files(runs[0].run) is None
+        reasons = (*_run_reasons(runs, ()), *failures.reasons())
+        return Proof(Tier.GUESSED, None, reasons, "newest" if is_just_this else "earlier")
+    return _proof_of_passing(runs, failures, Completeness.of(runs, facts), facts, strength)
+
+
+def _proof_of_passing(
+    runs: Sequence[JudgedRun],
+    failures: FailedTests,
+    complete: Completeness,
+    facts: ContentFacts,
+    strength: str,
+) -> Proof:
+    """The proof where no failure counts."""
+    counting = [judged for judged in runs if judged.counts]
+    proving = sorted([*complete.alone, *complete.parts], key=lambda entry: -entry.seq)
+    names = tuple(entry.receipt.run for entry in proving)
+    run_notes = dict.fromkeys(note for judged in counting for note in _run_notes(judged.run))
+    transfers, ran = _transfers(proving, facts.other_runs)
+    observations = [*_observations(complete.alone, facts.parents), *complete.joint_observations]
+    return Proof(
+        tier=tier(observations, strength),
+        run=names[0] if names else None,
+        reasons=(
+            *_run_reasons(runs, complete.parts),
+            *failures.reasons(),
+            *complete.reasons,
+        ),
+        missing=complete.missing,
+        not_assessed=complete.not_assessed,
+        notes=(
+            *failures.notes(),
+            *complete.notes,
+            *run_notes,
+        ),
+        runs=names,
+        together=bool(complete.parts) and not complete.alone,
+        transfers=transfers,
+        ran=ran,
+        stale=_most_valid_run(facts.other_runs) if complete.missing else "",
+        command=_command(complete.missing, counting, facts.other_runs) if complete.missing else "",
+    )
+
+
+def _run_reasons(runs: Sequence[JudgedRun], parts: Sequence[Entry]) -> Iterator[str]:
+    """Why runs do not count, or only as a part. `parts`: runs whose being limited is no reason,
+    because they prove the content together.
+    """
+    part_ids = {entry.id for entry in parts}
+    for judged in runs:
+        run = judged.run
+        if run.other is not None:
+            # a run of another content is no part by choice: what of it is not valid is named as
+            # missing
+            text = judged.against.text if judged.against and judged.has_failed else ""
+        elif judged.against:
+            text = judged.against.text
+        else:
+            words = selection_words(run.receipt) if judged.entry.id not in part_ids else ""
+            text = f"only a selection ran ({words})" if words else ""
+        if text:
+            yield f"{run.label}: {text}"
+
+
+def _command(
+    missing: Sequence[Missing], counting: Sequence[JudgedRun], other_runs: Mapping[str, OtherRun]
+) -> str:
+    """What runs the missing tests; the project's `addopts` deselect none of them."""
+    is_any_valid = any(other.valid for other in other_runs.values())
+    shortest = "pytest --kl-impacted" if is_any_valid else "pytest"
+    command = pytest_command((test.name for test in missing), shortest)
+    undoing = addopts_limits(counting[0].run.receipt.selection)[1] if counting else ""
+    return f"pytest {undoing}{command.removeprefix('pytest')}" if undoing else command
+
+
+def _most_valid_run(other_runs: Mapping[str, OtherRun]) -> str:
+    valid = [other for other in other_runs.values() if other.valid]
+    return max(valid, key=lambda other: other.valid).entry.receipt.run if valid else ""
+
+
+def _transfers(
+    proving: Sequence[Entry], other_runs: Mapping[str, OtherRun]
+) -> tuple[tuple[Transfer, ...], int]:
+    """The runs of other contents among those that prove a content, and how many tests ran on the
+    content itself.
+    """
+    others = [other_runs[entry.id] for entry in proving if entry.id in other_runs]
+    own = {
+        result.subject
+        for entry in proving
+        if entry.id not in other_runs
+        for result in entry.receipt.evidence
+    }
+    return tuple(
+        Transfer(other.entry.receipt.run, other.valid, len(other.verdicts), other.entry.origin)
+        for other in others
+    ), len(own)
+
+
+def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:
+    """One for each execution, and one more look at it where the process that started it saw it end
+    well.
+    """
+    for entry in runs:
+        # any piece of evidence: what makes runs independent is in the receipt, equal for all of its
+        # tests
+        yield observation(entry.receipt, entry.receipt.evidence[0], entry.origin)
+        if entry.receipt.parent and (parent := parents.get(entry.receipt.parent)):
+            for exit_status in parent_confirmation(parent.receipt, entry.receipt):
+                seen_by_parent = observation(parent.receipt, exit_status, parent.origin)
+                # with the run of the child: two processes that watched one execution observed it
+                # once (ADR-0017)
+                yield replace(seen_by_parent, run=entry.receipt.run)
+
+
+def _run_notes(run: ContentRun) -> Iterator[str]:
+    """What is worth knowing of a run that counts: who else saw it, what surrounds it, and tests
+    that others switched off.
+    """
+    receipt = run.receipt
+    if run.entry.origin.startswith(ATTESTED):
+        yield f"{run.label}: signed by the key {run.entry.origin.partition(':')[2]}"
+    if run.parent:
+        if around := outer_failure(run.parent.receipt, receipt):
+            yield f"{run.label}: {around}"
+        elif parent_confirmation(run.parent.receipt, receipt):
+            yield f"{run.label}: exit status seen by the parent"
+    outside = [
+        result
+        for result in receipt.evidence
+        if result.detail.get("by") and result.outcome in SWITCHED_OFF
+    ]
+    if outside:
+        places = sorted({str(result.detail["by"]) for result in outside})
+        yield (
+            f"{run.label}: {counted(len(outside), 'test')} skipped or expected to fail from outside"
+            f" their files ({first_of(places, len(places))})"
+        )
+    replaced = receipt.selection.get("replaced_hooks")
+    if isinstance(replaced, list | tuple) and replaced:
+        hooks = first_of(replaced, len(replaced))
+        yield f"{run.label}: run with hooks of this repository: {hooks}"

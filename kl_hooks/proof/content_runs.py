@@ -1,0 +1,103 @@
+"""The runs of tests of one content as plain facts, and what of a run is known by itself.
+
+Readers of the store make the facts (`proof.gate`). The rules (`proof.run_rules`) and the fold
+(`proof.content_proof`) see nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.model.text import name_list
+from kl_hooks.proof.expected_tests import Expected
+from kl_hooks.proof.other_runs import OtherRun
+
+NAMED: Final = 3
+"""How many tests, files or directories a line names."""
+SWITCHED_OFF: Final = frozenset({"skipped", "xfailed", "xpassed"})
+"""Outcomes of tests that were not asked, or not expected to pass."""
+
+
+@dataclass(frozen=True)
+class ContentRun:
+    """A run of tests, with what a rule may ask about it."""
+
+    entry: Entry
+    parent: Entry | None = None
+    """The command that started it, where `kl run` recorded one."""
+    trees: Sequence[str] = ()
+    """The IDs of the judged content."""
+    other: OtherRun | None = None
+    """Of a run of another content: which of its results are valid for this one."""
+
+    @property
+    def receipt(self) -> Receipt:
+        """What was recorded."""
+        return self.entry.receipt
+
+    @property
+    def label(self) -> str:
+        """`run 5d1e0a77`."""
+        return f"run {self.receipt.run[:8]}"
+
+    @cached_property
+    def limits(self) -> Mapping[str, object]:
+        """The options that omitted tests; empty: none did, as far as it can be seen."""
+        return selection_limits(self.receipt.selection)
+
+
+@dataclass(frozen=True)
+class ContentFacts:
+    """The runs of a content, and what the content itself is."""
+
+    entries: Sequence[Entry]
+    """Receipts, newest first."""
+    parents: Mapping[str, Entry] = field(default_factory=dict)
+    """Run → the receipt of the command that has it as a child."""
+    trees: Sequence[str] = ()
+    """The IDs of the content, where a run with untracked files must not count for it alone."""
+    path_exists: Callable[[str], bool] = lambda path: True
+    """Whether a path from the repository's root is in the content."""
+    expected: Callable[[], Expected] | None = None
+    """The tests that the content has; without it a run counts for what it reported."""
+    earlier_runs: Callable[[Entry], Sequence[Entry]] = lambda entry: ()
+    """The complete runs of other contents before one, in its environment, newest first."""
+    other_runs: Mapping[str, OtherRun] = field(default_factory=dict)
+    """ID → of the entries that are runs of other contents."""
+
+    @cached_property
+    def runs(self) -> tuple[ContentRun, ...]:
+        """The runs of tests, newest first."""
+        return tuple(
+            ContentRun(
+                entry,
+                self.parents.get(entry.receipt.parent) if entry.receipt.parent else None,
+                self.trees,
+                self.other_runs.get(entry.id),
+            )
+            for entry in self.entries
+            if entry.receipt.source in ("pytest", "junit")
+        )
+
+
+def first_of(names: object, number: object) -> str:
+    """`a.py, b.py, c.py and 2 more` of recorded names, which may be of any type."""
+    listed = [str(name) for name in names[:NAMED]] if isinstance(names, list | tuple) else []
+    return name_list(listed, NAMED, number if isinstance(number, int) else 0)
+
+
+def had_untracked_files(entries: Iterable[Entry], run: str | None, tree: str | None) -> bool:
+    """True if this run, on the tracked files of `tree`, ran with untracked files, which no commit
+    contains.
+    """
+    return any(
+        entry.receipt.run == run
+        and entry.receipt.tree == tree
+        and entry.receipt.tree_all not in (None, tree)
+        for entry in entries
+    )

@@ -1,0 +1,62 @@
+"""The files of one content, on disk, staged or in a tree, as far as they decide what its tests are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kl_hooks.config.settings import SETTINGS_FILE
+from kl_hooks.git import files
+from kl_hooks.git.worktree import STAGED, scan_worktree
+from kl_hooks.proof.pytest_config import CONFIG_NAMES
+
+if TYPE_CHECKING:
+    from kl_hooks.git.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSource:
+    """The files of one content: those on disk, or those of a tree."""
+
+    blobs: Mapping[str, str]
+    """Path → blob ID of tracked Python files and of files that may configure pytest or kl."""
+    read: Callable[[Iterable[str]], Iterator[tuple[str, bytes]]]
+    """The contents of files by path, of those that can be read."""
+
+    def text(self, path: str) -> bytes | None:
+        """The content of one file; None where there is none."""
+        return (
+            next((content for _, content in self.read([path])), None)
+            if path in self.blobs
+            else None
+        )
+
+
+def content_source(repo: Repository, tree: str, *, untracked: bool = False) -> ContentSource:
+    """The content of a tree or commit, or of what is `STAGED`; of the tracked files on disk where
+    `tree` is empty.
+
+    `untracked`: on disk also the files that git does not track, and does not ignore.
+    """
+    wanted = (".py", *CONFIG_NAMES, SETTINGS_FILE)
+    if tree == STAGED:
+        entries = {entry.path: entry for entry in files.staged_files(repo, wanted)}
+    elif tree:
+        entries = {entry.path: entry for entry in files.files_at(repo, tree, wanted)}
+    else:
+        look = scan_worktree(repo)
+        others = {os.fsdecode(path) for path in look.listing.untracked}
+        found = files.worktree_files(repo, wanted, look)
+        # tracked files only: what a commit would not hold is not expected of its tests
+        entries = {entry.path: entry for entry in found if untracked or entry.path not in others}
+
+    def read(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        some = [entries[path] for path in paths if path in entries]
+        return (
+            (one.path, text)
+            for one, text in files.read_files(repo, some, "objects" if tree else "worktree")
+        )
+
+    return ContentSource({path: entry.blob for path, entry in entries.items()}, read)

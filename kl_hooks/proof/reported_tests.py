@@ -1,0 +1,118 @@
+"""The tests that the runs of one environment reported together."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kl_hooks.model.receipt import Receipt
+
+_COUNTED: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
+"""Limits of a run that still collects everything, and counts it."""
+
+
+@dataclass
+class Reported:
+    """What the runs of one environment reported together, by names without parameters."""
+
+    root: str
+    tests: dict[str, set[str]] = field(default_factory=dict)
+    """File → names such as `TestA::test_b`."""
+    skipped: set[str] = field(default_factory=set)
+    """Files and folders that were skipped as a whole."""
+    whole: set[str] = field(default_factory=set)
+    """Files that were run as a whole."""
+    everything: bool = False
+    """True where one run was limited by nothing, or the runs together reported everything."""
+    ids: set[str] = field(default_factory=set)
+    """Node IDs."""
+    unchanged: list[Callable[[str, Sequence[str]], bool]] = field(default_factory=list)
+    """Of each run of other content: whether it asked a file for its tests that has the same ones
+    now, given the names of which that is not certain."""
+    _collected: list[tuple[int, str]] = field(default_factory=list)
+    """Of each limited run: how many tests it collected, and the digest of their names (empty: an
+    older kl's).
+    """
+
+    def add(self, receipt: Receipt, limits: Mapping[str, Any]) -> None:
+        """Adds a good run. `limits`: the selection options that left tests out of it; empty for
+        none.
+        """
+        part = receipt.environment.get("rootdir") not in (None, "")
+        seen: set[str] = set()
+        for one in receipt.evidence:
+            if one.kind != "TestResult":
+                continue
+            path, _, name = one.subject.removeprefix("test:").partition("::")
+            path = self._path(receipt, path)
+            self.ids.add(f"{path}::{name}")
+            if name:
+                self.tests.setdefault(path, set()).add(name.partition("[")[0])
+                seen.add(path)
+            elif one.outcome == "skipped":
+                self.skipped.add(path.removesuffix("/__init__.py"))
+        if not limits and not part:
+            self.everything = True
+        # an argument with `::` asks for tests, not files: then no file of that run is known to be
+        # whole
+        elif limits.keys() <= {"left_out"} and "::" not in str(receipt.selection.get("args")):
+            self.whole |= seen
+        elif (
+            limits.keys() <= _COUNTED
+            and not part
+            and isinstance(receipt.selection.get("collected"), int)
+        ):
+            digest = str(receipt.selection.get("collected_names") or "")
+            self._collected.append((receipt.selection["collected"], digest))
+            files = receipt.selection.get("deselected_files")
+            # what disappeared without a word ("dropped") may have been of any file
+            if (
+                isinstance(files, list | tuple)
+                and "dropped" not in limits
+                and "::" not in str(receipt.selection.get("args"))
+            ):
+                self.whole |= seen - {self._path(receipt, str(one)) for one in files}
+
+    def close(self) -> Reported:
+        """Call it when all runs are in: what one omitted may have been reported by the others, test
+        by test.
+        """
+        # runs that collected other names can't be added up: a parameter may hold a clock
+        if len(set(self._collected)) == 1 and len(self.ids) >= self._collected[0][0]:
+            self.everything = True
+        return self
+
+    def _path(self, receipt: Receipt, path: str) -> str:
+        """The path from the repository's root, also where pytest's root is above it or the path
+        leads upwards.
+        """
+        # the receipt has pytest's rootdir only where it is not the repository's; absolute, if it is
+        # above or elsewhere
+        rootdir = str(receipt.environment.get("rootdir") or "")
+        if rootdir.startswith("/"):
+            path = os.path.relpath(posixpath.join(rootdir, path), self.root)
+        return posixpath.normpath(path) if ".." in path or path.startswith("./") else path
+
+    def has(self, path: str, name: str) -> bool:
+        """Whether this test, or the class that it is in, was reported."""
+        known = self.tests.get(path, ())
+        parts = name.split("::")
+        return any("::".join(parts[:depth]) in known for depth in range(1, len(parts) + 1))
+
+    def skips(self, path: str) -> bool:
+        """Whether the file, or a folder that it is in, was skipped as a whole."""
+        parts = path.split("/")
+        return any("/".join(parts[:depth]) in self.skipped for depth in range(1, len(parts) + 1))
+
+    def complete(self, path: str, doubtful: Sequence[str] = ()) -> bool:
+        """Whether a run has asked the whole file for its tests. `doubtful`: names that may be
+        tests, and unreported.
+        """
+        return (
+            self.everything
+            or path in self.whole
+            or any(asked(path, doubtful) for asked in self.unchanged)
+        )
