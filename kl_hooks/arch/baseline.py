@@ -33,6 +33,7 @@ from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.layers import ManifestProblems, layer_lookup, namespace_lookup
 from kl_hooks.arch.manifest import load_manifest
+from kl_hooks.arch.moved_files import MovedModules
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import ci
@@ -548,7 +549,6 @@ def replace_baseline(
         )
 
 
-_HINT: Final = "Review this change of the rules by itself."
 _MOST: Final = 5
 """Entries of the baseline that are named one by one."""
 
@@ -559,25 +559,19 @@ def loosened_rules(
     manifest: Manifest | None,
     modules: Mapping[str, str],
     found: Sequence[Violation],
+    content: Content | None = None,
 ) -> tuple[Problem, ...]:
     """How the rules `after` allow more than those `before`, each with its place in the new rules.
 
     `manifest`: that of `after`, read; None where there is none. `found`: today's violations under
-    it, accepted ones too. UsageProblem where the rules before can't be read: nothing can be
-    compared with them.
+    it, accepted ones too. `content`: what is judged, to find files that a move took out of every
+    layer. UsageProblem where the rules before can't be read: nothing can be compared with them.
     """
     if before.manifest is None or before.same(after):
         return ()
     if manifest is None:
-        return (
-            Problem(
-                MANIFEST,
-                0,
-                0,
-                f"removed since {before.name}: nothing is forbidden any more.",
-                _HINT,
-            ),
-        )
+        removed = f"removed since {before.name}: nothing is forbidden any more."
+        return (before.loosened(MANIFEST, 0, "")._replace(message=removed),)
     try:
         old = load_manifest(None, MANIFEST, before.manifest)
         entries = _entries(before.baseline)
@@ -586,18 +580,19 @@ def loosened_rules(
         raise UsageProblem(
             message, place=MANIFEST, hint="Compare with another revision."
         ) from problem
+    moves = MovedModules(before, old, manifest, content, modules) if content else None
     weaker = [
         *_layers(old, manifest, modules),
         *_options(old, manifest),
-        *_exceptions(old, manifest),
+        *_exceptions(old, manifest, moves),
     ]
+    accepted = _accepted(entries, _entries(after.baseline), found, modules)
     problems = [
-        Problem(MANIFEST, line, 1 if line else 0, f"{text}.", _HINT) for line, text in weaker
+        *(moves.out_of_layers() if moves else ()),
+        *(before.loosened(MANIFEST, line, text) for line, text in weaker),
+        *(before.loosened(BASELINE, 0, text) for text in accepted),
     ]
-    more = list(_accepted(entries, _entries(after.baseline), found, modules))
-    problems += [Problem(BASELINE, 0, 0, f"{text}.", _HINT) for text in more]
-    since = f"loosened since {before.name}"
-    return tuple(one._replace(message=f"{since}: {one.message}") for one in dict.fromkeys(problems))
+    return tuple(dict.fromkeys(problems))
 
 
 def _entries(data: bytes | None) -> tuple[BaselineEntry, ...]:
@@ -722,22 +717,33 @@ def _terms(contract: object) -> str:
     return str(plain(asdict(contract)))  # type: ignore[call-overload]
 
 
-def _exceptions(old: Manifest, new: Manifest) -> Iterator[tuple[int, str]]:
+def _exceptions(
+    old: Manifest, new: Manifest, moves: MovedModules | None
+) -> Iterator[tuple[int, str]]:
+    """The exceptions that are new or end later; the same one under the new name of a moved module
+    is none.
+    """
     ends: dict[tuple[str, str], str] = {}
-    for one in old.exceptions:
+    for allowance in old.exceptions:
         # days sort as text, and this one comes after all: an exception without an end
-        ends[one.source, one.target] = max(
-            ends.get((one.source, one.target), ""), one.until or "9999-99-99"
-        )
-    for one in new.exceptions:
-        before, until = (
-            ends.get((one.source, one.target)),
-            f" until {one.until}" if one.until else "",
-        )
-        if before is None:
-            yield one.line, f"{one.source} is excepted from the rules for {one.target}{until}"
-        elif (one.until or "9999-99-99") > before:
-            yield one.line, f"the exception from {one.source} to {one.target} was extended{until}"
+        pair = allowance.source, allowance.target
+        ends[pair] = max(ends.get(pair, ""), allowance.until or "9999-99-99")
+    for allowance in new.exceptions:
+        pair = allowance.source, allowance.target
+        if pair not in ends and moves:
+            pair = next((each for each in ends if moves.renames(each, pair)), pair)
+        end = ends.get(pair)
+        until = f" until {allowance.until}" if allowance.until else ""
+        if end is None:
+            yield (
+                allowance.line,
+                f"{allowance.source} is excepted from the rules for {allowance.target}{until}",
+            )
+        elif (allowance.until or "9999-99-99") > end:
+            yield (
+                allowance.line,
+                f"the exception from {allowance.source} to {allowance.target} was extended{until}",
+            )
 
 
 def _accepted(

@@ -4,7 +4,8 @@ needs no database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kl_hooks.arch.content import (
@@ -58,7 +59,8 @@ def run_check(
         seen = replace(seen, manifest=_manifest_bytes(ws, source, options.manifest), baseline=None)
     if seen.manifest is None:
         nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=options.trust)
-        removed = replace(nothing, loosened=_loosened(ws, nothing, None, seen, options))
+        before = _rules_before(ws, seen, options)
+        removed = replace(nothing, loosened=_loosened(before, nothing, None, seen, options))
         return (
             (None, [f"warning: {one}" for one in removed.loosened])
             if removed.clean
@@ -82,10 +84,12 @@ def run_check(
         verdict = verdict.with_contracts(
             check_contracts(ws.state.cache, seen, found.modules, manifest)
         )
+    before = _rules_before(ws, seen, options)
+    verdict = _with_unmatched_paths(verdict, found, before, options)
     # before the baseline is applied: the rules of both contents are compared with the accepted
     # violations too
     verdict = replace(
-        verdict, loosened=_loosened(ws, verdict, found, seen, options), trusted=options.trust
+        verdict, loosened=_loosened(before, verdict, found, seen, options), trusted=options.trust
     )
     verdict, shrunk = _with_baseline(ws, verdict, found)
     if verdict.violations:
@@ -101,31 +105,68 @@ def run_check(
     return verdict, [*remarks, *(_index_violations(ws, verdict, run) if source == WORKTREE else ())]
 
 
-def _loosened(
-    ws: Workspace, verdict: Verdict, found: Survey | None, seen: Content, options: CheckOptions
-) -> tuple[Problem, ...]:
-    """Return how the rules allow more than those they are compared with. `found`: None without a
-    manifest.
-    """
+def _rules_before(ws: Workspace, seen: Content, options: CheckOptions) -> Rules | None:
+    """The rules that those of the content are compared with; None for none."""
     repo = require_repository(ws)
     if options.manifest:
-        return ()
+        return None
     if options.trust:
-        before: Rules | None = _trusted_rules(repo, seen.source, options.trust)
-    else:
-        before = (
-            _rules_at(repo, options.since, options.since[:12]) if options.since else seen.before
-        )
+        return _trusted_rules(repo, seen.source, options.trust)
+    if options.since:
+        return _rules_at(repo, options.since, options.since[:12])
+    return seen.before
+
+
+def _with_unmatched_paths(
+    verdict: Verdict, found: Survey, before: Rules | None, options: CheckOptions
+) -> Verdict:
+    """Return the verdict with an error for each path of a layer whose files were moved or removed,
+    and a warning for each layer that never had a file.
+    """
+    from kl_hooks.arch.moved_files import check_unmatched
+
+    content = found.content
+    revisions = [("since HEAD", "HEAD")] if content.source in (STAGED, WORKTREE) else []
+    if before is not None:
+        revisions.append((f"since {before.name}", before.rev))
+
+    def accepted_layers() -> Mapping[str, int]:
+        from kl_hooks.arch.baseline import read_baseline
+
+        counts: Counter[str] = Counter()
+        entries = read_baseline(BASELINE, content.baseline) if content.baseline else ()
+        for entry in entries:
+            counts.update(dict.fromkeys({entry.source_layer, entry.target_layer}, entry.count))
+        return counts
+
+    errors, warnings = check_unmatched(
+        verdict.manifest, content, found.modules, revisions, accepted_layers
+    )
+    return replace(verdict, emptied=tuple(errors), warnings=(*warnings, *verdict.warnings))
+
+
+def _loosened(
+    before: Rules | None,
+    verdict: Verdict,
+    found: Survey | None,
+    seen: Content,
+    options: CheckOptions,
+) -> tuple[Problem, ...]:
+    """Return how the rules allow more than those `before`. `found`: None without a manifest."""
     after = Rules("", seen.manifest, seen.baseline)
-    if before is None or before.manifest is None or before.same(after):
+    if before is None or before.manifest is None:
         return ()
+    if found and before.same(after):
+        from kl_hooks.arch.moved_files import MovedModules
+
+        rules = verdict.manifest
+        moves = MovedModules(before, rules, rules, seen, found.modules)
+        return tuple(moves.out_of_layers())
     from kl_hooks.arch.baseline import loosened_rules
 
-    modules = found.modules if found else {}
+    manifest, modules = (verdict.manifest, found.modules) if found else (None, {})
     try:
-        return loosened_rules(
-            before, after, verdict.manifest if found else None, modules, verdict.violations
-        )
+        return loosened_rules(before, after, manifest, modules, verdict.violations, seen)
     except UsageProblem:
         if options.trust:
             raise
@@ -174,6 +215,7 @@ def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[st
         "files": verdict.files,
         "layers": len(verdict.manifest.layers),
         "unassigned": len(verdict.unassigned),
+        "emptied": len(verdict.emptied),
         "source": verdict.source,
         "found": [
             f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}"
@@ -213,7 +255,7 @@ def _manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
 def _rules_at(repo: Repository, rev: str, name: str) -> Rules:
     """The rules of a revision; none where git knows no such revision. One git process."""
     manifest, baseline = read_blobs(repo, [f"{rev}:{MANIFEST}", f"{rev}:{BASELINE}"])
-    return Rules(name, manifest, baseline)
+    return Rules(name, manifest, baseline, rev)
 
 
 def _trusted_rules(repo: Repository, source: str, ref: str) -> Rules:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kl_hooks.clock import iso
@@ -18,6 +18,7 @@ from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository, git_in, head, merge_base, resolve_commit
 from kl_hooks.git.worktree import WorktreeScan, scan_worktree
 from kl_hooks.model.manifest import BASELINE, MANIFEST
+from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line
 from kl_hooks.store.files import read_small
@@ -31,6 +32,7 @@ WORKTREE, STAGED = "worktree", "staged"
 
 
 _DAY = 86_400_000_000
+_REVIEW_HINT: Final = "Review this change of the rules by itself."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,17 @@ class Rules:
     """
     manifest: bytes | None
     baseline: bytes | None
+    rev: str = ""
+    """The revision of the content, as git takes it."""
 
     def same(self, other: Rules) -> bool:
         """True where both are byte for byte the same."""
         return (self.manifest, self.baseline) == (other.manifest, other.baseline)
+
+    def loosened(self, path: str, line: int, text: str, hint: str = _REVIEW_HINT) -> Problem:
+        """A way in which more is allowed than by these rules, at its place in the new ones."""
+        message = f"loosened since {self.name}: {text}."
+        return Problem(path, line, 1 if line else 0, message, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,20 @@ class Content:
     """The rules of the commit before (HEAD for what is staged); None for the working tree, which is
     no commit yet.
     """
+    _staged: list[worktree.WorktreeState] = field(default_factory=list, compare=False, repr=False)
+    """What git reports about the index, once it was asked."""
+
+    def staged_changes(self) -> Mapping[str, str]:
+        """Path → `<mode> <blob>` of what is staged and differs from HEAD, empty for a removed file;
+        nothing where files are in conflict.
+        """
+        return self._staged_state().differences
+
+    def _staged_state(self) -> worktree.WorktreeState:
+        # a check asks it for its verdict and for its receipt
+        if not self._staged:
+            self._staged.append(worktree.staged_tree(self.repo))
+        return self._staged[0]
 
     def read(self, wanted: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
         """Yield the contents of these files, without those that can't be read."""
@@ -83,7 +106,7 @@ class Content:
                 found.tree_all or found.tree, None, found.head, found.branch
             )
         if self.source == STAGED:
-            found = worktree.staged_tree(self.repo)
+            found = self._staged_state()
             return worktree.WorktreeState(found.tree, None, found.head, found.branch)
         return worktree.WorktreeState(
             worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo)[:2]
@@ -126,9 +149,8 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         )
         texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
         manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
-        before = Rules(
-            parent if source == STAGED else f"{source[:12]}^", old_manifest, old_baseline
-        )
+        name = parent if source == STAGED else f"{source[:12]}^"
+        before = Rules(name, old_manifest, old_baseline, parent)
         for path, text in texts.items():
             if text is None:
                 raise EnvironmentProblem(

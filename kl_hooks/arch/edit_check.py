@@ -133,7 +133,7 @@ def new_violations(ws: Workspace, edits: Sequence[Edit]) -> tuple[list[Violation
         seen.baseline,
         seen.look,
         seen.before,
-        texts,
+        texts=texts,
     )
     manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
     found = survey_imports(ws, content)

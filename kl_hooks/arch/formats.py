@@ -46,6 +46,13 @@ _INVALID: Final = Rule(
     "The manifest or the baseline is invalid",
     "Nothing is checked until .kl/architecture.yaml and .kl/baseline.json can be read.",
 )
+_EMPTIED: Final = Rule(
+    "arch/layer-emptied",
+    "A layer lost its files",
+    "A path of a layer matched files before and matches none now, so its rule forbids nothing. Where"
+    " the folder was moved: kl arch mv OLD NEW. Where the files were removed, remove the path from"
+    " .kl/architecture.yaml.",
+)
 _LOOSENED: Final = Rule(
     "arch/loosened",
     "The rules were loosened",
@@ -78,6 +85,7 @@ def findings(verdict: Verdict) -> list[Diagnostic]:
     return numbered(
         [
             *(_problem(problem, problem_rule) for problem in verdict.problems),
+            *(_problem(problem, _EMPTIED) for problem in verdict.emptied),
             *(_problem(problem, _LOOSENED, level) for problem in verdict.loosened),
             *(of(violation, False) for violation in verdict.violations),
             *(_breach(breach, verdict) for breach in verdict.contracts),
@@ -283,7 +291,10 @@ def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
     for colour, numbers in _numbers(styles).items():
         lines.append(f"    linkStyle {','.join(numbers)} stroke:{colour},color:{colour}")
     invalid = [one for verdict in verdicts if verdict.invalid for one in verdict.problems]
-    remarks = [*invalid, *(one for verdict in verdicts for one in verdict.loosened)]
+    remarks = [
+        *invalid,
+        *(problem for verdict in verdicts for problem in (*verdict.emptied, *verdict.loosened)),
+    ]
     lines += [f"    %% {one_line(str(one), 200)}" for one in remarks]
     outside = len(_unassigned_files(found))
     return [
@@ -386,7 +397,7 @@ def _plain(source: str, verdict: Any) -> dict[str, Any]:
         "layers": 0,
         "unjudged": 0,
     }
-    none |= {"unassigned": 0, "trusted": None, "invalid": False, "loosened": []}
+    none |= {"unassigned": 0, "trusted": None, "invalid": False, "loosened": [], "emptied": []}
     return {"schema": SCHEMA, "clean": True, "source": source, **none, **empty}
 
 
@@ -398,7 +409,7 @@ def _lines(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-SCHEMA: Final = "kl.arch.check/2"
+SCHEMA: Final = "kl.arch.check/3"
 
 
 def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
@@ -417,6 +428,7 @@ def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
         "files": verdict.files,
         "unjudged": verdict.unjudged,
         "unassigned": len(verdict.unassigned),
+        "emptied": problems_to_list(verdict.emptied),
         "loosened": problems_to_list(verdict.loosened),
         "trusted": verdict.trusted or None,
         "invalid": verdict.invalid,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.import_survey import Survey
-from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
+from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges, layer_lookup
 from kl_hooks.code.modules import plain_name
 from kl_hooks.graph.algorithms import components
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Allowance, Layer, Manifest, Violation
@@ -73,14 +73,18 @@ class Verdict:
     """True where the rules themselves can't be used: `problems` has the reasons, and nothing was
     judged.
     """
+    emptied: tuple[Problem, ...] = ()
+    """Paths of layers that matched files before and match none now: folders that were moved or
+    removed.
+    """
     stopping: frozenset[str] = frozenset()
     """The files (of `problems`) that keep contracts from being judged at all."""
 
     @property
     def clean(self) -> bool:
         """True where nothing blocks."""
-        blocking = (self.violations, self.problems, self.contracts, self.trusted and self.loosened)
-        return not any(blocking)
+        findings = (self.violations, self.problems, self.contracts, self.emptied)
+        return not any(findings) and not (self.trusted and self.loosened)
 
     def with_violations(self, more: Iterable[Violation]) -> Verdict:
         """The verdict with these violations too."""
@@ -146,7 +150,7 @@ class Verdict:
         )
 
     def _blocking(self) -> int:
-        return len(self.violations) + len(self.contracts) + len(self.problems)
+        return len(self.violations) + len(self.contracts) + len(self.problems) + len(self.emptied)
 
 
 INDIRECT_METHOD: Final = "indirect import"
@@ -362,34 +366,25 @@ def unassigned_problems(manifest: Manifest, modules: Mapping[str, str]) -> list[
 def manifest_warnings(
     manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str], today: str = ""
 ) -> list[Problem]:
-    """What in the manifest has no effect: layers without files, exceptions that no import needs."""
-    found = []
-    layer_of = layer_lookup(manifest.layers)
-    owning = {layer.name for path in modules if (layer := layer_of(path))}
-    for layer in manifest.layers:
-        if (
-            layer.name not in owning
-            and not layer.namespaces
-            and not any(covers(path, file) for path in layer.paths for file in modules)
-        ):
-            # a warning, no error: on a branch without the folder nothing is wrong with the commit
-            # (ADR-0011)
-            message = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
-            found.append(Problem(manifest.path, 0, 0, message, _closest(layer, modules)))
+    """What in the manifest has no effect: a language that is not checked, layers in a cycle,
+    exceptions that no import needs.
+    """
+    problems = []
     if manifest.language and manifest.language.lower() not in _PYTHON:
         message = f'language "{manifest.language}" is not supported: only Python files are checked.'
-        found.append(
+        problems.append(
             Problem(
                 manifest.path, manifest.language_line, 1, message, "Remove it, or write Python."
             )
         )
-    found += cycle_warnings(manifest)
+    problems += cycle_warnings(manifest)
     crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
-    for one in manifest.exceptions:
-        if not any(is_excepted(one, edge) for edge in crossing):
-            message = f"the exception from {one.source} to {one.target} matches no import."
-            found.append(Problem(manifest.path, one.line, 1, message, "Take it out."))
-    return found
+    for exception in manifest.exceptions:
+        if not any(is_excepted(exception, edge) for edge in crossing):
+            ends = f"from {exception.source} to {exception.target}"
+            message = f"the exception {ends} matches no import."
+            problems.append(Problem(manifest.path, exception.line, 1, message, "Take it out."))
+    return problems
 
 
 def cycle_warnings(manifest: Manifest) -> list[Problem]:
@@ -415,15 +410,6 @@ def cycle_warnings(manifest: Manifest) -> list[Problem]:
                 )
             )
     return found
-
-
-def _closest(layer: Layer, modules: Mapping[str, str]) -> str:
-    """The folder of the repository that is spelled most like the layer's first path."""
-    import difflib
-
-    folders = {path.rpartition("/")[0] + "/" for path in modules if "/" in path}
-    close = difflib.get_close_matches(layer.paths[0], sorted(folders), n=1, cutoff=0.6)
-    return f"Closest: {close[0]}." if close else ""
 
 
 def judge(

@@ -140,6 +140,8 @@ def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
     totals.
     """
     lines = []
+    for problem in verdict.emptied:
+        lines += _emptied_lines(problem)
     for violation in verdict.violations:
         lines += [*violation_lines(violation, verdict.titles), ""]
     if verdict.contracts:
@@ -157,6 +159,12 @@ def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
     if verdict.violations:
         lines += [_headline(verdict), *_hints(verdict)]
     return [*lines, _closing(verdict, seconds)]
+
+
+def _emptied_lines(problem: Problem) -> list[str]:
+    """A path of a layer whose files were moved or removed, and what to do."""
+    place = f"{problem.path}:{problem.line}"
+    return [_safe(f"{place}: {problem.message}"), _safe(f"    hint: {problem.hint}"), ""]
 
 
 def _headline(verdict: Verdict) -> str:

@@ -334,8 +334,10 @@ class WorktreeState:
     listing: FileListing = field(default_factory=FileListing, compare=False, repr=False)
     """What git listed: the paths of the content, without another question to git."""
     differences: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """What `tree_all` has that HEAD has not: path → `<mode> <blob>`, empty for a file that was
-    removed. git never has the objects of a dirty tree, so this is how its files are known later."""
+    """What `tree_all` (of what is staged: `tree`) has that HEAD has not: path → `<mode> <blob>`,
+    empty for a file that was removed. git never has the objects of a dirty tree, so this is how its
+    files are known later.
+    """
 
     @property
     def trees(self) -> tuple[str, ...]:
@@ -402,7 +404,8 @@ def staged_tree(repo: Repository) -> WorktreeState:
         return WorktreeState(None, None, commit, branch, True, len(changes))
     now = {path: (c.mode, c.blob) if c.mode and c.blob else None for path, c in changes.items()}
     tree = tree_ids(repo, committed, now)[0] if now else base
-    return WorktreeState(tree, None, commit, branch, bool(now), len(now))
+    differences = {os.fsdecode(path): _state_text(state) for path, state in now.items()}
+    return WorktreeState(tree, None, commit, branch, bool(now), len(now), differences=differences)
 
 
 def tree_of_revision(repo: Repository, rev: str) -> str | None:

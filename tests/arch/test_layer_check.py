@@ -336,14 +336,6 @@ def test_a_suggested_fix_without_such_a_module() -> None:
     assert found.suggested_fix == expected
 
 
-def test_layers_without_files_are_warned_of_with_the_closest_folder() -> None:
-    rules = read_manifest(MANIFEST, b"layers:\n- name: api\n  paths: [src/shop/appi/]\n")
-    (warning,) = manifest_warnings(rules, [], MODULES)
-    expected = 'layer "api" matches no file (paths: src/shop/appi/). Closest: src/shop/api/.'
-    assert str(warning) == f"{MANIFEST}: {expected}"
-    assert (warning.line, warning.column) == (0, 0)
-
-
 def test_unowned_files_are_named() -> None:
     found = [
         (problem.path, problem.line, problem.column)

@@ -123,7 +123,7 @@ def test_what_a_program_reads() -> None:
     verdict = Verdict(RULES, (broken(),), (Problem("p", 1, 2, "m"),), (), 41, "worktree")
     value = json.loads(json.dumps(verdict_to_dict(verdict)))
     assert (value["schema"], value["clean"], value["files"], value["layers"]) == (
-        "kl.arch.check/2",
+        "kl.arch.check/3",
         False,
         41,
         2,

@@ -69,7 +69,7 @@ def test_staged_at_and_json(kl: Kl) -> None:
     value = json.loads(out)
     assert (code, value["schema"], value["clean"], value["source"]) == (
         1,
-        "kl.arch.check/2",
+        "kl.arch.check/3",
         False,
         "HEAD",
     )
