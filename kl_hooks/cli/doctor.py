@@ -21,9 +21,9 @@ import click
 from kl_hooks.cli.evidence import accepted_line
 from kl_hooks.cli.output import counted, format_option, print_answer
 from kl_hooks.errors import EnvironmentProblem, KlError, StoreBusy, StoreDamaged, StoreNewer
-from kl_hooks.evidence.capture import spool_folders
-from kl_hooks.evidence.integrity import edited_headers, read_marks, rollbacks
-from kl_hooks.evidence.journal import QUARANTINED
+from kl_hooks.evidence.high_water import read_marks, rollbacks
+from kl_hooks.evidence.integrity import edited_headers
+from kl_hooks.evidence.spool_places import QUARANTINED, spool_places
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.problem import Problems
 from kl_hooks.proof.acceptance import accepted
@@ -544,7 +544,7 @@ def _existing_folder(folder: Path) -> Path:
 
 def _spool_facts(ws: Workspace) -> _Facts:
     """Captures that are not in the store yet, and files in the spool that are none."""
-    for folder, origin in spool_folders(ws):
+    for folder, origin, *_ in spool_places(ws):
         if count := len(pending_spools(folder)):
             yield (
                 "remark",

@@ -586,7 +586,8 @@ def verify(file: Path | None, trust_ref: str, shape: str) -> int:
     them. Nothing is imported. Exit 1: something was edited, or is not signed by a key that you
     trust.
     """
-    from kl_hooks.evidence.integrity import audit, read_marks
+    from kl_hooks.evidence.high_water import read_marks
+    from kl_hooks.evidence.integrity import audit
     from kl_hooks.evidence.ledger import chain_head
     from kl_hooks.proof.acceptance import accepted
 

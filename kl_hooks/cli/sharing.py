@@ -116,11 +116,11 @@ def status(shape: str) -> int:
 
     Exit 3 where it can't be used.
     """
-    from kl_hooks.evidence.capture import spool_folders
+    from kl_hooks.evidence.spool_places import spool_places
     from kl_hooks.store.spool import pending_spools
 
     ws = workspace()
-    waiting = sum(len(pending_spools(folder)) for folder, _ in spool_folders(ws))
+    waiting = sum(len(pending_spools(place.folder)) for place in spool_places(ws))
     address = ws.store.address
     plain: dict[str, Any] = {
         "schema": "kl.store.status/1",
@@ -208,7 +208,7 @@ def migrate(to: str | None, back: str | None, repository: str, create: bool, sha
     ws = _person()
     if bool(to) == bool(back):
         raise UsageProblem("give either --to or --from.", place="kl store migrate")
-    from kl_hooks.evidence.integrity import ledger_writer
+    from kl_hooks.evidence.high_water import ledger_writer
     from kl_hooks.store.migration import move_from_server, move_to_server
     from kl_hooks.store.state import state_of_server
     from kl_hooks.store.store import Store

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.provenance import HARMLESS, agent, ci, producer, session
+from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.text import one_line
@@ -25,8 +26,6 @@ from kl_hooks.store.spool import SpoolWriter, first_writable
 from kl_hooks.store.state import (
     missing_run_directories,
     prepare_state,
-    spool_directories,
-    spool_key,
 )
 from kl_hooks.workspace import Workspace, open_workspace
 
@@ -34,24 +33,9 @@ PARENT: Final = "KL_PARENT"
 """The environment variable in which a run finds the run that started it."""
 SPOOL_SCHEMA: Final = "kl.spool/1"
 """What the opening record of a spool file names."""
-IN_CHECKOUT: Final = "spool:checkout"
-"""Marks what was found in `.kl/spool/`."""
 _NAMED: Final = 3
 _CHANGES: Final = 200
 """The most files that differ from HEAD of which a receipt has the states."""
-
-
-def spool_folders(ws: Workspace) -> list[tuple[Path, str]]:
-    """Folder and origin word, in the order in which they are tried.
-
-    Without the one in the checkout where it is a link: a link may belong to the repository, and
-    could point our writing and our cleaning anywhere.
-    """
-    return [
-        (folder, origin)
-        for folder, origin in spool_directories(ws.state, ws.root, ws.environ)
-        if origin != IN_CHECKOUT or not (folder.is_symlink() or folder.parent.is_symlink())
-    ]
 
 
 def new_run_id() -> str:
@@ -116,18 +100,15 @@ def opening_record(
 
 def open_spool(ws: Workspace, run: str) -> SpoolWriter:
     """A new spool file in the first place that can be written. Raises OSError for none."""
-    places = spool_folders(ws)
+    unusable = 0
     try:
         prepare_state(ws.state)
     except (OSError, KlError):
-        # the first is in the state directory, which can't be used; the others do not need it
-        places = places[1:]
-    return first_writable([(folder, writing_key(ws, origin)) for folder, origin in places], run)
-
-
-def writing_key(ws: Workspace, origin: str) -> bytes:
-    """The key of the checksums in a place for spools: others can write into the working tree."""
-    return spool_key(ws.state) if origin == IN_CHECKOUT else b""
+        # the first place is in the state directory; the others do not need it
+        unusable = 1
+    # asked now: preparing the state makes the key
+    places = spool_places(ws)[unusable:]
+    return first_writable([(place.folder, place.key) for place in places], run)
 
 
 class MissingRun(NamedTuple):

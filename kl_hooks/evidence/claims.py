@@ -16,8 +16,8 @@ from kl_hooks.clock import iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.foreign import foreign_evidence, with_origins
+from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
 from kl_hooks.evidence.trust import (

@@ -32,10 +32,16 @@ _LOGGED: Final = (
 
 
 class NewCommits(NamedTuple):
-    """Commits since the last reading, newest first, and the head they were read from."""
+    """Commits since the last reading, and the head they were read from."""
 
     head: str
-    commits: tuple[Commit, ...]
+    branch: str | None
+    producer: str
+    """Of their receipt."""
+    read_at: str
+    """ISO 8601."""
+    rows: tuple[Row, ...]
+    """Of the log (`COLUMNS`), redacted, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,57 +84,63 @@ def unlogged_commits(
         return None
     # imported here: nearly every call ends above, where HEAD has not moved
     from kl_hooks.git.commits import commits_since
+    from kl_hooks.store.redaction import redact
 
-    return NewCommits(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))
+    commits = commits_since(ws.repo, [last] if last else [], FIRST_READ)
+    branch = head(ws.repo)[1]
+    return NewCommits(
+        sha,
+        redact(branch) if branch else branch,
+        redact(producer(ws.environ)),
+        iso(ws.clock.now()),
+        tuple(map(_row, commits)),
+    )
 
 
-def add_commits(ws: Workspace, db: Database, new: NewCommits) -> int:
+def add_commits(db: Database, new: NewCommits) -> int:
     """Log the commits that are not in the log yet, with one receipt that names them, in a
     transaction of the caller.
 
-    The cursor moves on. Messages are redacted first. How many receipts are new: 0 or 1.
+    The cursor moves on. How many receipts are new: 0 or 1.
     """
     # also what another process logged while we waited for the lock
-    seen = {row[0] for row in db.rows("SELECT sha FROM commit_log")}
-    new = NewCommits(new.head, tuple(commit for commit in new.commits if commit.sha not in seen))
-    receipt = _receipt_of_commits(ws, new) if new.commits else None
+    logged = {row[0] for row in db.rows("SELECT sha FROM commit_log")}
+    rows = [row for row in new.rows if row[0] not in logged]
+    receipt = _receipt_of_commits(new, rows) if rows else None
     db.many(
         f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
+        [(*row, receipt.id if receipt else "") for row in rows],
     )
     write_cursor(db, CURSOR, new.head)
     return append(db, [receipt]) if receipt else 0
 
 
-def _receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
+def _receipt_of_commits(new: NewCommits, rows: Sequence[Row]) -> Receipt:
     """One receipt that names these commits; the same commits read twice give one run ID."""
-    from kl_hooks.store.redaction import redact
-
-    now = iso(ws.clock.now())
     facts = tuple(
         Evidence(
             "GitHistory",
-            make_id("commit", c.sha),
+            make_id("commit", sha),
             "committed",
             0,
             None,
-            {"tree": c.tree, "parents": list(c.parents), "time": c.time},
+            {"tree": tree, "parents": parents.split(), "time": time},
         )
-        for c in new.commits
+        for sha, tree, parents, time, *_ in rows
     )
-    branch, tree = head(ws.repo)[1] if ws.repo else None, new.commits[0].tree
+    tree = rows[0][1]
     return Receipt(
-        run=digest("commits/1", [c.sha for c in new.commits])[:32],
+        run=digest("commits/1", [row[0] for row in rows])[:32],
         source="commits",
         observer="git",
-        producer=redact(producer(ws.environ)),
+        producer=new.producer,
         evidence=facts,
-        started=now,
-        ended=now,
+        started=new.read_at,
+        ended=new.read_at,
         tree=tree,
         tree_end=tree,
         head=new.head,
-        branch=redact(branch) if branch else branch,
+        branch=new.branch,
         selection={"args": [], "collected": len(facts), "deselected": 0, "ran": len(facts)},
         result={
             "exit": 0,
@@ -137,7 +149,7 @@ def _receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
             "verdict": "passed",
             "reasons": [],
             "counts": {"committed": len(facts)},
-            "log": _digest(map(_row, new.commits)),
+            "log": _digest(rows),
         },
     )
 

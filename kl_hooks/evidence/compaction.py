@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
-from kl_hooks.evidence.capture import spool_folders
 from kl_hooks.evidence.claims import all_claims, asserted_claims
 from kl_hooks.evidence.executed import forget_runs
-from kl_hooks.evidence.journal import QUARANTINED
 from kl_hooks.evidence.ledger import COMPACTABLE, RETAINED, test_names
+from kl_hooks.evidence.spool_places import QUARANTINED, spool_places
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.claim import Claim, Tier
 from kl_hooks.model.lifecycle import Change, Lifecycle
@@ -192,7 +191,7 @@ def inspect_decay(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Quarantined captures: reported, for a person to inspect."""
     reason = "a capture that could not be understood; look at it, then delete it yourself"
-    folders = [folder for folder, _ in spool_folders(ws) if folder.is_dir()]
+    folders = [place.folder for place in spool_places(ws) if place.folder.is_dir()]
     paths = [path for folder in folders for path in sorted(folder.glob(f"*{QUARANTINED}"))]
     return [Change("keep", str(path), _SPOOL, reason) for path in paths]
 

@@ -27,8 +27,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 
-from kl_hooks.evidence.capture import IN_CHECKOUT, spool_folders
-from kl_hooks.evidence.journal import QUARANTINED, is_believed
+from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace, spool_places
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.database import Database, chunks, placeholders
 from kl_hooks.store.files import write_atomic
@@ -471,21 +470,21 @@ class PendingFile:
     """Its run left no capture, and it is so old that none will come."""
 
 
-def pending_executed(ws: Workspace) -> list[PendingFile]:
-    """The files that wait in the spools, by run."""
-    found, now = {}, ws.clock.now() / 1_000_000
-    for folder, origin in spool_folders(ws):
-        with suppress(OSError), os.scandir(folder) as entries:
+def pending_executed(places: Iterable[SpoolPlace], now: int) -> list[PendingFile]:
+    """The files that wait in the spools, by run. `now`: microseconds."""
+    files: dict[str, PendingFile] = {}
+    for place in places:
+        with suppress(OSError), os.scandir(place.folder) as entries:
             for entry in entries:
                 if not entry.name.endswith(SUFFIX) or entry.name.startswith("."):
                     continue
-                path, run = folder / entry.name, entry.name.removesuffix(SUFFIX)
-                if origin == IN_CHECKOUT and not is_believed(ws, path):
+                path, run = place.folder / entry.name, entry.name.removesuffix(SUFFIX)
+                if not place.believes(path):
                     continue
-                old = now - entry.stat(follow_symlinks=False).st_mtime > _ORPHANED
-                orphaned = old and not (folder / f"{run}{SPOOL_SUFFIX}").exists()
-                found[run] = PendingFile(path, run, orphaned)
-    return [found[run] for run in sorted(found)]
+                age = now / 1_000_000 - entry.stat(follow_symlinks=False).st_mtime
+                capture = place.folder / f"{run}{SPOOL_SUFFIX}"
+                files[run] = PendingFile(path, run, age > _ORPHANED and not capture.exists())
+    return [files[run] for run in sorted(files)]
 
 
 def read_pending(ws: Workspace, run: str, environment: Mapping[str, Any]) -> Executed | None:
@@ -495,7 +494,7 @@ def read_pending(ws: Workspace, run: str, environment: Mapping[str, Any]) -> Exe
     For gates: they read captures from the spool where the store can't be written.
     """
     digest = vouched_digest(environment)
-    for one in pending_executed(ws) if digest else ():
+    for one in pending_executed(spool_places(ws), ws.clock.now()) if digest else ():
         if one.run == run:
             with suppress(OSError, ValueError):
                 return read_executed(one.path, digest)

@@ -27,7 +27,7 @@ from kl_hooks.evidence.executed import (
     settle,
 )
 from kl_hooks.evidence.foreign import foreign_evidence, has_signatures, with_origins
-from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
+from kl_hooks.evidence.high_water import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.journal import (
     pending_captures,
     remove_or_quarantine,
@@ -40,6 +40,7 @@ from kl_hooks.evidence.ledger import (
     parents_of,
     selection_limits,
 )
+from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.evidence.trust import ATTESTED, NOTES, ran_no_test
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.receipt import Receipt
@@ -96,8 +97,9 @@ def _import_fetched(ws: Workspace) -> str:
 
 def _import_captured(ws: Workspace, head_now: str | None) -> SyncResult:
     # before the captures: a file that is written meanwhile finds its receipt the next time
-    sets = pending_executed(ws)
-    found, left = pending_captures(ws)
+    places, now = spool_places(ws), ws.clock.now()
+    sets = pending_executed(places, now)
+    found, left = pending_captures(places, now)
     new, blind = None, ""
     try:
         with ws.store.reading() as db:
@@ -115,7 +117,7 @@ def _import_captured(ws: Workspace, head_now: str | None) -> SyncResult:
             return SyncResult(waiting=left, blind=blind)
         with ledger_writer(ws) as db:
             receipts = sum(append(db, [one.receipt], one.origin) for one in found if one.receipt)
-            receipts += add_commits(ws, db, new) if new is not None else 0
+            receipts += add_commits(db, new) if new is not None else 0
             settled = import_executed(db, sets)
     except (EnvironmentProblem, OSError) as problem:
         return SyncResult(waiting=left + len(found), trouble=str(problem))
@@ -286,7 +288,7 @@ def snapshot(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Ite
     taken = sync_evidence(ws, head)
     # spool, marks, store: in another order, an import by another process in between would be missed
     # or look like a loss
-    captures, unread = unimported_captures(ws)
+    captures, unread = unimported_captures(spool_places(ws))
     marks = read_marks(ws)
     with ws.store.reading() as db:
         newer = ws.store.newer(db) if db else None

@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.evidence.capture import IN_CHECKOUT, SPOOL_SCHEMA, spool_folders, writing_key
-from kl_hooks.git.repository import is_tracked
+from kl_hooks.evidence.capture import SPOOL_SCHEMA
+from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace, spool_places
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
 from kl_hooks.model.symbol import make_id
 from kl_hooks.model.text import one_line
@@ -35,15 +33,12 @@ from kl_hooks.store.spool import (
     read_spool,
     remove_nameless_spools,
 )
-from kl_hooks.store.state import spool_key
 from kl_hooks.workspace import Workspace
 
 _FOREIGN: Final = (
     "was not written by this clone, so it proves nothing, and a run of yours may be missing:"
     " run the tests again, then delete it"
 )
-QUARANTINED: Final = ".aside"
-"""Added to the name of a file that has content, and no capture."""
 _RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # SQLite's integers have 64 bits with a sign (sqlite.org/datatype3.html)
@@ -268,58 +263,55 @@ class PendingCapture:
     """Not all of it is in the receipt: it is quarantined, not removed."""
 
 
-def pending_captures(ws: Workspace) -> tuple[list[PendingCapture], int]:
+def pending_captures(places: Iterable[SpoolPlace], now: int) -> tuple[list[PendingCapture], int]:
     """The files that can be imported, oldest first, and how many can't: still being written, or of
-    a newer kl.
+    a newer kl. `now`: microseconds.
     """
-    found, left = [], 0
-    for path, origin in _pending_files(ws):
+    captures, waiting = [], 0
+    for path, place in _pending_files(places, now):
         try:
-            spool = read_spool(path, writing_key(ws, origin))
+            spool = read_spool(path, place.key)
         except OSError:
-            left += 1
+            waiting += 1
             continue
         schema = schema_of_records(spool.records)
         if spool.busy or (schema and schema != SPOOL_SCHEMA):
-            left += 1
+            waiting += 1
             continue
         receipt = receipt_from_records(spool.records)
         empty = not spool.records and not spool.bad
         # in the working tree, a file that is no capture may be somebody's own: it stays as it is
-        if receipt or origin != IN_CHECKOUT:
-            found.append(
-                PendingCapture(
-                    path, origin, receipt, spool.bad, spool.cut or not (receipt or empty)
-                )
-            )
-    return found, left
+        if receipt or not place.in_working_tree:
+            quarantine = spool.cut or not (receipt or empty)
+            captures.append(PendingCapture(path, place.origin, receipt, spool.bad, quarantine))
+    return captures, waiting
 
 
-def unimported_captures(ws: Workspace) -> tuple[list[tuple[Receipt, str]], list[str]]:
+def unimported_captures(
+    places: Iterable[SpoolPlace],
+) -> tuple[list[tuple[Receipt, str]], list[str]]:
     """Return the captures in the spools with their origin, in the order of an import, and what
     can't be read.
 
     Changes nothing. What is still being written is in neither: it is not finished. Read the spools
     before the store: a file that another process imports in between is then in both, never in none.
     """
-    found: list[tuple[Receipt, str]] = []
+    captures: list[tuple[Receipt, str]] = []
     unread: list[str] = []
-    for directory, origin in spool_folders(ws):
+    for place in places:
         try:
-            paths = _spool_files(directory)
+            paths = _spool_files(place.folder)
         except OSError as problem:
-            unread.append(f"{directory} can't be read ({problem.strerror})")
+            unread.append(f"{place.folder} can't be read ({problem.strerror})")
             continue
-        for path in paths:
-            if origin == IN_CHECKOUT and not is_own_file(ws, path):
-                continue
-            receipt, problem_there = _capture(path, writing_key(ws, origin))
-            if origin == IN_CHECKOUT and not receipt:
+        for path in filter(place.owns, paths):
+            receipt, flaw = _capture(path, place.key)
+            if place.in_working_tree and not receipt:
                 # whoever made the archive or submodule that brought it could have written it
-                problem_there = _FOREIGN if is_spool_file(path) else ""
-            found += [(receipt, origin)] if receipt else []
-            unread += [f"{path} {problem_there}"] if problem_there else []
-    return found, unread
+                flaw = _FOREIGN if is_spool_file(path) else ""
+            captures += [(receipt, place.origin)] if receipt else []
+            unread += [f"{path} {flaw}"] if flaw else []
+    return captures, unread
 
 
 def _spool_files(directory: Path) -> list[Path]:
@@ -377,42 +369,22 @@ def remove_or_quarantine(one: PendingCapture) -> Path | None:
     return aside
 
 
-def _pending_files(ws: Workspace) -> Iterator[tuple[Path, str]]:
-    for directory, origin in spool_folders(ws):
-        if origin != IN_CHECKOUT:
-            remove_nameless_spools(directory, ws.clock.now() / 1_000_000)
-        for path in pending_spools(directory):
-            if origin != IN_CHECKOUT or is_believed(ws, path):
-                yield path, origin
-
-
-def is_believed(ws: Workspace, path: Path) -> bool:
-    """Whether a file in the working tree may be a capture of this clone: it is no file of the
-    repository, and there is a key by which that is seen.
-    """
-    return bool(spool_key(ws.state)) and is_own_file(ws, path)
-
-
-def is_own_file(ws: Workspace, path: Path) -> bool:
-    """A spool file in the working tree may belong to the repository: only untracked files of this
-    user count.
-    """
-    try:
-        status = path.lstat()
-        mine = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
-        return mine and not (ws.repo and is_tracked(ws.repo, path))
-    except (EnvironmentProblem, OSError):
-        return False
+def _pending_files(places: Iterable[SpoolPlace], now: int) -> Iterator[tuple[Path, SpoolPlace]]:
+    for place in places:
+        if not place.in_working_tree:
+            remove_nameless_spools(place.folder, now / 1_000_000)
+        for path in pending_spools(place.folder):
+            if place.believes(path):
+                yield path, place
 
 
 def pending_receipt_id(ws: Workspace, run: str) -> str:
     """64 hexadecimal digits; empty where no capture of this run waits in a spool."""
-    for folder, origin in spool_folders(ws):
+    for place in spool_places(ws):
         try:
-            path = folder / f"{run}{SPOOL_SUFFIX}"
-            receipt = receipt_from_records(read_spool(path, writing_key(ws, origin)).records)
+            spool = read_spool(place.folder / f"{run}{SPOOL_SUFFIX}", place.key)
         except OSError:
             continue
-        if receipt:
+        if receipt := receipt_from_records(spool.records):
             return receipt.id
     return ""

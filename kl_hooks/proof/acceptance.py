@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
+from kl_hooks.evidence.high_water import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.provenance import agent, producer
 from kl_hooks.records.events import Event, insert_events, list_events
 from kl_hooks.store.redaction import redact

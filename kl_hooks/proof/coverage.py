@@ -23,7 +23,7 @@ from kl_hooks.clock import iso
 from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.executed import COVERAGE, Executed, store_executed
-from kl_hooks.evidence.integrity import ledger_writer
+from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.ledger import append, has_receipt
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files

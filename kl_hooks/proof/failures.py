@@ -21,6 +21,7 @@ from kl_hooks.evidence.flaky import Attempt, Comparison
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.journal import unimported_captures
 from kl_hooks.evidence.ledger import failed_results, results_of
+from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.git.worktree import differing_paths
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence
@@ -123,9 +124,11 @@ def failure_histories(
     where its content is that of a commit: a failure there is not reported as one of that branch
     too. Changes nothing in the store.
     """
-    waiting = [receipt for receipt, _ in unimported_captures(ws)[0] if receipt.source == "pytest"][
-        ::-1
-    ]
+    waiting = [
+        receipt
+        for receipt, _ in unimported_captures(spool_places(ws))[0]
+        if receipt.source == "pytest"
+    ][::-1]
     with ws.store.reading() as db:
         known = failed_results(db, FAILURES) if db else []
         known += [

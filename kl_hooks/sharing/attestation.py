@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.foreign import has_signatures
-from kl_hooks.evidence.integrity import ledger_writer
+from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.journal import receipt_flaw
 from kl_hooks.evidence.ledger import Entry, append
 from kl_hooks.evidence.trust import IMPORTED, NOTES

@@ -100,7 +100,7 @@ def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
     and why).
     """
     from kl_hooks.evidence.commits import write_cursor
-    from kl_hooks.evidence.integrity import ledger_writer
+    from kl_hooks.evidence.high_water import ledger_writer
     from kl_hooks.git.notes import read_lines, refs_of
     from kl_hooks.sharing.attestation import trusted_keys
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.commits import write_cursor
 from kl_hooks.evidence.executed import NEWEST_SHARED, Executed, executed_of_run, vouched_digest
-from kl_hooks.evidence.integrity import ledger_writer
+from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.ledger import recent
 from kl_hooks.evidence.trust import IMPORTED, NOTES, ran_no_test
 from kl_hooks.git.notes import (

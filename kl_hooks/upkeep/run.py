@@ -212,7 +212,8 @@ def _tidy(ws: Workspace) -> str:
 
 
 def _verify(ws: Workspace) -> str:
-    from kl_hooks.evidence.integrity import audit, read_marks
+    from kl_hooks.evidence.high_water import read_marks
+    from kl_hooks.evidence.integrity import audit
 
     marks = read_marks(ws)
     with ws.store.reading() as db:

@@ -15,8 +15,9 @@ import pytest
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.claims import add_claim, asserted_claims
 from kl_hooks.evidence.commits import COLUMNS
+from kl_hooks.evidence.high_water import Marks, read_high_water, write_high_water
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.integrity import Marks, audit, read_high_water, write_high_water
+from kl_hooks.evidence.integrity import audit
 from kl_hooks.evidence.ledger import append, recent
 from kl_hooks.evidence.sources.receipts import to_lines
 from kl_hooks.sharing.file_import import import_file

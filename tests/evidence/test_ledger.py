@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.high_water import chain_at
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.integrity import chain_at
 from kl_hooks.evidence.journal import receipt_flaw
 from kl_hooks.evidence.ledger import (
     CHAIN_START,

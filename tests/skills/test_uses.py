@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.integrity import ledger_writer
+from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.model.receipt import Receipt

@@ -31,8 +31,9 @@ from kl_hooks.evidence.executed import (
     runtime_imports,
     tests_of_symbols,
 )
+from kl_hooks.evidence.high_water import read_marks
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.integrity import audit, read_marks
+from kl_hooks.evidence.integrity import audit
 from kl_hooks.evidence.ledger import (
     append,
     assertions,

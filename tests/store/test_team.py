@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from kl_hooks.evidence.commits import read_cursor, write_cursor
 from kl_hooks.evidence.compaction import compact
 from kl_hooks.evidence.executed import store_executed
-from kl_hooks.evidence.integrity import audit, read_marks
+from kl_hooks.evidence.high_water import read_marks
+from kl_hooks.evidence.integrity import audit
 from kl_hooks.evidence.ledger import (
     append,
 )

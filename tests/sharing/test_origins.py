@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kl_hooks.evidence.trust import ORIGINS
+from tests.evidence.origins import COUNTS
 from tests.support import Checkout
 
-from .origins import COUNTS
-from .test_sharing import clones, keys, recorded, trust, verdict  # noqa: F401 (fixtures)
+from .test_notes_and_keys import clones, keys, recorded, trust, verdict  # noqa: F401 (fixtures)
 
 
 def test_each_origin_is_shown_with_what_it_proves_and_counts_so(
