@@ -20,7 +20,6 @@ from kl_hooks.model.diagnostic import (
     Rule,
     github_commands,
     gitlab_report,
-    merged,
     numbered,
     sarif_log,
 )
@@ -195,15 +194,25 @@ def reports(contents: Sequence[CheckedContent]) -> list[Report]:
     ]
 
 
+def _merged(reports: Iterable[Report]) -> list[Diagnostic]:
+    """The findings of several contents, each once."""
+    # no place in the key: of two pushed commits each may have the same finding on another line
+    first: dict[str, Diagnostic] = {}
+    for report in reports:
+        for diagnostic in report.diagnostics:
+            first.setdefault(diagnostic.unique_fingerprint, diagnostic)
+    return list(first.values())
+
+
 def github_annotations(contents: Sequence[CheckedContent]) -> list[str]:
     """What GitHub shows: the worst first, and the files in no layer in one notice."""
-    diagnostics = worst_first(merged(reports(contents)))
+    diagnostics = worst_first(_merged(reports(contents)))
     return github_commands([*diagnostics, *_unassigned(contents)], "kl arch check")
 
 
 def code_quality(contents: Sequence[CheckedContent]) -> list[dict[str, Any]]:
     """What GitLab shows, with what the baseline accepts."""
-    return gitlab_report([*merged(reports(contents)), *_unassigned(contents)], MANIFEST)
+    return gitlab_report([*_merged(reports(contents)), *_unassigned(contents)], MANIFEST)
 
 
 def _unassigned_files(contents: Sequence[CheckedContent]) -> list[str]:

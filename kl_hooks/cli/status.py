@@ -28,6 +28,7 @@ from kl_hooks.model.text import name_list
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.content_runs import had_untracked_files
 from kl_hooks.proof.difference import edits_since_green
+from kl_hooks.proof.failing import failing_tests
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.gate import judge
 from kl_hooks.records.events import count_records
@@ -84,6 +85,7 @@ def status(shape: str) -> None:
         edits = (
             edits_since_green(ws, db, place) if found.tier is Tier.GUESSED and not seen.gaps else ""
         )
+        facts["failing"] = [test.to_dict() for test in failing_tests(ws, seen)]
         newest = seen.recent(5)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
         facts["unchecked_commits"] = (
@@ -165,6 +167,9 @@ def _lines(
     yield f"{facts['root']}   {facts['branch'] or 'no branch'} {at}{changed}"
     yield f"  tree      {short(facts['tree'])}"
     yield from (f"  {'tests' if n == 0 else '':<9} {one}" for n, one in enumerate(tests))
+    if failing := facts["failing"]:
+        names = name_list([test["test"] for test in failing], _REASONS)
+        yield f"  failing   {counted(len(failing), 'test')}: {names}"
     yield f"  layers    {_layers_line(facts, drift)}"
     if unchecked := facts["unchecked_commits"]:
         names = name_list([short(sha, 7) for sha in unchecked], _REASONS)

@@ -181,9 +181,9 @@ def kl_sources() -> list[Source]:
 
 @hookimpl
 def kl_retrievers() -> list[Retriever]:
-    from kl_hooks.evidence.search import find_commits, find_tests
+    from kl_hooks.evidence.search import find_commits
 
-    return [Retriever("commits", 100, find_commits, rows=4), Retriever("evidence", 100, find_tests)]
+    return [Retriever("commits", 100, find_commits, rows=4)]
 
 
 @hookimpl

@@ -95,16 +95,6 @@ def numbered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     return [replace(entry, number=numbers[place]) for place, entry in enumerate(listed)]
 
 
-def merged(reports: Iterable[Report]) -> list[Diagnostic]:
-    """The findings of several contents, each once."""
-    # no place in the key: of two pushed commits each may have the same finding on another line
-    first: dict[str, Diagnostic] = {}
-    for report in reports:
-        for diagnostic in report.diagnostics:
-            first.setdefault(diagnostic.unique_fingerprint, diagnostic)
-    return list(first.values())
-
-
 MAX_ANNOTATIONS: Final = 9
 """GitHub shows ten annotations of a step and drops the others silently: nine, and how many there
 are.

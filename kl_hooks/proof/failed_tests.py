@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kl_hooks.evidence.ledger import Entry
-from kl_hooks.model.receipt import REFUTES
+from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.content_runs import NAMED, ContentFacts
+from kl_hooks.proof.failing import last_results
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.run_rules import JudgedRun, untracked_files
 
@@ -79,37 +79,27 @@ def _last_failures(runs: Sequence[JudgedRun]) -> list[Failure]:
     """The tests whose last result in these runs (newest first) is a failure.
 
     The content is the same, so a failed test that a later run does not even mention was omitted
-    there. A skip means nothing but in a whole run; what was imported, or ran while files changed,
-    settles no failure. A file that could not be collected is settled by a result of any test in it.
+    there.
     """
-    last: dict[str, tuple[str, str]] = {}
-    for judged in runs:
-        receipt = judged.run.receipt
-        is_weak = _settles_nothing(judged.entry)
-        results: dict[str, tuple[str, str]] = {}
-        for result in receipt.evidence:
-            is_failure = result.outcome in REFUTES
-            is_idle = is_weak or (result.outcome == "skipped" and not judged.is_whole)
-            if result.subject in last or (is_idle and not is_failure):
-                continue
-            if not (is_failure and any(name.startswith(f"{result.subject}::") for name in last)):
-                results[result.subject] = (result.outcome, receipt.run)
-        last.update(results)
+    last = last_results(((judged, judged.run.receipt) for judged in runs), _settles)
     return [
-        Failure(split_id(subject)[1], run)
-        for subject, (outcome, run) in sorted(last.items())
-        if outcome in REFUTES
+        Failure(split_id(subject)[1], judged.run.receipt.run)
+        for subject, (result, judged) in sorted(last.items(), key=lambda item: item[0])
+        if result.outcome in REFUTES
     ]
 
 
-def _settles_nothing(entry: Entry) -> bool:
-    """Whether a pass of this run takes no failure back."""
-    receipt = entry.receipt
-    return (
-        entry.origin.startswith("imported")
+def _settles(judged: JudgedRun, result: Evidence) -> bool:
+    """Whether a result takes an earlier failure back. A skip means nothing but in a whole run; what
+    was imported, or ran while files changed, settles no failure.
+    """
+    receipt = judged.entry.receipt
+    is_weak = (
+        judged.entry.origin.startswith("imported")
         or receipt.moved
         or bool(receipt.selection.get("weakened"))
     )
+    return not is_weak and (result.outcome != "skipped" or judged.is_whole)
 
 
 def _runs_with_untracked_files(runs: Sequence[JudgedRun]) -> set[str]:

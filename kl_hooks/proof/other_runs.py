@@ -111,6 +111,47 @@ class OtherRun:
         # be reported
         return all(_is_same(change, name) for name in doubtful)
 
+    @classmethod
+    def judged(
+        cls,
+        ws: Workspace,
+        repo: Repository,
+        seen: Snapshot,
+        entry: Entry,
+        tree: str,
+        other: str | None,
+        known: dict[str, Difference],
+    ) -> OtherRun:
+        """One run against the content."""
+        receipt = entry.receipt
+        results = {
+            one.subject.removeprefix("test:"): one
+            for one in receipt.evidence
+            if one.kind == "TestResult"
+        }
+        key, why = str(receipt.tree_all or receipt.tree), ""
+        try:
+            base = content_of_run(repo, receipt)
+            if base is None:
+                why = "the content it ran on is not in git any more"
+            elif key not in known:
+                known[key] = difference(ws, repo, changed_states(repo, base, other), other)
+        except GitFailed as problem:
+            why = f"its content can't be compared ({problem})"
+        if why:
+            return cls(
+                entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference()
+            )
+        executed = seen.executed(entry)
+        # a coverage file has no word on the files that were opened
+        opened = executed is not None and executed.recorder.startswith("sys.")
+        recorded = frozenset(map(str, receipt.environment.get("facts") or ()))
+        verdicts = judge_results(RunFacts(executed, opened, recorded), known[key], results)
+        valid = [one for name, one in results.items() if verdicts[name].state == VALID]
+        part = any(path.endswith(".py") for path in known[key].changes)
+        derived = _derived(receipt, valid, tree, part)
+        return cls(replace(entry, receipt=derived), entry, verdicts, known[key], executed)
+
     def removed(self, nodeid: str) -> bool:
         """Whether the test is not there any more: its file, or its function in it."""
         change = self.changes.changes.get(test_path(nodeid))
@@ -153,7 +194,7 @@ def other_runs(
         key = environment_key(entry.receipt)
         # by environment: runs of one Python must not use up the places of another one's
         if whole.get(key, 0) < _WHOLE_RUNS:
-            found.append(_judged_run(ws, repo, seen, entry, trees[0], other, known))
+            found.append(OtherRun.judged(ws, repo, seen, entry, trees[0], other, known))
             whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
     return found
 
@@ -189,46 +230,6 @@ def of_this_content(seen: Snapshot, entry: Entry) -> OtherRun:
     return OtherRun(
         entry, entry, dict.fromkeys(names, Verdict(VALID)), Difference(), seen.executed(entry)
     )
-
-
-def _judged_run(
-    ws: Workspace,
-    repo: Repository,
-    seen: Snapshot,
-    entry: Entry,
-    tree: str,
-    other: str | None,
-    known: dict[str, Difference],
-) -> OtherRun:
-    """One run against the content."""
-    receipt = entry.receipt
-    results = {
-        one.subject.removeprefix("test:"): one
-        for one in receipt.evidence
-        if one.kind == "TestResult"
-    }
-    key, why = str(receipt.tree_all or receipt.tree), ""
-    try:
-        base = content_of_run(repo, receipt)
-        if base is None:
-            why = "the content it ran on is not in git any more"
-        elif key not in known:
-            known[key] = difference(ws, repo, changed_states(repo, base, other), other)
-    except GitFailed as problem:
-        why = f"its content can't be compared ({problem})"
-    if why:
-        return OtherRun(
-            entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference()
-        )
-    executed = seen.executed(entry)
-    # a coverage file has no word on the files that were opened
-    opened = executed is not None and executed.recorder.startswith("sys.")
-    recorded = frozenset(map(str, receipt.environment.get("facts") or ()))
-    verdicts = judge_results(RunFacts(executed, opened, recorded), known[key], results)
-    valid = [one for name, one in results.items() if verdicts[name].state == VALID]
-    part = any(path.endswith(".py") for path in known[key].changes)
-    derived = _derived(receipt, valid, tree, part)
-    return OtherRun(replace(entry, receipt=derived), entry, verdicts, known[key], executed)
 
 
 def _derived(receipt: Receipt, valid: Sequence[Evidence], tree: str, part: bool) -> Receipt:

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.proof.claims import find_claims
     from kl_hooks.proof.symbol_tests import find_executed
+    from kl_hooks.proof.task_tests import find_tests
 
     return [
+        Retriever("evidence", 100, find_tests),
         Retriever("claims", 100, find_claims),
         Retriever("executed", 100, find_executed, rows=10),
     ]

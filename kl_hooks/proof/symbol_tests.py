@@ -8,7 +8,6 @@ tests that use it passed".
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +30,6 @@ from kl_hooks.evidence.ledger import (
     Entry,
     entries_of_tree,
     entry_of_run,
-    failing_runs,
     here_first,
     recent,
 )
@@ -40,7 +38,7 @@ from kl_hooks.git.commits import count_since
 from kl_hooks.graph import links
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate
-from kl_hooks.model.receipt import REFUTES, Evidence
+from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.test_names import TestNames
@@ -71,10 +69,6 @@ _EXECUTED: Final = 30
 """Rarest symbols that are looked at, the tests' own helpers among them."""
 _FAILED_TOGETHER: Final = 10
 _NAMED: Final = 3
-_SHORTEST: Final = 3
-_COMMON: Final = frozenset(
-    {"test", "tests", "assert", "error", "assertionerror", "none", "true", "false", "with", "from"}
-)
 
 
 class TestResults(NamedTuple):
@@ -376,33 +370,12 @@ def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 
 def _failed_lately(ws: Workspace, task: Task) -> list[str]:
-    """The tests that failed in the newest run and share a word with the task that few tests have;
-    at most three.
-    """
-    wanted = {*task.signals.keywords, *(word.lower() for word in task.signals.symbols)}
-    with ws.store.reading() as db:
-        newest = failing_runs(db, 1, "pytest") if db is not None and wanted else []
-    failed = [one for entry in newest for one in entry.receipt.evidence if one.outcome in REFUTES]
+    """The failing tests that have to do with the task, and that it does not name; at most three."""
+    from kl_hooks.proof.task_tests import leading_tests
+
+    tests = [test.test for test in leading_tests(ws, task) if test.test not in task.signals.tests]
     # where a suite fails as a whole, no test is a better hint than the others
-    if len(failed) > _FAILED_TOGETHER:
-        return []
-    words = {one.subject.removeprefix("test:"): _words(one) & wanted for one in failed}
-    return [name for name, same in words.items() if same and name not in task.signals.tests][
-        :_NAMED
-    ]
-
-
-def _words(one: Evidence) -> set[str]:
-    """The words of a test's name, of its failure, and of where it was raised."""
-    texts = (
-        one.subject.partition("::")[2],
-        str(one.detail.get("message") or ""),
-        str(one.detail.get("frame") or ""),
-    )
-    whole = {word.lower() for text in texts for word in re.findall(r"[A-Za-z_]\w{2,}", text)}
-    return (
-        whole | {part for word in whole for part in word.split("_") if len(part) > _SHORTEST}
-    ) - _COMMON
+    return tests[:_NAMED] if len(tests) <= _FAILED_TOGETHER else []
 
 
 def results(

@@ -186,7 +186,9 @@ def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:
         for one in part.items:
             blocks.append((one.id, heading, _item(one)))
             heading = ""
+    failing = _failing_line(ws)
     start = text
+    text += failing
     lost = ""  # the heading of a section whose first item did not fit
     for identifier, heading, block in blocks:
         lost = heading or lost
@@ -204,6 +206,34 @@ def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:
     about = {"agent": event.agent.actor, "items": session.given, "context_chars": len(text)}
     append_event(ws.state, {"event": "session_context", "created_at": iso(ws.clock.now()), **about})
     return text[:most]
+
+
+def _failing_line(ws: Workspace) -> str:
+    """The tests that fail now, on one line; empty where none does. A package has those that have to
+    do with its task.
+    """
+    from kl_hooks.context.access import access
+    from kl_hooks.errors import KlError
+    from kl_hooks.evidence.executed import test_path
+    from kl_hooks.model.text import counted, name_list, quoted_field
+    from kl_hooks.proof.failing import failing_tests
+
+    try:
+        failing = failing_tests(ws)
+    except KlError:  # a session starts without it
+        return ""
+    with access(ws, "session start: failing tests") as may:
+        names = [
+            test.test
+            for test in failing
+            if may.shows_node(f"test:{test.test}", "failing test", test_path(test.test))
+        ]
+    if not names:
+        return ""
+    shown = quoted_field(name_list(names, _NAMED))
+    return (
+        f"\n{counted(len(names), 'test')} failed when last run: {shown}. See: kl proof why TEST\n"
+    )
 
 
 def _item(one: Candidate) -> str:

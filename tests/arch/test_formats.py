@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.arch.formats import (
+    _merged,
     code_quality,
     findings,
     github_annotations,
@@ -22,7 +23,7 @@ from kl_hooks.arch.formats import (
     reports,
 )
 from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
-from kl_hooks.model.diagnostic import MAX_ANNOTATIONS, merged
+from kl_hooks.model.diagnostic import MAX_ANNOTATIONS
 from kl_hooks.model.manifest import Layer, Manifest
 from tests.arch.verdicts import TEXTS, UNREAD, VERDICTS, broken, verdict
 from tests.model.test_diagnostic import read_command
@@ -80,8 +81,15 @@ def test_several_contents_are_one_list() -> None:
     one = verdict(broken())
     assert (
         len(
-            merged(
-                reports([("a", one), ("b", one), ("c", None), ("d", verdict(broken("c/price.py")))])
+            _merged(
+                reports(
+                    [
+                        ("a", one),
+                        ("b", verdict(broken(line=9))),
+                        ("c", None),
+                        ("d", verdict(broken("c/price.py"))),
+                    ]
+                )
             )
         )
         == 2

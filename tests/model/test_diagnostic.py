@@ -29,7 +29,6 @@ from kl_hooks.model.diagnostic import (
     Rule,
     github_commands,
     gitlab_report,
-    merged,
     numbered,
     sarif_log,
 )
@@ -163,13 +162,6 @@ def test_fingerprints_do_not_move_with_lines_and_differ_for_each_finding() -> No
     assert fingerprints(3, 9) == fingerprints(30, 90)
     assert fingerprints(3) == [FINDING.fingerprint]
     assert fingerprints(9, 3) == fingerprints(3, 9)[::-1], "numbered by line, in the order given"
-
-
-def test_a_finding_of_two_contents_is_shown_once() -> None:
-    moved = replace(FINDING, path="c/price.py", line=9)
-    twice = numbered([FINDING, replace(FINDING, line=7)])
-    assert merged([Report("kl/a/", [FINDING]), Report("kl/b/", [moved])]) == [FINDING]
-    assert merged([Report("kl/a/", [FINDING]), Report("kl/b/", twice)]) == twice
 
 
 SCHEMA = Draft4Validator(

@@ -14,6 +14,7 @@ import pytest
 
 from kl_hooks.tools.agent_adapters import AGENTS, MAX_PAYLOAD
 from tests.arch.shop import FILES, LAYERS, MANIFEST, ORDER
+from tests.evidence.making import leave_run
 from tests.support import HERE, KL, Checkout, checkout
 
 DECISION = (
@@ -73,6 +74,20 @@ def test_a_session_starts_with_objectives_and_memories_within_the_budget(shop: C
     for budget in (300, 500, 900):
         shop.git("config", "kl.budget", str(budget))
         assert len(context(notify(shop, "SessionStart", source="clear"))) <= budget
+
+
+def test_a_session_starts_with_the_tests_that_fail(shop: Checkout) -> None:
+    shop.write("tests/test_a.py", "def test_a(): assert 0\n")
+    names = [f"tests/test_a.py::test_{letter}" for letter in "abcd"]
+    leave_run(shop.workspace(), [(name, "failed", 5) for name in names])
+    leave_run(shop.workspace(), [(names[3], "passed", 5)], selection={"keyword": "d"})
+    text = context(notify(shop, "SessionStart", source="startup"))
+    assert (
+        "\n3 tests failed when last run: tests/test_a.py::test_a, tests/test_a.py::test_b,"
+        " tests/test_a.py::test_c. See: kl proof why TEST\n" in text
+    )
+    leave_run(shop.workspace(), [(name, "passed", 5) for name in names])
+    assert notify(shop, "SessionStart", source="startup") is None
 
 
 def test_a_session_in_a_repository_without_records_starts_silently(shop: Checkout) -> None:
