@@ -221,12 +221,17 @@ def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[
         yield Effect(why, _needs(users), state=NOT_ASSESSED)
 
 
-def module_body_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """What runs while a file is imported belongs to all that need the file."""
-    indexes = comparison.executed.modules.get(change.path, frozenset())
-    changed = sorted(indexes & comparison.changed.keys())
-    if changed:
-        yield _effect_of_symbols(comparison, changed, comparison.users(change.path))
+def symbol_of_an_import_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """What runs while a file is imported belongs to all that need the file: its module body, and
+    functions of this file that the import of another one called (`__init_subclass__`, a decorator,
+    what computes parameters).
+    """
+    changed = comparison.changed.keys() & comparison.symbols.at.get(change.path, ())
+    if not changed:
+        return
+    for path, indexes in comparison.executed.modules.items():
+        if executed := sorted(indexes & changed):
+            yield _effect_of_symbols(comparison, executed, comparison.users(path))
 
 
 def hook_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -462,7 +467,7 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     import_order_changed,
     definition_added_or_removed,
     docstring_changed,
-    module_body_changed,
+    symbol_of_an_import_changed,
     hook_changed,
 )
 

@@ -104,6 +104,21 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {"app.py": "from __future__ import annotations\ndef f(x: str): pass\n"},
     ),
+    "a function that the import of another file calls": (
+        {
+            "cases.py": "def cases(): return [1]\n",
+            "test_e.py": "import cases\nCASES = cases.cases()\ndef test_e(): return CASES\n",
+        },
+        {"cases.py": "def cases(): return [2]\n"},
+    ),
+    "a hook for subclasses that another file calls": (
+        {
+            "meta.py": "class B:\n    def __init_subclass__(cls): cls.kind = 'a'\n",
+            "app.py": "from meta import B\nclass C(B): pass\n",
+            "test_e.py": "import app\ndef test_e(): return app.C.kind\n",
+        },
+        {"meta.py": "class B:\n    def __init_subclass__(cls): cls.kind = 'b'\n"},
+    ),
     "globals": (
         {"app.py": GLOBALS, "test_e.py": "import app\ndef test_e(): return app.names()\n"},
         {"app.py": GLOBALS + "def check_b(): return 1\n"},
