@@ -169,19 +169,26 @@ def record_this_process(folder: str, top: str, version: str) -> None:
     number = os.environ.get(_NUMBER, "")
     if not number.isdecimal() or version != sys.version:
         return
-    spec = spec_from_file_location("_kl_tracer", join(dirname(realpath(__file__)), "tracer.py"))
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module, reads = _load("tracer"), _load("reads")
     name = join(folder, f"{number}-{os.getpid()}")
     with open(f"{name}.started", "x", encoding="utf-8"):
         pass
     foreign = _Foreign(top)
-    tracer = module.Tracer(top, _Grandchildren(top), foreign.look)
+    tracer = module.Tracer(top, _Grandchildren(top), foreign.look, reads=reads)
     tracer.start(slow=True)
     tracer.begin("")
     # the first to be registered is the last to be called
     atexit.register(_write, tracer, foreign, name, os.getpid())
+
+
+def _load(name: str) -> Any:
+    """A module beside this one, by its path."""
+    path = join(dirname(realpath(__file__)), f"{name}.py")
+    spec = spec_from_file_location(f"_kl_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _write(

@@ -151,7 +151,7 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
         else None
     )
     if top is not None:
-        from pytest_kl import memoization
+        from pytest_kl import memoization, reads
         from pytest_kl.tracer import Tracer
 
         children = None
@@ -159,7 +159,9 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
             from pytest_kl.children import Children
 
             children = Children(os.path.realpath(top))
-        tracer = config.stash[TRACER] = Tracer(str(top), children, memoization=memoization)
+        tracer = config.stash[TRACER] = Tracer(
+            str(top), children, memoization=memoization, reads=reads
+        )
         try:
             tracer.start(slow=mode == "on")
         except Exception as problem:

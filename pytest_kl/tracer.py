@@ -22,7 +22,7 @@ import os
 import sys
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from os.path import basename, isabs, join, realpath
 from types import CodeType, FrameType, FunctionType
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from pytest_kl.children import Children, Report
+    from pytest_kl.reads import Reads
 
 TRACE: Final = "kl_trace"
 """Where an xdist worker puts what it noted."""
@@ -52,7 +53,6 @@ Python.
 _INTERPRETERS: Final = frozenset(("_interpreters", "_xxsubinterpreters"))
 """The modules that start interpreters (PEP 734): from 3.13 on, and before."""
 _MOST_SESSION_CALLS: Final = 20_000
-_MOST_FILES: Final = 100_000
 _WATCHED_TESTS: Final = 8
 _WATCHED_CALLS: Final = 2
 """A memoizing function is watched this often in each of so many tests: values are computed early,
@@ -90,6 +90,7 @@ class Context:
         "number",
         "phase",
         "processes",
+        "reads",
         "started",
         "why",
     )
@@ -101,6 +102,8 @@ class Context:
         self.phase = 0
         self.started = (array("I"), array("I"), array("I"))
         """Numbers of code objects, by phase: setup, call, teardown."""
+        self.reads: set[int] = set()
+        """Numbers of files and listings (`pytest_kl.reads`)."""
         self.fixtures: list[Context] = []
         self.why = ""
         """Why this can't be all that ran; empty where it is."""
@@ -118,7 +121,7 @@ class Context:
 class Memoizing:
     """A function that stores what it computes, and what was executed meanwhile."""
 
-    __slots__ = ("code", "computed", "left", "looks", "names", "test", "tests")
+    __slots__ = ("code", "computed", "left", "looks", "names", "reads", "test", "tests")
 
     def __init__(self, code: CodeType, names: tuple[str, ...], looks: bool) -> None:
         self.code = code
@@ -127,6 +130,8 @@ class Memoizing:
         self.names = set(names)
         """Under which others get the value without calling it."""
         self.computed: set[int] = set()
+        self.reads: set[int] = set()
+        """The files and listings that the value was computed from."""
         self.test: Context | None = None
         """The one in which it was watched last, …"""
         self.left = 0
@@ -146,11 +151,14 @@ class Tracer:
         children: Children | None = None,
         foreign: Callable[[CodeType], None] | None = None,
         memoization: Any = None,
+        reads: Any = None,
     ) -> None:
         self._top = realpath(top)
         self._child_processes, self._foreign = children, foreign
         self._memoization = memoization
         """The module of that name; None where values die with the process."""
+        self._reads_module = reads
+        """The module of that name, which a child process loads by its path."""
         self.memoizing: dict[int, Memoizing] = {}
         """By identity of the code."""
         self._thread = threading.get_ident()
@@ -174,7 +182,7 @@ class Tracer:
         self._tests: dict[str, Context] = {}
         self._fixtures: dict[Any, Context] = {}
         self._imports: set[tuple[str, str]] = set()
-        self._opened: dict[str, None] = {}
+        self._reads: Reads | None = None
         self._children: tuple[float, ...] = ()
         self._spawning: list[Any] = []
         self._engine: _Monitoring | _Profile | None = None
@@ -211,9 +219,11 @@ class Tracer:
         for names in self._namespaces:
             self._find_cached(names)
         self._engine.switch(session=True)
-        HANDLERS.update(
-            {"exec": self._on_exec, "open": self._on_open, "sqlite3.connect": self._on_open}
-        )
+        HANDLERS["exec"] = self._on_exec
+        if self._reads_module is not None:
+            make = self._reads_module.Reads
+            self._reads = make(self._top, self._path, self._stack, self.fail)
+            HANDLERS.update(self._reads.handlers())
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
         HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
         HANDLERS["subprocess.Popen"] = self._on_popen
@@ -418,7 +428,9 @@ class Tracer:
         while self._stack[-1].frame and self._stack[-1].function is not code:
             self._close()
         if self._stack[-1].frame:
-            self.memoizing[_identity(code)].computed.update(self._stack[-1].started[0])
+            known = self.memoizing[_identity(code)]
+            known.computed.update(self._stack[-1].started[0])
+            known.reads |= self._stack[-1].reads
             self._close()
         return True
 
@@ -432,17 +444,18 @@ class Tracer:
     def _merge(context: Context, around: Context) -> None:
         around.started[around.phase].extend(context.started[0])
         around.fixtures += context.fixtures
+        around.reads |= context.reads
 
     def _close_all(self) -> None:
         while self._stack and self._stack[-1].frame:
             self._close()
 
-    def _values(self) -> Iterator[tuple[list[int], list[int]]]:
-        """(code that gets a stored value, what was executed when it was computed)."""
+    def _values(self) -> Iterator[tuple[list[int], list[int], list[int]]]:
+        """(code that gets a stored value, what was executed and read when it was computed)."""
         computed = [
             one
             for one in self.memoizing.values()
-            if one.computed and _identity(one.code) in self._known
+            if (one.computed or one.reads) and _identity(one.code) in self._known
         ]
         wanted = {name for one in computed for name in one.names}
         readers: dict[str, set[int]] = {name: set() for name in wanted}
@@ -456,6 +469,7 @@ class Tracer:
             yield (
                 sorted(found.union(*(readers[name] for name in one.names))),
                 sorted({own, *one.computed}),
+                sorted(one.reads),
             )
 
     # modules
@@ -500,16 +514,7 @@ class Tracer:
         if self._engine is not None and not any(context.code for context in self._stack):
             self._engine.modules(False)
 
-    # files and processes
-
-    def _on_open(self, args: tuple[Any, ...]) -> None:
-        name = args[0]
-        if type(name) is bytes:
-            name = os.fsdecode(name)
-        if type(name) is not str or name in self._opened or name.endswith((".py", ".pyc")):
-            return
-        if len(self._opened) < _MOST_FILES:
-            self._opened[name if name[:1] == "/" else join(self._getcwd(), name)] = None
+    # processes
 
     def _on_popen(self, args: tuple[Any, ...]) -> None:
         own = None
@@ -638,13 +643,33 @@ class Tracer:
                 path: [b"".join(one.tobytes() for one in context.started), context.why]
                 for path, context in self._modules.items()
             },
-            "values": [list(one) for one in self._values()],
+            "values": [[readers, computed] for readers, computed, _ in self._values()],
             "session": {path: sorted(some) for path, some in self._session.items()},
             "stamps": self._stamps,
             "imports": sorted(map(list, self._imports)),
-            "opened": list(self._own_files()),
+            "reads": self._plain_reads(fixtures),
             "trouble": self.trouble,
             "recorder": RECORDER,
+        }
+
+    def _plain_reads(self, fixtures: Iterable[Context]) -> dict[str, Any] | None:
+        """What was read, by what read it; `fixtures`: in the order of their indexes. None where it
+        was not noted.
+        """
+        if self._reads is None or self._reads.too_many:
+            return None
+        keys = self._reads.keys()
+
+        def own(reads: Iterable[int]) -> list[int]:
+            return [number for number in reads if number in keys]
+
+        return {
+            "keys": [[number, *key] for number, key in keys.items()],
+            "tests": {name: own(one.reads) for name, one in self._tests.items() if one.reads},
+            "fixtures": [own(context.reads) for context in fixtures],
+            "modules": {path: own(one.reads) for path, one in self._modules.items() if one.reads},
+            "session": {path: own(reads) for path, reads in self._reads.session.items()},
+            "values": [[readers, own(reads)] for readers, _, reads in self._values() if reads],
         }
 
     def of_process(self, main: str) -> dict[str, Any]:
@@ -665,7 +690,7 @@ class Tracer:
             },
             "stamps": self._stamps,
             "imports": sorted(self._imports),
-            "opened": list(self._own_files()),
+            "reads": list(self._reads.keys().values()) if self._reads else [],
             "child_ran": bool(self._children) and _children() != self._children,
             "why": self.trouble
             or test.why
@@ -709,12 +734,8 @@ class Tracer:
             if stamp and self._stamps.setdefault(path, stamp)[:2] != stamp[:2]:
                 module.why = "it had another content in another process"
         self._imports |= {(importer, imported) for importer, imported in known["imports"]}
-        self._opened.update(dict.fromkeys(join(self._top, path) for path in known["opened"]))
-
-    def _own_files(self) -> Iterator[str]:
-        for name in self._opened:
-            if path := self._path(name):
-                yield path
+        if self._reads is not None:
+            context.reads |= {self._reads.number(*key) for key in known["reads"]}
 
     @staticmethod
     def _indexes(context: Context, known: dict[Context, int]) -> list[int]:
@@ -960,8 +981,8 @@ def _install_audit_hook() -> None:
             # whatever is raised here would be raised in the code that opens a file, or imports
             # something
             except Exception as problem:
-                tracer = getattr(handlers.get(event), "__self__", None)
-                if isinstance(tracer, Tracer):
-                    tracer.fail(problem)
+                owner = getattr(handlers.get(event), "__self__", None)
+                if owner is not None:
+                    owner.fail(problem)
 
     sys.addaudithook(hook)

@@ -27,6 +27,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 
+from kl_hooks.evidence.reads import Reads
 from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace, spool_places
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.database import Database, chunks, placeholders
@@ -181,6 +182,8 @@ class Executed:
     """Symbol → what was executed to compute the values that it gets without computing them, because
     a function stored them for later calls: in some test of the run, or while a module was imported.
     """
+    reads: Reads | None = None
+    """Which test read which file, and listed which folder; None where that is not known."""
 
     @property
     def digest(self) -> str:
@@ -330,7 +333,7 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
         },
         "opened": dict(executed.files),
         "incomplete": dict(executed.incomplete),
-        # an older kl reads neither of these nor misses it
+        # an older kl reads none of these nor misses it
         **(
             {"runtime": {path: list(some) for path, some in executed.runtime.items()}}
             if executed.runtime
@@ -341,6 +344,7 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
             if executed.values
             else {}
         ),
+        **({"reads": executed.reads.to_dict()} if executed.reads is not None else {}),
     }
 
 
@@ -413,6 +417,7 @@ def executed_from_dict(plain: Any) -> Executed:
                 _indexes([at], number)[0]: frozenset(_indexes(some, number))
                 for at, some in plain.get("values", ())
             },
+            reads=Reads.from_dict(plain["reads"]) if "reads" in plain else None,
         )
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
         raise ValueError(f"it has another form ({type(problem).__name__})") from problem
@@ -596,6 +601,7 @@ def store_executed(db: Database, executed: Executed) -> None:
     parts += [_part(db, ["values", values], ())] if values else []
     for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
         parts += [_part(db, [sort, dict(some)], ())] if some else []
+    parts += [_part(db, body, ()) for body in executed.reads.parts()] if executed.reads else []
     # here and not a part of its own: they are asked for alone (`runtime_imports`)
     more = (
         [{path: list(some) for path, some in executed.runtime.items()}] if executed.runtime else []
@@ -735,6 +741,7 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
             if body[0] == "values"
             for at, some in body[1]
         },
+        reads=Reads.from_parts(bodies),
     )
 
 

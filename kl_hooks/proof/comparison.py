@@ -19,6 +19,7 @@ from kl_hooks.code.introspection import (
     introspection,
 )
 from kl_hooks.evidence.executed import Executed, test_path
+from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
 
 _INIT: Final = "__init__.py"
@@ -29,21 +30,31 @@ _MOST_NAMES: Final = 200
 
 @dataclass(frozen=True)
 class Touch:
-    """A condition on a test: it executed one of these symbols, or needs one of these files."""
+    """A condition on a test: it executed one of these symbols, needs one of these files, or read one
+    of these.
+    """
 
     files: frozenset[str] = frozenset()
     symbols: frozenset[int] = frozenset()
     """Indexes of executed symbols."""
+    reads: frozenset[Read] = frozenset()
+    """Files that were opened as data, and listings."""
 
     def __or__(self, other: Touch) -> Touch:
-        return Touch(self.files | other.files, self.symbols | other.symbols)
+        return Touch(
+            self.files | other.files, self.symbols | other.symbols, self.reads | other.reads
+        )
 
     def __bool__(self) -> bool:
-        return bool(self.files or self.symbols)
+        return bool(self.files or self.symbols or self.reads)
 
     def fits(self, test: TestFacts) -> bool:
         """Whether a test meets the condition."""
-        return not test.starts.isdisjoint(self.files) or not self.symbols.isdisjoint(test.own)
+        return (
+            not test.starts.isdisjoint(self.files)
+            or not self.symbols.isdisjoint(test.own)
+            or not test.reads.isdisjoint(self.reads)
+        )
 
 
 class Comparison:
@@ -54,7 +65,11 @@ class Comparison:
         self.changes = {
             change.path: change for change in difference.changes.values() if change.is_python
         }
-        self._difference = difference
+        self.data_changes = {
+            path: change for path, change in difference.changes.items() if not change.is_python
+        }
+        """Of files that are no source."""
+        self.difference = difference
         self.changed: Mapping[int, str] = dict(self._changed_symbols())
         """Index of an executed symbol that differs → in words what became of it."""
 
@@ -136,7 +151,7 @@ class Comparison:
     def import_times(self, path: str) -> tuple[ImportTime, ImportTime]:
         """What importing a file executes before and now, of a file that both contents have."""
         if path not in self._import_times:
-            contents = (self._difference.text(path, at) for at in (0, 1))
+            contents = (self.difference.text(path, at) for at in (0, 1))
             old, new = (
                 ImportTime(refused="0:0: it can't be read")
                 if content is None
@@ -164,7 +179,7 @@ class Comparison:
             yield from words
 
     def _ask(self, words: set[str]) -> dict[str, frozenset[str]]:
-        answer = self._difference.mentions(words) if words else {}
+        answer = self.difference.mentions(words) if words else {}
         return {word: answer.get(word, frozenset()) for word in words}
 
     @staticmethod
@@ -188,7 +203,7 @@ class Comparison:
     def introspection(self, path: str) -> Introspection:
         """The uses of a file as it was when the run executed it."""
         if path not in self._introspections:
-            content = self._difference.text(path, 0)
+            content = self.difference.text(path, 0)
             self._introspections[path] = introspection(content or b"")
         return self._introspections[path]
 
@@ -311,6 +326,39 @@ class Comparison:
         ]
         return Touch(files=self.needing(makers))
 
+    # what was read as data
+
+    @cached_property
+    def reads(self) -> frozenset[Read]:
+        """All that the run read."""
+        return self.executed.reads.everything() if self.executed.reads else frozenset()
+
+    def readers(self, reads: Iterable[Read]) -> list[str]:
+        """The files whose import read one of these; an empty path: code outside of the repository
+        did, for all tests.
+        """
+        wanted = set(reads)
+        modules = self.executed.reads.modules if self.executed.reads else {}
+        return [path for path, read in modules.items() if not wanted.isdisjoint(read)]
+
+    @cached_property
+    def _value_reads(self) -> dict[int, frozenset[Read]]:
+        """Index of a symbol → what the values were computed from that it gets."""
+        values = self.executed.reads.values if self.executed.reads else {}
+        symbols = self.executed.symbols if values else ()
+        return {
+            index: values[symbol.symbol]
+            for index, symbol in enumerate(symbols)
+            if symbol.symbol in values
+        }
+
+    def _reads_of(self, nodeid: str, own: Sequence[int]) -> frozenset[Read]:
+        if self.executed.reads is None:
+            return frozenset()
+        values = self._value_reads
+        stored = (values[index] for index in own if index in values) if values else ()
+        return self.executed.reads.tests.get(nodeid, frozenset()).union(*stored)
+
     # one test
 
     def test(self, nodeid: str) -> TestFacts:
@@ -319,7 +367,8 @@ class Comparison:
         recorded = path in tests.files and nodeid in tests.files[path].masks
         own = tuple(self.executed.needed(nodeid)) if recorded else ()
         starts = {self.symbols.paths[index] for index in own} | {path, *conftests_above(path)}
-        return TestFacts(nodeid, path, recorded, own, frozenset(starts))
+        reads = self._reads_of(nodeid, own)
+        return TestFacts(nodeid, path, recorded, own, frozenset(starts), reads)
 
 
 @dataclass(frozen=True)
@@ -337,6 +386,10 @@ class TestFacts:
     starts: frozenset[str]
     """The files of these, its own file, and the `conftest.py` files above: what it needs by
     imports starts there.
+    """
+    reads: frozenset[Read] = frozenset()
+    """The files that it opened as data and the folders that it listed, and those that the values
+    it got were computed from.
     """
 
 

@@ -15,6 +15,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from kl_hooks.code.file_facts import facts_of
@@ -118,7 +119,27 @@ def difference(
         reads,
         lambda words: mentions(repo, words, other),
         lambda path, at: reader.now(path) if at else reader.before(path),
+        cache(lambda folder: _is_lasting(repo, changed, other, folder)),
     )
+
+
+def _is_lasting(
+    repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None, folder: str
+) -> bool:
+    """Whether a folder has a file in both contents. One git process."""
+    if any(
+        before and now and path.startswith(f"{folder}/") for path, (before, now) in changed.items()
+    ):
+        return True
+    command = (
+        ("ls-files", "-z", "--full-name")
+        if other in (None, STAGED)
+        else ("ls-tree", "-r", "-z", "--full-name", "--name-only", str(other))
+    )
+    out = git_in(
+        repo, *command, "--", f":(top,literal){folder}" if other in (None, STAGED) else folder
+    )
+    return any(os.fsdecode(path) not in changed for path in out.split(b"\0") if path)
 
 
 def file_changes(

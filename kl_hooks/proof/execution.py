@@ -8,9 +8,11 @@ is named the same way.
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,9 +28,11 @@ from kl_hooks.evidence.executed import (
     test_path,
     write_executed,
 )
+from kl_hooks.evidence.reads import Read
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.worktree import scan_worktree
+from kl_hooks.proof.read_trace import ReadTrace
 from kl_hooks.store.redaction import may_hold_secret, shows_secret
 
 if TYPE_CHECKING:
@@ -60,7 +64,7 @@ class Trace:
     stamps: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     before: set[str] = field(default_factory=set)
     """Files that were imported before the recording began."""
-    opened: set[str] = field(default_factory=set)
+    reads: ReadTrace = field(default_factory=ReadTrace)
     incomplete: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
     values: dict[int, set[int]] = field(default_factory=dict)
@@ -77,6 +81,7 @@ class Trace:
         def codes(packed: bytes) -> set[int]:
             return {own[at] for at in array("I", packed)}
 
+        self.reads.begin(plain["reads"])
         fixtures = plain["fixtures"]
         for nodeid, setup, call, teardown, used, why in plain["tests"]:
             sets = self.tests.setdefault(name(nodeid), (set(), set(), set()))
@@ -85,6 +90,7 @@ class Trace:
                 sets[at].update(codes(packed))
             for at in everything:
                 sets[0].update(codes(fixtures[at][0]))
+            self.reads.add_test(nodeid, name(nodeid), everything)
             reasons = [why, *(fixtures[at][2] for at in everything)]
             if any(reasons):
                 self.incomplete[name(nodeid)] = next(filter(None, reasons))
@@ -92,6 +98,7 @@ class Trace:
             self.modules.setdefault(path, set()).update(codes(packed))
             if why:
                 self.unknown[path] = why.replace("it ", "its import ", 1)
+        self.reads.add_values(own.__getitem__)
         for readers, computed in plain["values"]:
             for at in readers:
                 self.values.setdefault(own[at], set()).update(own[one] for one in computed)
@@ -101,7 +108,6 @@ class Trace:
             self.stamps.setdefault(path, set()).add((mtime, size))
             self.before |= {path} if before else set()
         self.imports |= {(a, b) for a, b in plain["imports"]}
-        self.opened |= set(plain["opened"])
         self.trouble = self.trouble or plain["trouble"]
         self.recorder = plain["recorder"]
 
@@ -155,7 +161,15 @@ def record_executed(
         executed = trace.executed(ws, run, names)
     # the sort before the first `:` is ours; with it, no ID would look harmless at first sight
     symbols = (symbol.partition(":")[2] for symbol in executed.places)
-    texts = (symbols, executed.places.values(), executed.files, executed.imports, executed.unknown)
+    read = {path for path, _ in executed.reads.everything()} if executed.reads else set()
+    texts = (
+        symbols,
+        executed.places.values(),
+        executed.files,
+        executed.imports,
+        executed.unknown,
+        read,
+    )
     # a name that is redacted would be that of nothing: a run without sets is judged by its content
     # alone
     if any(may_hold_secret(one) and shows_secret(one) for some in texts for one in some):
@@ -176,13 +190,15 @@ class _Resolver:
     def __init__(self, ws: Workspace, repo: Repository, trace: Trace, tree: str | None) -> None:
         self._ws, self._repo, self._trace = ws, repo, trace
         self._scanners = scanners_of(ws)
-        self._source, self._tracked = "objects" if tree else "worktree", set[str]()
+        self._source = "objects" if tree else "worktree"
+        self._tracked, self._untracked = set[str](), set[str]()
         suffixes = (".py", *MARKERS)
         if tree:
             found = files_at(repo, tree, suffixes)
         else:
             scan = scan_worktree(repo)
             self._tracked = {path for _, _, path in scan.listing.staged_blobs()}
+            self._untracked = {os.fsdecode(path) for path in scan.listing.untracked}
             found = worktree_files(repo, suffixes, scan)
         self.entries = {one.path: one for one in found}
         self._keys = content_keys(self.entries.values(), self._scanners)
@@ -294,6 +310,9 @@ class _Resolver:
                 ran = {at for one in computed if (at := by_code[one]) is not None}
                 values.setdefault(reading, set()).update(ran - {reading})
         found_executed = self._assemble(run, symbols, tests, modules, incomplete, values)
+        names_of = [None if at is None else symbols.rows[at][0] for at in by_code]
+        reads = trace.reads.reads(names_of.__getitem__, self._is_content)
+        found_executed = replace(found_executed, reads=reads)
         self.remember()
         return found_executed
 
@@ -404,7 +423,7 @@ class _Resolver:
 
     def _data(self) -> dict[str, str]:
         """The opened files that git tracks, with their blob IDs."""
-        opened = self._trace.opened & self._tracked
+        opened = self._trace.reads.opened & self._tracked
         # what is in .kl/ we open ourselves, and no test is expected to
         wanted = (
             path
@@ -412,6 +431,32 @@ class _Resolver:
             if path not in self._keys and not path.startswith(".kl/")
         )
         return {path: self._blob(path) for path in wanted}
+
+    def _is_content(self, read: Read, absent: bool) -> bool:
+        """Whether another content may have something else in the place of what was read. Not so
+        what git ignores, such as what tests write; what was not there may come.
+        """
+        path = read.path
+        # what is in .kl/ we open ourselves
+        if path == ".kl" or path.startswith(".kl/"):
+            return False
+        if read.pattern and (not path or path in self._content_folders):
+            return True
+        return absent or path in self._content_files
+
+    @cached_property
+    def _content_files(self) -> frozenset[str]:
+        return frozenset(self._tracked | self._untracked)
+
+    @cached_property
+    def _content_folders(self) -> frozenset[str]:
+        folders: set[str] = set()
+        for path in self._content_files:
+            folder = path.rpartition("/")[0]
+            while folder and folder not in folders:
+                folders.add(folder)
+                folder = folder.rpartition("/")[0]
+        return frozenset(folders)
 
     def _blob(self, name: str) -> str:
         path = self._repo.top / name

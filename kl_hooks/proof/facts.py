@@ -67,6 +67,10 @@ def _no_text(path: str, at: int) -> bytes | None:
     return None
 
 
+def _never(folder: str) -> bool:
+    return False
+
+
 def _no_mentions(words: Iterable[str]) -> Mapping[str, frozenset[str]]:
     return {}
 
@@ -89,6 +93,8 @@ class Difference:
     text: Callable[[str, int], bytes | None] = _no_text
     """(path, 0: before, 1: now) → the bytes of a file; None where it is not there or can't be read.
     """
+    is_lasting: Callable[[str], bool] = _never
+    """Whether a folder has a file in both contents, so that it is in both."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kl_hooks.code.import_time import QUIET_DECORATORS, Header, ImportTime
@@ -23,6 +22,7 @@ from kl_hooks.proof.comparison import (
     TestFacts,
     Touch,
 )
+from kl_hooks.proof.effect import ChangeRule, Effect, RunRule, TestRule, needs
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
     STALE,
@@ -31,32 +31,9 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
+from kl_hooks.proof.read_rules import data_file_changed, link_changed, may_have_been_read
 
 _INIT: Final = "__init__.py"
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What a change does to results: a reason, and the tests that it holds for."""
-
-    reason: str
-    needs: tuple[Touch, ...] = ()
-    """Conditions on a test, all of which it must meet; none: any test."""
-    symbols: tuple[str, ...] = ()
-    below: str = ""
-    """Only tests in this folder; empty: anywhere."""
-    state: str = STALE
-
-    def applies(self, test: TestFacts) -> bool:
-        """Whether a test is among them."""
-        if self.below and not test.path.startswith(f"{self.below}/"):
-            return False
-        return all(touch.fits(test) for touch in self.needs)
-
-
-def _needs(users: frozenset[str] | None, *touches: Touch) -> tuple[Touch, ...]:
-    """The conditions of an effect on those that need a file (`Comparison.users`)."""
-    return touches if users is None else (Touch(files=users), *touches)
 
 
 # rules of a run: what no test of it escapes
@@ -65,48 +42,6 @@ def _needs(users: frozenset[str] | None, *touches: Touch) -> tuple[Touch, ...]:
 def configuration_changed(run: RunFacts, difference: Difference) -> Verdict | None:
     """Which tests there are, and what is installed, is nothing that a test executes."""
     return Verdict(NOT_ASSESSED, "; ".join(difference.whole)) if difference.whole else None
-
-
-def data_file_changed(run: RunFacts, difference: Difference) -> Verdict | None:
-    """A file that is not Python's source, and that the run may have read."""
-    opened = run.executed.files if run.executed and run.opened else None
-    for change in difference.changes.values():
-        if change.is_python:
-            continue
-        if opened is None:
-            if why := _why_maybe_read(change, difference):
-                return Verdict(NOT_ASSESSED, why)
-        elif verdict := _opened(change, opened):
-            return verdict
-    return None
-
-
-def _why_maybe_read(change: FileChange, difference: Difference) -> str:
-    if change.path not in difference.documents:
-        return f"{change.path} changed, and which files the tests opened was not recorded"
-    return difference.read_documents.get(change.path, "")
-
-
-def _opened(change: FileChange, opened: Mapping[str, str]) -> Verdict | None:
-    if change.path in opened:
-        return Verdict(STALE, f"{change.path} changed, which the tests opened")
-    if not (change.before and change.now) and _has_opened_sibling(change.path, opened):
-        word = "added" if change.now else "removed"
-        return Verdict(STALE, f"{change.path} was {word} beside files that tests opened")
-    if not all(not state or state.startswith("100") for state in (change.before, change.now)):
-        return Verdict(NOT_ASSESSED, f"{change.path} is a link or a submodule, and changed")
-    return None
-
-
-def _has_opened_sibling(path: str, opened: Iterable[str]) -> bool:
-    """Whether a file of this folder and ending was opened: whoever read all of them would read this
-    one too.
-    """
-    folder, ending = path.rpartition("/")[0], path.rpartition(".")[2]
-    return any(
-        other.rpartition("/")[0] == folder and other.rpartition(".")[2] == ending
-        for other in opened
-    )
 
 
 def no_symbols_recorded(run: RunFacts, difference: Difference) -> Verdict | None:
@@ -119,7 +54,9 @@ def no_symbols_recorded(run: RunFacts, difference: Difference) -> Verdict | None
     return Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded")
 
 
-FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {}
+FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
+    "reads": may_have_been_read,
+}
 """Class of facts (`FACT_CLASSES`) → whether two contents differ in what it is about."""
 
 
@@ -134,26 +71,13 @@ def facts_not_recorded(run: RunFacts, difference: Difference) -> Verdict | None:
     return None
 
 
-RunRule = Callable[[RunFacts, Difference], Verdict | None]
 RUN_RULES: Final[Sequence[RunRule]] = (
     facts_not_recorded,
     configuration_changed,
     data_file_changed,
+    link_changed,
     no_symbols_recorded,
 )
-
-
-def unseen_read(run: RunFacts, difference: Difference) -> Verdict | None:
-    """Why a test of which not all was seen, such as one that starts another process, may have read
-    what changed. Asked where no Python file changed.
-    """
-    # without recorded files documentation alone differs, and it was looked for who reads it
-    for change in difference.changes.values() if run.opened else ():
-        is_read = difference.read_documents.get(change.path)
-        if change.path not in difference.documents or is_read:
-            why = f"{change.path} changed, and what its processes opened was not recorded"
-            return Verdict(NOT_ASSESSED, why)
-    return None
 
 
 # rules of a change: which tests it reaches
@@ -176,7 +100,7 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     path, users = change.path, comparison.users(change.path)
     folder, _, name = path.rpartition("/")
     reason = f"{path} was {'added' if change.now else 'removed'}"
-    yield Effect(reason, _needs(users))
+    yield Effect(reason, needs(users))
     if name == CONFTEST and not comparison.is_needed(users):
         return
     if name == _INIT:
@@ -211,14 +135,14 @@ def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[
         return
     path, users = change.path, comparison.users(change.path)
     if why := comparison.executed.unknown.get(path):
-        yield Effect(f"{path} changed ({why})", _needs(users), state=NOT_ASSESSED)
+        yield Effect(f"{path} changed ({why})", needs(users), state=NOT_ASSESSED)
     elif change.new is None or change.new.error:
-        yield Effect(f"{path} can't be read", _needs(users), state=NOT_ASSESSED)
+        yield Effect(f"{path} can't be read", needs(users), state=NOT_ASSESSED)
     elif not comparison.is_comparable(change):
-        yield Effect(f"the module of {path} is not known", _needs(users), state=NOT_ASSESSED)
+        yield Effect(f"the module of {path} is not known", needs(users), state=NOT_ASSESSED)
     elif comparison.is_needed(users) and (change.old is None or change.old.error):
         why = f"the earlier content of {path} is not known any more"
-        yield Effect(why, _needs(users), state=NOT_ASSESSED)
+        yield Effect(why, needs(users), state=NOT_ASSESSED)
 
 
 def symbol_of_an_import_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -251,7 +175,7 @@ def _effect_of_symbols(
 ) -> Effect:
     names = tuple(sorted(comparison.executed.symbols[index].symbol for index in indexes))
     words = changed_words(names, comparison.changed, comparison.executed)
-    return Effect(words, _needs(files), names)
+    return Effect(words, needs(files), names)
 
 
 def _imports_both(comparison: Comparison, change: FileChange) -> bool:
@@ -275,7 +199,7 @@ def compiler_refuses(comparison: Comparison, change: FileChange) -> Iterator[Eff
         return
     refused = comparison.import_times(change.path)[1].refused
     if refused:
-        yield Effect(f"{change.path}:{refused}", _needs(comparison.users(change.path)))
+        yield Effect(f"{change.path}:{refused}", needs(comparison.users(change.path)))
 
 
 def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -291,7 +215,7 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
         own_test = _is_test(comparison, change.path, name) and not header.loud
         if old.headers[name].text != header.text and not own_test:
             reason = f"the header of {name} in {change.path} changed"
-            yield Effect(reason, _needs(comparison.users(change.path)))
+            yield Effect(reason, needs(comparison.users(change.path)))
 
 
 def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -306,7 +230,7 @@ def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator
     )
     if before != now:
         reason = f"the order of what importing {change.path} executes changed"
-        yield Effect(reason, _needs(comparison.users(change.path)))
+        yield Effect(reason, needs(comparison.users(change.path)))
 
 
 def definition_added_or_removed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -331,7 +255,7 @@ def _definition_effects(
     owner, _, last = name.rpartition(".")
     # a new header is evaluated by the import; of a removed one only a registry may know
     if header.loud if added else header.registers:
-        yield Effect(f"{reason}: {header.loud}", _needs(users))
+        yield Effect(f"{reason}: {header.loud}", needs(users))
         return
     if not owner and _is_test(comparison, path, name):
         return  # another test of the file
@@ -340,16 +264,16 @@ def _definition_effects(
     # builtin one (execution model, LEGB), and one such as `__getattr__` is asked by the interpreter
     called = in_test_file or last.startswith("pytest_") or _is_special(last)
     if not owner and (called or hasattr(builtins, last)):
-        yield Effect(reason, _needs(users))
+        yield Effect(reason, needs(users))
         return
     if owner:
         yield from _member_effects(comparison, change, owner, last, reason)
     else:
         for condition in comparison.module_listed(path):
-            yield Effect(reason, _needs(users, *condition))
+            yield Effect(reason, needs(users, *condition))
         if header.bases:
             listers = comparison.touch(WORDS["subclasses"], lambda _, uses: uses.lists_subclasses)
-            yield Effect(reason, _needs(users, listers))
+            yield Effect(reason, needs(users, listers))
     yield from _uses_of_name(comparison, last, reason, added, users)
 
 
@@ -361,14 +285,14 @@ def _member_effects(
     """
     users = comparison.users(change.path)
     if _may_be_found_elsewhere(comparison, change.path, owner):
-        yield Effect(reason, _needs(users))
+        yield Effect(reason, needs(users))
         return
     touch = comparison.class_users(change.path, owner)
-    yield Effect(reason, _needs(users) if touch is None else _needs(users, touch))
+    yield Effect(reason, needs(users) if touch is None else needs(users, touch))
     if _is_special(last):
         # `__init_subclass__`, `__set_name__` and others run where a subclass is defined
         makers = comparison.subclass_makers(change.path, owner)
-        yield Effect(reason, _needs(users, makers))
+        yield Effect(reason, needs(users, makers))
 
 
 def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> bool:
@@ -420,11 +344,11 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
     for name in names:
         if _is_documented(name, new):
             reason = f"the docstring of {name} in {change.path} changed, which is decorated"
-            yield Effect(reason, _needs(users))
+            yield Effect(reason, needs(users))
     readers = comparison.touch(WORDS["docstrings"], lambda _, uses: uses.reads_docs)
     shown = f" of {names[0]}" if names[0] else ""
     reason = f"the docstring{shown} in {change.path} changed, and docstrings are read"
-    yield Effect(reason, _needs(users, readers))
+    yield Effect(reason, needs(users, readers))
 
 
 def _is_in_both(name: str, old: ImportTime, new: ImportTime) -> bool:
@@ -454,10 +378,9 @@ def _uses_of_name(
             suspicious |= {path} if name in names else set()
     if suspicious:
         naming = Touch(files=comparison.needing(suspicious))
-        yield Effect(reason, _needs(users, naming))
+        yield Effect(reason, needs(users, naming))
 
 
-ChangeRule = Callable[[Comparison, FileChange], Iterator[Effect]]
 CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     conftest_changed,
     file_added_or_removed,
@@ -540,8 +463,8 @@ def _first_effect(
 def execution_incomplete(
     comparison: Comparison, effects: Sequence[Effect], test: TestFacts
 ) -> Verdict | None:
-    """The test executed more than what is recorded."""
-    why = comparison.executed.incomplete.get(test.nodeid)
+    """The test executed more than what is recorded, and source differs."""
+    why = comparison.executed.incomplete.get(test.nodeid) if comparison.changes else None
     return Verdict(NOT_ASSESSED, why) if why else None
 
 
@@ -561,12 +484,11 @@ def nothing_recorded(
     """A result without executed symbols (skipped, or not collected) rests on what is imported."""
     executed = comparison.executed
     imported = test.path in executed.modules or test.path in executed.imports
-    if test.recorded or imported or not test.path.endswith(".py"):
+    if test.recorded or imported or not test.path.endswith(".py") or not comparison.changes:
         return None
     return Verdict(NOT_ASSESSED, "what it executed was not recorded")
 
 
-TestRule = Callable[[Comparison, Sequence[Effect], TestFacts], Verdict | None]
 TEST_RULES: Final[Sequence[TestRule]] = (
     executed_symbol_changed,
     own_file_changed,

@@ -7,11 +7,14 @@ differ) or not assessed (with the reason).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Final
 
 from kl_hooks.proof.comparison import Comparison
-from kl_hooks.proof.facts import VALID, Difference, RunFacts, Verdict
-from kl_hooks.proof.rules import CHANGE_RULES, RUN_RULES, TEST_RULES, unseen_read
+from kl_hooks.proof.effect import ChangeRule, Effect
+from kl_hooks.proof.facts import VALID, Difference, FileChange, RunFacts, Verdict
+from kl_hooks.proof.read_rules import READ_RULES, READ_TEST_RULES, unseen_read
+from kl_hooks.proof.rules import CHANGE_RULES, RUN_RULES, TEST_RULES
 
 _VALID: Final = Verdict(VALID)
 
@@ -26,27 +29,34 @@ def judge_results(
     verdict = next(filter(None, (rule(run, difference) for rule in RUN_RULES)), None)
     if verdict:
         return dict.fromkeys(names, verdict)
-    if run.executed is None or not any(change.is_python for change in difference.changes.values()):
+    has_source = any(change.is_python for change in difference.changes.values())
+    if run.executed is None or not (has_source or run.executed.reads is not None):
         return _without_source(run, difference, names)
     comparison = Comparison(run.executed, difference)
     effects = [
-        effect
-        for rule in CHANGE_RULES
-        for change in comparison.changes.values()
-        for effect in rule(comparison, change)
+        *_effects(comparison, CHANGE_RULES, comparison.changes.values()),
+        *_effects(comparison, READ_RULES, difference.changes.values()),
     ]
     verdicts = {}
     for name in names:
         test = comparison.test(name)
-        reasons = (rule(comparison, effects, test) for rule in TEST_RULES)
+        reasons = (rule(comparison, effects, test) for rule in (*TEST_RULES, *READ_TEST_RULES))
         verdicts[name] = next(filter(None, reasons), _VALID)
     return verdicts
+
+
+def _effects(
+    comparison: Comparison, rules: Iterable[ChangeRule], changes: Iterable[FileChange]
+) -> list[Effect]:
+    pairs = product(rules, list(changes))
+    return [effect for rule, change in pairs for effect in rule(comparison, change)]
 
 
 def _without_source(
     run: RunFacts, difference: Difference, names: Iterable[str]
 ) -> dict[str, Verdict]:
     """The verdicts where no Python file differs."""
-    unseen = unseen_read(run, difference)
+    # without recorded files documentation alone differs, and it was looked for who reads it
+    unseen = unseen_read(difference) if run.opened else None
     incomplete: Mapping[str, str] = run.executed.incomplete if run.executed else {}
     return {name: unseen if unseen and name in incomplete else _VALID for name in names}

@@ -42,6 +42,8 @@ _MOST_PACKED: Final = 2 * 1024 * 1024
 """Compressed bytes of the sets of one run that travel (a run of 20,000 tests has about 600,000)."""
 _MOST_TEXT: Final = 64 * 1024 * 1024
 _MOST_PARTS: Final = 50_000
+_WHOLE: Final = ("opened", "incomplete", "runtime", "reads")
+"""What is a part as it is: it has no numbers of symbols."""
 _ENTRY: Final = re.compile(r"\d{14}-[0-9a-f]{64}")
 
 
@@ -163,9 +165,7 @@ def _parts(plain: Mapping[str, Any]) -> list[bytes]:
         found.append(
             ["values", sorted([names[at], [names[one] for one in some]] for at, some in values)]
         )
-    found += [
-        [sort, plain[sort]] for sort in ("opened", "incomplete", "runtime") if plain.get(sort)
-    ]
+    found += [[sort, plain[sort]] for sort in _WHOLE if plain.get(sort)]
     return [canonical(one) for one in found]
 
 
@@ -176,9 +176,7 @@ def _plain(parts: Sequence[Sequence[Any]]) -> dict[str, Any]:
         [name, value, path] for _, path, some, *_ in _of(parts, "file") for name, value in some
     )
     at = {name: number for number, (name, _, _) in enumerate(symbols)}
-    more = {
-        sort: value for sort in ("opened", "incomplete", "runtime") for _, value in _of(parts, sort)
-    }
+    more = {sort: value for sort in _WHOLE for _, value in _of(parts, sort)}
     for _, some in _of(parts, "values"):
         more["values"] = sorted(
             [at[name], sorted(at[one] for one in computed)] for name, computed in some

@@ -17,9 +17,16 @@ from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
 from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets, write_executed
 from kl_hooks.evidence.plugin import SCHEMA
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.reads import Reads
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.canonical import canonical
-from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
+from kl_hooks.model.receipt import (
+    EVIDENCE_CLASSES,
+    FACT_CLASSES,
+    TEST_OUTCOMES,
+    Evidence,
+    Receipt,
+)
 from kl_hooks.store.database import Database
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from kl_hooks.store.store import _split_statements
@@ -141,6 +148,7 @@ def leave_run(
             ws.clock.now(),
             ws.environ,
             selection=selection or {"args": ["-q"]},
+            more={"facts": sorted(FACT_CLASSES)},
         )
     )
     for name, outcome, micros in tests:
@@ -210,6 +218,8 @@ def executed_sets(
         for path, some in more.pop("modules", {}).items()
     }
     tests = TestSets({path: TestFile.of(one) for path, one in files.items()})
+    # a run with opened files alone is one of an earlier kl
+    more.setdefault("reads", None if "files" in more else Reads())
     return Executed(
         "0" * 32,
         "sys.monitoring",

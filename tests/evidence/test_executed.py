@@ -29,6 +29,7 @@ from kl_hooks.evidence.executed import (
 )
 from kl_hooks.evidence.ingestion import snapshot, sync_evidence
 from kl_hooks.evidence.plugin import EXECUTED
+from kl_hooks.evidence.reads import Read, Reads
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from kl_hooks.store.store import _split_statements
@@ -97,10 +98,13 @@ def anything(draw: st.DrawFn) -> Executed:
         incomplete=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
     )
     at = st.sampled_from(range(len(found.symbols))) if found.symbols else st.nothing()
+    by = st.dictionaries(PATHS, st.frozensets(st.builds(Read, PATHS, SYMBOLS), min_size=1))
+    reads = st.none() | st.builds(Reads, by, by, by)
     return replace(
         found,
         runtime=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))),
         values=draw(st.dictionaries(at, st.frozensets(at, min_size=1))) if found.symbols else {},
+        reads=draw(reads),
     )
 
 
@@ -118,6 +122,7 @@ def plain(one: Executed) -> object:
         dict(one.incomplete),
         dict(one.runtime),
         dict(one.values),
+        one.reads,
     )
 
 
@@ -207,9 +212,35 @@ def test_a_run_is_imported_with_its_receipt_and_found_by_symbol(repo: Checkout) 
         forget_runs(db)
         assert runs_with_symbols(db, 5) == [second]
         assert not subject.tests_of_symbols(db, ["function:app.core.sub"])
+        # the run itself, and what was read by others than tests
         assert db.row(
             "SELECT COUNT(*) FROM executed_part WHERE id NOT IN (SELECT part FROM executed_in)"
-        ) == (1,)
+        ) == (2,)
+
+
+def test_a_run_that_read_the_same_shares_all_parts_but_none_of_another_test_file(
+    repo: Checkout,
+) -> None:
+    def run_reading(path: str) -> int:
+        reads = Reads(
+            tests={TESTS[0][0]: frozenset({Read(path), Read("data", "*")})},
+            modules={"app.py": frozenset({Read("app.toml")})},
+            values={ONE.symbols[0].symbol: frozenset({Read("data/a.json")})},
+        )
+        run = leave_run(repo.workspace(), TESTS, executed=replace(ONE, reads=reads))
+        assert sync_evidence(repo.workspace()).aside == ()
+        with repo.workspace().store.reading() as db:
+            assert db is not None
+            stored = executed_of_run(db, run)
+            assert stored is not None and stored.reads == reads
+            row = db.row("SELECT COUNT(*) FROM executed_part")
+        assert row is not None
+        return int(row[0])
+
+    first = run_reading("data/a.json")
+    assert run_reading("data/a.json") == first
+    # the part of the test file, and the list of parts
+    assert run_reading("data/b.json") == first + 2
 
 
 @pytest.mark.local_database

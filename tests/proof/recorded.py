@@ -15,6 +15,7 @@ from typing import Any
 
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets
+from kl_hooks.evidence.reads import Reads
 from kl_hooks.proof.difference import file_symbols
 from kl_hooks.proof.facts import (
     Difference,
@@ -158,6 +159,7 @@ def _executed(
         {path: frozenset(index[one] for one in some) for path, some in modules.items()},
         {path: imports_of(text, files) for path, text in files.items()},
         {name: places[name] for name in wanted},
+        reads=Reads(),
     )
 
 

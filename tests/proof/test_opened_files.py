@@ -1,5 +1,5 @@
-"""Results rest on the files that tests open, as the plugin saw them, and on nothing that only lies
-around.
+"""Results rest on the files that tests open and the folders that they list, as the plugin saw them,
+and on nothing that only lies around.
 """
 
 from __future__ import annotations
@@ -10,11 +10,32 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.reads import Read
 from tests.pytest_kl.recorded import environment, git, repository, run_pytest
+from tests.pytest_kl.test_symbols import executed
 from tests.support import run_in_process
 
-TESTS = """
-import pathlib, subprocess, sys
+APP = """\
+import functools, json, pathlib
+HERE = pathlib.Path(__file__).parent
+TABLE = json.loads((HERE / "table.json").read_text())
+@functools.cache
+def stored():
+    return json.loads((HERE / "stored.json").read_text())
+"""
+CONFTEST = """\
+import pathlib, pytest
+HERE = pathlib.Path(__file__).parent
+def pytest_collection_modifyitems(items):
+    (HERE / "order.cfg").read_text()
+@pytest.fixture(scope="session")
+def wide():
+    return (HERE / "wide.json").read_text()
+"""
+TESTS = """\
+import ast, glob, os, pathlib, pkgutil, subprocess, sys, warnings
+import pytest
 
 HERE = pathlib.Path(__file__).parent
 
@@ -24,14 +45,118 @@ def test_alone():
 def test_reads():
     assert HERE.joinpath("data.json").read_text()
 
+def test_wide(wide):
+    assert wide
+
+def test_source():
+    exec((HERE / "cases" / "case.py").read_text(), {})
+
+def test_lint():
+    for path in HERE.glob("src/**/*.py"):
+        ast.parse(path.read_bytes())
+
+def test_listed():
+    assert len(glob.glob(str(HERE / "cases" / "*.txt"))) == 1
+
+def test_walked():
+    assert [name for _, _, names in os.walk(HERE / "tree") for name in names] == ["leaf.bin"]
+
+def test_plugins():
+    assert [one.name for one in pkgutil.iter_modules([str(HERE / "plugins")])] == ["one"]
+
+def test_resource():
+    assert pkgutil.get_data("package", "resource.bin")
+
+def test_missing():
+    with pytest.raises(FileNotFoundError):
+        open(HERE / "local.ini")
+
+def test_warns():
+    with pytest.warns(UserWarning):
+        warnings.warn("shows its source")
+    warnings.showwarning("shows its source", UserWarning, str(HERE / "package" / "__init__.py"), 1)
+
 def test_starts_another():
     code = "import sys; print(open(sys.argv[1]).read())"
     assert subprocess.run([sys.executable, "-c", code, str(HERE / "other.json")], check=True)
 """
+IMPORTING_TESTS = """\
+def test_imports():
+    import app
+    assert app.TABLE == 1
+
+def test_stored():
+    import app
+    assert app.stored() == 1
+
+def test_stored_again():
+    import app
+    assert app.stored() == 1
+"""
+FILES = {
+    "app.py": APP,
+    "conftest.py": CONFTEST,
+    "test_a.py": TESTS,
+    "test_b.py": IMPORTING_TESTS,
+    "table.json": "1\n",
+    "stored.json": "1\n",
+    "wide.json": "1\n",
+    "order.cfg": "1\n",
+    "data.json": "1\n",
+    "other.json": "1\n",
+    "third.yaml": "1\n",
+    "NEWS.md": "1\n",
+    "cases/case.py": "X = 1\n",
+    "cases/one.txt": "1\n",
+    "src/deep/lib.py": "X = 1\n",
+    "tree/branch/leaf.bin": "1\n",
+    "plugins/one.py": "X = 1\n",
+    "package/__init__.py": "# source\n",
+    "package/resource.bin": "1\n",
+}
+STARTS_ANOTHER = "test_starts_another"
+"""Of which not all is seen: it is always among the tests to run."""
+IMPORTS_APP = {"test_imports", "test_stored", "test_stored_again"}
+CHANGES: dict[str, set[str]] = {
+    "data.json": {"test_reads"},
+    "wide.json": {"test_wide"},
+    "table.json": IMPORTS_APP,
+    "stored.json": {"test_stored", "test_stored_again"},
+    "cases/case.py": {"test_source"},
+    "src/deep/lib.py": {"test_lint"},
+    "package/resource.bin": {"test_resource"},
+    # a warning shows a line of it
+    "package/__init__.py": set(),
+    "third.yaml": set(),
+    "other.json": set(),
+}
+ADDED: dict[str, set[str]] = {
+    "src/more/new.py": {"test_lint"},
+    "src/more/new.txt": set(),
+    "cases/two.txt": {"test_listed"},
+    "cases/two.csv": set(),
+    "tree/branch/new.bin": {"test_walked"},
+    "tree/twig/new.cfg": {"test_walked"},
+    "plugins/two/__init__.py": {"test_plugins"},
+    "local.ini": {"test_missing"},
+}
 
 pytestmark = pytest.mark.skipif(
     not hasattr(sys, "monitoring"), reason="recorded from CPython 3.12 on"
 )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = repository(tmp_path_factory.mktemp("reads") / "files", FILES)
+    done = run_pytest(folder)
+    assert "15 passed" in done.stdout, done.stdout
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recorded(folder: Path) -> Executed:
+    return executed(folder)
 
 
 def impacted(folder: Path) -> dict[str, str]:
@@ -42,32 +167,56 @@ def impacted(folder: Path) -> dict[str, str]:
     }
 
 
-def test_what_was_opened_decides_and_processes_are_not_assessed(tmp_path: Path) -> None:
-    files = {
-        "data.json": "1\n",
-        "other.json": "1\n",
-        "third.yaml": "1\n",
-        "NEWS.md": "1\n",
-        "test_a.py": TESTS,
+def change(folder: Path, name: str) -> dict[str, str]:
+    """The tests to run where a file is edited or added."""
+    git(folder, "reset", "-q", "--hard")
+    path = folder / name
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_text(f"{'# ' if name.endswith('.py') else ''}2\n", encoding="utf-8")
+    git(folder, "add", "-A")
+    return impacted(folder)
+
+
+def test_reads_are_noted_with_what_read_them(recorded: Executed) -> None:
+    reads = recorded.reads
+    assert reads is not None
+    of_test = {name.partition("::")[2]: read for name, read in reads.tests.items()}
+    assert of_test == {
+        "test_reads": {Read("data.json")},
+        "test_wide": {Read("wide.json")},
+        "test_stored": {Read("stored.json")},
+        "test_source": {Read("cases/case.py")},
+        "test_lint": {Read("src", "**/*.py"), Read("src/deep/lib.py")},
+        "test_listed": {Read("cases", "*.txt")},
+        "test_walked": {Read("tree", "*"), Read("tree/branch", "*")},
+        "test_plugins": {Read("plugins", "*")},
+        "test_resource": {Read("package/resource.bin")},
+        "test_missing": {Read("local.ini")},
     }
-    folder = repository(tmp_path / "files", files)
-    run_pytest(folder)
+    assert reads.modules == {
+        "app.py": {Read("table.json")},
+        "conftest.py": {Read("order.cfg")},
+    }
+    assert set(reads.values) == {
+        f"function:test_b.{name}" for name in ("test_stored", "test_stored_again")
+    }
 
-    def change(name: str) -> dict[str, str]:
-        git(folder, "checkout", "-q", ".")
-        (folder / name).write_text("2\n", encoding="utf-8")
-        return impacted(folder)
 
+@pytest.mark.slow
+def test_a_change_reaches_the_tests_that_read_it_and_no_others(
+    folder: Path, recorded: Executed
+) -> None:
+    for name, expected in {**CHANGES, **ADDED}.items():
+        assert change(folder, name).keys() == {*expected, STARTS_ANOTHER}, name
+    every = change(folder, "order.cfg")
+    assert len(every) == 15
+    assert every["test_alone"] == "order.cfg changed, which the test opened"
+
+
+def test_documentation_that_nobody_opened_and_processes(folder: Path, recorded: Executed) -> None:
     # documentation that no test names: the whole suite is still proven
-    assert change("NEWS.md") == {}
+    assert change(folder, "NEWS.md") == {}
     assert run_in_process(["verify"], folder, environment({})).returncode == 0
-    # which test of the run opened it is not recorded
-    assert change("data.json").keys() == {"test_alone", "test_reads", "test_starts_another"}
-    for name in ("third.yaml", "other.json"):
-        found = change(name)
-        assert found.keys() == {"test_starts_another"}
-        assert (
-            f"{name} changed, and what its processes opened was not recorded"
-            in found["test_starts_another"]
-        )
-        assert run_in_process(["verify"], folder, environment({})).returncode == 1
+    reason = change(folder, "other.json")[STARTS_ANOTHER]
+    assert reason == "other.json changed, and what its processes opened was not recorded"
+    assert run_in_process(["verify"], folder, environment({})).returncode == 1

@@ -1,0 +1,121 @@
+"""What the tests of a run read as data: files that were opened, and folders that were listed.
+
+A part of `kl.executed/1` (`evidence.executed`) that an earlier kl neither writes nor reads. It has
+names and no numbers of a run, so that runs which read the same share their parts in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+PART: Final = "reads"
+"""The sort of the part of a test file, …"""
+OTHER_PART: Final = "other reads"
+"""… and of what is read by others than tests; every run that recorded reads has one."""
+
+
+class Read(NamedTuple):
+    """A file that was opened, or a folder that was listed."""
+
+    path: str
+    """Of the file or folder; empty: the top folder."""
+    pattern: str = ""
+    """What a listing looked for, `*` or `**/*.json`; empty: a file."""
+
+
+ReadsBy = Mapping[str, frozenset[Read]]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What was read, by what read it; nothing is stored of those that read nothing."""
+
+    tests: ReadsBy = field(default_factory=dict)
+    """Node ID → what the test, and the fixtures that it uses, read."""
+    modules: ReadsBy = field(default_factory=dict)
+    """Path of a Python file → what its import read, and what it read outside of tests, as a hook
+    does. Empty path: what code outside of the repository read there.
+    """
+    values: ReadsBy = field(default_factory=dict)
+    """Symbol → what values were computed from that it gets without computing them."""
+
+    def everything(self) -> frozenset[Read]:
+        """All that anything read."""
+        sets = (*self.tests.values(), *self.modules.values(), *self.values.values())
+        return frozenset().union(*sets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: by test file, with a bit mask over what its tests read."""
+        by_file: dict[str, dict[str, frozenset[Read]]] = {}
+        for nodeid, read in self.tests.items():
+            if read:
+                by_file.setdefault(nodeid.partition("::")[0], {})[nodeid] = read
+        return {
+            "tests": {path: list(_rows(sets)) for path, sets in sorted(by_file.items())},
+            "modules": _plain(self.modules),
+            "values": _plain(self.values),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Reads:
+        """The inverse. ValueError, KeyError, TypeError for anything else."""
+        tests = {
+            nodeid: read
+            for path, (keys, masks) in plain["tests"].items()
+            for nodeid, read in _sets(path, keys, masks)
+        }
+        return cls(tests, _read_sets(plain["modules"]), _read_sets(plain["values"]))
+
+    def parts(self) -> Iterator[list[Any]]:
+        """The parts in the store: one for each test file, and one for all others."""
+        plain = self.to_dict()
+        for path, rows in plain["tests"].items():
+            yield [PART, path, *rows]
+        yield [OTHER_PART, plain["modules"], plain["values"]]
+
+    @classmethod
+    def from_parts(cls, parts: Iterable[Sequence[Any]]) -> Reads | None:
+        """The inverse, of all parts of a run; None where it did not record reads."""
+        tests: dict[str, Any] = {}
+        others: Sequence[Any] | None = None
+        for sort, *content in parts:
+            if sort == PART:
+                tests[content[0]] = content[1:]
+            elif sort == OTHER_PART:
+                others = content
+        if others is None:
+            return None
+        return cls.from_dict({"tests": tests, "modules": others[0], "values": others[1]})
+
+
+def _rows(sets: ReadsBy) -> tuple[list[list[str]], list[list[str]]]:
+    keys = sorted(frozenset().union(*sets.values()))
+    bit = {key: 1 << place for place, key in enumerate(keys)}
+    masks = [[nodeid, f"{sum(bit[key] for key in sets[nodeid]):x}"] for nodeid in sorted(sets)]
+    return [list(key) for key in keys], masks
+
+
+def _plain(sets: ReadsBy) -> dict[str, list[list[str]]]:
+    return {name: [list(key) for key in sorted(sets[name])] for name in sorted(sets) if sets[name]}
+
+
+def _sets(path: str, plain_keys: Any, masks: Any) -> Iterator[tuple[str, frozenset[Read]]]:
+    keys = _keys(plain_keys)
+    for nodeid, mask in masks:
+        number = int(mask, 16)
+        if nodeid.partition("::")[0] != path or not 0 <= number < 1 << len(keys):
+            raise ValueError("a set of reads is not of its file")
+        yield nodeid, frozenset(key for place, key in enumerate(keys) if number >> place & 1)
+
+
+def _read_sets(plain: Any) -> dict[str, frozenset[Read]]:
+    return {name: frozenset(_keys(keys)) for name, keys in plain.items()}
+
+
+def _keys(plain: Any) -> list[Read]:
+    keys = [Read(*key) for key in plain]
+    if any(not isinstance(part, str) for key in keys for part in key):
+        raise TypeError
+    return keys

@@ -1,0 +1,196 @@
+"""The rules about what tests read as data: files that they opened, and folders that they listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from kl_hooks.evidence.reads import Read
+from kl_hooks.proof.comparison import Comparison, TestFacts, Touch
+from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
+from kl_hooks.proof.facts import NOT_ASSESSED, STALE, Difference, FileChange, RunFacts, Verdict
+
+# rules of a run: what no test of it escapes
+
+
+def link_changed(run: RunFacts, difference: Difference) -> Verdict | None:
+    """What a link or a submodule leads to may be anything."""
+    if run.executed is None or not run.opened:
+        return None
+    for change in difference.changes.values():
+        if not all(not state or state.startswith("100") for state in (change.before, change.now)):
+            return Verdict(NOT_ASSESSED, f"{change.path} is a link or a submodule, and changed")
+    return None
+
+
+def data_file_changed(run: RunFacts, difference: Difference) -> Verdict | None:
+    """A file that is not Python's source, and that the run may have read: which test did so is not
+    recorded.
+    """
+    if run.executed is not None and run.executed.reads is not None:
+        return None
+    opened = run.executed.files if run.executed and run.opened else None
+    for change in difference.changes.values():
+        if change.is_python:
+            continue
+        if opened is None:
+            if why := _why_maybe_read(change, difference):
+                return Verdict(NOT_ASSESSED, why)
+        elif why := _why_opened(change, opened):
+            return Verdict(STALE, why)
+    return None
+
+
+def _why_maybe_read(change: FileChange, difference: Difference) -> str:
+    if change.path not in difference.documents:
+        return f"{change.path} changed, and which files the tests opened was not recorded"
+    return difference.read_documents.get(change.path, "")
+
+
+def _why_opened(change: FileChange, opened: Iterable[str]) -> str:
+    if change.path in opened:
+        return f"{change.path} changed, which the tests opened"
+    if not _is_in_both(change) and siblings(change.path, opened):
+        return f"{change.path} was {_verb(change)} beside files that tests opened"
+    return ""
+
+
+def siblings(path: str, others: Iterable[str]) -> list[str]:
+    """Those of the same folder and ending: whoever read all of them would read this one too."""
+    folder, ending = path.rpartition("/")[0], path.rpartition(".")[2]
+    return [
+        other
+        for other in others
+        if other.rpartition("/")[0] == folder and other.rpartition(".")[2] == ending
+    ]
+
+
+def _is_in_both(change: FileChange) -> bool:
+    return bool(change.before and change.now)
+
+
+def _verb(change: FileChange) -> str:
+    return "added" if change.now else "removed"
+
+
+# rules of a change: which tests it reaches
+
+
+def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A file that a test opened as data, Python's source too."""
+    read = Read(change.path)
+    if read in comparison.reads:
+        word = "changed" if _is_in_both(change) else f"was {_verb(change)}"
+        yield from _effects(comparison, [read], f"{change.path} {word}, which the test opened")
+
+
+def listed_folder_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A file is added or removed where a test listed a folder, if its pattern matches."""
+    if _is_in_both(change):
+        return
+    listings = [
+        read
+        for read in comparison.reads
+        if read.pattern and _is_listed(change.path, read, comparison.difference.is_lasting)
+    ]
+    reason = f"{change.path} was {_verb(change)} in a folder that the test listed"
+    yield from _effects(comparison, listings, reason)
+
+
+def _is_listed(path: str, listing: Read, is_lasting: Callable[[str], bool]) -> bool:
+    """Whether a listing shows a file, or a folder that comes or goes with it."""
+    if listing.path and not path.startswith(f"{listing.path}/"):
+        return False
+    parts = path[len(listing.path) :].lstrip("/").split("/")
+    pattern = [part for part in listing.pattern.split("/") if part not in ("", ".")]
+    for depth in range(1, len(parts) + 1):
+        if _matches(parts[:depth], pattern):
+            shown = "/".join(filter(None, [listing.path, *parts[:depth]]))
+            if depth == len(parts) or not is_lasting(shown):
+                return True
+    return False
+
+
+def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether the parts of a path match those of a glob; `**` is any number of folders."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_matches(parts[at:], pattern[1:]) for at in range(len(parts) + 1))
+    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
+
+
+def sibling_added_or_removed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """A file beside one of its ending that a test opened: the test may have looked whether it is
+    there, which raises no event.
+    """
+    if _is_in_both(change) or change.is_python:
+        return
+    opened = [read.path for read in comparison.reads if not read.pattern]
+    reads = [Read(path) for path in siblings(change.path, opened)]
+    reason = f"{change.path} was {_verb(change)} beside files that the test opened"
+    yield from _effects(comparison, reads, reason)
+
+
+def _effects(comparison: Comparison, reads: Sequence[Read], reason: str) -> Iterator[Effect]:
+    """For the tests that read one of these, and those that need a file whose import did."""
+    if not reads:
+        return
+    yield Effect(reason, (Touch(reads=frozenset(reads)),))
+    for path in comparison.readers(reads):
+        yield Effect(reason, needs(comparison.users(path) if path else None))
+
+
+READ_RULES: Final[Sequence[ChangeRule]] = (
+    read_file_changed,
+    listed_folder_changed,
+    sibling_added_or_removed,
+)
+
+
+# rules of a test
+
+
+def data_test_changed(
+    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+) -> Verdict | None:
+    """A test whose own file is no Python, such as a text with doctests."""
+    if test.path in comparison.data_changes:
+        return Verdict(STALE, f"{test.path} changed")
+    return None
+
+
+def process_may_have_read(
+    comparison: Comparison, effects: Sequence[Effect], test: TestFacts
+) -> Verdict | None:
+    """A test of which not all was seen, such as one that starts another process."""
+    if test.nodeid not in comparison.executed.incomplete:
+        return None
+    return unseen_read(comparison.difference)
+
+
+def unseen_read(difference: Difference) -> Verdict | None:
+    """Why such a test may have read what changed. Documentation counts where something names it."""
+    for path in difference.changes:
+        if path not in difference.documents or difference.read_documents.get(path):
+            why = f"{path} changed, and what its processes opened was not recorded"
+            return Verdict(NOT_ASSESSED, why)
+    return None
+
+
+READ_TEST_RULES: Final[Sequence[TestRule]] = (data_test_changed, process_may_have_read)
+
+
+# runs of an earlier kl
+
+
+def may_have_been_read(difference: Difference) -> bool:
+    """Whether a file of Python differs, or a file is added or removed: a run that did not record
+    who reads source as data, and who lists folders, has no word on it.
+    """
+    return any(
+        change.path.endswith(".py")
+        or (not _is_in_both(change) and change.path not in difference.documents)
+        for change in difference.changes.values()
+    )

@@ -1,0 +1,346 @@
+"""Notes which files of the repository each test reads as data, and which folders it lists.
+
+From the audit events of Python (PEP 578): `open`, `os.listdir`, `os.scandir`, and the globs, whose
+patterns name what a listing was for. An event counts for the nearest caller that acts for itself:
+code of the repository, or a package that is no tool. Reads of the import system, of linecache (a
+warning shows its source), of pytest's collection, of coverage and of kl don't count. These are
+recognized by their code objects, and by the files of modules that are loaded.
+
+Nothing is imported but the standard library: the processes that tests start load this file by its
+path. Tests replace what they like, so everything that is needed is bound before the first of them.
+"""
+
+# A Path would look functions up in `os`, which a suite may have replaced.
+# ruff: noqa: PTH118, PTH120
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from os.path import dirname, join, realpath
+from types import CodeType, FrameType, FunctionType, ModuleType
+
+# as type checkers know it: the start of a child process must not wait for typing
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final, Protocol
+
+    class Reader(Protocol):
+        """What reads: a test, the set-up of a fixture, the import of a module."""
+
+        reads: set[int]
+
+
+MOST_KEYS: Final = 100_000
+"""Files and listings of one process; beyond it they are not recorded."""
+EVERYTHING: Final = "*"
+"""The pattern of a listing that takes all names of a folder."""
+_MOST_FOLDERS: Final = 10_000
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/", "/__pycache__/")
+_MAGIC: Final = frozenset("*?[")
+_HELPER, _ACTOR, _TOOL = 1, 2, 3
+"""Code that reads for its caller (the standard library, generated code), for itself, and as a tool
+that looks at the repository without running anything of it.
+"""
+_TOOL_MODULES: Final = (
+    "importlib.metadata",
+    "_pytest._code.code",
+    "_pytest._code.source",
+    "_pytest.assertion.rewrite",
+    "_pytest.cacheprovider",
+    "_pytest.config",
+    "_pytest.config.findpaths",
+    "_pytest.doctest",
+    "_pytest.main",
+    "_pytest.python",
+)
+"""Distributions are facts of their own, and what pytest collects is compared by the gate."""
+_HELPER_MODULES: Final = ("_pytest.pathlib",)
+_TOOL_PACKAGES: Final = ("coverage", "pytest_cov", "kl_hooks", "pytest_kl")
+_TOOL_FUNCTIONS: Final = (
+    ("linecache", ""),
+    ("zipimport", ""),
+    ("runpy", "_get_code_from_file"),
+    # not `get_data`: `pkgutil.get_data` and `importlib.resources` read data files by it
+    ("_frozen_importlib_external", "SourceLoader.get_code"),
+    ("_frozen_importlib_external", "SourcelessFileLoader.get_code"),
+    ("_frozen_importlib_external", "FileFinder._fill_cache"),
+)
+"""(module, function; empty: all of them) of the standard library: what reads source and bytecode to
+run it, looks for a module, and shows lines of source.
+"""
+_GLOB_FUNCTIONS: Final = (("glob", ""), ("pathlib", "_Selector"))
+"""What lists folders for a glob, which has an event with its pattern. `_Selector`, and what derives
+from it, was pathlib's own before CPython 3.13.
+"""
+_identity: Final = object.__hash__
+"""As in the tracer: `id()` raises an audit event."""
+_STANDARD: Final = realpath(dirname(os.__file__)) + os.sep
+
+
+def _codes(value: object) -> Iterator[CodeType]:
+    """The code of a function, of the methods of a class and those that derive from it, or of all of
+    a module, with what is defined in it.
+    """
+    if isinstance(value, FunctionType):
+        yield from _inner(value.__code__)
+    elif isinstance(value, classmethod | staticmethod):
+        yield from _codes(value.__func__)
+    elif isinstance(value, type):
+        for member in (*vars(value).values(), *type.__subclasses__(value)):
+            yield from _codes(member)
+    elif isinstance(value, ModuleType):
+        for member in vars(value).values():
+            if getattr(member, "__module__", None) == value.__name__:
+                yield from _codes(member)
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for const in code.co_consts:
+        if type(const) is CodeType:
+            yield from _inner(const)
+
+
+class Reads:
+    """What this process reads of a repository."""
+
+    def __init__(
+        self,
+        top: str,
+        path_of: Callable[[str], str | None],
+        stack: Sequence[Reader],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self._top, self._prefix = top, top + os.sep
+        self._path_of, self._stack, self.fail = path_of, stack, fail
+        self._getcwd, self._stat, self._getframe = os.getcwd, os.stat, sys._getframe
+        self._loaded = sys.modules
+        self._unresolved = {*_TOOL_FUNCTIONS, *_GLOB_FUNCTIONS}
+        """Functions of modules that are not loaded yet."""
+        self._codes: list[CodeType] = []
+        """The code of the others, so that no other object gets their identities, …"""
+        self._tools: set[int] = set()
+        """… the identities of those that are tools, …"""
+        self._globs: set[int] = set()
+        """… and of those that list for a glob."""
+        self._kinds: dict[str, int] = {}
+        """co_filename → `_HELPER`, `_ACTOR`, `_TOOL`."""
+        self._folders: dict[str, bool] = {}
+        """Folder outside of the repository by its name → whether it leads into it."""
+        self._numbers: dict[str | tuple[str, str], int] = {}
+        """The name of a file, or a folder with a pattern → its number."""
+        self._absent: set[int] = set()
+        """Files that were not there when they were opened for reading."""
+        self.session: dict[str, set[int]] = {}
+        """What was read outside of tests → by the file that pytest called; empty: by none."""
+
+    @property
+    def too_many(self) -> bool:
+        """Whether more was read than is noted."""
+        return len(self._numbers) >= MOST_KEYS
+
+    def handlers(self) -> dict[str, Callable[[tuple[Any, ...]], None]]:
+        """Audit event → who wants it."""
+        return {
+            "open": self._on_open,
+            "sqlite3.connect": self._on_connect,
+            "os.listdir": self._on_list,
+            "os.scandir": self._on_list,
+            "glob.glob/2": self._on_glob,
+            "pathlib.Path.glob": self._on_path_glob,
+            "pathlib.Path.rglob": self._on_path_rglob,
+        }
+
+    # events: the hook calls a handler, and whoever reads calls the hook
+
+    def _on_open(self, args: tuple[Any, ...]) -> None:
+        self._open(args[0], bool(args[2] & os.O_CREAT), self._getframe(1).f_back)
+
+    def _on_connect(self, args: tuple[Any, ...]) -> None:
+        # it may be `:memory:`, or a file that is made now
+        self._open(args[0], True, self._getframe(1).f_back)
+
+    def _on_list(self, args: tuple[Any, ...]) -> None:
+        folder = "." if args[0] is None else args[0]
+        if isinstance(folder, str | bytes):  # no descriptor
+            self._list(os.fsdecode(folder), EVERYTHING, self._getframe(1).f_back)
+
+    def _on_glob(self, args: tuple[Any, ...]) -> None:
+        pathname, recursive, root, descriptor = args
+        if descriptor is None:
+            pathname = join(os.fsdecode(root or ""), os.fsdecode(pathname))
+            parts = pathname.split("/")
+            if not recursive:
+                parts = [EVERYTHING if part == "**" else part for part in parts]
+            self._glob(parts, self._getframe(1).f_back)
+
+    def _on_path_glob(self, args: tuple[Any, ...]) -> None:
+        parts = [*str(args[0]).split("/"), *str(args[1]).split("/")]
+        self._glob(parts, self._getframe(1).f_back)
+
+    def _on_path_rglob(self, args: tuple[Any, ...]) -> None:
+        parts = [*str(args[0]).split("/"), "**", *str(args[1]).split("/")]
+        self._glob(parts, self._getframe(1).f_back)
+
+    def _open(self, name: object, creates: bool, frame: FrameType | None) -> None:
+        if type(name) is bytes:
+            name = os.fsdecode(name)
+        if type(name) is not str:  # a descriptor
+            return
+        if name[:1] != "/":
+            name = join(self._getcwd(), name)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._add(name, name, creates)
+        if number >= 0:
+            self._count(number, frame, listing=False)
+
+    def _glob(self, parts: Sequence[str], frame: FrameType | None) -> None:
+        last = len(parts) - 1
+        at = next((at for at, part in enumerate(parts) if _MAGIC.intersection(part)), last)
+        folder = "/".join(parts[:at]) or ("." if parts[0] else "/")
+        self._list(folder, "/".join(parts[at:]), frame, listing=False)
+
+    def _list(
+        self, folder: str, pattern: str, frame: FrameType | None, listing: bool = True
+    ) -> None:
+        if folder[:1] != "/":
+            folder = join(self._getcwd(), folder)
+        number = self._numbers.get((folder, pattern))
+        if number is None:
+            number = self._add((folder, pattern), join(folder, ""), False)
+        if number >= 0:
+            self._count(number, frame, listing)
+
+    def _add(self, key: str | tuple[str, str], name: str, creates: bool) -> int:
+        """The number of what was not read yet; negative where it is not noted."""
+        if not self._is_inside(name) or self.too_many:
+            return -1
+        number = self._numbers[key] = len(self._numbers)
+        if not creates and not self._exists(name):
+            self._absent.add(number)
+        return number
+
+    def _is_inside(self, name: str) -> bool:
+        if name.startswith(self._prefix):
+            return not any(part in name for part in _INSTALLED)
+        folder = dirname(name)
+        inside = self._folders.get(folder)
+        if inside is None:
+            if len(self._folders) > _MOST_FOLDERS:
+                self._folders.clear()
+            inside = join(realpath(folder), "").startswith(self._prefix)
+            self._folders[folder] = inside
+        return inside
+
+    def _exists(self, name: str) -> bool:
+        try:
+            self._stat(name)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    # whom a read counts for
+
+    def _count(self, number: int, frame: FrameType | None, listing: bool) -> None:
+        if self._stack:
+            reads = self._stack[-1].reads
+            if number not in reads and self._acts(frame, listing):
+                reads.add(number)
+        elif self._acts(frame, listing):
+            self.session.setdefault(self._owner(frame), set()).add(number)
+
+    def _acts(self, frame: FrameType | None, listing: bool) -> bool:
+        """Whether the nearest caller that reads for itself is no tool. `listing`: nor a glob."""
+        if frame is None:  # the interpreter opens the script that it runs
+            return False
+        kinds, tools, globs = self._kinds, self._tools, self._globs
+        while frame is not None:
+            code = frame.f_code
+            kind = kinds.get(code.co_filename)
+            if kind is None:
+                kind = self._learn(code.co_filename)
+            if kind != _HELPER:
+                return kind == _ACTOR
+            identity = _identity(code)
+            if identity in tools or (listing and identity in globs):
+                return False
+            frame = frame.f_back
+        return True
+
+    def _learn(self, filename: str) -> int:
+        for name in list(self._unresolved):
+            module = self._loaded.get(name[0])
+            if module is not None:
+                self._unresolved.discard(name)
+                self._resolve(module, name)
+        kind = self._kinds[filename] = self._kind(filename)
+        return kind
+
+    def _resolve(self, module: object, name: tuple[str, str]) -> None:
+        value: object = module
+        for part in name[1].split(".") if name[1] else ():
+            value = getattr(value, part, None)
+        codes = list(_codes(value))
+        self._codes += codes
+        known = self._globs if name in _GLOB_FUNCTIONS else self._tools
+        known.update(map(_identity, codes))
+
+    def _kind(self, filename: str) -> int:
+        if filename[:1] == "<":
+            return _HELPER
+        if self._path_of(filename):
+            return _ACTOR
+        if self._is_of(filename, _TOOL_MODULES):
+            return _TOOL
+        if self._is_of(filename, _HELPER_MODULES):
+            return _HELPER
+        for name in _TOOL_PACKAGES:
+            file = _file_of(self._loaded.get(name))
+            if file and filename.startswith(dirname(file) + os.sep):
+                return _TOOL
+        real = realpath(filename)
+        standard = real.startswith(_STANDARD) and not any(part in real for part in _INSTALLED)
+        return _HELPER if standard else _ACTOR
+
+    def _is_of(self, filename: str, names: Sequence[str]) -> bool:
+        return any(_file_of(self._loaded.get(name)) == filename for name in names)
+
+    def _owner(self, frame: FrameType | None) -> str:
+        """The file of the repository that pytest called."""
+        owner = ""
+        while frame is not None:
+            owner = self._path_of(frame.f_code.co_filename) or owner
+            frame = frame.f_back
+        return owner
+
+    # the result
+
+    def keys(self) -> dict[int, tuple[str, str, bool]]:
+        """Number → (path from the top, pattern of a listing or empty, whether it was not there)."""
+        paths: dict[int, tuple[str, str, bool]] = {}
+        for key, number in self._numbers.items():
+            name, pattern = (key, "") if isinstance(key, str) else key
+            path = "" if pattern and realpath(name) == self._top else self._path_of(name)
+            if path is not None and (path or pattern):
+                paths[number] = (path, pattern, number in self._absent)
+        return paths
+
+    def number(self, path: str, pattern: str, absent: bool) -> int:
+        """The number of what another process read."""
+        name = join(self._top, path) if path else self._top
+        key = (name, pattern) if pattern else name
+        number = self._numbers.setdefault(key, len(self._numbers))
+        if absent:
+            self._absent.add(number)
+        return number
+
+
+def _file_of(module: ModuleType | None) -> str | None:
+    try:
+        file = object.__getattribute__(module, "__dict__").get("__file__")
+    except AttributeError:
+        return None
+    return file if isinstance(file, str) else None

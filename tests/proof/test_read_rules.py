@@ -1,0 +1,186 @@
+"""What tests read as data decides which results hold: files that were opened, folders that were
+listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kl_hooks.evidence.executed import Executed, executed_from_dict, executed_to_dict
+from kl_hooks.evidence.reads import Read, Reads
+from kl_hooks.proof.facts import NOT_ASSESSED, VALID, Difference, FileChange, RunFacts
+from kl_hooks.proof.read_rules import READ_RULES, may_have_been_read
+from kl_hooks.proof.verdict import judge_results
+from tests.evidence.making import executed_sets
+
+A, B, C = "test_a.py::test_a", "test_a.py::test_b", "tests/test_c.py::test_c"
+OLD, NEW = "100644 1", "100644 2"
+LOAD, TEST_A, TEST_B, TEST_C = (
+    "function:app.load",
+    "function:test_a.test_a",
+    "function:test_a.test_b",
+    "function:tests.test_c.test_c",
+)
+PLACES = {
+    LOAD: "app.py",
+    "namespace:app": "app.py",
+    TEST_A: "test_a.py",
+    "namespace:test_a": "test_a.py",
+    TEST_B: "test_a.py",
+    TEST_C: "tests/test_c.py",
+    "namespace:tests.test_c": "tests/test_c.py",
+}
+
+
+def run_of(reads: Reads | None, **more: Any) -> Executed:
+    return executed_sets(
+        {A: {TEST_A: "call"}, B: {TEST_B: "call"}, C: {TEST_C: "call"}},
+        PLACES,
+        modules={
+            "app.py": ["namespace:app"],
+            "test_a.py": ["namespace:test_a"],
+            "tests/test_c.py": ["namespace:tests.test_c"],
+        },
+        imports={"tests/test_c.py": ("app.py",)},
+        reads=reads,
+        **more,
+    )
+
+
+def invalid(
+    run: Executed,
+    changes: Mapping[str, tuple[str, str]],
+    documents: frozenset[str] = frozenset(),
+    lasting: frozenset[str] = frozenset(),
+) -> set[str]:
+    difference = Difference(
+        {path: FileChange(path, *states) for path, states in changes.items()},
+        documents=documents,
+        is_lasting=lasting.__contains__,
+    )
+    verdicts = judge_results(RunFacts(run, True), difference, [A, B, C])
+    return {name for name, verdict in verdicts.items() if verdict.state != VALID}
+
+
+READS = Reads(
+    tests={
+        A: frozenset({Read("data/a.json"), Read("src", "**/*.py"), Read("lint.py")}),
+        B: frozenset({Read("plugins", "*"), Read("local.ini")}),
+    },
+    modules={"app.py": frozenset({Read("app.toml")})},
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "states", "expected"),
+    [
+        # opened by one test, by none, by the import of a module
+        ("data/a.json", (OLD, NEW), {A}),
+        ("data/a.json", (OLD, ""), {A}),
+        ("data/b.txt", (OLD, NEW), set()),
+        ("app.toml", (OLD, NEW), {C}),
+        # source that was read, not run
+        ("lint.py", (OLD, NEW), {A}),
+        # it was opened and was not there
+        ("local.ini", ("", NEW), {B}),
+        # a file of this ending in its folder: the test may have looked for it
+        ("data/b.json", ("", NEW), {A}),
+        ("data/b.json", (OLD, NEW), set()),
+        ("data/b.txt", ("", NEW), set()),
+        # listings
+        ("plugins/two.cfg", ("", NEW), {B}),
+        ("plugins/two.cfg", (OLD, ""), {B}),
+        ("plugins/two.cfg", (OLD, NEW), set()),
+        ("plugins/folder/two.cfg", ("", NEW), {B}),
+        ("plugins-two/two.cfg", ("", NEW), set()),
+        ("src/deep/er/new.py", ("", NEW), {A}),
+        ("src/new.py", ("", NEW), {A}),
+        ("src/new.pyi", ("", NEW), set()),
+        # a test whose own file is no source
+        ("test_a.py::text", (OLD, NEW), set()),
+    ],
+)
+def test_a_change_reaches_the_tests_that_read_it(
+    path: str, states: tuple[str, str], expected: set[str]
+) -> None:
+    assert invalid(run_of(READS), {path: states}) == expected
+
+
+def test_a_file_in_a_folder_of_both_contents_adds_no_folder_to_a_listing() -> None:
+    change = {"plugins/folder/two.cfg": ("", NEW)}
+    assert invalid(run_of(READS), change, lasting=frozenset({"plugins/folder"})) == set()
+    # a pattern that goes further down does show the file
+    deep = Reads(tests={A: frozenset({Read("plugins", "*/*.cfg")})})
+    assert invalid(run_of(deep), change, lasting=frozenset({"plugins/folder"})) == {A}
+
+
+def test_what_code_outside_of_the_repository_read_before_the_tests_counts_for_all() -> None:
+    run = run_of(Reads(modules={"": frozenset({Read(".env")})}))
+    assert invalid(run, {".env": (OLD, NEW)}) == {A, B, C}
+
+
+def test_a_value_rests_on_the_file_that_it_was_computed_from() -> None:
+    reads = Reads(
+        tests={A: frozenset({Read("data/a.json")})},
+        values={TEST_B: frozenset({Read("data/a.json")})},
+    )
+    assert invalid(run_of(reads), {"data/a.json": (OLD, NEW)}) == {A, B}
+
+
+def test_a_test_that_starts_a_process_may_have_read_anything_but_documentation() -> None:
+    run = run_of(READS, incomplete={C: "it started another process (git)"})
+    assert invalid(run, {"data/b.txt": (OLD, NEW)}) == {C}
+    assert invalid(run, {"NEWS.md": (OLD, NEW)}, frozenset({"NEWS.md"})) == set()
+    assert invalid(run, {"NEWS.md": ("", NEW)}, frozenset({"NEWS.md"})) == set()
+
+
+def test_a_link_and_a_submodule_are_not_assessed() -> None:
+    for state in ("120000 1", "160000 1"):
+        assert invalid(run_of(READS), {"link": (state, "120000 2")}) == {A, B, C}
+
+
+def test_a_run_of_an_earlier_kl_has_no_word_on_source_and_listings() -> None:
+    run = run_of(None, files={"data/a.json": ""})
+    facts = RunFacts(run, True, frozenset())
+    for path, states, expected in (
+        ("lint.py", (OLD, NEW), NOT_ASSESSED),
+        ("plugins/two.cfg", ("", NEW), NOT_ASSESSED),
+        ("data/b.txt", (OLD, NEW), VALID),
+    ):
+        difference = Difference({path: FileChange(path, *states)})
+        assert may_have_been_read(difference) is (expected == NOT_ASSESSED)
+        verdicts = judge_results(facts, difference, [A])
+        assert verdicts[A].state == expected, path
+    # the file that any of its tests opened counts for all of them, as ever
+    assert invalid(replace(run, reads=None), {"data/a.json": (OLD, NEW)}) == {A, B, C}
+
+
+def test_each_rule_of_a_read_is_among_those_that_are_asked() -> None:
+    assert {rule.__name__ for rule in READ_RULES} == {
+        "read_file_changed",
+        "listed_folder_changed",
+        "sibling_added_or_removed",
+    }
+
+
+def test_reads_survive_the_file_and_a_forged_one_is_refused() -> None:
+    run = run_of(READS)
+    plain = executed_to_dict(run)
+    assert executed_from_dict(plain).reads == READS
+    assert executed_from_dict(executed_to_dict(run_of(Reads()))).reads == Reads()
+    # an older kl writes none
+    assert executed_from_dict({key: plain[key] for key in plain if key != "reads"}).reads is None
+    for forged in (
+        {"tests": {"other.py": [[["a", ""]], [["test_a.py::test_a", "1"]]]}, "modules": {}},
+        {"tests": {"test_a.py": [[["a", ""]], [[A, "2"]]]}, "modules": {}, "values": {}},
+        {"tests": {}, "modules": {"a.py": [["a", 1]]}, "values": {}},
+        {"tests": {}, "modules": {"a.py": [["a", "", ""]]}, "values": {}},
+        {"tests": {}, "values": {}},
+        [],
+    ):
+        with pytest.raises(ValueError):
+            executed_from_dict({**plain, "reads": forged})
