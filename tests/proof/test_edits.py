@@ -1,0 +1,50 @@
+"""A share of the edits of `bench/edits`: where the suite fails after one, `kl verify` accepts the
+content in no case; a harmless one keeps the verdict.
+
+`python -m bench.edits` judges all of them, and public suites, with `pytest --kl-impacted` too.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.edits.judging import project_in
+from bench.edits.kinds import DATA, Edit, Kind, kinds_in
+
+CLOSED = ("import", "fixtures", "frameworks", "bodies", "machinery", "modules", "pytest")
+"""Groups of which no verdict was wrong when all their edits were judged."""
+EACH = 4
+"""So many kinds of each group, and of the harmless ones; of each kind one edit."""
+
+
+def share() -> list[tuple[Kind, Edit]]:
+    """The same ones in each run."""
+    dice = random.Random(2)
+    kinds = kinds_in([DATA])
+    groups = [[kind for kind in kinds if kind.group == name] for name in (*CLOSED, "harmless")]
+    return [
+        (kind, dice.choice(kind.edits))
+        for group in groups
+        for kind in dice.sample(group, min(EACH, len(group)))
+    ]
+
+
+@pytest.mark.skipif("sys.version_info < (3, 12)", reason="symbols are recorded from 3.12 on")
+@pytest.mark.parametrize(("kind", "edit"), share(), ids=lambda value: getattr(value, "name", None))
+def test_no_content_is_accepted_whose_suite_fails(
+    kind: Kind, edit: Edit, tmp_path: Path, home: Path
+) -> None:
+    project = project_in(tmp_path / "project", kind, sys.executable)
+    assert project.record().code == 0
+    assert project.commands.kl("verify", environ=project.environ).code == 0
+    project.apply(edit)
+    verdicts = project.judge(impacted=False)
+    if kind.harmless:
+        assert (verdicts.suite, verdicts.verify) == (0, 0)
+    else:
+        assert verdicts.suite != 0, "the edit shows nothing: the suite passes after it"
+        assert verdicts.verify == 1
