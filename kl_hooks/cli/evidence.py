@@ -145,6 +145,17 @@ def failure_text(found: Proof, entries: Iterable[Entry]) -> str:
     return "a test that failed on this content has not passed since" if found.failed else ""
 
 
+def rerun_text(found: Proof) -> str:
+    """How many tests must run again, and why; empty where it is not that."""
+    if found.failed or not found.missing or not (found.tests.rerun or found.tests.running):
+        return ""
+    number = f"{counted(len(found.missing), 'test')} must run again"
+    reasons = {test.reason for test in found.missing}
+    if found.stale:
+        return f"{number} (run {short(found.stale, 8)} is valid for the others)"
+    return f"{number}: {reasons.pop()}" if len(reasons) == 1 else number
+
+
 def proven_content(untracked: bool) -> str:
     """The content that a passing run proves."""
     return (
@@ -703,4 +714,7 @@ def hints(seen: Snapshot) -> Iterator[str]:
     if seen.unread:
         yield "kl doctor names the problem and the fix"
     if seen.lost:
-        yield "put the newer kl.db back, or confirm the loss with: kl evidence accept --reason TEXT"
+        yield (
+            "put the newer kl.db back, or run pytest: a complete run after the loss counts."
+            " Confirm the loss with: kl evidence accept --reason TEXT"
+        )

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_content, receipt_line
+from kl_hooks.cli.evidence import (
+    all_evidence,
+    failure_text,
+    hints,
+    proven_content,
+    receipt_line,
+    rerun_text,
+)
 from kl_hooks.cli.output import counted, echo_json, echo_lines, format_option, short, workspace
 from kl_hooks.cli.record_output import (
     records_by_status,
@@ -61,7 +68,7 @@ def status(shape: str) -> None:
             else None
         )
         facts: dict[str, Any] = {
-            "schema": "kl.status/1",
+            "schema": "kl.status/2",
             "root": str(ws.root),
             "state": str(ws.state.directory),
             "shared": ws.store.address.place if ws.store.address else None,
@@ -77,13 +84,16 @@ def status(shape: str) -> None:
                 "run": found.run,
                 "reasons": list(found.notes if found.run else found.reasons),
                 "untracked": had_untracked_files(here, found.run, place.tree),
-                "assessed": not seen.gaps,
+                "assessed": not found.gaps,
                 **seen.to_dict(),
                 "nearest": near.to_dict() if near else None,
+                "tests": found.tests.to_dict(),
             },
         }
         edits = (
-            edits_since_green(ws, db, place) if found.tier is Tier.GUESSED and not seen.gaps else ""
+            edits_since_green(ws, db, place)
+            if found.tier is Tier.GUESSED and not found.gaps
+            else ""
         )
         facts["failing"] = [test.to_dict() for test in failing_tests(ws, seen)]
         newest = seen.recent(5)
@@ -231,10 +241,14 @@ def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> I
     elif found.tier >= Tier.INFERRED:
         where = proven_content(plain["untracked"])
         yield f"{found.tier.word}: run {short(found.run, 8)} passed on {where}{found.except_flaky}"
-    elif failed:
+    elif failed or (failed := rerun_text(found)):
         yield f"not proven: {failed}"
+    elif found.tests.is_partial:
+        yield "not proven: a part of the tests has a valid result"
     else:
         yield "no passing full test run recorded for this content. hint: run pytest"
+    if found.tests.is_partial and not found.gaps:
+        yield f"  {found.tests}"
     yield from (f"  {reason}" for reason in reasons[:_REASONS])
     if len(reasons) > _REASONS:
         yield f"  … and {len(reasons) - _REASONS} more: kl verify"

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_content
+from kl_hooks.cli.evidence import (
+    all_evidence,
+    failure_text,
+    hints,
+    proven_content,
+    rerun_text,
+)
 from kl_hooks.cli.output import (
     counted,
     echo,
@@ -109,7 +115,7 @@ class _Answer:
     @property
     def state(self) -> str:
         """`proven`, `transferred`, `not proven`, `not assessed`."""
-        if self.seen.gaps:
+        if self.proof.gaps:
             return "not assessed"
         if not self.accepted:
             return "not proven"
@@ -119,7 +125,7 @@ class _Answer:
     @property
     def accepted(self) -> bool:
         """Whether the content is proven or transferred, as it was asked for: exit 0."""
-        if self.seen.gaps or self.proof.failed:
+        if self.proof.gaps or self.proof.failed:
             return False
         # without a changed symbol there is nothing that a test of one could show
         whole = self.proof.tier >= self.tier or (self.required == _PROVEN and bool(self.states))
@@ -140,7 +146,7 @@ class _Answer:
     @property
     def command(self) -> str:
         """The one pytest command that would prove the rest; empty: none does."""
-        if self.accepted or self.proof.failed or self.seen.gaps:
+        if self.accepted or self.proof.failed or self.proof.gaps:
             return ""
         tests = [test for one in self.states if one.state != _PROVEN for test in one.tests]
         return pytest_command(tests) if self.required == _PROVEN and tests else self.proof.command
@@ -151,10 +157,10 @@ class _Answer:
         return ENVIRONMENT_ERROR if self.seen.unread else CLEAN if self.accepted else FINDINGS
 
     def to_dict(self) -> dict[str, Any]:
-        """`kl.verify/3`."""
+        """`kl.verify/4`."""
         found = self.proof
         return {
-            "schema": "kl.verify/3",
+            "schema": "kl.verify/4",
             "tree": self.tree,
             "tier": found.tier.word,
             "required": self.required,
@@ -170,11 +176,12 @@ class _Answer:
             "not_assessed": list(found.not_assessed),
             "transferred": [one.to_dict() for one in found.transfers],
             "ran": found.ran,
+            "tests": found.tests.to_dict(),
             "not_compared": list(found.not_compared),
             "command": self.command,
             "flaky": list(found.flaky),
             "symbols": [one.to_dict() for one in self.states],
-            "assessed": not self.seen.gaps,
+            "assessed": not self.proof.gaps,
             **self.seen.to_dict(),
             "nearest": self.nearest.to_dict() if self.nearest else None,
         }
@@ -320,7 +327,7 @@ def verify(
     if gate is not None:
         if shape == "text":
             _print_gate(gate, asked)
-        failed = answer.seen.lost or any(one.met is False for one in asked)
+        failed = answer.proof.gaps or any(one.met is False for one in asked)
         code = ENVIRONMENT_ERROR if answer.seen.unread else FINDINGS if failed else CLEAN
     return _by_mode(ws, code, advise, trust_ref, shape)
 
@@ -412,7 +419,7 @@ def _answer(ws: Workspace, asked: _Question) -> _Answer:
             if found.tier is Tier.GUESSED and not asked.staged
             else None
         )
-        demanded = tuple(_demands(ws, asked, content, seen)) if not seen.gaps else ()
+        demanded = tuple(_demands(ws, asked, content, seen)) if not found.gaps else ()
         unknown = found.tier is Tier.GUESSED and bool(found.not_compared)
     fetch = completing_fetch(ws.repo) if unknown else ""
     return _Answer(
@@ -470,8 +477,8 @@ def _known_commit(repo: Repository, rev: str) -> str:
 
 def _lines(answer: _Answer) -> Iterator[str]:
     tree = f"tree {short(answer.tree)}"
-    if answer.seen.gaps:
-        yield from (f"{tree}: not assessed: {one}" for one in answer.seen.gaps)
+    if answer.proof.gaps:
+        yield from (f"{tree}: not assessed: {one}" for one in answer.proof.gaps)
         yield from (f"hint: {one}" for one in hints(answer.seen))
     elif answer.accepted:
         whole = answer.proof.tier >= Tier.INFERRED
@@ -579,12 +586,12 @@ def _passed_lines(answer: _Answer) -> Iterator[str]:
 
 
 def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
-    lost = len(answer.proof.missing)
     why = failure_text(answer.proof, answer.entries) or f"no evidence ({answer.needed} required)"
-    if answer.proof.stale and not answer.proof.failed:
-        run = short(answer.proof.stale, 8)
-        why = f"{lost} test{'s' * (lost != 1)} must run again (run {run} is valid for the others)"
+    if why_again := rerun_text(answer.proof):
+        why = why_again
     yield f"{tree}: not proven: {why}"
+    if answer.proof.tests.is_partial:
+        yield f"  {answer.proof.tests}"
     yield from (
         f"  {reason}" for reason in answer.proof.reasons if reason not in answer.proof.notes
     )
@@ -604,7 +611,7 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
     elif answer.proof.missing and answer.command != "pytest":
         limits = addopts_limits(answer.entries[0].receipt.selection)[0] if answer.entries else ""
         yield f"hint: {f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"
-        if not answer.proof.transfers and not answer.proof.stale:
+        if not answer.proof.transfers and not rerun_text(answer.proof):
             yield "hint: files that are no tests belong in verify.exclude in .kl/config.yaml"
     elif answer.proof.missing:
         yield (

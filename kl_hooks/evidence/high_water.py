@@ -57,6 +57,8 @@ class Rollback:
     """Receipts of the store now."""
     path: str = ""
     """Of the first mark."""
+    noticed_at: int = 0
+    """Receipts of the store when the loss was noticed: those with higher numbers came after it."""
 
     def __str__(self) -> str:
         if not self.had:
@@ -95,13 +97,15 @@ def rollbacks(db: Database | None, marks: Marks) -> list[Rollback]:
     """
     found = chain_head(db)[0] if db else 0
     lost = {
-        (one["had"], one["had_chain"]): Rollback(one["had"], one["on"], found, marks.path)
+        (one["had"], one["had_chain"]): Rollback(
+            one["had"], one["on"], found, marks.path, one["found"]
+        )
         for mark in marks[:2]
         for one in (*_breaks_of(mark), *_broken_now(db, mark, found, ""))
     }
     # only where both are missing: there is no second one where the user's folder can't be written
     if found and _lacks_mark(db, marks) and (0, None) not in lost:
-        lost[0, None] = Rollback(0, "", found, marks.path)
+        lost[0, None] = Rollback(0, "", found, marks.path, found)
     return list(lost.values())
 
 

@@ -171,6 +171,14 @@ class Snapshot:
         return found
 
     @property
+    def lost_until(self) -> int:
+        """The number of the last receipt that was there when a loss was noticed; -1 where none is.
+
+        Runs with higher numbers came after it, whatever was lost.
+        """
+        return max((rollback.noticed_at for rollback in self.lost), default=-1)
+
+    @property
     def gaps(self) -> tuple[str, ...]:
         """Why no content can be assessed; empty where the evidence is whole."""
         return (*self.unread, *map(str, self.lost))
@@ -226,7 +234,9 @@ class Snapshot:
         """
         waiting = [one for one in self.waiting if one.receipt.source == "pytest"]
         stored = self._with_origins(ledger.recent(self.db, limit, "pytest")) if self.db else []
-        return newest_first(_once([*waiting, *stored, *self._trusted_runs(limit)]))[:limit]
+        runs = newest_first(_once([*waiting, *stored, *self._trusted_runs(limit)]))[:limit]
+        # what an older run showed, a lost one may have refuted
+        return [run for run in runs if run.seq > self.lost_until]
 
     def _trusted_runs(self, limit: int) -> list[Entry]:
         """The newest runs of tests in notes that a trusted key signed: whoever can push may write

@@ -22,7 +22,7 @@ from typing import Any, Final
 from kl_hooks.clock import micros
 from kl_hooks.evidence.capture import SPOOL_SCHEMA
 from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace, spool_places
-from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
+from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, WAS_RUNNING, Evidence, Receipt
 from kl_hooks.model.symbol import make_id
 from kl_hooks.model.text import one_line
 from kl_hooks.store.spool import (
@@ -216,7 +216,7 @@ def _tests(records: Sequence[Any], killed: bool) -> tuple[list[Evidence], int]:
             lines += 1
     # each line names the test that starts next, so this is the one in which the process ended
     if killed and running and running not in last:
-        why = {"message": "the process ended while this test was running"}
+        why = {"message": WAS_RUNNING}
         last[running] = Evidence("TestResult", make_id("test", running), "error", 0, None, why)
     return list(last.values()), lines
 

@@ -59,6 +59,8 @@ LIMITING_KEYS: Final = (
     "transferred",
 )
 """Keys of a run's `selection` that mean, where they are not empty, that it omitted tests."""
+COUNTED_LIMITS: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
+"""Those of a run that still collects everything, and counts it."""
 _ENTRY: Final = "SELECT seq, chain, origin, id, header, test_list, outcomes, folded FROM receipt"
 _CODE: Final = {outcome: code for code, outcome in enumerate(TEST_OUTCOMES)}
 _REFUTING_CODES: Final = frozenset(_CODE[outcome] for outcome in REFUTES if outcome in _CODE)

@@ -21,6 +21,8 @@ SUPPORTS: Final = frozenset({"passed", "clean"})
 """Outcomes that speak for their subject: a test that passed, a command with exit 0, a check without
 findings.
 """
+WAS_RUNNING: Final = "the process ended while this test was running"
+"""The message of the test in which a killed run ended."""
 REFUTES: Final = frozenset({"failed", "error"})
 """Outcomes that speak against it. Everything else counts for neither."""
 

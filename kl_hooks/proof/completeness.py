@@ -74,7 +74,7 @@ class Completeness:
             alone += complete
             if not complete:
                 parts += group
-                joint.append(_joint_observation(group[0]))
+                joint.append(_joint_observation(group))
         if alone or parts:
             return cls(alone, parts, tuple(joint), (), not_assessed, expected.notes)
         missing = least_missing or ()
@@ -85,10 +85,23 @@ class Completeness:
             reasons=tuple(_missing_words(missing)),
         )
 
+    def without(self, unsettled_tests: Sequence[Missing]) -> Completeness:
+        """The same, where these tests must run before anything is complete."""
+        names = [test.name for test in unsettled_tests]
+        others = (test for test in self.missing if not _is_named(test.name, names))
+        missing = (*unsettled_tests, *others)
+        return Completeness(
+            missing=missing,
+            not_assessed=self.not_assessed,
+            notes=self.notes,
+            reasons=tuple(_missing_words(missing)),
+        )
 
-def _joint_observation(entry: Entry) -> Observation:
+
+def _joint_observation(group: Sequence[Entry]) -> Observation:
     # parts of one whole are one observation, however each was run: only an environment differs
     # (ADR-0017)
+    entry = next(entry for entry in group if entry.receipt.evidence)
     receipt = entry.receipt
     return replace(observation(receipt, receipt.evidence[0], entry.origin), way="")
 

@@ -6,7 +6,7 @@ Pure: `proof.gate` reads the facts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.trust import ATTESTED, observation, outer_failure, parent_confirmation
@@ -23,6 +23,7 @@ from kl_hooks.proof.content_runs import (
 from kl_hooks.proof.expected_tests import Missing
 from kl_hooks.proof.failed_tests import FailedTests
 from kl_hooks.proof.other_runs import OtherRun, Transfer, addopts_limits, pytest_command
+from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.run_rules import JudgedRun, judge_run, selection_words, untracked_files
 
 
@@ -60,6 +61,10 @@ class Proof:
     """The pytest command that would prove the content; empty: it is proven, or running tests does
     not help.
     """
+    tests: ProvenTests = field(default_factory=ProvenTests)
+    """How many tests are proven, also where the content is not."""
+    gaps: tuple[str, ...] = ()
+    """Why the content can't be assessed; empty: it can."""
     not_compared: tuple[str, ...] = ()
     """Runs of other contents whose results can't be transferred, and why."""
     flaky: tuple[str, ...] = ()
@@ -107,7 +112,10 @@ def prove(facts: ContentFacts, strength: str = "independent") -> Proof:
         is_just_this = is_newest_failed and untracked_files(runs[0].run) is None
         reasons = (*_run_reasons(runs, ()), *failures.reasons())
         return Proof(Tier.GUESSED, None, reasons, "newest" if is_just_this else "earlier")
-    return _proof_of_passing(runs, failures, Completeness.of(runs, facts), facts, strength)
+    complete = Completeness.of(runs, facts)
+    if failures.running:
+        complete = complete.without(failures.running_words())
+    return _proof_of_passing(runs, failures, complete, facts, strength)
 
 
 def _proof_of_passing(
@@ -190,7 +198,11 @@ def _transfers(
     """The runs of other contents among those that prove a content, and how many tests ran on the
     content itself.
     """
-    others = [other_runs[entry.id] for entry in proving if entry.id in other_runs]
+    others = [
+        other_runs[entry.id]
+        for entry in proving
+        if entry.id in other_runs and other_runs[entry.id].valid
+    ]
     own = {
         result.subject
         for entry in proving

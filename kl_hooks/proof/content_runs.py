@@ -34,6 +34,8 @@ class ContentRun:
     """The IDs of the judged content."""
     other: OtherRun | None = None
     """Of a run of another content: which of its results are valid for this one."""
+    lost_until: int = -1
+    """The number of the last receipt before a loss of receipts was noticed; -1: none was."""
 
     @property
     def receipt(self) -> Receipt:
@@ -69,6 +71,8 @@ class ContentFacts:
     """The complete runs of other contents before one, in its environment, newest first."""
     other_runs: Mapping[str, OtherRun] = field(default_factory=dict)
     """ID → of the entries that are runs of other contents."""
+    lost_until: int = -1
+    """As `ContentRun.lost_until`."""
 
     @cached_property
     def runs(self) -> tuple[ContentRun, ...]:
@@ -79,6 +83,7 @@ class ContentFacts:
                 self.parents.get(entry.receipt.parent) if entry.receipt.parent else None,
                 self.trees,
                 self.other_runs.get(entry.id),
+                self.lost_until,
             )
             for entry in self.entries
             if entry.receipt.source in ("pytest", "junit")

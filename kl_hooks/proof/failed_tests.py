@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kl_hooks.model.receipt import REFUTES, Evidence
+from kl_hooks.model.receipt import REFUTES, WAS_RUNNING, Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.content_runs import NAMED, ContentFacts
+from kl_hooks.proof.expected_tests import Missing
 from kl_hooks.proof.failing import last_results
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.run_rules import JudgedRun, untracked_files
@@ -37,6 +38,8 @@ class FailedTests(NamedTuple):
     """Of untracked files that are removed."""
     no_tests: tuple[Failure, ...] = ()
     """Of what only an option made a test, before a complete run."""
+    running: tuple[Failure, ...] = ()
+    """Tests that were running when their process was killed: nobody knows how they end."""
 
     @classmethod
     def of(cls, runs: Sequence[JudgedRun], facts: ContentFacts) -> FailedTests:
@@ -52,8 +55,21 @@ class FailedTests(NamedTuple):
         first_whole = next((at for at, judged in enumerate(runs) if judged.is_whole), len(runs))
         followed = {judged.run.receipt.run for judged in runs[first_whole + 1 :]}
         no_tests = _no_tests([failure for failure in failures if failure.run in followed], facts)
-        counting = [failure for failure in failures if failure not in no_tests]
-        return cls(tuple(counting), tuple(removed), tuple(no_tests))
+        ended_in = _tests_that_runs_ended_in(runs)
+        running = [failure for failure in failures if failure in ended_in]
+        counting = [
+            failure for failure in failures if failure not in no_tests and failure not in ended_in
+        ]
+        return cls(tuple(counting), tuple(removed), tuple(no_tests), tuple(running))
+
+    def running_words(self) -> list[Missing]:
+        """The tests that must run again because their process was killed."""
+        return [
+            Missing(
+                failure.test, f"was running when run {failure.run[:8]} was killed: run it again"
+            )
+            for failure in self.running
+        ]
 
     def reasons(self) -> Iterator[str]:
         """Which tests failed, and did not pass since."""
@@ -98,8 +114,20 @@ def _settles(judged: JudgedRun, result: Evidence) -> bool:
         judged.entry.origin.startswith("imported")
         or receipt.moved
         or bool(receipt.selection.get("weakened"))
+        or judged.is_before_a_loss
     )
     return not is_weak and (result.outcome != "skipped" or judged.is_whole)
+
+
+def _tests_that_runs_ended_in(runs: Sequence[JudgedRun]) -> set[Failure]:
+    """The tests that were running when the processes of these runs were killed."""
+    return {
+        Failure(split_id(result.subject)[1], judged.run.receipt.run)
+        for judged in runs
+        if not judged.run.receipt.result.get("complete")
+        for result in judged.run.receipt.evidence
+        if result.detail.get("message") == WAS_RUNNING
+    }
 
 
 def _runs_with_untracked_files(runs: Sequence[JudgedRun]) -> set[str]:

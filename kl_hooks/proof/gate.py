@@ -28,6 +28,7 @@ from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_proof import Proof, prove
 from kl_hooks.proof.content_runs import NAMED, ContentFacts
 from kl_hooks.proof.other_runs import OtherRun, other_runs
+from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.test_names import TestNames
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace
@@ -63,14 +64,13 @@ def judge(
     it.
     """
     entries = seen.of_tree(trees)
-    if seen.gaps:
-        gaps = tuple(f"not assessed: {gap}" for gap in seen.gaps)
-        return entries, Proof(Tier.GUESSED, None, gaps)
+    if seen.unread:
+        return entries, _not_assessed(seen)
     if ws.repo and trees and trees[0] == object_id(ws.repo.object_format, b"tree", b""):
         # before the first `git add` every repository has this tree, whatever its files
         return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
     strength = ws.settings.verified_requires
-    facts = ContentFacts(entries, seen.parents(entries), trees)
+    facts = ContentFacts(entries, seen.parents(entries), trees, lost_until=seen.lost_until)
     if ws.repo is None:
         return entries, prove(facts, strength)
     # nobody wrote the tree of the index to git, and its files are staged
@@ -96,20 +96,42 @@ def judge(
     if origin and not proof.failed:
         proof = _proof_by_origin(own_facts, strength)
     runs: list[OtherRun] = []
-    # what ran on this very content comes first, and a failure there counts whatever ran elsewhere
-    # (ADR-0029)
-    if transfer and trees and proof.tier < Tier.INFERRED and not proof.failed:
+    if transfer and trees and proof.tier < Tier.INFERRED:
         compared = other_runs(ws, ws.repo, seen, trees, tree)
         runs = [run for run in compared if _is_of(run.original, origin)]
-    valid_runs = [run for run in runs if not run.why_not]
-    if valid_runs:
-        proof = prove(_with_other_runs(seen, own_facts, valid_runs), strength)
+    valid_runs = [run for run in runs if run.valid] or _newest_stale(runs)
+    all_facts = _with_other_runs(seen, own_facts, valid_runs) if valid_runs else own_facts
+    # what ran on this very content comes first, and a failure there counts whatever ran elsewhere
+    # (ADR-0029)
+    if valid_runs and not proof.failed:
+        proof = prove(all_facts, strength)
         # that a CI ran this very content is what makes its word enough for `verified`
         proof = replace(proof, tier=min(proof.tier, Tier.INFERRED)) if origin else proof
     originals = [run.original for run in valid_runs]
     proof = _without_flaky(ws, seen.db, proof, [*own_facts.entries, *originals])
+    if seen.lost and proof.tier < Tier.INFERRED and not proof.failed:
+        return entries, _not_assessed(seen)
+    losses = [f"{loss}: only runs after that count" for loss in seen.lost]
     not_compared = (*_untrusted(seen, trees), *_not_valid(runs))
-    return entries, replace(proof, not_compared=not_compared)
+    return entries, replace(
+        proof,
+        notes=(*losses, *proof.notes),
+        not_compared=not_compared,
+        tests=ProvenTests.of(all_facts),
+    )
+
+
+def _not_assessed(seen: Snapshot) -> Proof:
+    """The answer where evidence is missing."""
+    reasons = tuple(f"not assessed: {gap}" for gap in seen.gaps)
+    return Proof(Tier.GUESSED, None, reasons, gaps=seen.gaps)
+
+
+def _newest_stale(runs: Iterable[OtherRun]) -> list[OtherRun]:
+    """The newest run of another content of which it is known what must run again; nothing of it is
+    valid.
+    """
+    return [run for run in runs if run.is_compared][:1]
 
 
 def _is_of(entry: Entry, origin: str) -> bool:
@@ -142,7 +164,7 @@ def _with_other_runs(
 def _not_valid(runs: Iterable[OtherRun]) -> Iterator[str]:
     """Runs of other contents of which nothing is valid here, and why."""
     for run in runs:
-        if run.why_not:
+        if run.why_not and not run.is_compared:
             yield f"run {run.entry.receipt.run[:8]}: {run.why_not}"
 
 

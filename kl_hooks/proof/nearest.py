@@ -143,7 +143,7 @@ def verdict(ws: Workspace) -> dict[str, Any]:
         "transferred": [transfer.to_dict() for transfer in proof.transfers],
         "command": proof.command,
         "flaky": list(proof.flaky),
-        "assessed": bool(trees) and not seen.gaps,
+        "assessed": bool(trees) and not proof.gaps,
         **seen.to_dict(),
         "nearest": near.to_dict() if near else None,
     }

@@ -25,6 +25,7 @@ from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
+    STALE,
     VALID,
     Difference,
     FileChange,
@@ -86,6 +87,11 @@ class OtherRun:
             return ""
         reasons = {one.reason for one in self.verdicts.values()}
         return reasons.pop() if len(reasons) == 1 else "no result of it is valid here"
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it is known of a result that it is valid, or what it rests on that changed."""
+        return any(one.state in (VALID, STALE) for one in self.verdicts.values())
 
     @property
     def stale(self) -> dict[str, Verdict]:

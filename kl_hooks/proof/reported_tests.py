@@ -6,12 +6,10 @@ import os
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
+from kl_hooks.evidence.ledger import COUNTED_LIMITS
 from kl_hooks.model.receipt import Receipt
-
-_COUNTED: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
-"""Limits of a run that still collects everything, and counts it."""
 
 
 @dataclass
@@ -61,7 +59,7 @@ class Reported:
         elif limits.keys() <= {"left_out"} and "::" not in str(receipt.selection.get("args")):
             self.whole |= seen
         elif (
-            limits.keys() <= _COUNTED
+            limits.keys() <= COUNTED_LIMITS
             and not part
             and isinstance(receipt.selection.get("collected"), int)
         ):

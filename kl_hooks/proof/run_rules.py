@@ -61,6 +61,18 @@ class JudgedRun:
         return self.against is not None and self.against.rule == _TESTS_FAILED
 
     @property
+    def is_before_a_loss(self) -> bool:
+        """Whether a lost run may have refuted it."""
+        return before_a_loss(self.run) is not None
+
+    @property
+    def shows_passes(self) -> bool:
+        """Whether its passes count one by one: nothing speaks against it but tests that failed."""
+        if not self.has_failed:
+            return self.counts
+        return not any(rule(self.run) for rule in RULES if rule is not tests_failed)
+
+    @property
     def is_whole(self) -> bool:
         """Whether it counts, and nothing limited it to a part of the tests."""
         return self.counts and not self.run.limits
@@ -76,8 +88,8 @@ def tests_failed(run: ContentRun) -> Reason | None:
 
 
 def nothing_passed(run: ContentRun) -> Reason | None:
-    """No test of it passed."""
-    if any(result.outcome == "passed" for result in run.receipt.evidence):
+    """No test of it passed. Of a run of another content what must run again is still of use."""
+    if run.other is not None or any(result.outcome == "passed" for result in run.receipt.evidence):
         return None
     return Reason("nothing_passed", "nothing passed")
 
@@ -140,6 +152,15 @@ def untracked_files(run: ContentRun) -> Reason | None:
     return Reason("untracked_files", f"untracked files were there when it ran: {words}")
 
 
+def before_a_loss(run: ContentRun) -> Reason | None:
+    """It was stored before a loss of receipts was noticed: a later run that failed may be among
+    those.
+    """
+    if run.entry.seq > run.lost_until:
+        return None
+    return Reason("before_a_loss", "it ran before receipts of this store were lost")
+
+
 RULES: Final[tuple[Callable[[ContentRun], Reason | None], ...]] = (
     tests_failed,
     nothing_passed,
@@ -149,6 +170,7 @@ RULES: Final[tuple[Callable[[ContentRun], Reason | None], ...]] = (
     tests_not_called,
     no_test_run,
     untracked_files,
+    before_a_loss,
 )
 
 

@@ -645,7 +645,7 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
         if found.tier >= Tier.INFERRED:
             session.changed = []
             return ""
-        if seen.gaps:
+        if found.gaps:
             return ""  # not assessed is no reason to send an agent back to work
         near = nearest(ws, seen, trees, None)
     session.is_reminded = True

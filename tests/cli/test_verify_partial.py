@@ -1,0 +1,151 @@
+"""`kl verify` and `kl status` where a content is proven in part, or nearly: what is known first, then
+what to do.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import Checkout, checkout
+
+SOURCE = "def add(a, b):\n    return a + b\n\n\ndef unused():\n    return 0\n"
+TESTS = "from alpha import add\n\n\n" + "".join(
+    f"def test_{name}():\n    assert add({number}, 1) == {number + 1}\n\n\n"
+    for number, name in enumerate(("one", "two", "three"))
+)
+records_symbols = pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="symbols are recorded by sys.monitoring of 3.12"
+)
+
+
+@pytest.fixture
+def repo(tmp_path: Path, home: Path) -> Checkout:
+    return checkout(tmp_path / "repo", {"alpha.py": SOURCE, "test_alpha.py": TESTS})
+
+
+def plain(repo: Checkout, *args: str) -> Any:
+    return json.loads(repo.kl("verify", "--format", "json", *args).stdout)
+
+
+def test_a_test_that_was_running_when_its_process_was_killed_must_run_again(
+    repo: Checkout,
+) -> None:
+    assert repo.pytest().returncode == 0
+    killed = "import os\n\n\ndef test_hang():\n    os._exit(9)\n"
+    repo.write("test_hang.py", killed)
+    repo.commit()
+    assert repo.pytest().returncode == 9
+    done = repo.kl("verify")
+    run = next(e for e in repo.entries() if e.receipt.source == "pytest").receipt.run[:8]
+    assert done.returncode == 1
+    assert f"test_hang.py::test_hang: was running when run {run} was killed" in done.stdout
+    assert "fix the failing tests" not in done.stdout + repo.kl("status").stdout
+    assert "hint: pytest" in done.stdout
+    assert plain(repo)["missing"][0]["name"] == "test_hang.py::test_hang"
+    # it runs through the next time, with all others
+    repo.write(
+        "test_hang.py", killed.replace("os._exit(9)", "if os.environ.get('HANG'): os._exit(9)")
+    )
+    repo.commit()
+    assert repo.pytest(env={"HANG": "1"}).returncode == 9
+    assert repo.kl("verify").returncode == 1
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+
+
+@records_symbols
+def test_results_that_are_all_stale_are_named_with_what_changed(repo: Checkout) -> None:
+    assert repo.pytest().returncode == 0
+    repo.write("alpha.py", SOURCE.replace("a + b", "b + a"))
+    done = repo.kl("verify")
+    assert done.returncode == 1
+    assert "not proven: 3 tests must run again: alpha.add changed" in done.stdout
+    assert "no evidence" not in done.stdout
+    assert "hint: pytest test_alpha.py::test_one" in done.stdout
+    assert "3 tests must run again: alpha.add changed" in repo.kl("status").stdout
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+
+
+@pytest.mark.local_database
+def test_a_complete_run_after_a_loss_proves_its_content(repo: Checkout) -> None:
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+    shutil.rmtree(repo.state)
+    done = repo.kl("verify")
+    assert (done.returncode, "not assessed: this store had" in done.stdout) == (1, True)
+    assert "hint: put the newer kl.db back, or run pytest" in done.stdout
+    assert repo.pytest().returncode == 0
+    for _ in range(2):
+        done = repo.kl("verify")
+        assert (done.returncode, "proven (inferred)" in done.stdout) == (0, True), done.stdout
+        assert "note: this store had" in done.stdout
+        assert plain(repo)["state"] == "proven"
+    # a failure is one, whatever was lost
+    repo.write("test_alpha.py", TESTS.replace("== 1", "== 7"))
+    assert repo.pytest().returncode == 1
+    assert "failed on this content" in repo.kl("verify").stdout
+
+
+@pytest.mark.local_database
+def test_a_run_of_before_a_loss_does_not_count(repo: Checkout) -> None:
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+    older = repo.root.parent / "older.db"
+    shutil.copy(repo.state / "kl.db", older)
+    assert repo.pytest("-p", "no:cacheprovider").returncode == 0
+    assert repo.kl("verify").returncode == 0
+    shutil.copy(older, repo.state / "kl.db")
+    assert "not assessed: this store had" in repo.kl("verify").stdout
+    assert repo.pytest("-k", "one").returncode == 0
+    assert repo.kl("verify").returncode == 1, "a part after the loss, the rest before it"
+    assert repo.pytest("-k", "not one").returncode == 0
+    assert repo.kl("verify").returncode == 0
+
+
+def test_a_failing_suite_states_what_of_it_is_proven(repo: Checkout) -> None:
+    repo.write(
+        "test_more.py",
+        "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2, 3])\ndef test_n(n):\n    assert n != 2\n",
+    )
+    repo.commit()
+    assert repo.pytest("-x").returncode == 1
+    done = repo.kl("verify")
+    assert (
+        "  0 of 6 tests proven here; 1 failing; 4 passed in a run that does not count; 1 never recorded\n"
+        in done.stdout
+    )
+    assert repo.pytest().returncode == 1
+    done = repo.kl("verify")
+    assert (done.returncode, "  5 of 6 tests proven here; 1 failing\n" in done.stdout) == (1, True)
+    assert "5 of 6 tests proven here; 1 failing\n" in repo.kl("status").stdout
+    counts = {"total": 6, "proven": 5, "transferred": 0, "failing": 1, "running": 0}
+    counts |= {"unfinished": 0, "rerun": 0, "never": 0}
+    found = plain(repo)
+    assert (found["schema"], found["tests"]) == ("kl.verify/4", counts)
+    assert json.loads(repo.kl("status", "--format", "json").stdout)["proof"]["tests"] == counts
+
+
+@records_symbols
+def test_transferred_tests_are_counted_apart(repo: Checkout) -> None:
+    assert repo.pytest().returncode == 0
+    repo.write("test_more.py", "def test_new():\n    pass\n\n\ndef test_newer():\n    pass\n")
+    repo.commit()
+    done = repo.kl("verify")
+    words = "  0 of 5 tests proven here, 3 transferred; 2 never recorded\n"
+    assert (done.returncode, words in done.stdout) == (1, True), done.stdout
+    assert repo.pytest("test_more.py::test_new").returncode == 0
+    assert (
+        "  1 of 5 tests proven here, 3 transferred; 1 never recorded\n" in repo.kl("verify").stdout
+    )
+    assert repo.pytest("test_more.py").returncode == 0
+    assert "proven here" not in repo.kl("verify").stdout
+    assert plain(repo)["tests"] == {"total": 5, "proven": 2, "transferred": 3} | dict.fromkeys(
+        ("failing", "running", "unfinished", "rerun", "never"), 0
+    )
