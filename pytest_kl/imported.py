@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourcelessFileLoader
 from io import FileIO
 from os import fsdecode as _fsdecode
 from os import fsencode as _fsencode
@@ -75,7 +75,7 @@ _SCRIPTS: Final = frozenset(("conftest", "setup", "noxfile", "__main__", "__mp_m
 ours.
 """
 _STANDARD: Final = sys.stdlib_module_names
-_SORTS: Final = ("same", "compiled", "different", "absent", "unknown")
+_SORTS: Final = ("same", "compiled", "different", "absent", "unknown", "sourceless")
 _INSTALLED: Final = re.compile(r"/(?:site|dist)-packages/")
 _LEGACY_NAMESPACE: Final = re.compile(rb"declare_namespace|extend_path")
 _NAME: Final = re.compile(r"""\bname\s*=\s*["']?([A-Za-z0-9][A-Za-z0-9._-]*)""")
@@ -285,6 +285,11 @@ class _Comparison:
         if content.path_of(real) in content.files:
             self.in_place += 1
             return
+        # by its loader: what is compiled from other sources is built, bytecode is what was left over
+        path = content.path_of(real)
+        if path and not real.startswith(self._nested) and _is_bytecode(module, real):
+            self.rows["sourceless"].append((module.name, path))
+            return
         found = [
             one
             for one in content.candidates(module.name)
@@ -366,6 +371,11 @@ class _Comparison:
         return self._folders[folder]
 
 
+def _is_bytecode(module: Loaded, real: str) -> bool:
+    """Whether a module was loaded from bytecode without source, in no environment of the project."""
+    return isinstance(module.loader, SourcelessFileLoader) and not _INSTALLED.search(real)
+
+
 def _size_of(file: str, loader: Any) -> tuple[int, bytes | None]:
     """The size; with the content where that had to be read for it, because the file is in an
     archive.
@@ -415,6 +425,7 @@ def summarize(
     # a process names at most MOST modules of a sort, so its count may be higher than what is merged
     number = {key: max([len(rows[key]), *(one["counts"][key] for one in reports)]) for key in rows}
     generated = _generated(content, repo, rows["absent"]) if rows["absent"] else []
+    sourceless = _sourceless(repo, rows["sourceless"]) if rows["sourceless"] else []
     missing = [row for row in rows["absent"] if row[0] not in generated]
     number["missing"] = number["absent"] - len(generated)
     found: dict[str, Any] = {
@@ -432,6 +443,7 @@ def summarize(
         ],
         "generated": generated[:STORED],
         "not_compared": [one[0] for one in rows["unknown"][:STORED]],
+        **({"sourceless": sourceless[:STORED]} if sourceless else {}),
     }
     totals = {
         "different": number["different"],
@@ -443,6 +455,7 @@ def summarize(
     return found, [
         *_reasons(content, rows["different"], missing, number),
         *_unknown(rows["unknown"], number["unknown"]),
+        *_without_source(sourceless),
     ]
 
 
@@ -455,6 +468,22 @@ def _generated(content: Content, repo: Repository, absent: Sequence[Sequence[str
     }
     ignored = ignored_paths(repo, {*own.values(), *(row[1] for row in absent)})
     return [row[0] for row in absent if row[1] in ignored or own.get(row[2]) in ignored]
+
+
+def _sourceless(repo: Repository, rows: Sequence[Sequence[str]]) -> list[dict[str, str]]:
+    """The modules whose bytecode git ignores, so that no content has them. One git process."""
+    ignored = ignored_paths(repo, {path for _, path in rows})
+    return [{"module": name, "path": path} for name, path in rows if path in ignored]
+
+
+def _without_source(modules: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    if modules:
+        first, others = modules[0], len(modules) - 1
+        more = f" (and {others} more module{'s' if others > 1 else ''})" if others else ""
+        yield (
+            f"{first['module']} was imported from {first['path']}{more}, bytecode without source"
+            f" that git ignores; hint: rm {first['path']}"
+        )
 
 
 def _reasons(

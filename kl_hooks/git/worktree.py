@@ -369,11 +369,14 @@ def snapshot(
     whole = untracked and _total_size(repo, others) <= _MAX_UNTRACKED
     unknown = _unknown(changes)
     found = scan.contents(unknown | (dict.fromkeys(others) if whole else {}))
-    _add_nested_repositories(repo, found)
+    nested = _add_nested_repositories(repo, found, whole)
     tracked = _real_changes(changes, found)
     extra = (
         {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
     )
+    extra |= nested.states
+    others = [*others, *nested.untracked]
+    whole = whole and nested.whole
     ids = (
         tree_ids(repo, committed, tracked, extra)
         if tracked or any(extra.values())
@@ -384,7 +387,7 @@ def snapshot(
     tree_all = ids[1] if tree and whole and not found.unreadable else None
     dirty = bool(tracked) or tree is None
     differences = {
-        os.fsdecode(path): _state_text(state) for path, state in {**extra, **tracked}.items()
+        os.fsdecode(path): _state_text(state) for path, state in {**tracked, **extra}.items()
     }
     return WorktreeState(
         tree, tree_all, commit, branch, dirty, len(tracked), names, scan.listing, differences
@@ -456,7 +459,7 @@ def changed_files(
     scan = scan_worktree(repo, base=tree, untracked=untracked)
     others = [path for path in scan.listing.untracked if not path.endswith(b"/")]
     found = scan.contents(_unknown(scan.changes) | dict.fromkeys(others))
-    _add_nested_repositories(repo, found)
+    found.files.update(_add_nested_repositories(repo, found, untracked).states)
     real = {
         **dict.fromkeys((path for path in others if path in found.files), None),
         **_real_changes(scan.changes, found),
@@ -500,20 +503,43 @@ def _unknown(changes: Mapping[bytes, _FileChange]) -> dict[bytes, bytes | None]:
     }
 
 
-def _add_nested_repositories(repo: Repository, found: _FileStates) -> None:
+@dataclass(slots=True)
+class _NestedUntracked:
+    """The untracked files of repositories inside this one."""
+
+    states: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
+    """Path of a repository that has some → its state with them."""
+    untracked: list[bytes] = field(default_factory=list)
+    """Their paths from the top."""
+    whole: bool = True
+    """Whether all could be read."""
+
+
+def _add_nested_repositories(
+    repo: Repository, found: _FileStates, untracked: bool
+) -> _NestedUntracked:
     """A repository inside this one whose tracked files were edited counts as the tree of what they
-    are now.
+    are now. Returns what its untracked files make of it: an untracked file there is imported as
+    one of this repository is.
     """
+    nested = _NestedUntracked()
     for path, (mode, _) in list(found.files.items()):
         if mode != _GITLINK:
             continue
         inner = find_repository(repo.top / os.fsdecode(path))
-        now = snapshot(inner, untracked=False) if inner and inner.top != repo.top else None
+        now = snapshot(inner, untracked) if inner and inner.top != repo.top else None
         if now and now.tree is None:
             found.unreadable.add(path)
             del found.files[path]
         elif now and now.tree and now.dirty:
             found.files[path] = (mode, now.tree)
+        if now and now.untracked:
+            folder = path.rstrip(b"/") + b"/"
+            nested.untracked += [folder + os.fsencode(name) for name in now.untracked]
+            nested.whole = nested.whole and now.tree_all is not None
+            if now.tree_all and now.tree_all != now.tree:
+                nested.states[path.rstrip(b"/")] = (mode, now.tree_all)
+    return nested
 
 
 def _real_changes(changes: Mapping[bytes, _FileChange], found: _FileStates) -> dict[bytes, _State]:

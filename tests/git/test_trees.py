@@ -14,7 +14,13 @@ import pytest
 
 from kl_hooks.git import run, worktree
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.worktree import WorktreeState, snapshot, staged_tree, tree_of_revision
+from kl_hooks.git.worktree import (
+    WorktreeState,
+    changed_files,
+    snapshot,
+    staged_tree,
+    tree_of_revision,
+)
 from tests.git.repos import commit, fingerprint, make, opened, oracle, sh, write
 
 START = {
@@ -373,8 +379,24 @@ def test_an_edited_submodule_is_not_its_commit(repo: Repository, tmp_path: Path)
     assert snapshot(repo).tree == edited.tree
     write(repo.top, {"sub/s.py": "s = 1\n"})
     assert snapshot(repo).tree == clean.tree
+    # what nobody added there is imported as an untracked file of this repository is
+    write(repo.top, {"sub/s/__init__.py": "s = 3\n"})
+    shadowed = snapshot(repo)
+    assert (shadowed.tree, shadowed.dirty) == (clean.tree, False)
+    assert shadowed.tree_all not in (None, clean.tree)
+    assert shadowed.untracked == ("sub/s/__init__.py",)
+    assert shadowed.differences.keys() == {"sub"}
+    changes = changed_files(repo, str(clean.tree))
+    assert changes is not None and changes.keys() == {"sub"}
+    assert changes_of_tracked(repo, str(clean.tree)) == {}
+    write(repo.top, {"sub/s.py": "s = 2\n"})
+    assert len({snapshot(repo).tree, snapshot(repo).tree_all, edited.tree, clean.tree}) == 3
     sh(repo.top, "submodule", "--quiet", "deinit", "-f", "sub")
     assert snapshot(repo).tree == clean.tree
+
+
+def changes_of_tracked(repo: Repository, tree: str) -> object:
+    return worktree.changed_files(repo, tree, untracked=False)
 
 
 def test_what_is_untracked_is_named(repo: Repository) -> None:

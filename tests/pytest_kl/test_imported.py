@@ -582,3 +582,32 @@ def test_git_is_asked_nothing_more_unless_a_file_is_absent(tmp_path: Path) -> No
     assert sum("check-ignore" in one for one in calls[1]) == 1
     assert len(calls[1]) == len(calls[0]) + 1
     assert [run.result["verdict"] for run in recorded(project)] == ["passed", "passed"]
+
+
+def test_bytecode_that_git_ignores_is_no_content(tmp_path: Path) -> None:
+    project = repository(tmp_path / "repo", {**TESTS, ".gitignore": "__pycache__/\n*.pyc\n"})
+    source = put(tmp_path / "old.py")
+    py_compile.compile(str(source), str(project / "src/shop/old.pyc"))
+    py_compile.compile(str(source), str(project / "src/alone.pyc"))
+    put(project / "tests/test_cart.py", "import alone, shop.old\ndef test_old(): pass\n")
+    env = installed(project / "src", {})
+    done = run_pytest(project, env=env)
+    assert (
+        "kl: no evidence of success: alone was imported from src/alone.pyc (and 1 more module),"
+        " bytecode without source that git ignores; hint: rm src/alone.pyc" in done.stdout
+    )
+    run = only(project)
+    assert run.result["verdict"] == "inconclusive"
+    assert [one["module"] for one in run.end["environment"]["imported"]["sourceless"]] == [
+        "alone",
+        "shop.old",
+    ]
+    # bytecode that is tracked is content
+    clear_spool(project)
+    git(project, "add", "-A", "-f")
+    assert "recorded as passed" in run_pytest(project, env=env).stdout
+
+
+def clear_spool(project: Path) -> None:
+    for path in (project / ".git" / "kl" / "spool").iterdir():
+        path.unlink()
