@@ -31,7 +31,7 @@ from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import run_outcome
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.files import write_atomic
-from kl_hooks.store.redaction import redact
+from kl_hooks.store.redaction import redact, redact_value
 from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
 from kl_hooks.workspace import Workspace, open_workspace
 from pytest_kl import outcome
@@ -443,7 +443,7 @@ class Recorder:
         may still fail.
         """
         ending = self._ending()
-        result = outcome.run_result(ending)
+        result = outcome.run_result(ending) | self._measured()
         self._record_executed(recording, journal)
         more = {
             key: some
@@ -475,6 +475,15 @@ class Recorder:
         if self._shown and self._shown != result["verdict"]:
             self._correct(recording, result)
 
+    def _measured(self) -> dict[str, Any]:
+        """The coverage that pytest-cov reported for this run, where it is on."""
+        try:
+            coverage = _coverage_total(self._config.pluginmanager.get_plugin("_cov"))
+            coverage = redact_value(coverage)
+        except Exception:  # another plugin's object: that it is odd is no failure of the recording
+            return {}
+        return {"coverage": coverage} if coverage else {}
+
     def _finish_at_exit(
         self,
         recording: Recording,
@@ -488,9 +497,8 @@ class Recorder:
             problem = uncaught_exception()
             # one that was printed before, or that pytest raised, is in the result already
             if problem is not None and problem is not before and problem is not self._raised:
-                record["result"] = outcome.run_result(
-                    replace(ending, exit=1, raised=_text(problem))
-                )
+                raised = replace(ending, exit=1, raised=_text(problem))
+                record["result"] = outcome.run_result(raised) | self._measured()
             write_end(recording, record)
             _note_green_run(recording, record["result"])
             if record["result"]["verdict"] != outcome.run_result(ending)["verdict"]:
@@ -661,6 +669,30 @@ def exit_status_of(problem: BaseException) -> int:
         return 130
     code = problem.code if isinstance(problem, SystemExit) else 1
     return code if isinstance(code, int) else 0 if code is None else 1
+
+
+def _coverage_total(plugin: Any) -> dict[str, Any]:
+    """`{"hundredths", "precision", "sources"}` as pytest-cov computed it at the end of a run; empty
+    where it did not. A total of 87.534 % has 8753 hundredths: receipts have no fractions.
+
+    `plugin`: the object that pytest-cov registers as `_cov`. Its `cov_total` is None until the
+    report is made (pytest-cov 2.5 and newer).
+    """
+    total = getattr(plugin, "cov_total", None)
+    if isinstance(total, bool) or not isinstance(total, int | float):
+        return {}
+    options = getattr(plugin, "options", None)
+    precision = getattr(options, "cov_precision", None)
+    sources = getattr(options, "cov_source", None)
+    return {
+        "hundredths": int(total * 100 + 1e-6),
+        "precision": precision if isinstance(precision, int) else 0,
+        # None or True: no source was named, and coverage.py's own configuration decides
+        "sources": [
+            str(source).encode("utf-8", "replace").decode()
+            for source in (sources if isinstance(sources, list) else ())
+        ],
+    }
 
 
 def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:

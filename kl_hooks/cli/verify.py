@@ -24,6 +24,7 @@ from kl_hooks.cli.output import (
     echo_lines,
     format_option,
     short,
+    warn,
     workspace,
 )
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
@@ -263,6 +264,11 @@ def _is_met(demand: _Demanded, found: Proof) -> bool:
 @click.option(
     "--complexity", type=click.IntRange(1, 10), help="From 1 to 10, with --type. Default: 5."
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="With --task or --type: exit 1 also where a demand of the gate can't be checked.",
+)
 @format_option("github", "gitlab", "sarif")
 def verify(
     rev: str | None,
@@ -276,6 +282,7 @@ def verify(
     task: str | None,
     task_type: str | None,
     complexity: int | None,
+    strict: bool,
     shape: str,
 ) -> int:
     """Check for a complete, passing test run of exactly this content.
@@ -285,8 +292,9 @@ def verify(
     asks for a run). What can't be compared never counts; the tests that must run are named with
     the command that runs them.
 
-    With --task or --type the gate for that work is applied: what it demands and evidence can show
-    decides, the rest is listed as not checked. Without them no gate is.
+    With --task or --type the gate for that work is applied: tests, linters that kl run recorded,
+    and the total that pytest-cov reported. What is not recorded is listed as not checked: exit 0,
+    with --strict 1. Without them no gate is.
 
     Exit 0: proven or transferred. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not
     assessed, because captured runs or the store can't be read, or because kl is not set up here
@@ -304,15 +312,19 @@ def verify(
             hint="Give one.",
         )
     gate = _gate_of(ws, task, task_type, complexity)
+    if strict and gate is None:
+        raise UsageProblem(
+            "--strict needs --type or --task.", place="--strict", hint="Add --type feature"
+        )
     # pre-commit sets it at pre-push: the commit that is pushed, which need not be checked out
     pushed = None if staged or changed else os.environ.get("PRE_COMMIT_TO_REF")
     asked_for = _Question(
         rev or pushed, staged, changed, paths, require, trust_ref, "" if origin == "any" else origin
     )
     answer = _answer(ws, asked_for)
-    asked = _check_demands(gate, answer.accepted, answer.entries) if gate else []
+    demands = _check_demands(gate, answer.accepted, answer.entries) if gate else []
     if shape == "json":
-        echo_json(answer.to_dict() | ({"gate": _gate_to_dict(gate, asked)} if gate else {}))
+        echo_json(answer.to_dict() | ({"gate": _gate_to_dict(gate, demands)} if gate else {}))
     elif shape != "text":
         from kl_hooks.proof.formats import render
 
@@ -326,9 +338,15 @@ def verify(
     code = answer.exit_code
     if gate is not None:
         if shape == "text":
-            _print_gate(gate, asked)
-        failed = answer.proof.gaps or any(one.met is False for one in asked)
+            _print_gate(gate, demands)
+        unmet = [demand for demand in demands if demand.met is False]
+        unchecked = [demand.name for demand in demands if demand.met is None]
+        failed = answer.proof.gaps or unmet or (strict and unchecked)
         code = ENVIRONMENT_ERROR if answer.seen.unread else FINDINGS if failed else CLEAN
+        if unchecked:
+            number = counted(len(unchecked), "demand")
+            hint = "" if strict else " With --strict that is exit 1."
+            warn(f"{gate.id}: {number} not checked: {name_list(unchecked, len(unchecked))}.{hint}")
     return _by_mode(ws, code, advise, trust_ref, shape)
 
 
@@ -545,7 +563,7 @@ def _open_symbol_lines(answer: _Answer, tree: str) -> Iterator[str]:
     yield from _notes(answer.proof)
     if answer.command:
         yield f"hint: {answer.command}"
-    if any(one.state == "never exercised" and not one.tests for one in open_):
+    if any(one.needs_test for one in open_):
         yield "hint: a symbol that no test executes needs a test"
 
 
@@ -664,22 +682,9 @@ def _gate_of(
 def _check_demands(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> list[Demand]:
     """What the gate asks for, checked against the receipts of a content (newest first)."""
     from kl_hooks.kinds.gate import Gate
+    from kl_hooks.kinds.gate_evidence import GateEvidence
 
-    commands: dict[str, bool] = {}
-    for entry in entries:
-        # a content that changed under way, or a receipt of another store, is no evidence here
-        # (ADR-0003, ADR-0006)
-        if (
-            entry.receipt.source != "command"
-            or entry.receipt.moved
-            or entry.origin.startswith("imported")
-        ):
-            continue
-        for one in entry.receipt.evidence:
-            if one.kind == "ExitCode":
-                # the newest comes first, and decides
-                commands.setdefault(one.subject.removeprefix("command:"), one.outcome == "passed")
-    return Gate(gate).check(tests_pass, commands)
+    return Gate(gate).check(GateEvidence.of(tests_pass, entries))
 
 
 def _gate_to_dict(gate: Record, found: Sequence[Demand]) -> dict[str, Any]:

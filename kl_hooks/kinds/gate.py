@@ -4,12 +4,12 @@ actor.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.gate_evidence import GateEvidence
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.query import RecordFilter, list_records
@@ -17,11 +17,6 @@ from kl_hooks.workspace import Workspace
 
 DO_NOT_ADJUST: Final = "do NOT adjust mid-session"
 _MAX_GATES: Final = 4
-_LINTER: Final = re.compile(
-    r"(?:^|[\s/])(?:ruff\s+check|flake8|pylint|pycodestyle|eslint|golangci-lint|clippy|pre-commit\s+run|prek\s+run"
-    r"|(?:make|tox\s+-e|nox\s+-s|npm\s+run)\s+lint)\b"
-)
-"""Commands that lint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,36 +95,25 @@ class Gate:
             return ""
         return f"{label} at least {least}{unit}" if least else f"{label} is checked"
 
-    def check(self, tests_pass: bool, commands: Mapping[str, bool]) -> list[Demand]:
-        """Check its demands against the evidence of a content.
-
-        `tests_pass`: it is proven. `commands`: command → whether its last run on this content ended
-        with 0.
-        """
-        found = []
+    def check(self, shown: GateEvidence) -> list[Demand]:
+        """Check its demands against what the receipts of a content show."""
+        demands = []
         if self.record.values.get("test_pass_required"):
-            reason = "all tests pass" if tests_pass else "tests are not proven to pass"
-            found.append(Demand("tests", tests_pass, reason))
+            reason = "all tests pass" if shown.tests_pass else "tests are not proven to pass"
+            demands.append(Demand("tests", shown.tests_pass, reason))
         if self.record.values.get("lint_required"):
-            found.append(_lint(commands))
+            demands.append(_lint(shown))
         if demand := self._threshold("coverage"):
-            hint = f"pytest --cov --cov-fail-under={self.record.number('coverage_threshold')}"
-            found.append(
-                Demand(
-                    "coverage", None, f"{demand}: no coverage is recorded. Check it with: {hint}"
-                )
-            )
+            least = self.record.number("coverage_threshold")
+            demands.append(_coverage(demand, least, shown))
         if demand := self._threshold("arch_review"):
-            found.append(
-                Demand(
-                    "arch_review", None, f"{demand}: a reviewer gives this score; kl records none"
-                )
-            )
-        return found
+            reason = f"{demand}: a reviewer gives this score; kl records none"
+            demands.append(Demand("arch_review", None, reason))
+        return demands
 
 
-def _lint(commands: Mapping[str, bool]) -> Demand:
-    runs = {command: clean for command, clean in commands.items() if _LINTER.search(command)}
+def _lint(shown: GateEvidence) -> Demand:
+    runs = shown.linters
     if not runs:
         return Demand(
             "lint",
@@ -144,6 +128,26 @@ def _lint(commands: Mapping[str, bool]) -> Demand:
         not failed,
         f"{'failed' if failed else 'lint is clean'}: {(failed or list(runs))[0]}",
     )
+
+
+def _coverage(demand: str, least: int, shown: GateEvidence) -> Demand:
+    """The total that a run recorded, else a report that was asked for at least as much."""
+    hint = f"pytest --cov --cov-fail-under={least}"
+    for command, limit, passed in shown.coverage_reports:
+        # a lower limit that was reached shows nothing, nor does a higher one that was missed
+        if limit >= least if passed else limit <= least:
+            outcome = "passed" if passed else "failed"
+            return Demand("coverage", passed, f"{demand}: {outcome}: {command}")
+    measured = shown.coverage
+    if measured is None:
+        return Demand(
+            "coverage", None, f"{demand}: no coverage is recorded. Measure it with: {hint}"
+        )
+    is_enough = measured.rounded >= least
+    if measured.is_part and not is_enough:
+        reason = f"{measured}, of a part of the tests. Measure all of them with: {hint}"
+        return Demand("coverage", None, f"{demand}: {reason}")
+    return Demand("coverage", is_enough, f"{demand}: {measured}")
 
 
 def fitting_gates(ws: Workspace, task_type: str, complexity: int) -> list[Record]:

@@ -21,7 +21,7 @@ from kl_hooks.model.diagnostic import (
 )
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE
-from kl_hooks.proof.impact import NEVER, PROVEN, SymbolState
+from kl_hooks.proof.impact import PROVEN, SymbolState
 
 _COMMAND: Final = "kl verify"
 _MISSING: Final = Rule(
@@ -37,7 +37,7 @@ _NOT_PROVEN: Final = Rule(
 )
 _HELP: Final = {
     STALE: "The tests that executed it ran before it, or what they rest on, changed. Run them.",
-    NEVER: "No recorded test executed it. It needs a test, or its test must run.",
+    "never exercised": "No recorded test executed it. It needs a test, or its test must run.",
     NOT_ASSESSED: "What its tests executed is not recorded, or can't be compared. Run them.",
 }
 
@@ -94,8 +94,7 @@ def _of_symbol(state: SymbolState, command: str) -> Diagnostic:
         _HELP.get(state.state, "See: kl proof tests SYMBOL"),
     )
     finding = f"{state.symbol.partition(':')[2]} is {state.state}"
-    # no run of the tests that there are would prove it
-    hint = "it needs a test" if state.state == NEVER and not state.tests else command
+    hint = "it needs a test" if state.needs_test else command
     fingerprint = _fingerprint(rule.id, state.path, finding)
     message = f"{finding}: {state.reason}."
     return Diagnostic(rule, state.path, max(state.line, 1), message, fingerprint, hint)

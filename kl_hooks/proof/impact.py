@@ -37,7 +37,7 @@ from kl_hooks.proof.test_names import TestNames, matching_tests, moved_tests
 from kl_hooks.workspace import Workspace
 
 PROVEN: Final = "proven"
-NEVER: Final = "never exercised"
+_NEVER: Final = "never exercised"
 _IMPORTED: Final = 3
 """Imported files of coverage data that are asked."""
 _EXECUTABLE: Final = ("function:", "method:", "property:", "type:", "interface:", "namespace:")
@@ -318,10 +318,15 @@ class SymbolState(NamedTuple):
     path: str
     line: int
     state: str
-    """`PROVEN`, `STALE`, `NEVER`, `NOT_ASSESSED`."""
+    """`PROVEN`, `STALE`, `_NEVER`, `NOT_ASSESSED`."""
     reason: str
     tests: tuple[str, ...] = ()
     """Those that prove it, or that must run to."""
+
+    @property
+    def needs_test(self) -> bool:
+        """Whether no run of the tests that there are would prove it."""
+        return self.state == _NEVER and not self.tests
 
     def to_dict(self) -> dict[str, Any]:
         """As in JSON answers."""
@@ -390,7 +395,7 @@ def _states_of(
         symbol = f"{kind}:{module}{name.removeprefix('_')}"
         state, reason, tests = state_of(change.path, local, value, parts, flaky)
         if (
-            state == NEVER
+            state == _NEVER
             and is_test_path(change.path)
             and name.rpartition(".")[2].startswith(("test", "Test"))
         ):
@@ -455,7 +460,7 @@ def state_of(
         return NOT_ASSESSED, "no run with executed symbols was recorded", ()
     if any(path in part.executed.unknown for part in known if part.executed):
         return NOT_ASSESSED, "its symbols were not recorded", ()
-    return NEVER, "no recorded test executed it", ()
+    return _NEVER, "no recorded test executed it", ()
 
 
 def _users(executed: Executed, index: int) -> list[str]:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.proof.claims import find_claims
-    from kl_hooks.proof.symbol_tests import find_executed
-    from kl_hooks.proof.task_tests import find_tests
+    from kl_hooks.proof.task_tests import find_executed, find_tests
 
     return [
         Retriever("evidence", 100, find_tests),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,14 +36,12 @@ from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.commits import count_since
 from kl_hooks.graph import links
 from kl_hooks.model.claim import Tier
-from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import REFUTES
-from kl_hooks.model.symbol import is_test_path, split_id
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.test_names import TestNames
 
 if TYPE_CHECKING:
-    from kl_hooks.model.package import Task
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -61,14 +58,6 @@ _CALLABLE: Final = ("function", "method", "property")
 RECENT_RUNS: Final = 10
 """Runs that are looked at besides those of this content."""
 _USES: Final = ("calls", "references", "inherits")
-_OF_NAMED: Final = "executed by the failing test and by few others"
-"""Of what a test executed that the task names."""
-_CALLED: Final = 5
-"""Rarest symbols of the source that are offered of each group of tests."""
-_EXECUTED: Final = 30
-"""Rarest symbols that are looked at, the tests' own helpers among them."""
-_FAILED_TOGETHER: Final = 10
-_NAMED: Final = 3
 
 
 class TestResults(NamedTuple):
@@ -338,44 +327,6 @@ def _passing(runs: Sequence[tuple[Executed, Mapping[str, str]]], seen: set[str])
 
 def _cases(executed: Executed, tests: Sequence[str]) -> list[str]:
     return [case for case in executed.tests if case in tests or case.partition("[")[0] in tests]
-
-
-def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Return what tests executed that the task names, then what those did that failed lately and
-    match its words.
-
-    The symbols of the source alone, those first that the fewest other tests execute. The score of
-    each is by how many tenths of the best score it is lifted where code is ranked.
-    """
-    lately = _failed_lately(ws, task)
-    found: dict[str, str] = {}
-    failed = f"executed by {', '.join(lately)}, which failed lately"
-    for tests, reason in ((task.signals.tests, _OF_NAMED), (lately, failed)):
-        for suspect in suspects(ws, tests)[:_EXECUTED]:
-            found.setdefault(suspect.symbol, reason)
-    with ws.store.reading("graph") as graph:
-        known = symbols_by_id(graph, found) if graph is not None and found else {}
-    shown: dict[str, int] = {}
-    rows = []
-    for name, reason in found.items():
-        one = known.get(name)
-        if one is not None and not is_test_path(one.path) and shown.setdefault(reason, 0) < _CALLED:
-            shown[reason] += 1
-            lift = 5 if reason == _OF_NAMED else 2
-            row = Candidate(
-                one.id, "symbol", one.signature, "", one.doc, one.path, one.line, reasons=(reason,)
-            )
-            rows.append(replace(row, score=lift))
-    return rows[:limit]
-
-
-def _failed_lately(ws: Workspace, task: Task) -> list[str]:
-    """The failing tests that have to do with the task, and that it does not name; at most three."""
-    from kl_hooks.proof.task_tests import leading_tests
-
-    tests = [test.test for test in leading_tests(ws, task) if test.test not in task.signals.tests]
-    # where a suite fails as a whole, no test is a better hint than the others
-    return tests[:_NAMED] if len(tests) <= _FAILED_TOGETHER else []
 
 
 def results(

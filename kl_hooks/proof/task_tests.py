@@ -1,5 +1,5 @@
-"""The tests that a task should know: those that it names, and those that fail now and have to do
-with it.
+"""The tests that a task should know, those that it names and those that fail now and have to do
+with it, and what these executed.
 
 A failing test of another subject is none of them, however its message reads: the test must execute
 something that the task names, or something that the work at hand changed since the test passed.
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.code.query.lookup import symbols_by_id
 from kl_hooks.evidence.claims import current_claims
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, entries_of_tree, here_first, recent
@@ -22,11 +24,12 @@ from kl_hooks.git.worktree import changed_files, tree_of_revision
 from kl_hooks.model.claim import OLDER_TREE, Claim, tier, tier_words
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import REFUTES
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.facts import VALID
 from kl_hooks.proof.failing import FailingTest, failing_tests
 from kl_hooks.proof.failures import changed_since_pass
+from kl_hooks.proof.symbol_tests import suspects
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
@@ -36,6 +39,14 @@ _RECENT_RUNS: Final = 10
 """Runs that are looked at for the newest outcome of a test, besides those of this content."""
 _MOST_FAILING: Final = 10
 """Where more tests fail a suite fails as a whole, and no test is a better hint than the others."""
+_OF_NAMED: Final = "executed by the failing test and by few others"
+"""Of what a test executed that the task names."""
+_CALLED: Final = 5
+"""Rarest symbols of the source that are offered of each group of tests."""
+_EXECUTED: Final = 30
+"""Rarest symbols that are looked at, the tests' own helpers among them."""
+_NAMED: Final = 3
+"""Failing tests whose executed symbols are offered."""
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OF_TESTS: Final = frozenset({"test", "tests", "spec", "conftest", "init"})
 """Parts of names that name no subject."""
@@ -52,13 +63,13 @@ def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     A test that passes is no item: it is counted at the code that it calls (`proof.symbol_tests`).
     """
     sync_evidence(ws)
-    leading = leading_tests(ws, task)
+    leading = _leading_tests(ws, task)
     failing = {f"test:{test.test}" for test in leading}
     named = [subject for name in task.signals.tests if (subject := f"test:{name}") not in failing]
     return [*map(_failing_candidate, leading), *_named_candidates(ws, named)][:limit]
 
 
-def leading_tests(ws: Workspace, task: Task) -> list[FailingTest]:
+def _leading_tests(ws: Workspace, task: Task) -> list[FailingTest]:
     """The failing tests that have to do with a task: those that it names something of, then those
     that the work at hand may have broken.
     """
@@ -136,6 +147,45 @@ def _files_at_work(ws: Workspace) -> Collection[str]:
     shared = git_in(ws.repo, "merge-base", "HEAD", "@{upstream}", ok=(0, 1, 128)).split()
     tree = tree_of_revision(ws.repo, shared[0].decode("ascii") if shared else "HEAD")
     return (changed_files(ws.repo, tree) or {}) if tree else ()
+
+
+def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return what tests executed that the task names, then what the failing tests did that have to
+    do with it.
+
+    The symbols of the source alone, those first that the fewest other tests execute. The score of
+    each is by how many tenths of the best score it is lifted where code is ranked.
+    """
+    named = task.signals.tests
+    failing = [test.test for test in _leading_tests(ws, task) if test.test not in named]
+    # where a suite fails as a whole, no test is a better hint than the others
+    failing = failing[:_NAMED] if len(failing) <= _MOST_FAILING else []
+    reasons: dict[str, str] = {}
+    failed = f"executed by {', '.join(failing)}, which failed lately"
+    for tests, reason in ((named, _OF_NAMED), (failing, failed)):
+        for suspect in suspects(ws, tests)[:_EXECUTED]:
+            reasons.setdefault(suspect.symbol, reason)
+    with ws.store.reading("graph") as graph:
+        symbols = symbols_by_id(graph, reasons) if graph is not None and reasons else {}
+    shown: dict[str, int] = {}
+    rows = []
+    for name, reason in reasons.items():
+        symbol = symbols.get(name)
+        if symbol is None or is_test_path(symbol.path) or shown.setdefault(reason, 0) >= _CALLED:
+            continue
+        shown[reason] += 1
+        row = Candidate(
+            symbol.id,
+            "symbol",
+            symbol.signature,
+            "",
+            symbol.doc,
+            symbol.path,
+            symbol.line,
+            reasons=(reason,),
+        )
+        rows.append(replace(row, score=5 if reason == _OF_NAMED else 2))
+    return rows[:limit]
 
 
 def _failing_candidate(test: FailingTest) -> Candidate:

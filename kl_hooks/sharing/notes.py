@@ -109,6 +109,11 @@ def public_form(receipt: Receipt) -> Receipt:
         for key in ("exit", "complete", "how", "verdict", "counts")
         if key in receipt.result
     }
+    coverage = receipt.result.get("coverage")
+    if isinstance(coverage, Mapping):  # without the measured folders, which may be of this machine
+        result["coverage"] = {
+            key: coverage[key] for key in ("hundredths", "precision") if key in coverage
+        }
     if receipt.result.get("verdict") != "passed":
         result["reasons"] = [
             f"recorded by its writer as {receipt.result.get('verdict') or 'unknown'}"

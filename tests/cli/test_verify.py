@@ -507,14 +507,51 @@ def test_the_gate_that_fits_is_applied_and_what_it_can_not_check_is_named(gated:
     text = gated.kl("verify", *work).stdout
     assert "feature, complexity 4-6" in text and "not checked  coverage at least 75 %" in text
     assert "met          all tests pass" in text
-    for status, met in (
-        ("1", False),
-        ("0", True),
-    ):  # the last run of a linter on this very content decides
-        gated.kl("run", "--", "sh", "-c", "exit $LINT; : ruff check .", env={"LINT": status})
+    linter = gated.root.parent / "flake8"
+    for status, met in ((1, False), (0, True)):
+        # the last run of a linter on this very content decides
+        linter.write_text(f"#!/bin/sh\nexit {status}\n")
+        linter.chmod(0o755)
+        gated.kl("run", "--", str(linter))
         code, found = verdict(gated, *work)
         assert code == (0 if met else 1)
         assert {one["demand"]: one["met"] for one in found["gate"]["demands"]}["lint"] is met
+
+
+@pytest.mark.slow
+def test_the_advice_of_a_gate_changes_its_verdict_and_strict_needs_all_of_it(
+    gated: Checkout,
+) -> None:
+    pytest.importorskip("pytest_cov")
+    gated.write("shop.py", "def a():\n    return 1\n\n\ndef b():\n    return 2\n")
+    gated.write("test_a.py", "import shop\n\ndef test_a():\n    assert shop.a() == 1\n")
+    gated.write(".gitignore", ".coverage*\n")
+    gated.commit()
+    work = ("--type", "feature", "--complexity", "5")
+    for threshold, met in (("60", True), ("90", False)):
+        gated.kl("gate", "edit", "GATE-0003", "--coverage-threshold", threshold)
+        gated.commit()
+        gated.pytest("-q", "-p", "pytest_cov", "--cov=shop", f"--cov-fail-under={threshold}")
+        code, found = verdict(gated, *work)
+        demand = next(one for one in found["gate"]["demands"] if one["demand"] == "coverage")
+        assert (code, demand["met"]) == (0 if met else 1, met), demand
+        assert "75 % of shop in run" in demand["reason"]
+    gated.kl("gate", "edit", "GATE-0003", "--coverage-threshold", "60")
+    gated.commit()
+    gated.pytest("-q", "-p", "pytest_cov", "--cov=shop")
+    done = gated.kl("verify", *work)
+    assert done.returncode == 0
+    assert done.stderr == (
+        "kl: GATE-0003: 2 demands not checked: lint, arch_review. With --strict that is exit 1.\n"
+    )
+    assert gated.kl("verify", *work, "--strict").returncode == 1
+    no_more = ("--arch-review-required", "false", "--lint-required", "false")
+    gated.kl("gate", "edit", "GATE-0003", *no_more)
+    gated.commit()
+    gated.pytest("-q", "-p", "pytest_cov", "--cov=shop")
+    done = gated.kl("verify", *work, "--strict")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Add --type feature" in gated.kl("verify", "--strict").stderr
 
 
 @pytest.mark.slow

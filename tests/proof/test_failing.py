@@ -13,7 +13,7 @@ import pytest
 from kl_hooks.model.package import Signals, Task
 from kl_hooks.proof.facts import NOT_ASSESSED, VALID
 from kl_hooks.proof.failing import failing_tests
-from kl_hooks.proof.task_tests import find_tests, leading_tests
+from kl_hooks.proof.task_tests import _leading_tests, find_tests
 from tests.evidence.making import executed_sets, leave_run
 from tests.support import Checkout, checkout
 
@@ -162,7 +162,7 @@ def test_what_the_work_at_hand_may_have_broken_leads_whatever_the_task_is(repo: 
     other = task("change the freight", symbols=("beta.freight",))
 
     def leading() -> list[str]:
-        return [test.test for test in leading_tests(repo.workspace(), other)]
+        return [test.test for test in _leading_tests(repo.workspace(), other)]
 
     run(repo, PASSED, OTHER, executed=SYMBOLS)
     changed = executed_sets(

@@ -12,7 +12,7 @@ from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.model.claim import Tier
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.formats import render
-from kl_hooks.proof.impact import NEVER, PROVEN, SymbolState
+from kl_hooks.proof.impact import PROVEN, SymbolState
 from tests.evidence.making import leave_run
 from tests.model.test_diagnostic import SCHEMA, read_command
 from tests.support import checkout
@@ -67,7 +67,7 @@ def test_what_is_not_proven_is_one_finding_whatever_the_content() -> None:
 
 def test_a_symbol_has_its_rule_and_keeps_its_fingerprint_when_lines_move() -> None:
     stale = SymbolState("function:a.f", "a.py", 3, "stale", "a.g changed", ("test_a.py::t",))
-    never = SymbolState("function:a.h", "a.py", 9, NEVER, "no test executed it")
+    never = SymbolState("function:a.h", "a.py", 9, "never exercised", "no test executed it")
     proven = SymbolState("function:a.k", "a.py", 12, PROVEN, "")
     log = json.loads(render("sarif", "a" * 40, False, (stale, never, proven), NOTHING, "pytest x"))
     SCHEMA.validate(log)

@@ -1,0 +1,190 @@
+"""What the receipts of a content show of a gate's demands: commands that ran, and the coverage that
+a run of the tests measured.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final, TypeGuard
+
+from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.trust import IMPORTED
+from kl_hooks.model.text import name_list, one_line
+
+_LINTERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ruff": ("check",),
+    "flake8": (),
+    "pylint": (),
+    "pycodestyle": (),
+    "eslint": (),
+    "golangci-lint": ("run",),
+    "cargo": ("clippy",),
+    "pre-commit": ("run",),
+    "prek": ("run",),
+    "make": ("lint",),
+    "just": ("lint",),
+    "tox": ("lint",),
+    "nox": ("lint",),
+    "npm": ("lint",),
+    "lint": (),
+}
+"""Program → the word that one of its arguments must be."""
+_ALWAYS_CLEAN: Final = ("--exit-zero", "--version", "--help")
+"""Options with which a linter ends with 0 whatever it finds."""
+_LAUNCHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "uv": ("run",),
+    "poetry": ("run",),
+    "pdm": ("run",),
+    "hatch": ("run",),
+    "pipenv": ("run",),
+    "uvx": (),
+    "pipx": ("run",),
+    "npx": (),
+    "env": (),
+}
+"""Programs that start the program that their next argument names, after this word."""
+_REPORTS: Final = ("report", "json", "xml", "html", "lcov")
+"""Commands of coverage.py that judge the total."""
+_FAIL_UNDER: Final = "--fail-under"
+
+
+@dataclass(frozen=True, slots=True)
+class _MeasuredCoverage:
+    """The total that pytest-cov reported at the end of a run."""
+
+    hundredths: int
+    """Of a percent."""
+    precision: int
+    """Digits to which coverage.py rounds before it compares."""
+    sources: tuple[str, ...]
+    """What was measured; empty: what coverage.py takes by itself."""
+    run: str
+    is_part: bool
+    """The run was limited to some tests: all of them cover as much or more."""
+
+    @property
+    def rounded(self) -> float:
+        """The percentage that coverage.py compares with a threshold."""
+        return round(self.hundredths / 100, self.precision)
+
+    def __str__(self) -> str:
+        sources = f" of {one_line(name_list(self.sources, 3))}" if self.sources else ""
+        return f"{self.rounded:g} %{sources} in run {self.run[:8]}"
+
+    @classmethod
+    def of(cls, entry: Entry) -> _MeasuredCoverage | None:
+        """What the receipt of a run has; None where it measured nothing."""
+        value = entry.receipt.result.get("coverage")
+        plain = value if isinstance(value, Mapping) else {}
+        hundredths, precision = plain.get("hundredths"), plain.get("precision", 0)
+        sources = plain.get("sources", [])
+        if not (_is_count(hundredths, 10_000) and _is_count(precision, 9)):
+            return None
+        return cls(
+            hundredths,
+            precision,
+            tuple(map(str, sources)) if isinstance(sources, list) else (),
+            entry.receipt.run,
+            bool(selection_limits(entry.receipt.selection)),
+        )
+
+
+def _is_count(value: Any, most: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+@dataclass(frozen=True, slots=True)
+class GateEvidence:
+    """What the receipts of one content show."""
+
+    tests_pass: bool
+    """It is proven or transferred."""
+    commands: Mapping[str, bool]
+    """Command → whether its last run on this content ended with 0."""
+    coverage: _MeasuredCoverage | None
+
+    @property
+    def linters(self) -> dict[str, bool]:
+        """The commands that ran a linter."""
+        return {line: is_clean for line, is_clean in self.commands.items() if _is_linter(line)}
+
+    @property
+    def coverage_reports(self) -> list[tuple[str, float, bool]]:
+        """Command, the percentage below which it fails, and whether it passed."""
+        reports = ((line, _report_limit(line), passed) for line, passed in self.commands.items())
+        return [(line, limit, passed) for line, limit, passed in reports if limit is not None]
+
+    @classmethod
+    def of(cls, tests_pass: bool, entries: Iterable[Entry]) -> GateEvidence:
+        """Read the receipts of a content (newest first)."""
+        # a content that changed under way, or a receipt of another store, is no evidence here
+        # (ADR-0003, ADR-0006)
+        sound = [
+            entry
+            for entry in entries
+            if not entry.receipt.moved and not entry.origin.startswith(IMPORTED)
+        ]
+        commands: dict[str, bool] = {}
+        for entry in sound:
+            for evidence in entry.receipt.evidence if entry.receipt.source == "command" else ():
+                if evidence.kind == "ExitCode":
+                    # the newest comes first, and decides
+                    command = evidence.subject.removeprefix("command:")
+                    commands.setdefault(command, evidence.outcome == "passed")
+        tests = [entry for entry in sound if entry.receipt.source == "pytest"]
+        measured = [found for entry in tests if (found := _MeasuredCoverage.of(entry))]
+        # of all tests before of a part of them
+        coverage = next((one for one in measured if not one.is_part), None)
+        return cls(tests_pass, commands, coverage or next(iter(measured), None))
+
+
+def _is_linter(command: str) -> bool:
+    """Whether a recorded command runs a linter: the program that it starts is one, and is asked to
+    lint.
+    """
+    program, arguments = _program(command)
+    words = _LINTERS.get(program)
+    if words is None or set(arguments) & set(_ALWAYS_CLEAN):
+        return False
+    return not words or any(word in arguments for word in words)
+
+
+def _report_limit(command: str) -> float | None:
+    """The percentage below which a recorded `coverage report` fails; None for any other command."""
+    program, arguments = _program(command)
+    if program != "coverage" or not arguments or arguments[0] not in _REPORTS:
+        return None
+    for at, argument in enumerate(arguments):
+        option, has_value, value = argument.partition("=")
+        if option == _FAIL_UNDER:
+            text = value if has_value else "".join(arguments[at + 1 : at + 2])
+            try:
+                return float(text)
+            except ValueError:
+                return None
+    return None
+
+
+def _program(command: str) -> tuple[str, Sequence[str]]:
+    """The name of the program that a command line starts, behind launchers such as `uv run` and
+    `python -m`, and its arguments; empty where the line can't be read.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return "", ()
+    while words:
+        program, words = PurePosixPath(words[0]).name, words[1:]
+        if program.startswith("python") and words[:1] == ["-m"]:
+            words = words[1:]
+            continue
+        launched = _LAUNCHERS.get(program)
+        if launched is None or words[: len(launched)] != list(launched):
+            return program, words
+        words = words[len(launched) :]
+        while words and (words[0].startswith("-") or "=" in words[0]):
+            words = words[1:]
+    return "", ()
