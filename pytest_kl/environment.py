@@ -223,7 +223,8 @@ def weakened(config: pytest.Config) -> list[str]:
 def omitted_test_files(
     config: pytest.Config, repo: Repository | None, listing: FileListing
 ) -> dict[str, Any] | None:
-    """`{"files", "first"}`; None where nothing is omitted, judged by arguments and `--ignore`.
+    """`{"files", "first", "ignored"}`; None where nothing is omitted, judged by arguments and
+    `--ignore`. `ignored`: how many `--ignore` and `--ignore-glob` alone omit.
 
     The project's test files are those that `python_files` fits, below `testpaths` where there are
     any, else under the folder of pytest's configuration file, else in the whole repository.
@@ -237,14 +238,18 @@ def omitted_test_files(
     asked = [_real(start / arg) for arg in config.args if "::" not in arg and not arg.endswith("]")]
     ignored = [start / str(path) for path in config.getoption("ignore", None) or ()]
     globs = [str(start / str(path)) for path in config.getoption("ignore_glob", None) or ()]
-    missing = [
-        name
-        for name, path in _project_files(config, repo, listing)
-        if not _below(path, asked)
-        or _below(path, ignored)
-        or any(fnmatch(str(path), one) for one in globs)
-    ]
-    return {"files": len(missing), "first": missing[:NAMED]} if missing else None
+    missing: list[str] = []
+    by_options = 0
+    for name, path in _project_files(config, repo, listing):
+        is_asked = _below(path, asked)
+        is_ignored = _below(path, ignored) or any(fnmatch(str(path), glob) for glob in globs)
+        if is_ignored or not is_asked:
+            missing.append(name)
+            by_options += is_asked
+    if not missing:
+        return None
+    found: dict[str, Any] = {"files": len(missing), "first": missing[:NAMED]}
+    return found | ({"ignored": by_options} if by_options else {})
 
 
 def _project_folder(config: pytest.Config, repo: Repository) -> Path:

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final
 
+import _pytest.main
+import _pytest.mark
 import pytest
 
 from pytest_kl.imported import Content, Observer
@@ -281,6 +283,30 @@ _MOST_FILES: Final = 50
 """Files with deselected tests that a receipt names."""
 
 
+_BY_OPTIONS: Final = frozenset(
+    function.__code__
+    for function in (
+        _pytest.main.pytest_collection_modifyitems,
+        _pytest.mark.pytest_collection_modifyitems,
+    )
+)
+"""pytest's own code that deselects by `--deselect`, and by `-k` and `-m`."""
+
+
+def _asked_by_options(frame: FrameType | None) -> bool:
+    """Whether pytest itself deselects, by an option: a hook of a project may report what it
+    likes.
+    """
+    while frame is not None:
+        if frame.f_code in _BY_OPTIONS:
+            return True
+        # whatever is further out called all hooks of the collection, not this report
+        if frame.f_code is _pytest.main.Session.perform_collect.__code__:
+            return False
+        frame = frame.f_back
+    return False
+
+
 class Tally:
     """Counts what a collection found, what was deselected, and what disappeared without being
     called deselected.
@@ -289,6 +315,7 @@ class Tally:
     def __init__(self) -> None:
         self.collected: int | None = None
         self.deselected = 0
+        self._deselected_by_options = 0
         self._deselected_files: set[str] = set()
         self.dropped = 0
         self._names = ""
@@ -318,6 +345,8 @@ class Tally:
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """`-k`, `-m`, `--lf`, `--deselect` and other plugins report what they deselected."""
         self.deselected += len(items)
+        if _asked_by_options(sys._getframe()):
+            self._deselected_by_options += len(items)
 
     def plain(self) -> dict[str, Any]:
         """`{"collected", "deselected"}` as pytest counts; `dropped`, and what the repository's
@@ -332,6 +361,7 @@ class Tally:
         }
         if self.deselected:
             found["collected_names"] = self._names
+            found["deselected_by_options"] = self._deselected_by_options
             # of all other files every test ran; of very many it is no longer worth a list in each
             # receipt
             if len(self._deselected_files) <= _MOST_FILES:

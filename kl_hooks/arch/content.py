@@ -15,7 +15,7 @@ from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git import files, worktree
 from kl_hooks.git.files import FileEntry
 from kl_hooks.git.objects import read_blobs
-from kl_hooks.git.repository import Repository, git_in, head, merge_base, resolve_commit
+from kl_hooks.git.repository import Repository, head, merge_base, resolve_commit
 from kl_hooks.git.worktree import WorktreeScan, scan_worktree
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.model.problem import Problem
@@ -172,23 +172,6 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
             )
     code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
     return Content(repo, source, tuple(code), manifest, baseline, look, before)
-
-
-def fork_point(repo: Repository, commit: str) -> str:
-    """Where a commit of a branch that the remote does not have parted from its default branch;
-    empty if unknown.
-    """
-    # exit codes that are answers: `rev-parse -q --verify` and `merge-base` exit 1 for none, 128 for
-    # an unknown commit
-    default = git_in(
-        repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)
-    ).split()
-    bases = (
-        git_in(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split()
-        if default
-        else []
-    )
-    return bases[0].decode("ascii") if bases else ""
 
 
 def manifest_on_disk(ws: Workspace) -> bool:

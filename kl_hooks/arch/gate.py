@@ -50,7 +50,6 @@ def _check(
     from kl_hooks.arch.check import CheckOptions, run_check
     from kl_hooks.arch.content import (
         STAGED,
-        fork_point,
         manifest_on_disk,
         pushed_commits,
         require_repository,
@@ -62,6 +61,8 @@ def _check(
     ws = open_workspace(Path(os.getcwd()))  # noqa: PTH109
     if ws.settings.maintain == "daily":
         return None  # the command starts the maintenance at its end
+    from kl_hooks.git.repository import fork_point
+
     repo, started = require_repository(ws), time.perf_counter()
     sources = {STAGED: ""}
     if pushed:

@@ -17,7 +17,6 @@ from kl_hooks.arch.check import CheckOptions, run_check
 from kl_hooks.arch.content import (
     STAGED,
     WORKTREE,
-    fork_point,
     manifest_on_disk,
     pushed_commits,
     require_repository,
@@ -205,6 +204,8 @@ def _sources(
 ) -> dict[str, str]:
     """What is judged → the commit that it starts from, empty where that is the one before it."""
     if options["push"]:
+        from kl_hooks.git.repository import fork_point
+
         repo = require_repository(ws)
         return {
             commit: since or fork_point(repo, commit)

@@ -341,6 +341,23 @@ def merge_base(repo: Repository, one: str, other: str) -> str:
     raise UsageProblem(f"{one[:12]} and {other[:12]} have no commit in common.", hint=hint)
 
 
+def fork_point(repo: Repository, commit: str) -> str:
+    """Where a commit of a branch that the remote does not have parted from its default branch;
+    empty if unknown.
+    """
+    # exit codes that are answers: `rev-parse -q --verify` and `merge-base` exit 1 for none, 128 for
+    # an unknown commit
+    default = git_in(
+        repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)
+    ).split()
+    bases = (
+        git_in(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split()
+        if default
+        else []
+    )
+    return bases[0].decode("ascii") if bases else ""
+
+
 def ref_trees(repo: Repository) -> set[str]:
     """Tree ids of everything that has a name in git. One git process. GitFailed as it comes."""
     # `*`: of an annotated tag the tree of what it names, since the tag itself has none

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
-from kl_hooks.git.repository import Repository
+from kl_hooks.git.repository import Repository, fork_point
 from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.proof.content_source import ContentSource, content_source
@@ -56,9 +56,12 @@ def expected_of_content(
 
 
 def _parent_revision(repo: Repository, rev: str, trees: Sequence[str]) -> str:
-    """The commit before the content: of a commit its first parent, of edited files HEAD. Empty for
-    none.
+    """The commit before the content: where its branch parted from the remote's default branch; else
+    of a commit its first parent, of edited files HEAD. Empty for none.
     """
+    base = fork_point(repo, rev or "HEAD")
+    if base and tree_of_revision(repo, base) != trees[0]:
+        return base
     if not rev and tree_of_revision(repo, "HEAD") != trees[0]:
         return "HEAD" if tree_of_revision(repo, "HEAD") else ""
     before = f"{rev or 'HEAD'}^"

@@ -7,7 +7,7 @@ Readers of the store make the facts (`proof.gate`). The rules (`proof.run_rules`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -79,7 +79,7 @@ class ContentFacts:
         """The runs of tests, newest first."""
         return tuple(
             ContentRun(
-                entry,
+                self._by_configuration(entry),
                 self.parents.get(entry.receipt.parent) if entry.receipt.parent else None,
                 self.trees,
                 self.other_runs.get(entry.id),
@@ -88,6 +88,19 @@ class ContentFacts:
             for entry in self.entries
             if entry.receipt.source in ("pytest", "junit")
         )
+
+    def _by_configuration(self, entry: Entry) -> Entry:
+        if self.expected is None or not selection_limits(entry.receipt.selection):
+            return entry
+        return by_configuration(entry, self.expected())
+
+
+def by_configuration(entry: Entry, expected: Expected) -> Entry:
+    """A run without the limits that the configuration of the content sets for every run."""
+    selection = expected.configured.complete(entry.receipt.selection)
+    if selection is entry.receipt.selection:
+        return entry
+    return replace(entry, receipt=replace(entry.receipt, selection=selection))
 
 
 def first_of(names: object, number: object) -> str:

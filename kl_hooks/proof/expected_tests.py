@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kl_hooks.git.files import path_matches
+from kl_hooks.proof.configured_selection import ConfiguredSelection
 from kl_hooks.proof.content_source import ContentSource
 from kl_hooks.proof.defined_tests import (
     DefinedTests,
@@ -63,6 +64,8 @@ class Expected:
     """Expected files that a `conftest.py` ignores under a condition, as it did in the commit
     before.
     """
+    configured: ConfiguredSelection = field(default_factory=ConfiguredSelection)
+    """What `addopts` omits, as it did in the commit before."""
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
@@ -83,6 +86,8 @@ class Expected:
             ):
                 continue
             lost, open_ = compare_file(path, found, config, reported)
+            if reported.omits(path):
+                lost = []
             missing += [
                 Missing(name, reason or why + self.nearer.get(path, "")) for name, why in lost
             ]
@@ -158,6 +163,9 @@ def expected_tests(
             wanted[path] = (wider, _narrower(now, was, label) if wider != now else "")
         elif was.collects(path):
             wanted[path] = (was, _narrower(now, was, label))
+    configured, changed = _configured(configs, older, label)
+    omitted = sorted(path for path in wanted if configured.ignores(path))
+    wanted = {path: wanted[path] for path in wanted if path not in omitted}
     # where pytest is started in such a folder, it finds another configuration before the root's
     near = {
         path: f"; {nearer} is nearer than {configs.by_folder[''].path}"
@@ -171,8 +179,31 @@ def expected_tests(
         # an ignore that is new may hide a failing test: only one that the commit before has as well
         # is accepted
         ignored &= _ignored(before, wanted)
-    others = frozenset(python) - wanted.keys()
-    return Expected(str(ws.root), wanted, functions, near, others, ignored, unread=configs.unread)
+    others = frozenset(python) - wanted.keys() - frozenset(omitted)
+    return Expected(
+        str(ws.root),
+        wanted,
+        functions,
+        near,
+        others,
+        ignored,
+        configured,
+        (*changed, *configured.notes(omitted)),
+        configs.unread,
+    )
+
+
+def _configured(
+    configs: PytestConfigs, older: PytestConfigs, label: str
+) -> tuple[ConfiguredSelection, list[str]]:
+    """What `addopts` of the root's configuration omits; nothing, and why, where that changed."""
+    now, before = (
+        ConfiguredSelection.of(each.by_folder.get("", PytestConfig())) for each in (configs, older)
+    )
+    if now.omits == before.omits:
+        return now, []
+    path = now.path or before.path
+    return ConfiguredSelection(path), [f"addopts in {path} omits other tests since {label}"]
 
 
 def _ignored(source: ContentSource, paths: Iterable[str]) -> frozenset[str]:

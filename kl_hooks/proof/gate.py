@@ -24,9 +24,11 @@ from kl_hooks.model.claim import Tier
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list
+from kl_hooks.proof.configured_selection import OMITTED_FILES
 from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_proof import Proof, prove
-from kl_hooks.proof.content_runs import NAMED, ContentFacts
+from kl_hooks.proof.content_runs import NAMED, ContentFacts, by_configuration
+from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.other_runs import OtherRun, other_runs
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.test_names import TestNames
@@ -75,21 +77,23 @@ def judge(
         return entries, prove(facts, strength)
     # nobody wrote the tree of the index to git, and its files are staged
     tree = STAGED if staged else trees[0] if committed else None
-    expected = partial(
-        expected_of_content,
-        ws,
-        ws.repo,
-        trees,
-        tree or "",
-        rev=rev,
-        base=base,
-        trust_ref=trust_ref,
+    expected = cache(
+        partial(
+            expected_of_content,
+            ws,
+            ws.repo,
+            trees,
+            tree or "",
+            rev=rev,
+            base=base,
+            trust_ref=trust_ref,
+        )
     )
     facts = replace(
         facts,
         path_exists=_path_exists(ws.repo, tree or ""),
-        expected=cache(expected),
-        earlier_runs=partial(_earlier_runs, seen.db),
+        expected=expected,
+        earlier_runs=partial(_earlier_runs, seen.db, expected),
     )
     own_facts = replace(facts, entries=[entry for entry in entries if _is_of(entry, origin)])
     proof = prove(facts, strength)
@@ -98,7 +102,9 @@ def judge(
     runs: list[OtherRun] = []
     if transfer and trees and proof.tier < Tier.INFERRED:
         compared = other_runs(ws, ws.repo, seen, trees, tree)
-        runs = [run for run in compared if _is_of(run.original, origin)]
+        runs = [
+            _by_configuration(run, expected) for run in compared if _is_of(run.original, origin)
+        ]
     valid_runs = [run for run in runs if run.valid] or _newest_stale(runs)
     all_facts = _with_other_runs(seen, own_facts, valid_runs) if valid_runs else own_facts
     # what ran on this very content comes first, and a failure there counts whatever ran elsewhere
@@ -137,6 +143,30 @@ def _newest_stale(runs: Iterable[OtherRun]) -> list[OtherRun]:
 def _is_of(entry: Entry, origin: str) -> bool:
     """Whether a run has this kind of origin; any has the empty one."""
     return entry.origin.startswith(f"{origin}:" if origin else "")
+
+
+def _by_configuration(run: OtherRun, expected: Callable[[], Expected]) -> OtherRun:
+    """A run without the limits that the configuration sets for every run."""
+    if not selection_limits(run.original.receipt.selection):
+        return run
+    return replace(
+        run,
+        entry=_omitting_unchanged(by_configuration(run.entry, expected()), run.changes.changes),
+        original=by_configuration(run.original, expected()),
+    )
+
+
+def _omitting_unchanged(entry: Entry, changes: Mapping[str, object]) -> Entry:
+    """The same, where the configuration omits nothing of changed files: they may have tests that
+    were never asked.
+    """
+    selection = entry.receipt.selection
+    if OMITTED_FILES not in selection or not changes:
+        return entry
+    files = [path for path in selection[OMITTED_FILES] or () if path not in changes]
+    return replace(
+        entry, receipt=replace(entry.receipt, selection={**selection, OMITTED_FILES: files})
+    )
 
 
 def _proof_by_origin(facts: ContentFacts, strength: str) -> Proof:
@@ -205,10 +235,12 @@ def _without_flaky(
     return replace(proof, tier=Tier.GUESSED, run=None, runs=(), reasons=reasons, flaky=flaky_tests)
 
 
-def _earlier_runs(db: Database | None, entry: Entry) -> list[Entry]:
+def _earlier_runs(
+    db: Database | None, expected: Callable[[], Expected], entry: Entry
+) -> list[Entry]:
     """The newest complete runs of other contents before this one, in its environment."""
     runs: list[Entry] = []
-    is_complete = partial(_is_complete, like=entry.receipt)
+    is_complete = partial(_is_complete, like=entry.receipt, expected=expected)
     while db and len(runs) < _EARLIER:
         run = newest_before(db, runs[-1].seq if runs else entry.seq, is_complete)
         if run is None:
@@ -217,7 +249,9 @@ def _earlier_runs(db: Database | None, entry: Entry) -> list[Entry]:
     return runs
 
 
-def _is_complete(header: Mapping[str, Any], like: Receipt) -> bool:
+def _is_complete(
+    header: Mapping[str, Any], like: Receipt, expected: Callable[[], Expected]
+) -> bool:
     """Whether a run was complete, limited by nothing, and made in the environment of another one;
     from its header.
     """
@@ -227,7 +261,12 @@ def _is_complete(header: Mapping[str, Any], like: Receipt) -> bool:
     if header["tree"] == like.tree:
         return False
     is_same = environment_key(replace(like, environment=environment)) == environment_key(like)
-    return is_same and not selection_limits(header["selection"]) and not environment.get("rootdir")
+    if not is_same or environment.get("rootdir"):
+        return False
+    selection = header["selection"]
+    if not selection_limits(selection):
+        return True
+    return not selection_limits(expected().configured.complete(selection))
 
 
 def _path_exists(repo: Repository, tree: str) -> Callable[[str], bool]:

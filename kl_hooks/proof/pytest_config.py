@@ -55,6 +55,8 @@ class PytestConfig(NamedTuple):
         "venv",
         "{arch}",
     )
+    addopts: tuple[str, ...] = ()
+    """Options of every run."""
 
     @property
     def folder(self) -> str:
@@ -169,7 +171,7 @@ class PytestConfigs:
 
 
 def _config_of(path: str, table: Mapping[str, Any]) -> PytestConfig:
-    values = {key: _words(table.get(key)) for key in CONFIG_KEYS}
+    values = {key: _words(table.get(key)) for key in (*CONFIG_KEYS, "addopts")}
     return PytestConfig(path, **{key: words for key, words in values.items() if words is not None})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from kl_hooks.evidence.ledger import COUNTED_LIMITS
 from kl_hooks.model.receipt import Receipt
+from kl_hooks.proof.configured_selection import OMITTED_FILES
 
 
 @dataclass
@@ -27,6 +28,10 @@ class Reported:
     """True where one run was limited by nothing, or the runs together reported everything."""
     ids: set[str] = field(default_factory=set)
     """Node IDs."""
+    omitted: set[str] = field(default_factory=set)
+    """Files of which the configuration itself deselects tests."""
+    omits_anywhere: bool = False
+    """Whether these are too many to be named."""
     unchanged: list[Callable[[str, Sequence[str]], bool]] = field(default_factory=list)
     """Of each run of other content: whether it asked a file for its tests that has the same ones
     now, given the names of which that is not certain."""
@@ -39,6 +44,12 @@ class Reported:
         """Adds a good run. `limits`: the selection options that left tests out of it; empty for
         none.
         """
+        if OMITTED_FILES in receipt.selection:
+            files = receipt.selection[OMITTED_FILES]
+            if isinstance(files, list | tuple):
+                self.omitted |= {self._path(receipt, str(path)) for path in files}
+            else:
+                self.omits_anywhere = True
         part = receipt.environment.get("rootdir") not in (None, "")
         seen: set[str] = set()
         for one in receipt.evidence:
@@ -99,6 +110,10 @@ class Reported:
         known = self.tests.get(path, ())
         parts = name.split("::")
         return any("::".join(parts[:depth]) in known for depth in range(1, len(parts) + 1))
+
+    def omits(self, path: str) -> bool:
+        """Whether the configuration may deselect what of this file was not reported."""
+        return self.omits_anywhere or path in self.omitted
 
     def skips(self, path: str) -> bool:
         """Whether the file, or a folder that it is in, was skipped as a whole."""

@@ -149,3 +149,62 @@ def test_transferred_tests_are_counted_apart(repo: Checkout) -> None:
     assert plain(repo)["tests"] == {"total": 5, "proven": 2, "transferred": 3} | dict.fromkeys(
         ("failing", "running", "unfinished", "rerun", "never"), 0
     )
+
+
+SLOW = "import pytest\n\n\n@pytest.mark.slow\ndef test_slow():\n    pass\n\n\ndef test_fast():\n    pass\n"
+ADDOPTS = "[pytest]\nmarkers = slow\naddopts = -ra --ignore-glob '*integration*.py' -m 'not slow'\n"
+
+
+def test_what_addopts_omits_is_no_part_of_the_whole(tmp_path: Path, home: Path) -> None:
+    repo = checkout(
+        tmp_path / "repo",
+        {
+            "pytest.ini": ADDOPTS,
+            "test_slow.py": SLOW,
+            "test_integration.py": "def test_network():\n    assert False\n",
+        },
+    )
+    repo.git("commit", "-q", "--allow-empty", "-m", "another")
+    assert repo.pytest().returncode == 0
+    done = repo.kl("verify")
+    assert (done.returncode, "proven (inferred)" in done.stdout) == (0, True), done.stdout
+    assert "  note: addopts in pytest.ini ignores test_integration.py\n" in done.stdout
+    assert "  note: addopts in pytest.ini deselects tests: -m 'not slow'\n" in done.stdout
+    # it is no licence to omit more
+    repo.write("test_slow.py", f"{SLOW}\n\ndef test_third():\n    pass\n")
+    repo.commit()
+    assert repo.pytest("-k", "not third").returncode == 0
+    assert repo.kl("verify").returncode == 1
+    assert repo.pytest("--ignore", "test_slow.py").returncode == 5
+    assert repo.pytest("--deselect", "test_slow.py::test_third").returncode == 0
+    assert repo.kl("verify").returncode == 1
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+    # a hook that deselects more, under cover of the configuration
+    repo.write(
+        "conftest.py",
+        "def pytest_collection_modifyitems(items, config):\n"
+        "    out = [item for item in items if item.name == 'test_third']\n"
+        "    items[:] = [item for item in items if item not in out]\n"
+        "    config.hook.pytest_deselected(items=out)\n",
+    )
+    repo.commit()
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 1
+
+
+def test_addopts_that_changed_omit_nothing(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {"test_slow.py": SLOW.replace("@pytest.mark.slow\n", "")})
+    repo.write("pytest.ini", "[pytest]\naddopts = --deselect test_slow.py::test_slow\n")
+    repo.commit()
+    assert repo.pytest().returncode == 0
+    done = repo.kl("verify")
+    assert (done.returncode, "test_slow.py::test_slow: not reported" in done.stdout) == (1, True)
+    assert "note: addopts in pytest.ini omits other tests since HEAD^" in done.stdout
+    repo.git("commit", "-q", "--allow-empty", "-m", "another")
+    assert repo.kl("verify").returncode == 0, "the commit before it has them as well"
+    assert repo.kl("verify", "--trust-ref", "HEAD~2").returncode == 1
+    # a branch is compared with the commit where it parted from the remote's default branch
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD~2")
+    repo.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    assert repo.kl("verify").returncode == 1

@@ -1,0 +1,115 @@
+"""What `addopts` in pytest's own configuration omits: it defines what the whole is.
+
+A run whose options omit just that is complete. What was typed, set in the environment or done by a
+hook omits something else, and limits the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
+from typing import Any, Final, NamedTuple, NoReturn
+
+from kl_hooks.proof.pytest_config import PytestConfig
+
+OMITTED_FILES: Final = "omitted_files"
+"""The key in the selection of a run that is complete by its configuration: files of which `-m`,
+`-k` or `--deselect` omit tests; None where there are too many to be named. Never stored.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The options of pytest that omit tests, and its short ones, so that `-ra` is no value of
+    another one.
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("-m", dest="markers", default="")
+    parser.add_argument("-k", dest="keyword", default="")
+    for option in ("deselect", "ignore", "ignore-glob"):
+        parser.add_argument(f"--{option}", action="append", default=[])
+    for flag in "vqsxlhV":
+        parser.add_argument(f"-{flag}", dest="flags", action="append_const", const=flag)
+    for option in "rpcoWn":
+        parser.add_argument(f"-{option}", dest="others", action="append")
+    return parser
+
+
+class ConfiguredSelection(NamedTuple):
+    """The part of `addopts` that omits tests."""
+
+    path: str = ""
+    """The configuration file."""
+    markers: str = ""
+    keyword: str = ""
+    deselect: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    ignore_glob: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, config: PytestConfig) -> ConfiguredSelection:
+        """That of a configuration; nothing for options that can't be read."""
+        try:
+            found, _ = _parser().parse_known_args(list(config.addopts))
+        except (ValueError, argparse.ArgumentError):
+            return cls(config.path)
+        return cls(
+            config.path,
+            found.markers,
+            found.keyword,
+            tuple(found.deselect),
+            tuple(found.ignore),
+            tuple(found.ignore_glob),
+        )
+
+    @property
+    def omits(self) -> tuple[object, ...]:
+        """What decides whether two configurations omit the same."""
+        return self[1:]
+
+    def ignores(self, path: str) -> bool:
+        """Whether a file (from the root, where pytest is started) is not collected."""
+        return any(
+            path == folder.rstrip("/") or path.startswith(f"{folder.rstrip('/')}/")
+            for folder in self.ignore
+        ) or any(fnmatch(f"/{path}", f"/{glob}") for glob in self.ignore_glob)
+
+    def complete(self, selection: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The selection of a run, without the limits that the configuration sets for every run."""
+        in_force = (
+            str(selection.get("markers") or ""),
+            str(selection.get("keyword") or ""),
+            *(tuple(selection.get(key) or ()) for key in ("deselect", "ignore", "ignore_glob")),
+        )
+        if in_force != self.omits or not any(self.omits):
+            return selection
+        complete = {**selection, "markers": "", "keyword": ""}
+        omitted = selection.get("left_out")
+        if isinstance(omitted, Mapping) and omitted.get("files") == omitted.get("ignored"):
+            complete["left_out"] = None
+        number = selection.get("deselected")
+        if number and number == selection.get("deselected_by_options"):
+            complete |= {"deselected": 0, OMITTED_FILES: selection.get("deselected_files")}
+        return complete
+
+    def words(self) -> str:
+        """`-m 'not slow'`; empty where no option omits tests of a file."""
+        options = [f"-m {self.markers!r}"] if self.markers else []
+        options += [f"-k {self.keyword!r}"] if self.keyword else []
+        options += [f"--deselect {name}" for name in self.deselect]
+        return ", ".join(options)
+
+    def notes(self, ignored: Sequence[str]) -> list[str]:
+        """What is omitted, for a person. `ignored`: the expected files among it."""
+        notes = []
+        if ignored:
+            more = f" and {len(ignored) - 3} more" if len(ignored) > 3 else ""
+            notes.append(f"addopts in {self.path} ignores {', '.join(ignored[:3])}{more}")
+        if words := self.words():
+            notes.append(f"addopts in {self.path} deselects tests: {words}")
+        return notes
