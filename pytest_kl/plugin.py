@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -212,6 +213,21 @@ class _SymbolHooks:
         finally:
             if context is not None:
                 self._do(self.tracer.end_fixture, context)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Each file of tests needs the plugins that pytest has: it calls their hooks around all
+        tests.
+        """
+        plugins = [
+            plugin.__file__
+            for plugin in session.config.pluginmanager.get_plugins()
+            if isinstance(plugin, ModuleType) and plugin.__file__
+        ]
+        self._do(
+            self.tracer.needs_plugins,
+            {str(item.path) for item in session.items},
+            plugins,
+        )
 
     def _do(self, action: Callable[..., Any], *args: Any) -> Any:
         if self.tracer.on:

@@ -504,6 +504,16 @@ class Tracer:
             frame = frame.f_back
         return None
 
+    def needs_plugins(self, tests: Iterable[str], plugins: Iterable[str]) -> None:
+        """Those of the plugins that are files of the repository are imported by each file of
+        tests. Which need a `conftest.py` follows from its folder.
+        """
+        paths = [path for plugin in plugins if (path := self._path(plugin))]
+        for path in paths:
+            if path.rpartition("/")[2] == "conftest.py":
+                continue
+            self._imports |= {(test, path) for name in tests if (test := self._path(name))}
+
     def left(self, code: CodeType, namespace: Mapping[str, Any]) -> None:
         """A module's body has ended, well or not."""
         self._find_cached(namespace)

@@ -742,3 +742,16 @@ def test_nothing_stays_in_a_program_that_calls_pytest(tmp_path: Path) -> None:
 )
 def test_what_has_no_name_is_part_of_what_it_is_written_in(name: str, short: str) -> None:
     assert _without_unnamed(name) == short
+
+
+def test_each_file_of_tests_needs_the_plugins_of_the_repository(tmp_path: Path) -> None:
+    files = {
+        "conftest.py": "pytest_plugins = ['plugin']\n",
+        "plugin.py": "import pytest\n\n@pytest.fixture\ndef answer():\n    return 42\n",
+        "other.py": "X = 1\n",
+        "test_a.py": "def test_answer(answer):\n    assert answer == 42\n",
+        "test_b.py": "def test_nothing():\n    pass\n",
+    }
+    folder = repository(tmp_path / "repo", files)
+    assert run_pytest(folder, "--kl-symbols=on").returncode == 0
+    assert executed(folder).imports == {"test_a.py": ("plugin.py",), "test_b.py": ("plugin.py",)}
