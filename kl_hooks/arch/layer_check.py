@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.import_survey import Survey
-from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges, layer_lookup
+from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges, layer_lookup, places_between
 from kl_hooks.code.modules import plain_name
 from kl_hooks.graph.algorithms import components
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Allowance, Layer, Manifest, Violation
@@ -258,6 +258,7 @@ def _chain_violation(
         decision=source.decision,
         suggested_fix=f"remove one import of this chain: {' -> '.join([*steps, names[-1]])}",
         allowed=source.may_depend_on,
+        via=tuple(f"{link.path}:{link.line}" for link in chain[1:]),
     )
 
 
@@ -349,6 +350,7 @@ def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Viol
         decision=edge.source.decision,
         suggested_fix=way,
         allowed=edge.source.may_depend_on,
+        via=places_between(edge.link.method),
     )
 
 

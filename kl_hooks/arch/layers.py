@@ -148,6 +148,15 @@ def is_through(method: str) -> bool:
     return method.startswith(THROUGH_METHOD)
 
 
+def places_between(method: str) -> tuple[str, ...]:
+    """The statements in files in no layer that such an import leads through, as `path:line`; none
+    for another method.
+    """
+    if not is_through(method):
+        return ()
+    return tuple(method.removeprefix(THROUGH_METHOD).split(" -> "))
+
+
 def first_file_between(method: str) -> str:
     """The file in no layer that such an import names itself."""
-    return method.removeprefix(THROUGH_METHOD).partition(" -> ")[0].rpartition(":")[0]
+    return places_between(method)[0].rpartition(":")[0]

@@ -7,7 +7,7 @@ to write them is a remark; the verdict never needs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.layer_check import Verdict
@@ -17,7 +17,7 @@ from kl_hooks.index.index import Document, Hit, hits_of_owner, replace
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.package import Candidate
-from kl_hooks.model.symbol import Link, make_id
+from kl_hooks.model.symbol import Link, make_id, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _KIND: Final = "violation"
 OWNER: Final = "arch:violations"
 """Owner of all these documents; no file of a graph has this name."""
+_THROUGH: Final = "through"
 _FOUND_BY: Final = "   receipt "
 
 _Key = tuple[str, str, int, str]
@@ -80,8 +81,8 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
 
 
 def _links(one: Violation) -> Iterable[Link]:
-    """From a violation to the file that it is in, the modules at both ends, and the decision that
-    it breaks.
+    """From a violation to the file that it is in, the modules at both ends, the files that it
+    leads through, and the decision that it breaks.
     """
     identifier = make_id(_KIND, one.id)
     ends = [
@@ -91,15 +92,16 @@ def _links(one: Violation) -> Iterable[Link]:
     ]
     if one.decision:
         ends.append(("violates", make_id("adr", one.decision)))
+    ends += [(_THROUGH, make_id("file", place.rpartition(":")[0])) for place in one.via]
     return [
         Link(identifier, relation, target, OWNER, one.line, "check") for relation, target in ends
     ]
 
 
 def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """The violations that the last check found in the files of a task: those that it names, by
-    path, module or symbol, then those with its words. One whose import was removed from the graph
-    since is omitted.
+    """The violations that the last check found in the files of a task, also where they only lead
+    through these: those that it names, by path, module or symbol, then those with its words. One
+    whose import was removed from the graph since is omitted.
     """
     from kl_hooks.code.query.search import path_matches
     from kl_hooks.code.query.session import open_graph
@@ -112,17 +114,30 @@ def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     with open_graph(ws) as graph:
         mine = dict(zip(task.paths, task.paths, strict=True)) | _files_of(graph, signals)
         every = hits_of_owner(graph.db, OWNER)
+        ends = links.of_many(graph.db, [hit.id for hit in every], incoming=False)
+        between = {
+            hit: [split_id(link.target)[1] for link in ends.get(hit.id, ()) if _is_step(link)]
+            for hit in every
+        }
         near = {
             hit: name
             for hit in every
             for path, name in mine.items()
-            if path_matches(hit.path, path)
+            if any(path_matches(file, path) for file in (hit.path, *between[hit]))
         }
         words = [*signals.symbols, *signals.keywords]
         hits = dict.fromkeys(
             [*near, *(hit._replace(rank=0) for hit in search(graph.db, words, limit, (_KIND,)))]
         )
-        return [_candidate(hit, near.get(hit, "")) for hit in hits if _is_there(graph, hit)][:limit]
+        return [
+            _candidate(hit, near.get(hit, ""), between.get(hit, ()))
+            for hit in hits
+            if _is_there(graph, ends.get(hit.id, ()))
+        ][:limit]
+
+
+def _is_step(link: Link) -> bool:
+    return link.relation == _THROUGH
 
 
 def _files_of(graph: Graph, signals: Signals) -> dict[str, str]:
@@ -141,18 +156,39 @@ def _files_of(graph: Graph, signals: Signals) -> dict[str, str]:
     return found
 
 
-def _is_there(graph: Graph, hit: Hit) -> bool:
-    """Whether the module still imports what the check found that it imports, at whatever line."""
-    out = {link.relation: link.target for link in links.outgoing(graph.db, hit.id)}
-    imports = links.outgoing(graph.db, out.get("importer", ""), "imports")
-    return any(f"{link.target}.".startswith(f"{out.get('imported')}.") for link in imports)
+def _is_there(graph: Graph, ends: Sequence[Link]) -> bool:
+    """Whether the module still reaches what the check found that it imports, at whatever line: by
+    an import of its own, or by imports of the files in between.
+
+    `ends`: the links of the violation.
+    """
+    modules = {link.relation: split_id(link.target)[1] for link in ends}
+    imported, todo = modules.get("imported", ""), [modules.get("importer", "")]
+    between = [split_id(link.target)[1] for link in ends if _is_step(link)]
+    marks = ", ".join("?" * len(between))
+    rows = graph.db.rows(f"SELECT module FROM files WHERE path IN ({marks})", tuple(between))
+    waiting = {module for (module,) in rows}
+    while todo:
+        imports = links.outgoing(graph.db, make_id("namespace", todo.pop()), "imports")
+        names = [f"{split_id(link.target)[1]}." for link in imports]
+        if any(name.startswith(f"{imported}.") for name in names):
+            return True
+        reached = {
+            module for module in waiting if any(name.startswith(f"{module}.") for name in names)
+        }
+        waiting -= reached
+        todo += reached
+    return False
 
 
-def _candidate(hit: Hit, named: str) -> Candidate:
-    """`named`: what the task calls the file by; empty where only words fit."""
+def _candidate(hit: Hit, named: str, between: Sequence[str]) -> Candidate:
+    """`named`: what the task calls the file by; empty where only words fit. `between`: the files
+    that the import leads through.
+    """
     title, _, receipt = hit.title.partition(_FOUND_BY)
     place = f"{hit.path}:{hit.line}"
-    whose = f"in the file of {named}" if named and named not in hit.path else ""
+    files = (hit.path, *between)
+    whose = f"in the file of {named}" if named and all(named not in file for file in files) else ""
     more = f"receipt {receipt[:12]}" if receipt else ""
     lines = [f"{place} {title}", whose, f"hint: kl arch explain {hit.path}", more]
     return Candidate(
@@ -181,14 +217,16 @@ def _titled(found: Iterable[Violation], more: str) -> list[tuple[Violation, str]
     """
     rows = {}
     for one in found:
+        chain = f" through {' -> '.join(one.via)}" if one.via else ""
         title = (
             f"{one.source_layer} must not import {one.target_layer}: {one.importer} imports"
-            f" {one.imported}{more}"
+            f" {one.imported}{chain}{more}"
         )
         # SQLite stores text as UTF-8, which has no lone surrogates (PEP 383 makes them of
         # undecodable bytes)
         if not any(
-            "\ud800" <= sign <= "\udfff" for sign in f"{one.path}{one.importer}{one.imported}"
+            "\ud800" <= sign <= "\udfff"
+            for sign in f"{one.path}{one.importer}{one.imported}{one.via}"
         ):
             rows[one.fingerprint, one.path, one.line] = (one, one_line(title, 400))
     return list(rows.values())

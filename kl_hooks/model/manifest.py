@@ -97,6 +97,10 @@ class Violation:
     """The layers that the source layer may depend on."""
     number: int = 1
     """Position among the violations with the same fingerprint, from 1 in the order of lines."""
+    via: tuple[str, ...] = ()
+    """The import statements after the first one, as `path:line`, where the import leads through
+    other files.
+    """
 
     @property
     def id(self) -> str:

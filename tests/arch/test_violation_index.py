@@ -10,12 +10,14 @@ import pytest
 
 from kl_hooks.arch.check import run_check
 from kl_hooks.arch.content import STAGED
-from kl_hooks.arch.violation_index import OWNER
+from kl_hooks.arch.violation_index import OWNER, find_violations
+from kl_hooks.context.signals import read_signals
 from kl_hooks.evidence import ingestion
 from kl_hooks.evidence.ledger import find_receipt
 from kl_hooks.index.index import Hit, hits_of_owner, search
+from kl_hooks.model.package import Task
 from kl_hooks.workspace import Workspace
-from tests.arch.shop import DRIFT, ORDER, opened, shop
+from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER, opened, shop
 from tests.git.repos import sh, write
 
 
@@ -116,3 +118,38 @@ def test_trouble_with_the_store_is_a_remark(tmp_path: Path) -> None:
     verdict, remarks = run_check(ws)
     assert verdict is not None and len(verdict.violations) == 1
     assert any(remark.startswith("violations can't be searched: ") for remark in remarks)
+
+
+HELPER = "src/shop/helper.py"
+INDIRECT = {
+    "src/shop/core/late.py": "from shop.helper import total\n",
+    HELPER: "from shop.web.page import total\n",
+}
+
+
+def offered(ws: Workspace, words: str) -> list[str]:
+    return [
+        line
+        for candidate in find_violations(ws, Task(words, read_signals(words)), 9)
+        for line in candidate.text.splitlines()
+        if "must not import" in line
+    ]
+
+
+@pytest.mark.parametrize("indirect", ["ignore", "forbid"])
+def test_an_import_through_other_files_is_offered_to_tasks_in_all_of_them(
+    tmp_path: Path, indirect: str
+) -> None:
+    folder = shop(tmp_path / "shop", {MANIFEST: f"{LAYERS}indirect: {indirect}\n", **INDIRECT})
+    ws = opened(folder)
+    run_check(ws)
+    line = (
+        "src/shop/core/late.py:1 core must not import web: shop.core.late imports shop.web.page"
+        f" through {HELPER}:1"
+    )
+    assert offered(ws, "change src/shop/core/late.py") == [line]
+    assert offered(ws, f"change {HELPER}") == [line]
+    assert offered(ws, "change tests/test_order.py") == []
+    # any step that is not there any more ends it
+    write(folder, {HELPER: "total = 1\n"})
+    assert offered(opened(folder), f"change {HELPER}") == []
