@@ -196,10 +196,13 @@ def open_workspace(
     clock: Clock | None = None,
     environ: Mapping[str, str] = os.environ,
     failing_sources: FailingSources | None = None,
+    lenient: bool = False,
 ) -> Workspace:
     """The workspace that `start` lies in; reads git and the settings, creates nothing.
 
-    `failing_sources`: of a workspace that was opened before in this process. Raises GitMissing
+    `failing_sources`: of a workspace that was opened before in this process. `lenient`: for
+    recorders, which need no setting of the checkout: where its file can't be read, the reason is in
+    `settings.unread`. Raises GitMissing
     where a repository may be there but git is not, UsageProblem for settings that can't be read,
     EnvironmentProblem for a state directory that must not be used (git tracks it, or it is someone
     else's).
@@ -214,7 +217,7 @@ def open_workspace(
     )
     if repo and override:
         _refuse_tracked(repo, state.directory)
-    read = load_settings(root, asked.kl if asked else {}, environ, state.cache)
+    read = load_settings(root, asked.kl if asked else {}, environ, state.cache, lenient=lenient)
 
     @cache
     def plugins() -> pluggy.PluginManager:

@@ -76,6 +76,13 @@ class Recording:
         usual = self.writer.path.is_relative_to(self.workspace.state.spool)
         return "" if usual else str(self.writer.path)
 
+    @property
+    def unread_settings(self) -> str:
+        """What is wrong with the repository's settings, so that they are not used; empty where they
+        are.
+        """
+        return next((str(one) for one in self.workspace.settings.unread), "")
+
 
 class Lost(OSError):
     """What was written of this run is not in its file any more."""
@@ -86,7 +93,7 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     place can be written.
     """
     # a copy: tests change os.environ while it is in use
-    ws = open_workspace(folder, environ=dict(os.environ))
+    ws = open_workspace(folder, environ=dict(os.environ), lenient=True)
     run, started, place = new_run_id(), ws.clock.now(), worktree_state(ws.repo)
     # before the file of this run is made: it would be the newest
     previous = unfinished_run(ws.state.spool)
@@ -400,6 +407,8 @@ class Recorder:
                 self._shown = result["verdict"]
                 for line in closing_lines(recording.run, result, recording.elsewhere):
                     terminalreporter.write_line(line)
+                if recording.unread_settings:
+                    terminalreporter.write_line(settings_line(recording.unread_settings))
                 if trouble := next(
                     filter(None, (one.get("trouble") for one in (self._executed, *self._traces))),
                     "",
@@ -733,6 +742,11 @@ def correction_lines(run: str, result: Mapping[str, Any]) -> list[str]:
 def symbols_line(trouble: str) -> str:
     """One line where the run is recorded without the functions that its tests executed."""
     return one_line(f"kl: which functions each test executes is not recorded: {trouble}", WIDTH)
+
+
+def settings_line(trouble: str) -> str:
+    """One line where the run is recorded without the settings of the repository."""
+    return one_line(f"kl: recorded without the settings of this repository: {trouble}", WIDTH)
 
 
 def failure_line(problem: BaseException, *, started: bool) -> str:

@@ -194,29 +194,45 @@ class Settings(NamedTuple):
     documents: DocumentSettings = DocumentSettings()
     warnings: tuple[Problem, ...] = ()
     """What was asked for and not done, with the reason."""
+    unread: tuple[Problem, ...] = ()
+    """Why the repository's own file gives no setting, where a recorder goes on without it."""
 
 
 def load_settings(
-    root: Path, git: Mapping[str, str], environ: Mapping[str, str], cache_dir: Path | None
+    root: Path,
+    git: Mapping[str, str],
+    environ: Mapping[str, str],
+    cache_dir: Path | None,
+    *,
+    lenient: bool = False,
 ) -> Settings:
     """The settings for the repository at `root`.
 
     `git`: the `kl.` part of git's configuration, without that prefix. `cache_dir`: where compiled
     forms may rest. Raises Problems with everything that is wrong in these files, UsageProblem for
-    one that is no file.
+    one that is no file. `lenient`: what is wrong in the repository's own file is in `unread`, and the
+    file gives no setting.
     """
     problems: list[Problem] = []
+    ignored: list[Problem] = []
     cache_dir = (
         cache_dir if (root / ".kl").is_dir() else None
     )  # where kl is not used, it leaves nothing
-    checkout = _file(root / SETTINGS_FILE, SETTINGS_FILE, cache_dir, problems, within=root)
+    checkout = _file(
+        root / SETTINGS_FILE,
+        SETTINGS_FILE,
+        cache_dir,
+        ignored if lenient else problems,
+        within=root,
+    )
     # without `within`: people link their own configuration into place, and nobody else writes it
     own = user_settings_file(environ)
     user = _file(own, str(own), cache_dir, problems) if own else {}
     user.update(_from_git(git, problems))
     if problems:
         raise Problems(problems)
-    return merge_settings(checkout, user)
+    settings = merge_settings(checkout, user)
+    return settings._replace(unread=tuple(ignored))
 
 
 def user_settings_file(environ: Mapping[str, str]) -> Path | None:

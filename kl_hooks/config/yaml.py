@@ -208,6 +208,8 @@ def load_yaml(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
     decoded = _decode(path_name, text, problems)
     if decoded is None:
         return None, problems
+    if conflicts := _merge_conflicts(path_name, decoded):
+        return None, conflicts
     builder = _Builder(path_name, problems)
     import yaml
 
@@ -227,6 +229,25 @@ def load_yaml(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
             Problem(path_name, *builder.last, f"can't be read as YAML after this place: {error}.")
         )
     return builder.root, sorted(set(problems))[:_MAX_PROBLEMS]
+
+
+def _merge_conflicts(path_name: str, text: str) -> list[Problem]:
+    """Each conflict that a merge left in the text; YAML's parser would only report a key without
+    its `:`.
+    """
+    if not text.startswith("<<<<<<<") and "\n<<<<<<<" not in text:
+        return []
+    hint = "Keep one side or both, and delete the lines that git added."
+    problems = []
+    start = 0
+    for number, line in enumerate(_BREAK.split(text), 1):
+        if line.startswith("<<<<<<<"):
+            start = number
+        elif line.startswith(">>>>>>>") and start:
+            message = f"unresolved merge conflict, to line {number}."
+            problems.append(Problem(path_name, start, 1, message, hint))
+            start = 0
+    return problems[:_MAX_PROBLEMS]
 
 
 def _decode(path_name: str, text: bytes, problems: list[Problem]) -> str | None:

@@ -103,6 +103,18 @@ def test_what_is_refused_is_named_with_its_place(text: str, expected: str) -> No
     assert printed(text) == [expected]
 
 
+def test_a_merge_conflict_is_named_as_one() -> None:
+    conflict = "<<<<<<< HEAD\nb: 1\n||||||| base\n=======\nb: 2\n>>>>>>> other\n"
+    hint = "Keep one side or both, and delete the lines that git added."
+    assert printed(f"a: 1\n{conflict}c: [\n{conflict}") == [
+        f"f.yaml:2:1: unresolved merge conflict, to line 7. {hint}",
+        f"f.yaml:9:1: unresolved merge conflict, to line 14. {hint}",
+    ]
+    # text that only looks like one
+    assert plain(load_yaml("f.yaml", b"a: |\n  <<<<<<< HEAD\n  >>>>>>> x\n")[0])
+    assert printed("a: |\n  x\n=======\n") != []
+
+
 def test_all_problems_at_once_in_the_order_of_the_file() -> None:
     assert [line.split(": ")[0] for line in printed("a: &x 1\nb: *x\na: !t 2\nc: [1\n")] == [
         "f.yaml:1:4",

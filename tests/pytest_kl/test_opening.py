@@ -90,10 +90,13 @@ def test_sixteen_runs_at_once_keep_sixteen_records(tmp_path: Path) -> None:
     assert all(len(run.verdicts) == 50 and run.result["verdict"] == "passed" for run in runs)
 
 
-def test_settings_that_cannot_be_read_are_named_and_cost_no_test(tmp_path: Path) -> None:
-    repository(tmp_path, {**PASSES, ".kl/config.yaml": "version: 1\nbudget: [\n"})
+def test_settings_that_cannot_be_read_are_named_and_cost_no_record(tmp_path: Path) -> None:
+    conflict = "version: 1\n<<<<<<< HEAD\nbudget: 300\n=======\nbudget: 400\n>>>>>>> other\n"
+    repository(tmp_path, {**PASSES, ".kl/config.yaml": conflict})
     done = run_pytest(tmp_path)
-    assert done.returncode == 0
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("kl: ")]
-    assert line.startswith("kl: not recorded - ")
-    assert ".kl/config.yaml" in line
+    assert done.returncode == 0 and only(tmp_path).result["verdict"] == "passed"
+    (line,) = [line for line in done.stdout.splitlines() if "config.yaml" in line]
+    assert line == (
+        "kl: recorded without the settings of this repository: .kl/config.yaml:2:1: unresolved merge"
+        " conflict, to line 6. Keep one side or both, and delete the lines that git added."
+    )
