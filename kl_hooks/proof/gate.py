@@ -31,6 +31,7 @@ from kl_hooks.proof.content_runs import NAMED, ContentFacts, by_configuration
 from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.other_runs import OtherRun, other_runs
 from kl_hooks.proof.proven_tests import ProvenTests
+from kl_hooks.proof.read_rules import unrecorded_reads
 from kl_hooks.proof.test_names import TestNames
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace
@@ -121,10 +122,30 @@ def judge(
     not_compared = (*_untrusted(seen, trees), *_not_valid(runs))
     return entries, replace(
         proof,
-        notes=(*losses, *proof.notes),
+        notes=(*losses, *proof.notes, *_unrecorded_reads(seen, proof, own_facts, valid_runs)),
         not_compared=not_compared,
         tests=ProvenTests.of(all_facts),
     )
+
+
+def _unrecorded_reads(
+    seen: Snapshot, proof: Proof, own_facts: ContentFacts, runs: Iterable[OtherRun]
+) -> list[str]:
+    """Changed files beside a verdict by runs of other contents, of which no event shows who reads
+    them.
+    """
+    used = {transfer.run for transfer in proof.transfers}
+    own = [executed for entry in own_facts.entries if (executed := seen.executed(entry))]
+    paths = {
+        path
+        for run in runs
+        if run.entry.receipt.run in used and run.executed is not None
+        for path in unrecorded_reads(run.executed, run.changes, own)
+    }
+    if not paths:
+        return []
+    verb = "changed; files that C libraries open, or that are only probed, are not recorded"
+    return [f"{name_list(sorted(paths), NAMED)} {verb}"]
 
 
 def _not_assessed(seen: Snapshot) -> Proof:

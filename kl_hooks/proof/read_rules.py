@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
+from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.comparison import Comparison, TestFacts, Touch
 from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
@@ -180,6 +181,48 @@ def unseen_read(difference: Difference) -> Verdict | None:
 
 
 READ_TEST_RULES: Final[Sequence[TestRule]] = (data_test_changed, process_may_have_read)
+
+
+# what no event shows
+
+
+def unrecorded_reads(
+    executed: Executed, difference: Difference, others: Iterable[Executed]
+) -> list[str]:
+    """The changed data files of which no event shows who reads them, in folders that tests read
+    from, list, or have code in: whatever looks whether they exist, or opens them in C, does so
+    unseen. In the top folder, which has files of all sorts of tools, only those with the ending of
+    one that was opened. Not so what `others`, runs of the content itself, opened.
+    """
+    if executed.reads is None:
+        return []
+    comparison = Comparison(executed, difference)
+    read_from = {read.path if read.pattern else _folder(read.path) for read in comparison.reads}
+    code = {_folder(path) for path in (*executed.modules, *executed.tests.files)}
+    opened = {read.path for other in others if other.reads for read in other.reads.everything()}
+
+    def is_near(path: str) -> bool:
+        folder = _folder(path)
+        if not folder:
+            return bool(siblings(path, (read.path for read in comparison.reads)))
+        return folder in read_from or _is_at_or_below(folder, code - {""})
+
+    return [
+        path
+        for path, change in sorted(comparison.data_changes.items())
+        if path not in difference.documents
+        and path not in opened
+        and is_near(path)
+        and not any(True for rule in READ_RULES for _ in rule(comparison, change))
+    ]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _is_at_or_below(folder: str, folders: Collection[str]) -> bool:
+    return any(folder == other or folder.startswith(f"{other}/") for other in folders)
 
 
 # runs of an earlier kl

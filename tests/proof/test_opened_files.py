@@ -220,3 +220,23 @@ def test_documentation_that_nobody_opened_and_processes(folder: Path, recorded: 
     reason = change(folder, "other.json")[STARTS_ANOTHER]
     assert reason == "other.json changed, and what its processes opened was not recorded"
     assert run_in_process(["verify"], folder, environment({})).returncode == 1
+
+
+@pytest.mark.slow
+def test_a_file_that_no_event_shows_is_a_note_beside_the_verdict(tmp_path: Path) -> None:
+    files = {"tests/test_a.py": "def test_a(): pass\n", "tests/data/c.pem": "1\n"}
+    folder = repository(tmp_path / "certificates", files)
+    run_pytest(folder)
+    assert "note:" not in run_in_process(["verify"], folder, environment({})).stdout
+    (folder / "tests/data/c.pem").write_text("2\n", encoding="utf-8")
+    git(folder, "commit", "-qam", "another certificate")
+    done = run_in_process(["verify"], folder, environment({}))
+    note = (
+        "tests/data/c.pem changed; files that C libraries open, or that are only probed, are not"
+        " recorded"
+    )
+    assert (done.returncode, f"note: {note}\n" in done.stdout) == (0, True), done.stdout
+    done = run_in_process(["verify", "--format", "json"], folder, environment({}))
+    assert json.loads(done.stdout)["notes"] == [note]
+    run_pytest(folder)
+    assert "note:" not in run_in_process(["verify"], folder, environment({})).stdout

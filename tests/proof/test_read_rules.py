@@ -13,7 +13,7 @@ import pytest
 from kl_hooks.evidence.executed import Executed, executed_from_dict, executed_to_dict
 from kl_hooks.evidence.reads import Read, Reads
 from kl_hooks.proof.facts import NOT_ASSESSED, VALID, Difference, FileChange, RunFacts
-from kl_hooks.proof.read_rules import READ_RULES, may_have_been_read
+from kl_hooks.proof.read_rules import READ_RULES, may_have_been_read, unrecorded_reads
 from kl_hooks.proof.verdict import judge_results
 from tests.evidence.making import executed_sets
 
@@ -157,6 +157,27 @@ def test_a_run_of_an_earlier_kl_has_no_word_on_source_and_listings() -> None:
         assert verdicts[A].state == expected, path
     # the file that any of its tests opened counts for all of them, as ever
     assert invalid(replace(run, reads=None), {"data/a.json": (OLD, NEW)}) == {A, B, C}
+
+
+def test_what_no_event_shows_is_named_where_tests_read_or_have_code() -> None:
+    run = run_of(Reads(tests={A: frozenset({Read("data/a.json"), Read("top.json")})}))
+
+    def named(path: str, states: tuple[str, str] = (OLD, NEW), *others: Executed) -> list[str]:
+        documents = frozenset({"tests/NOTES.md"})
+        difference = Difference({path: FileChange(path, *states)}, documents=documents)
+        return unrecorded_reads(run, difference, others)
+
+    for path in ("data/c.pem", "tests/c.pem", "tests/certificates/c.pem", "other.json"):
+        assert named(path) == [path]
+    for path in ("elsewhere/c.pem", "Makefile", "tests/NOTES.md", "tests/helper.py"):
+        assert named(path) == []
+    assert named("data/a.json") == [], "it is known who read it"
+    assert named("data/b.json", ("", NEW)) == [], "the test beside it is stale"
+    assert named("tests/new.bin", ("", NEW)) == ["tests/new.bin"]
+    # a run of this content opened it
+    other = run_of(Reads(tests={C: frozenset({Read("tests/new.bin")})}))
+    assert named("tests/new.bin", ("", NEW), other) == []
+    assert unrecorded_reads(replace(run, reads=None), Difference(), ()) == []
 
 
 def test_each_rule_of_a_read_is_among_those_that_are_asked() -> None:
