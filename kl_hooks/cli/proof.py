@@ -32,8 +32,8 @@ from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.evidence.flaky import flaky_tests
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.trust import origin_meaning
-from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
-from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, full_record_id, is_hex, split_id
+from kl_hooks.model.claim import DOUBTFUL, Claim, Tier, tier_words
+from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, full_record_id, split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.failures import TestRecord, history_lines, record_of_test, record_to_dict
 from kl_hooks.proof.test_names import TestNames
@@ -129,7 +129,7 @@ def list_(
         for c in claims
         if (everything or c.freshness != "expired") and tier in (None, c.tier.word)
     ]
-    found = [c for c in found if not stale or c.freshness == OLDER_TREE]
+    found = [c for c in found if not stale or c.freshness in DOUBTFUL]
     none = (
         "no such claim. See: kl claim list"
         if about or tier
@@ -144,23 +144,25 @@ _NO_CLAIMS = "no claims yet. A passing test makes one: run pytest."
 
 
 def _print_claims(found: Sequence[Claim], total: int, none: str, shape: str) -> None:
-    rows = []
-    for one in found:
-        tier = f"{one.tier.word:<8}  {one.freshness:<12}"
-        tier = tier_words(one.tier.word, one.freshness)[0] if one.freshness == OLDER_TREE else tier
-        rows.append(f"{one.id}  {tier}  {one.text}")
-        # of an asserted claim: why, and what makes it current again
-        rows += (
-            [f"{'':<18}{one.reasons[-1]}"]
-            if one.freshness == OLDER_TREE and one.author != "auto"
-            else []
-        )
+    rows = _claim_rows(found)
     plain = {
-        "schema": "kl.claim.list/1",
+        "schema": "kl.claim.list/2",
         "claims": [claim_to_dict(one) for one in found],
         "total": total,
     }
     print_list(shape, plain, rows, total, none)
+
+
+def _claim_rows(claims: Sequence[Claim]) -> list[str]:
+    rows = []
+    for claim in claims:
+        words = tier_words(claim.tier.word, claim.freshness)
+        status = words[0] if len(words) == 1 else f"{words[0]:<8}  {words[1]:<12}"
+        rows.append(f"{claim.id}  {status}  {claim.text}")
+        # of an asserted claim: why, and what makes it current again
+        if claim.freshness in DOUBTFUL and claim.author != "auto":
+            rows.append(f"{'':<18}{claim.reasons[-1]}")
+    return rows
 
 
 @claim.command(epilog="Example: kl claim search utf-8 names")
@@ -180,21 +182,24 @@ def search(words: tuple[str, ...], limit: int, shape: str) -> None:
 @format_option()
 def show(id: str, shape: str) -> None:
     """One claim with every reason for its tier."""
-    from kl_hooks.proof.claims import claims_now
+    from kl_hooks.proof.claims import claim_with_id
 
-    digits = is_hex(id.lower())
-    found = (
-        [c for c in claims_now(workspace(), warn) if c.id.startswith(id.lower())] if digits else []
-    )
-    if len(found) != 1:
-        several = (
-            "several claims begin like this; give more digits."
-            if found
-            else "no claim has this id."
-        )
-        reason = several if digits else "an id is at least 4 hexadecimal digits."
-        raise UsageProblem(reason, place=id or "''", hint="See: kl claim list")
-    print_answer(shape, claim_to_dict(found[0]), _reason_lines(found[0]))
+    found = claim_with_id(workspace(), id, warn)
+    print_answer(shape, claim_to_dict(found), _reason_lines(found))
+
+
+@claim.command(epilog="Example: kl claim confirm 3f9a1c2b")
+@click.argument("id")
+@format_option()
+def confirm(id: str, shape: str) -> None:
+    """State that a claim is still so: it rests on the files as they are now.
+
+    It lifts no tier. A claim that a cited test refutes can't be confirmed.
+    """
+    from kl_hooks.proof.claims import confirm_claim
+
+    confirmed = confirm_claim(workspace(), id, warn)
+    print_answer(shape, claim_to_dict(confirmed), _claim_rows([confirmed]))
 
 
 def _origin_lines(claim: Claim) -> Iterator[str]:
@@ -215,7 +220,9 @@ def _reason_lines(claim: Claim) -> list[str]:
     """The claim and the reasons for its tier, one line each."""
     lines = [f"claim      {claim.id}", f"text       {claim.text}", f"about      {claim.about}"]
     lines += [f"made by    {claim.author} on {claim.made_at}"]
-    stale = claim.freshness == OLDER_TREE
+    if claim.confirmed:
+        lines.append(f"confirmed  by {claim.confirmed.author} on {claim.confirmed.at}")
+    stale = claim.freshness in DOUBTFUL
     lines += (
         [f"status     {tier_words(claim.tier.word, claim.freshness)[0]}"]
         if stale

@@ -29,7 +29,7 @@ from kl_hooks.evidence.commits import commits_without_check
 from kl_hooks.evidence.ledger import Entry, count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.kinds.catalog import MEMORY
-from kl_hooks.model.claim import OLDER_TREE, Claim, Tier
+from kl_hooks.model.claim import DOUBTFUL, Claim, Tier
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.content_proof import Proof
@@ -136,7 +136,7 @@ def status(shape: str) -> None:
 def _stale_claims(ws: Workspace, db: Database) -> list[Claim]:
     """Return the asserted claims that are stale, oldest first."""
     live = [one for one in known_assertions(ws, db) if one.freshness != "expired"]
-    return [one for one in assess(ws, live) if one.freshness == OLDER_TREE]
+    return [one for one in assess(ws, live) if one.freshness in DOUBTFUL]
 
 
 def _memory_counts(ws: Workspace) -> dict[str, int]:

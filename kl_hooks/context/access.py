@@ -228,7 +228,7 @@ class Access:
         """Return the effect on an object of an answer, by its ID and its place."""
         name, path = (str(entry.get(key) or "") for key in ("id", "path"))
         effects = [found[name]] if name in found else []
-        if entry.get("schema") == "kl.claim/2":
+        if entry.get("schema") == "kl.claim/3":
             effects += [
                 self._decide(
                     _candidate(f"claim:{name}", "claim", _path_of(str(entry.get("about"))))

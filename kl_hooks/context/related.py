@@ -21,7 +21,7 @@ from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.claims import claims_about, known_assertions
 from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
-from kl_hooks.model.claim import OLDER_TREE, Claim
+from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim
 from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import name_list, one_line
@@ -651,8 +651,8 @@ def _with_claims(
             policy and not policy.shows(Candidate(f"claim:{one.id}", "claim", "", "", "", row.path))
         ):
             return row
-        stale = ", stale" if one.freshness == OLDER_TREE else ""
-        words = f"claim {one.tier.word}{stale}" + (
+        status = {OLDER_TREE: f"{one.tier.word}, stale", REFUTED: REFUTED}
+        words = f"claim {status.get(one.freshness, one.tier.word)}" + (
             f" until {one.expires[:10]}" if one.expires else ""
         )
         if row.kind in CODE:

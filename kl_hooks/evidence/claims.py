@@ -8,7 +8,7 @@ while it is valid: the package that knows records answers for them (hook `kl_cit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,15 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.foreign import foreign_evidence, with_origins
 from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
+from kl_hooks.evidence.ledger import (
+    Entry,
+    append,
+    assertions,
+    basis_of,
+    entries_of_tree,
+    parents_of,
+    recent,
+)
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
 from kl_hooks.evidence.trust import (
     NOTES,
@@ -29,7 +37,16 @@ from kl_hooks.evidence.trust import (
 )
 from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.claim import OLDER_TREE, Anchor, Claim, Observation, Support, Tier
+from kl_hooks.model.claim import (
+    OLDER_TREE,
+    Anchor,
+    CitedTest,
+    Claim,
+    Confirmation,
+    Observation,
+    Support,
+    Tier,
+)
 from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.symbol import is_hex, split_id
@@ -313,10 +330,14 @@ def add_claim(
     cites: Sequence[str] = (),
     author: str = "",
     rests_on: Sequence[Anchor] = (),
+    tests: Sequence[CitedTest] = (),
+    *,
+    confirms: bool = False,
 ) -> Claim:
     """Record an assertion of whoever runs this, or of `author`. Asserting it again renews it.
 
-    `rests_on`: what it names, as it is now.
+    `rests_on`: what it names, as it is now; `tests`: what it cites, likewise. `confirms`: it is one
+    of this store, which stays its author's: this one has looked again, and it is still so.
     """
     require_setup(ws)
     if not text.strip() or not about.strip():
@@ -324,8 +345,7 @@ def add_claim(
             "a claim needs a sentence, and an Id that it is about.",
             hint='Example: kl claim add "parses UTF-8" --about file:src/names.py',
         )
-    name = agent(ws.environ)
-    author = redact(author or (f"agent:{name}" if name else producer(ws.environ)))
+    author = redact(author or _author(ws))
     with ledger_writer(ws) as db:
         at, until = iso(ws.clock.now()), iso(expires) if expires else None
         # redacted before the claim is made: its ID is a digest of the text, and must be that of
@@ -339,30 +359,46 @@ def add_claim(
             now=at,
             cites=tuple(cites),
         )
-        named = tuple(one for one in rests_on if not shows_secret(one.name))
-        claim = replace(claim, rests_on=named, head=worktree_state(ws.repo).head or "")
+        named = tuple(anchor for anchor in rests_on if not shows_secret(anchor.name))
+        head = worktree_state(ws.repo).head or ""
+        claim = replace(claim, rests_on=named, tests=tuple(tests), head=head)
+        claim = replace(claim, confirmed=Confirmation(author, at) if confirms else None)
         append(db, [_assertion_receipt(claim)])
+        if confirms:
+            return claim
         db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
         values = (claim.id, claim.text, claim.about, author, at, until)
         db.execute(f"INSERT INTO claim (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
     return _count_citations(ws, [claim])[0]
 
 
+def _plain_basis(claim: Claim) -> dict[str, Any]:
+    """What a claim rests on as plain data: `ledger.basis_of` reads it."""
+    return {
+        "rests_on": [list(anchor) for anchor in claim.rests_on],
+        "head": claim.head,
+        "tests": [[test.nodeid, [list(part) for part in test.parts]] for test in claim.tests],
+    }
+
+
+def _author(ws: Workspace) -> str:
+    name = agent(ws.environ)
+    return f"agent:{name}" if name else producer(ws.environ)
+
+
 def _assertion_receipt(claim: Claim) -> Receipt:
-    detail: dict[str, Any] = {"text": claim.text, "author": claim.author, "expires": claim.expires}
+    author, at = claim.last_author, claim.since
+    detail: dict[str, Any] = {"text": claim.text, "author": author, "expires": claim.expires}
     detail |= {"support": list(claim.cites)} if claim.cites else {}
-    detail |= (
-        {"rests_on": [list(one) for one in claim.rests_on], "head": claim.head}
-        if claim.rests_on
-        else {}
-    )
+    detail |= {key: value for key, value in _plain_basis(claim).items() if value}
+    detail |= {"confirms": True} if claim.confirmed else {}
     return Receipt(
-        run=digest("claim/1", [claim.id, claim.author, claim.made_at])[:32],
+        run=digest("claim/1", [claim.id, author, at])[:32],
         source="claim",
-        observer=claim.author,
-        producer=claim.author,
-        started=claim.made_at,
-        ended=claim.made_at,
+        observer=author,
+        producer=author,
+        started=at,
+        ended=at,
         evidence=(Evidence("AgentAssertion", claim.about, "asserted", 0, None, detail),),
         result={
             "exit": None,
@@ -405,14 +441,47 @@ def _asserted_claim(
 def asserted_claims(db: Database, now: int) -> list[Claim]:
     """The assertions, oldest first; expired ones are marked as such."""
     rows = db.rows(f"SELECT {_COLUMNS} FROM claim ORDER BY made_at, id")
-    known = {(key, one.made_at): one for key, one in assertions(db)} if rows else {}
-    made = [_asserted_claim(*row, now=iso(now)) for row in rows]
-    # only receipts have what is cited and named
-    both = [(one, known.get((one.id, one.made_at), one)) for one in made]
+    claims = [_asserted_claim(*row, now=iso(now)) for row in rows]
+    return _with_receipts(db, claims)
+
+
+def _with_receipts(db: Database, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims of some rows, with what only receipts have: what is cited and named."""
+    recorded = list(assertions(db)) if claims else []
+    made = {(key, one.made_at): one for key, one in recorded if one.confirmed is None}
+    confirmed: dict[str, list[Claim]] = {}
+    for key, one in recorded:
+        if one.confirmed is not None:
+            confirmed.setdefault(key, []).append(one)
     return [
-        replace(one, cites=other.cites, rests_on=other.rests_on, head=other.head)
-        for one, other in both
+        _with_basis(claim, made.get((claim.id, claim.made_at), claim), confirmed.get(claim.id, ()))
+        for claim in claims
     ]
+
+
+def _with_basis(claim: Claim, assertion: Claim, confirmations: Iterable[Claim]) -> Claim:
+    """A claim with what it rested on when somebody last stated it."""
+    claim = replace(
+        claim,
+        cites=assertion.cites,
+        rests_on=assertion.rests_on,
+        head=assertion.head,
+        tests=assertion.tests,
+    )
+    for one in confirmations:
+        same = (one.rests_on, one.tests) == (claim.rests_on, claim.tests)
+        # an agent's word adds nothing to a person's about the same content
+        adds = not (same and one.author.startswith("agent:")) or claim.is_of_agent
+        if one.made_at >= claim.made_at and adds:
+            claim = replace(
+                claim,
+                cites=one.cites,
+                rests_on=one.rests_on,
+                head=one.head,
+                tests=one.tests,
+                confirmed=one.confirmed,
+            )
+    return claim
 
 
 def claims_to_share(ws: Workspace) -> list[CommonEvent]:
@@ -429,8 +498,8 @@ def claims_to_share(ws: Workspace) -> list[CommonEvent]:
                 "text": one.text,
                 "expires": one.expires,
                 "cites": list(one.cites),
-                "head": one.head,
-                "rests_on": [list(anchor) for anchor in one.rests_on],
+                **_plain_basis(one),
+                **({"confirmed": list(one.confirmed)} if one.confirmed else {}),
             },
         )
         for one in claims
@@ -461,8 +530,12 @@ def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
                 now=iso(ws.clock.now()),
                 cites=cites,
             )
-            anchors = tuple(Anchor(*map(str, anchor)) for anchor in body["rests_on"])
-            made = replace(made, rests_on=anchors, head=str(body["head"]))
+            confirmed = body.get("confirmed")
+            made = replace(
+                made,
+                confirmed=Confirmation(*map(str, confirmed)) if confirmed else None,
+                **basis_of(body),
+            )
             key = made.id
         except (KeyError, TypeError, ValueError):
             continue  # whoever has a trusted key wrote something else; the rest of it counts
@@ -485,7 +558,8 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
         f"SELECT {_COLUMNS}, archived_at FROM claim_archive WHERE id NOT IN (SELECT id FROM claim)"
         " ORDER BY made_at, id"
     )
-    made = [(_asserted_claim(*row[:5], now=iso(now)), row[5]) for row in rows]
+    claims = _with_receipts(db, [_asserted_claim(*row[:5], now=iso(now)) for row in rows])
+    made = zip(claims, (row[5] for row in rows), strict=True)
     # a dictionary in the order of the rows: of a claim that was archived twice the newer one counts
     newest = {
         one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}"))
@@ -495,9 +569,9 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:
-    """`kl.claim/2`."""
+    """`kl.claim/3`."""
     return {
-        "schema": "kl.claim/2",
+        "schema": "kl.claim/3",
         "id": claim.id,
         "text": claim.text,
         "about": claim.about,
@@ -509,6 +583,7 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
         "reasons": list(claim.reasons),
         "cites": list(claim.cites),
         "rests_on": [one._asdict() for one in claim.rests_on],
+        "confirmed": claim.confirmed._asdict() if claim.confirmed else None,
         "support": [
             {
                 "class": s.observation.kind,

@@ -231,6 +231,7 @@ def _altered_assertions(db: Database) -> Iterator[str]:
     asserted = {
         key: (one.text, one.about, one.author, one.made_at, one.expires)
         for key, one in assertions(db)
+        if one.confirmed is None
     }
     rows = {
         row[0]: tuple(row[1:])

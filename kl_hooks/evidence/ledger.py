@@ -23,7 +23,7 @@ from typing import Any, Final
 from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.trust import ran_no_test
 from kl_hooks.model.canonical import canonical, digest
-from kl_hooks.model.claim import Anchor, Claim
+from kl_hooks.model.claim import Anchor, CitedTest, Claim, Confirmation, TestPart
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, Evidence, Receipt, receipt_from_header
 from kl_hooks.model.symbol import is_hex
 from kl_hooks.store.database import Database, chunks, placeholders
@@ -472,8 +472,8 @@ def receipts_since(db: Database, moment: str) -> list[Receipt]:
 
 
 def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
-    """The claims that receipts of this store assert, oldest first: ID, and claim with what its
-    author cites and names.
+    """The claims that receipts of this store assert or confirm, oldest first: ID, and claim with
+    what it rested on at that time.
 
     What somebody edited is omitted: the audit reports it.
     """
@@ -483,22 +483,36 @@ def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
     ):
         try:
             plain = json.loads(body)
-            cites = tuple(str(one) for one in plain.get("support", ()))
-            anchors = tuple(Anchor(*map(str, one)) for one in plain.get("rests_on", ()))
+            confirmed = Confirmation(plain["author"], at) if plain.get("confirms") else None
             claim = Claim(
                 plain["text"],
                 plain["subject"],
                 plain["author"],
                 at,
                 plain["expires"],
-                cites=cites,
-                rests_on=anchors,
-                head=str(plain.get("head") or ""),
+                cites=tuple(str(ref) for ref in plain.get("support", ())),
+                confirmed=confirmed,
+                **basis_of(plain),
             )
             key = claim.id
         except UNREADABLE:
             continue
         yield key, claim
+
+
+def basis_of(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What a claim rests on, as its receipt or event has it: fields of `Claim`.
+
+    Raises one of `UNREADABLE` for anything else; what an earlier version did not record is absent.
+    """
+    return {
+        "rests_on": tuple(Anchor(*map(str, row)) for row in plain.get("rests_on", ())),
+        "head": str(plain.get("head") or ""),
+        "tests": tuple(
+            CitedTest(str(nodeid), tuple(TestPart(*map(str, row)) for row in parts))
+            for nodeid, parts in plain.get("tests", ())
+        ),
+    }
 
 
 def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:

@@ -118,6 +118,10 @@ def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier
 
 OLDER_TREE: Final = "older tree"
 """The freshness of what was observed on another content than today's."""
+REFUTED: Final = "refuted"
+"""The freshness of a claim whose cited test fails on today's content."""
+DOUBTFUL: Final = (OLDER_TREE, REFUTED)
+"""What does not count as true today."""
 
 
 def tier_words(tier: str, freshness: str) -> list[str]:
@@ -125,6 +129,8 @@ def tier_words(tier: str, freshness: str) -> list[str]:
 
     The tier of an older content is never the first word.
     """
+    if freshness == REFUTED:
+        return [REFUTED]
     return [f"stale: {tier} on an older tree"] if freshness == OLDER_TREE else [tier, freshness]
 
 
@@ -164,6 +170,31 @@ class Anchor(NamedTuple):
         return f"{own} in {self.path}" if own else self.path
 
 
+class TestPart(NamedTuple):
+    """A definition that a test consists of, see `proof.test_parts`."""
+
+    path: str
+    """Of its file; empty: the test's own."""
+    name: str
+    """Empty: the test function itself."""
+    digest: str
+
+
+class CitedTest(NamedTuple):
+    """A test that the author of a claim cites, as it was then."""
+
+    nodeid: str
+    parts: tuple[TestPart, ...]
+
+
+class Confirmation(NamedTuple):
+    """Somebody looked at a claim again, and it was still so."""
+
+    author: str
+    at: str
+    """ISO time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A sentence with its support; its tier is computed, never stored."""
@@ -177,7 +208,9 @@ class Claim:
     expires: str | None = None
     support: tuple[Support, ...] = ()
     freshness: str = "not assessed"
-    """`current` (this tree), `older tree`, `expired`, `not assessed`; explained by `reasons`."""
+    """`current` (this tree), `transferred`, `older tree`, `refuted`, `expired`, `not assessed`;
+    explained by `reasons`.
+    """
     reasons: tuple[str, ...] = ()
     rule: str = "independent"
     """What two hard observations must be for `verified`, see `tier`."""
@@ -191,6 +224,25 @@ class Claim:
     """
     head: str = ""
     """The commit that was checked out then."""
+    tests: tuple[CitedTest, ...] = ()
+    """The tests that it cites, as they were then; a test that is absent was not recorded."""
+    confirmed: Confirmation | None = None
+    """The newest confirmation; what it rests on is as it was at that time."""
+
+    @property
+    def since(self) -> str:
+        """When somebody last stated it; ISO time."""
+        return self.confirmed.at if self.confirmed else self.made_at
+
+    @property
+    def last_author(self) -> str:
+        """Who stated it last."""
+        return self.confirmed.author if self.confirmed else self.author
+
+    @property
+    def is_of_agent(self) -> bool:
+        """Whether the last word on it is an agent's."""
+        return self.last_author.startswith("agent:")
 
     @property
     def id(self) -> str:

@@ -7,23 +7,34 @@ disproven or is not in the repository supports nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import add_claim, all_claims, claims_about, known_assertions
+from kl_hooks.evidence.claims import (
+    add_claim,
+    all_claims,
+    asserted_claims,
+    claims_about,
+    known_assertions,
+)
 from kl_hooks.evidence.commits import LoggedCommit, newest_commits
+from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.ledger import Entry, recent
+from kl_hooks.evidence.ledger import Entry, recent, results_of
 from kl_hooks.evidence.search import find_assertions
-from kl_hooks.model.claim import OLDER_TREE, Claim, Observation
+from kl_hooks.evidence.trust import observation, stance
+from kl_hooks.model.claim import DOUBTFUL, REFUTED, Claim, Observation
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, full_record_id, is_hex, split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.freshness import anchors_of, assess
+from kl_hooks.proof.claim_basis import DiskFiles
+from kl_hooks.proof.freshness import assess
+from kl_hooks.proof.other_runs import pytest_command
 from kl_hooks.proof.test_names import TestNames
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import get_record, get_records
@@ -38,6 +49,8 @@ if TYPE_CHECKING:
 RECENT_RUNS: Final = 50
 RECENT_COMMITS: Final = 2000
 MOST_CITED: Final = 20
+_RESULTS: Final = 200
+"""Newest runs among which the result of a cited test is looked for."""
 _SPAN: Final = re.compile(r"([0-9]{1,5})([dhm])")
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
 
@@ -62,7 +75,60 @@ def record_claim(
         )
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
-    return add_claim(ws, text, subject, until, refs, author, anchors_of(ws, subject, text))
+    disk = DiskFiles(ws)
+    anchors, tests = disk.anchors(subject, text), disk.cited_tests(refs)
+    return add_claim(ws, text, subject, until, refs, author, anchors, tests)
+
+
+def claim_with_id(ws: Workspace, given: str, warn: Callable[[str], None]) -> Claim:
+    """The claim whose ID begins so, as it counts now; also as packages write it, `claim:3f9a…`.
+
+    UsageProblem for none, or for several.
+    """
+    name = given.strip().lower().removeprefix("claim:")
+    hint = "See: kl claim list --all"
+    if not is_hex(name):
+        raise UsageProblem(
+            "an id is at least 4 hexadecimal digits.", place=given or "''", hint=hint
+        )
+    claims = [claim for claim in claims_now(ws, warn) if claim.id.startswith(name)]
+    if not claims:
+        raise UsageProblem("no claim has this id.", place=given, hint=hint)
+    if len(claims) > 1:
+        reason = "several claims begin like this; give more digits."
+        raise UsageProblem(reason, place=given, hint=hint)
+    return claims[0]
+
+
+def confirm_claim(
+    ws: Workspace, given: str, warn: Callable[[str], None], author: str = ""
+) -> Claim:
+    """Record that a claim is still so, for the files as they are now: what it rests on is theirs.
+
+    The word is that of `author`, else of whoever runs this, as an assertion is. UsageProblem for a claim that follows
+    from evidence, that has ended, or that a cited test refutes.
+    """
+    claim = claim_with_id(ws, given, warn)
+    if claim.author == "auto":
+        hint = f"Run it: {pytest_command([claim.about.removeprefix('test:')])}"
+        reason = "it follows from evidence, and nobody's word makes it current."
+        raise UsageProblem(reason, place=claim.id, hint=hint)
+    again = f"kl claim add {shlex.quote(claim.text)} --about {shlex.quote(claim.about)}"
+    if claim.freshness == "expired":
+        raise UsageProblem("it has expired.", place=claim.id, hint=f"Claim it again: {again}")
+    if claim.freshness == REFUTED:
+        hint = f"Fix what fails, or claim it without that test: {again}"
+        raise UsageProblem(f"it is {claim.reasons[-1]}.", place=claim.id, hint=hint)
+    disk = DiskFiles(ws)
+    cites = _citations_now(ws, disk, claim)
+    anchors, tests = disk.anchors(claim.about, claim.text), disk.cited_tests(cites)
+    with ws.store.reading() as db:
+        own = {one.id for one in asserted_claims(db, ws.clock.now())} if db else set()
+    until = micros(claim.expires) if claim.expires else None
+    # one of another clone is here this word alone
+    here = claim.id in own
+    add_claim(ws, claim.text, claim.about, until, cites, author, anchors, tests, confirms=here)
+    return claim_with_id(ws, claim.id, warn)
 
 
 def claims_now(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
@@ -71,6 +137,19 @@ def claims_now(ws: Workspace, warn: Callable[[str], None], about: str | None = N
     One that is stale has the reason, since which commit, and the command that observes it again.
     """
     return assess(ws, all_claims(ws, warn, _both_ids(ws, about) if about else None))
+
+
+def _citations_now(ws: Workspace, disk: DiskFiles, claim: Claim) -> tuple[str, ...]:
+    """What a claim cites, without tests that are there no more; renamed ones by their new name."""
+    sync_evidence(ws)
+    with ws.store.reading() as db:
+        names = TestNames(ws, db)
+        cites = [
+            f"test:{names.current(ref.removeprefix('test:'))}" if ref.startswith("test:") else ref
+            for ref in claim.cites
+        ]
+    present = {f"test:{test.nodeid}" for test in disk.cited_tests(cites)}
+    return tuple(ref for ref in cites if not ref.startswith("test:") or ref in present)
 
 
 def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:
@@ -112,9 +191,11 @@ def parse_expiry(text: str, now: int) -> int:
 
 
 def _candidate(claim: Claim) -> Candidate:
-    by_agent = claim.author.startswith("agent:")
-    cited = f"\nsupported by {', '.join(claim.cites)}" if claim.cites else ""
-    cited += f"\n{claim.reasons[-1]}" if claim.freshness == OLDER_TREE else ""
+    by_agent = claim.is_of_agent
+    cited = f", confirmed by {claim.confirmed.author}" if claim.confirmed else ""
+    cited += f" on {claim.confirmed.at[:10]}" if claim.confirmed else ""
+    cited += f"\nsupported by {', '.join(claim.cites)}" if claim.cites else ""
+    cited += f"\n{claim.reasons[-1]}" if claim.freshness in DOUBTFUL else ""
     prefix, name = split_id(claim.about)
     return Candidate(
         id=f"claim:{claim.id}",
@@ -152,18 +233,51 @@ def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation,
             Observation(kind, "records", record.authority, record.id, False, note),
             why,
         )
+    found |= _cited_results(ws, [ref for ref in ids if ref.startswith("test:")])
     for ref in ids:
-        if ref.startswith("test:"):
-            # whether the test shows what is claimed is its author's word: it ends the claim, and
-            # lifts no tier
-            found[ref] = (
-                Observation("TestResult", "pytest", "pytest", ref, False, "cited, not observed"),
-                "",
-            )
-        elif ref not in found and is_hex(ref):
+        if ref not in found and is_hex(ref):
             why = "" if _commit(ws, ref) else "not in this repository"
-            found[ref] = Observation("GitHistory", "git", "git", ref, not why, why), why
+            # it shows that something was committed, and nothing of what is claimed
+            note = why or "cited, not observed"
+            found[ref] = Observation("GitHistory", "git", "git", ref, False, note), why
     return found
+
+
+def _cited_results(ws: Workspace, refs: Sequence[str]) -> dict[str, tuple[Observation, str]]:
+    """The newest result of each test that is cited, as the tier rule sees it; whether it is valid
+    for the files as they are now is the claim's freshness.
+    """
+    if not refs:
+        return {}
+    found: dict[str, tuple[Observation, str]] = {}
+    with ws.store.reading() as db:
+        names = TestNames(ws, db)
+        flaky = FlakyPasses(ws, db, names.pairs) if db else None
+        for ref in refs:
+            nodeid = names.current(ref.removeprefix("test:"))
+            wanted = {nodeid, *names.earlier(nodeid), ref.removeprefix("test:")}
+            entry = next(iter(_results(db, wanted)), None) if db else None
+            if entry is None or flaky is None:
+                found[ref] = _unobserved(ref), "a test of no recorded run"
+                continue
+            row = entry.receipt.evidence[0]
+            seen = observation(entry.receipt, row, entry.origin)
+            chance = flaky.why(row.subject, entry.receipt) if row.outcome == "passed" else ""
+            if chance:
+                seen = replace(seen, hard=False, asserted=False, why_not=chance)
+            stopped = f"a test that {row.outcome} in run {seen.run[:8]}"
+            stopped = "" if stance(row) == "for" else stopped
+            found[ref] = seen, stopped
+    return found
+
+
+def _results(db: Database, tests: Collection[str]) -> list[Entry]:
+    """The newest run that has a result of these tests."""
+    return results_of(db, tests, _RESULTS) or results_of(db, tests, _RESULTS, "junit")
+
+
+def _unobserved(ref: str) -> Observation:
+    return Observation("TestResult", "pytest", "pytest", ref, False, "cited, not observed")
 
 
 def _resolved(ws: Workspace, given: str) -> str:

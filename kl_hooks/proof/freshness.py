@@ -1,160 +1,63 @@
 """Freshness of claims: what each rests on, compared with the files as they are now.
 
 A claim that a test passes rests on what the test executed. One that somebody asserted rests on what
-it names: the symbol, class or file that it is about, symbols in backticks in its text, and the
-tests that its author cites. It is stale from the change of one of these on, and current again once
-a passing test has executed the new code, or the old code is back. Nothing is stored for it, so that
-no reader makes a claim fresh.
+it names (the symbol, class or file that it is about, symbols in backticks in its text) and on the
+tests that its author cites (`proof.claim_basis`). It is stale from the change of one of these on,
+and current again once a cited test that is as it was has passed and executed the new code, once
+somebody confirms it, or once the old code is back. Nothing is stored for it, so that no reader
+makes a claim fresh.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
-from kl_hooks.code.query.session import SYMBOL_KINDS
-from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.errors import KlError
 from kl_hooks.evidence.ingestion import snapshot
 from kl_hooks.git.commits import commits_of_file
-from kl_hooks.git.files import FileEntry, states_at, worktree_files
-from kl_hooks.git.objects import object_id
-from kl_hooks.model.claim import OLDER_TREE, Anchor, Claim
+from kl_hooks.git.files import states_at, worktree_files
+from kl_hooks.model.claim import OLDER_TREE, REFUTED, Anchor, CitedTest, Claim
+from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import split_id
-from kl_hooks.proof.difference import symbols_of_content, symbols_of_files
+from kl_hooks.proof.claim_basis import DiskFiles
+from kl_hooks.proof.difference import symbols_of_files
+from kl_hooks.proof.facts import VALID
 from kl_hooks.proof.impact import PROVEN, Runs, content_of, state_of
 from kl_hooks.proof.other_runs import pytest_command
-from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
+    from kl_hooks.model.receipt import Receipt
     from kl_hooks.proof.facts import FileSymbols
     from kl_hooks.proof.impact import Result
+    from kl_hooks.proof.other_runs import OtherRun
     from kl_hooks.workspace import Workspace
 
 _CURRENT: Final = "current"
 _NOT_ASSESSED: Final = "not assessed"
+_TRANSFERRED: Final = "transferred"
+"""Of a result of another content that is valid for today's, which did not run."""
+_WORST_FIRST: Final = (REFUTED, OLDER_TREE, _NOT_ASSESSED)
 _COMMITS: Final = 30
 """Commits of a file that are looked into for the change of a symbol."""
 _SHORT: Final = 7
-_MOST: Final = 1000
-"""Symbols that a claim rests on: those of a larger file are too many to name."""
-_MOST_BYTES: Final = 4 * 1024 * 1024
-_NAMES_IN_TEXT: Final = re.compile(r"`([A-Za-z_][\w.:]*)(?:\(\))?`")
-
-
-def anchors_of(ws: Workspace, about: str, text: str) -> tuple[Anchor, ...]:
-    """What a claim names, as it is now: of a class all its methods, of a file or module all that it
-    defines.
-
-    Empty where nothing of it is in the files here.
-    """
-    repo, (prefix, name) = ws.repo, split_id(about)
-    if repo is None:
-        return ()
-    if prefix == "file" and not name.endswith(".py"):
-        content = _on_disk(repo, name)
-        return (
-            (Anchor(name, "", object_id(repo.object_format, b"blob", content)),)
-            if content is not None
-            else ()
-        )
-    paths = [one.path for one in worktree_files(repo, (".py",))]
-    found: dict[tuple[str, str], Anchor] = {}
-    known: dict[str, FileSymbols] = {}
-    for identifier in (about, *_NAMES_IN_TEXT.findall(text)):
-        # a bare name in the text is looked for in the file that the claim is about
-        own = () if identifier == about or "." in identifier else {path for path, _ in found}
-        for path, locals_ in (
-            *_places(identifier, paths),
-            *((path, _any_kind(f"_.{identifier}")) for path in own),
-        ):
-            if path not in known:
-                known |= _symbols_now(ws, repo, [path])
-            if path in known and (some := list(_inside(known[path], locals_))):
-                found.update(
-                    {
-                        (path, local): Anchor(path, local, known[path].hashes[local])
-                        for local in some
-                    }
-                )
-                break
-    return tuple(found.values()) if len(found) <= _MOST else ()
-
-
-def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The files that an ID may be of, the longest module first, and what it may be called in
-    each.
-    """
-    prefix, name = split_id(identifier)
-    if prefix in ("file", "test"):
-        path, _, test = name.partition("::")
-        own = test.partition("[")[0].replace("::", ".")
-        yield path, _any_kind(f"_.{own}" if own else "_")
-        return
-    parts = name.split(".")
-    modules = {
-        path: "." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        for path in paths
-    }
-    for number in range(len(parts), 0, -1):
-        ending, own = "." + ".".join(parts[:number]), ".".join(["_", *parts[number:]])
-        locals_ = (
-            (f"{prefix}:{own}",) if prefix in SYMBOL_KINDS else _any_kind(own) if not prefix else ()
-        )
-        yield from ((path, locals_) for path, module in modules.items() if module.endswith(ending))
-
-
-def _any_kind(own: str) -> tuple[str, ...]:
-    return tuple(f"{kind}:{own}" for kind in SYMBOL_KINDS)
-
-
-def _inside(symbols: FileSymbols, locals_: Sequence[str]) -> Iterator[str]:
-    """Those of these names that a file defines, with what is inside a class or a module."""
-    for local in locals_:
-        if local not in symbols.hashes:
-            continue
-        yield local
-        kind, _, own = local.partition(":")
-        if kind in ("type", "interface", "namespace"):
-            # a field is part of the body that it is in
-            inner = (one for one in symbols.hashes if one.partition(":")[2].startswith(f"{own}."))
-            yield from (one for one in inner if not one.startswith("field:"))
-
-
-def _on_disk(repo: Repository, path: str) -> bytes | None:
-    """A file as it is on disk; None for none, or one that can't be read."""
-    try:
-        return read_small(repo.top / path, within=repo.top, most=_MOST_BYTES)
-    except UsageProblem:
-        return None
-
-
-def _symbols_now(ws: Workspace, repo: Repository, paths: Sequence[str]) -> dict[str, FileSymbols]:
-    """Path → what the file defines on disk; a file that is absent is omitted."""
-    contents = {path: content for path in paths if (content := _on_disk(repo, path)) is not None}
-    entries = [
-        FileEntry(path, object_id(repo.object_format, b"blob", text), "100644")
-        for path, text in contents.items()
-    ]
-    return symbols_of_content(ws, entries, lambda some: ((one, contents[one.path]) for one in some))
 
 
 def assess(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     """The same claims, each with its freshness for the files as they are now, and the reason."""
     repo = ws.repo
-    if repo is None or not any(_is_assessable(one) for one in claims):
+    if repo is None or not any(_is_assessable(claim) for claim in claims):
         return list(claims)
     with ExitStack() as stack:
-        content = _Content(
-            ws, repo, stack, {one.path for claim in claims for one in claim.rests_on}
-        )
-        return [content.assess(one) if _is_assessable(one) else one for one in claims]
+        paths = {anchor.path for claim in claims for anchor in claim.rests_on}
+        content = _Content(ws, repo, stack, paths)
+        return [content.assess(claim) if _is_assessable(claim) else claim for claim in claims]
 
 
 def _is_assessable(claim: Claim) -> bool:
@@ -165,7 +68,7 @@ def _is_assessable(claim: Claim) -> bool:
 
 def _tests(claim: Claim) -> list[str]:
     """The tests that the author of a claim cites."""
-    return [one.removeprefix("test:") for one in claim.cites if one.startswith("test:")]
+    return [ref.removeprefix("test:") for ref in claim.cites if ref.startswith("test:")]
 
 
 class _Finding(NamedTuple):
@@ -180,9 +83,8 @@ class _Content:
 
     def __init__(self, ws: Workspace, repo: Repository, stack: ExitStack, paths: set[str]) -> None:
         self._ws, self._repo, self._stack = ws, repo, stack
-        self._symbols = _symbols_now(
-            ws, repo, sorted(path for path in paths if path.endswith(".py"))
-        )
+        self._disk = DiskFiles(ws)
+        self._symbols = self._disk.symbols(sorted(path for path in paths if path.endswith(".py")))
         self._since: dict[tuple[str, str, str, str], str] = {}
 
     @cached_property
@@ -194,53 +96,99 @@ class _Content:
         if claim.author == "auto":
             return self._of_test(claim)
         try:
-            found = [
-                *self._of_names(claim),
-                *(one for name in _tests(claim) if (one := self._of_cited(name))),
-            ]
+            rewritten = dict(self._rewritten_tests(claim))
+            results = (
+                self._of_result(self._name_now(nodeid))
+                for nodeid in _tests(claim)
+                if nodeid not in rewritten
+            )
+            # the last one of these is shown in lists
+            findings = [*filter(None, results), *self._of_names(claim), *rewritten.values()]
         except KlError as problem:  # git or the store has no answer
-            found = [_Finding(_NOT_ASSESSED, f"not assessed: {problem}")]
-        worst = next(
-            (
-                state
-                for state in (OLDER_TREE, _NOT_ASSESSED)
-                if state in {one.freshness for one in found}
-            ),
-            _CURRENT,
-        )
-        reasons = [one.reason for one in found if worst in (_CURRENT, one.freshness)]
-        reasons = reasons or ["nothing that it rests on has changed since it was made"]
+            findings = [_Finding(_NOT_ASSESSED, f"not assessed: {problem}")]
+        states = {finding.freshness for finding in findings}
+        worst = next((state for state in _WORST_FIRST if state in states), _CURRENT)
+        reasons = [one.reason for one in findings if worst in (_CURRENT, one.freshness)]
+        if not reasons:
+            since = "it was confirmed" if claim.confirmed else "it was made"
+            reasons = [f"nothing that it rests on has changed since {since}"]
         return replace(claim, freshness=worst, reasons=(*claim.reasons, *reasons))
 
     def _of_test(self, claim: Claim) -> Claim:
         """A claim that a test passes, which was observed on another content."""
         name = claim.about.removeprefix("test:")
         result = self._runs.results.get(name)
-        if result is None or not any(one.observation.run == result.run for one in claim.support):
+        if result is None or not any(
+            support.observation.run == result.run for support in claim.support
+        ):
             return claim
         if result.settled:
             reason = (
                 f"transferred from run {result.run[:8]}: nothing differs that the test executed"
             )
-            return replace(claim, freshness=_CURRENT, reasons=(reason,))
+            return replace(claim, freshness=_TRANSFERRED, reasons=(reason,))
         return replace(claim, reasons=(*claim.reasons, self._why_not(name, result)))
 
-    def _of_cited(self, name: str) -> _Finding | None:
-        """Why a test that the author cites is no evidence for this content; None where it is."""
-        name = next(iter(self._runs.names_now([name])), name)
+    # the tests that it cites
+
+    def _rewritten_tests(self, claim: Claim) -> Iterator[tuple[str, _Finding]]:
+        """The cited tests that are not what they were when the claim was made or confirmed."""
+        for test in claim.tests:
+            if change := self._change_of(test):
+                yield test.nodeid, _Finding(OLDER_TREE, f"stale: {change}; {_again(claim)}")
+
+    def _of_result(self, name: str) -> _Finding | None:
+        """Why a cited test is no evidence for this content; None where it is."""
         result = self._runs.results.get(name)
         if result is None:
             return _Finding(
                 _NOT_ASSESSED,
                 f"not assessed: no recorded run has {name}; run: {pytest_command([name])}",
             )
-        return None if result.settled else _Finding(OLDER_TREE, self._why_not(name, result))
+        if result.state != VALID:
+            return _Finding(OLDER_TREE, self._why_not(name, result))
+        run = f"in run {result.run[:8]}"
+        if result.outcome in REFUTES:
+            moved = "" if self._ran_here(result.run) else ", and nothing that it executed changed"
+            return _Finding(REFUTED, f"refuted: {name} {result.outcome} {run}{moved}")
+        why = self._runs.flaky.why(name, self._receipt(result.run)) if result.settled else "flaky"
+        if result.outcome != "passed" or why:
+            reason = f"{name} shows nothing: {why or result.outcome} {run}"
+            return _Finding(_NOT_ASSESSED, f"not assessed: {reason}")
+        return None
+
+    def _name_now(self, cited: str) -> str:
+        """What a test is called now; as it was cited where it is there no more."""
+        return next(iter(self._runs.names_now([cited])), cited)
+
+    def _change_of(self, recorded: CitedTest) -> str:
+        """In words how a cited test differs from what it was; empty: not at all."""
+        change = self._disk.tests.change(recorded, self._name_now(recorded.nodeid))
+        return f"{change}; no test takes its place" if change.endswith("was removed") else change
+
+    def _witnesses(self, claim: Claim) -> set[str]:
+        """The cited tests that are as they were, by their names of then and now: what they show,
+        they showed then.
+        """
+        unchanged = [test.nodeid for test in claim.tests if not self._change_of(test)]
+        return {*unchanged, *map(self._name_now, unchanged)}
+
+    def _part(self, run: str) -> OtherRun:
+        return next(one for one in self._runs.parts if one.original.receipt.run == run)
+
+    def _receipt(self, run: str) -> Receipt:
+        return self._part(run).original.receipt
+
+    def _ran_here(self, run: str) -> bool:
+        """Whether a run was of this very content."""
+        return not self._part(run).changes.changes
 
     def _why_not(self, name: str, result: Result) -> str:
         when = self._commit_of(result) if result.symbols else ""
         why = result.reason or f"{name} {result.outcome} in run {result.run[:8]}"
         cure = self._cure([name], "no test takes its place")
-        return f"{result.state}{f' since {when}' if when else ''}: {why}; {cure}"
+        state = REFUTED if result.state == VALID and result.outcome in REFUTES else result.state
+        return f"{state}{f' since {when}' if when else ''}: {why}; {cure}"
 
     def _cure(self, tests: Sequence[str], none: str) -> str:
         """The command that runs these tests, as they are called now; `none` where none of them is
@@ -249,13 +197,15 @@ class _Content:
         now = self._runs.names_now(tests)
         return f"re-verify: {pytest_command(now)}" if now else none
 
+    # the symbols and files that it names
+
     def _of_names(self, claim: Claim) -> Iterator[_Finding]:
         """What differs of the symbols and files that a claim names, if anything: the first, and how
         many.
         """
         prefix, name = split_id(claim.about)
         last = name.rpartition(".")[2]
-        named = any(re.split(r"[.:]", one.symbol)[-1] == last for one in claim.rests_on)
+        named = any(re.split(r"[.:]", anchor.symbol)[-1] == last for anchor in claim.rests_on)
         if prefix in ("function", "method") and claim.rests_on and not named:
             # only what its text names is here: that this is unchanged shows nothing of what the
             # claim is about
@@ -263,74 +213,103 @@ class _Content:
                 _NOT_ASSESSED, f"not assessed: {claim.about} was not in the files when it was made"
             )
         differing = [
-            (one, now)
-            for one in claim.rests_on
-            if (now := self._now(one, claim.head)) != one.content_hash
+            (anchor, now)
+            for anchor in claim.rests_on
+            if (now := self._now(anchor, claim.head)) != anchor.content_hash
         ]
         if not differing:
             return
         unreadable = [
-            one
-            for one, _ in differing
-            if one.path in self._symbols and self._symbols[one.path].error
+            anchor.path
+            for anchor, _ in differing
+            if anchor.path in self._symbols and self._symbols[anchor.path].error
         ]
         if unreadable:
-            path = unreadable[0].path
-            yield _Finding(
-                _NOT_ASSESSED, f"not assessed: {path} can't be read: {self._symbols[path].error}"
+            error = self._symbols[unreadable[0]].error
+            yield _Finding(_NOT_ASSESSED, f"not assessed: {unreadable[0]} can't be read: {error}")
+            return
+        yield self._of_changes(claim, differing)
+
+    def _of_changes(self, claim: Claim, differing: Sequence[tuple[Anchor, str]]) -> _Finding:
+        """Whether cited tests have settled these changes (what a claim rests on, its hash now)."""
+        witnesses = self._witnesses(claim)
+        passes = [self._pass(anchor, now, claim, witnesses) for anchor, now in differing]
+        unsettled = [change for change, passed in zip(differing, passes, strict=True) if not passed]
+        anchor, now = (unsettled or differing)[0]
+        others = len(unsettled or differing) - 1
+        what = f"{anchor.name}{f' and {others} more' if others else ''}"
+        what += " changed" if now else " was removed"
+        since = self._first_change(claim.head, anchor)
+        if not unsettled:
+            return _Finding(
+                _CURRENT, f"{what}{f' in {since}' if since else ' since'}, and {passes[0]}"
             )
-            return
-        passed, tests, open_ = "", [], []
-        for one, now in differing:
-            state, why, some = self._state(one, now, claim)
-            passed = passed or (why if state == PROVEN else "")
-            open_ += [] if state == PROVEN else [(one, now)]
-            tests += [] if state == PROVEN else [test for test in some if test not in tests]
-        first, now = (open_ or differing)[0]
-        more = f" and {len(open_ or differing) - 1} more" if len(open_ or differing) > 1 else ""
-        since = self._first_change(claim.head, first)
-        what = f"{first.name}{more} {'changed' if now else 'was removed'}"
-        if not open_:
-            yield _Finding(_CURRENT, f"{what}{f' in {since}' if since else ' since'}, and {passed}")
-            return
-        cure = self._cure(tests, f"no recorded test executes it; {_again(claim)}")
-        yield _Finding(OLDER_TREE, f"stale{f' since {since}' if since else ''}: {what}; {cure}")
+        rerun = [test for changed, _ in unsettled for test in self._executing(changed, witnesses)]
+        cure = self._cure(list(dict.fromkeys(rerun)), _again(claim)) if now else _again(claim)
+        return _Finding(OLDER_TREE, f"stale{f' since {since}' if since else ''}: {what}; {cure}")
 
     def _now(self, anchor: Anchor, head: str) -> str:
         """The content hash today; empty where it is not there."""
         if not anchor.symbol:
-            content = _on_disk(self._repo, anchor.path)
-            return (
-                object_id(self._repo.object_format, b"blob", content) if content is not None else ""
-            )
+            return self._disk.blob(anchor.path)
         if anchor.path not in self._symbols and head:
             self._symbols |= self._moved(anchor.path, head)
-        found = self._symbols.get(anchor.path)
-        return found.hashes.get(anchor.symbol, "") if found else ""
+        symbols = self._symbols.get(anchor.path)
+        return symbols.hashes.get(anchor.symbol, "") if symbols else ""
 
     def _moved(self, path: str, head: str) -> dict[str, FileSymbols]:
         """What the only other file defines that has the content which this one had in a commit."""
         blob = states_at(self._repo, head, [path]).get(path, "").partition(" ")[2]
         same = (
-            [one.path for one in worktree_files(self._repo, (".py",)) if one.blob == blob]
+            [entry.path for entry in worktree_files(self._repo, (".py",)) if entry.blob == blob]
             if blob
             else []
         )
-        found = _symbols_now(self._ws, self._repo, same) if len(same) == 1 else {}
-        return {path: found[same[0]]} if found else {}
+        symbols = self._disk.symbols(same) if len(same) == 1 else {}
+        return {path: symbols[same[0]]} if symbols else {}
 
-    def _state(self, anchor: Anchor, now: str, claim: Claim) -> tuple[str, str, tuple[str, ...]]:
-        """What runs after the claim was made prove of the new code, as `impact.state_of`."""
-        if not anchor.symbol:
-            return "", "", ()
+    def _pass(self, anchor: Anchor, now: str, claim: Claim, witnesses: Collection[str]) -> str:
+        """In words the pass by which a cited test settles a change; empty: none does."""
+        if not anchor.symbol or not now or not witnesses:
+            return ""
         # an earlier run may have had this code too, and the claim was not about that
-        made = micros(claim.made_at)
-        later = [one for one in self._runs.parts if micros(one.original.receipt.ended) > made]
-        state = state_of(anchor.path, anchor.symbol, now, later, self._runs.flaky)
+        since = micros(claim.since)
+        later = [one for one in self._runs.parts if micros(one.original.receipt.ended) > since]
+        for part in later:
+            state, _, tests = state_of(
+                anchor.path, anchor.symbol, now, [part], self._runs.flaky, witnesses
+            )
+            if state == PROVEN:
+                run = f"passed in run {part.original.receipt.run[:8]}"
+                moved = ", transferred: nothing differs here that it executed"
+                return f"{tests[0]}, which has not, {run}{moved if part.changes.changes else ''}"
+        return self._pass_without_symbols(later, witnesses)
+
+    def _pass_without_symbols(self, later: Sequence[OtherRun], witnesses: Collection[str]) -> str:
+        """The same by a run of this very content that recorded no symbols."""
+        for part in later:
+            if part.executed is not None or part.changes.changes:
+                continue
+            for row in part.original.receipt.evidence:
+                test = row.subject.removeprefix("test:")
+                receipt = part.original.receipt
+                flaky = self._runs.flaky.why(test, receipt)
+                if test in witnesses and row.outcome == "passed" and not flaky:
+                    return (
+                        f"{test}, which has not, passed in run {receipt.run[:8]} on this content"
+                        " (what it executed was not recorded)"
+                    )
+        return ""
+
+    def _executing(self, anchor: Anchor, witnesses: Collection[str]) -> tuple[str, ...]:
+        """Those of the cited tests that a run should show to execute a symbol: all of them where
+        no run recorded symbols.
+        """
         # no hash is empty: nothing is proven, and what must run is known from every run
-        if state[0] == PROVEN:
-            return state
-        return state_of(anchor.path, anchor.symbol, "", self._runs.parts, self._runs.flaky)
+        parts, flaky = self._runs.parts, self._runs.flaky
+        if not any(part.executed for part in parts):
+            return tuple(sorted(witnesses)) if anchor.symbol else ()
+        return state_of(anchor.path, anchor.symbol, "", parts, flaky, witnesses)[2]
 
     # since when
 
@@ -338,7 +317,7 @@ class _Content:
         """The first commit after a run in which the first stale symbol is another one; empty: it is
         not committed.
         """
-        part = next(one for one in self._runs.parts if one.original.receipt.run == result.run)
+        part = self._part(result.run)
         if part.executed is None or part.symbols is None or not part.original.receipt.head:
             return ""
         index = next(
@@ -361,8 +340,8 @@ class _Content:
         for commit in self._commits(head, anchor.path):
             if not anchor.symbol:
                 return commit[:_SHORT]
-            found = self._symbols_in(commit, anchor.path)
-            if found is None or found.hashes.get(anchor.symbol) != anchor.content_hash:
+            symbols = self._symbols_in(commit, anchor.path)
+            if symbols is None or symbols.hashes.get(anchor.symbol) != anchor.content_hash:
                 return commit[:_SHORT]
         return ""
 
@@ -377,7 +356,4 @@ class _Content:
 
 
 def _again(claim: Claim) -> str:
-    return (
-        f"if it still is so: kl claim add {shlex.quote(claim.text)} --about"
-        f" {shlex.quote(claim.about)}"
-    )
+    return f"if it still is so: kl claim confirm {claim.id}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -408,12 +408,18 @@ def _states_of(
 
 
 def state_of(
-    path: str, local: str, value: str, parts: Sequence[OtherRun], flaky: FlakyPasses
+    path: str,
+    local: str,
+    value: str,
+    parts: Sequence[OtherRun],
+    flaky: FlakyPasses,
+    among: Collection[str] | None = None,
 ) -> tuple[str, str, tuple[str, ...]]:
     """What runs (newest first) prove of a symbol with this content hash: state, reason, and the
     tests that do or would.
 
-    `local`: its name in the file, with `_` for the module. A pass of a flaky test proves nothing.
+    `local`: its name in the file, with `_` for the module. `among`: only these tests count. A pass
+    of a flaky test proves nothing.
     """
     stale: list[str] = []
     reason = ""
@@ -427,7 +433,8 @@ def state_of(
         outcomes = {
             one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence
         }
-        users, same = _users(executed, index), executed.symbols[index].content_hash == value
+        users = [test for test in _users(executed, index) if among is None or test in among]
+        same = executed.symbols[index].content_hash == value
         good_users = [
             name for name in users if name in part.verdicts and part.verdicts[name].state == VALID
         ]

@@ -153,6 +153,14 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         _read_claim,
         ("id",),
     )
+    yield Tool(
+        "claim_confirm",
+        "State that a stale claim is still so, after a look at what changed. It lifts no tier.",
+        {"id": line("Its id, or the beginning of it.")},
+        _confirm_claim,
+        ("id",),
+        True,
+    )
     yield from _proof_tools()
 
 
@@ -420,16 +428,16 @@ def _find_claims(ws: Workspace, given: Arguments) -> Any:
 
 def _read_claim(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.proof.claims import claims_now
+    from kl_hooks.proof.claims import claim_with_id
 
-    name = given["id"].strip().lower().removeprefix("claim:")
-    found = [
-        one for one in claims_now(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)
-    ]
-    if len(found) != 1:
-        reason = f"{len(found)} claims begin with this ID." if found else "no claim has this ID."
-        raise UsageProblem(reason, place=given["id"] or "''", hint="Find it with: claim_search")
-    return claim_to_dict(found[0])
+    return claim_to_dict(claim_with_id(ws, given["id"], lambda _: None))
+
+
+def _confirm_claim(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.claims import claim_to_dict
+    from kl_hooks.proof.claims import confirm_claim
+
+    return claim_to_dict(confirm_claim(ws, given["id"], lambda _: None, author(ws)))
 
 
 def _impacted(ws: Workspace, given: Arguments) -> Any:

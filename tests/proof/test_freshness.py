@@ -1,5 +1,5 @@
-"""Claims that somebody made: stale when what they rest on changes, current again by evidence
-alone.
+"""Claims that somebody made: stale when what they rest on changes, current again by what they cite
+or by somebody's word.
 """
 
 from __future__ import annotations
@@ -74,6 +74,11 @@ class Shop:
             if one["author"] != "auto"
         }
 
+    def ids(self) -> dict[str, str]:
+        """Text of each claim that was made → its ID."""
+        claims = json.loads(self.repo.kl("claim", "list", "--all", "--format", "json").stdout)
+        return {one["text"]: one["id"] for one in claims["claims"] if one["author"] != "auto"}
+
     def stale(self) -> set[str]:
         return {text for text, (freshness, _) in self.now().items() if freshness == "older tree"}
 
@@ -86,7 +91,7 @@ def shop(tmp_path: Path, home: Path) -> Shop:
 @pytest.mark.requirement("A16")
 def test_a_claim_is_stale_from_the_change_on_and_current_by_a_later_green_run(shop: Shop) -> None:
     shop.run()
-    shop.claim("adds the tax", TOTAL)
+    shop.claim("adds the tax", TOTAL, "--support", "test_cart.py::test_total")
     assert shop.now()["adds the tax"] == (
         "current",
         "nothing that it rests on has changed since it was made",
@@ -107,16 +112,20 @@ def test_a_claim_is_stale_from_the_change_on_and_current_by_a_later_green_run(sh
     for _ in range(2):
         assert shop.now()["adds the tax"] == ("older tree", stale), "reading makes nothing fresh"
     assert (
-        f"stale: assumed on an older tree  adds the tax\n{'':<18}{stale}\n"
+        f"stale: inferred on an older tree  adds the tax\n{'':<18}{stale}\n"
         in shop.repo.kl("claim", "list").stdout
     )
     status = shop.repo.kl("status").stdout
     assert "  claims    1 of 1 asserted claim stale: kl claim list --stale\n" in status
-    assert shop.repo.kl("claim", "list", "--stale").stdout.count("assumed") == 1
+    assert shop.repo.kl("claim", "list", "--stale").stdout.count("adds the tax") == 1
     package = shop.repo.kl("context", "why does cart.total add the tax").stdout
-    assert "claim assumed, stale" in package and stale in package
+    assert "claim inferred, stale" in package and stale in package
     shop.run("failed")
-    assert shop.stale() == {"adds the tax"}
+    refuted = shop.now()["adds the tax"]
+    assert refuted[0] == "refuted"
+    assert refuted[1].startswith("refuted: test_cart.py::test_total failed in run ")
+    listed = shop.repo.kl("claim", "list", "--stale").stdout
+    assert "  refuted  adds the tax\n" in listed and "valid" not in listed
     shop.run()
     # it failed and passed on one content: that it passed shows nothing
     assert shop.now()["adds the tax"] == ("older tree", stale)
@@ -129,14 +138,18 @@ def test_a_claim_is_stale_from_the_change_on_and_current_by_a_later_green_run(sh
     shop.run()
     fresh = shop.now()["adds the tax"]
     assert fresh[0] == "current" and fresh[1].startswith(
-        f"total in cart.py changed in {sha[:7]}, and 1 test passed in"
+        f"total in cart.py changed in {sha[:7]}, and test_cart.py::test_total, which has not, passed"
     )
     assert "  claims    " not in shop.repo.kl("status").stdout
     shop.edit("(RATE + tax())*1", "RATE + tax()")
     shop.edit("RATE + tax()", "tax() - RATE")
     assert shop.stale() == {"adds the tax"}
     shop.edit("tax() - RATE", "tax() + RATE")
-    assert shop.now()["adds the tax"][0] == "current", "as it was claimed"
+    shop.run()
+    assert shop.now()["adds the tax"] == (
+        "current",
+        "nothing that it rests on has changed since it was made",
+    )
 
 
 def test_a_claim_rests_on_what_it_names_and_on_the_tests_that_it_cites(shop: Shop) -> None:
@@ -191,7 +204,7 @@ def test_a_claim_rests_on_what_it_names_and_on_the_tests_that_it_cites(shop: Sho
         "older tree",
         (
             f"stale since {shop.repo.git('rev-parse', 'HEAD')[:7]}: total in cart.py was removed; "
-            "re-verify: pytest test_cart.py::test_total"
+            f"if it still is so: kl claim confirm {shop.ids()['symbol']}"
         ),
     )
     shop.repo.write("cart.py", "def (\n")
@@ -211,7 +224,9 @@ def test_a_cited_test_that_was_renamed_or_removed_is_no_command_to_run(shop: Sho
     shop.run()
     assert shop.now()["cited"][0] == "current"
     shop.edit("def test_sum():\n    return total()\n", "", "test_cart.py")
-    assert shop.now()["cited"][1].endswith("; no test takes its place")
+    assert "no test takes its place; if it still is so: " in shop.now()["cited"][1]
+    assert shop.repo.kl("claim", "confirm", shop.ids()["cited"]).returncode == 0
+    assert shop.now()["cited"][0] == "current", "it cites what is there no more no more"
 
 
 def test_a_run_from_before_the_claim_does_not_make_it_current(shop: Shop) -> None:
@@ -220,7 +235,7 @@ def test_a_run_from_before_the_claim_does_not_make_it_current(shop: Shop) -> Non
     before = shop.repo.workspace(1_600_000_000_000_000)
     leave_run(before, [("test_cart.py::test_total", "passed", 5)], executed=run_program(files)[0])
     shop.edit("RATE + tax()", "tax() + RATE")
-    shop.claim("adds the tax", TOTAL)
+    shop.claim("adds the tax", TOTAL, "--support", "test_cart.py::test_total")
     shop.edit("tax() + RATE", "RATE + tax()")
     assert shop.stale() == {"adds the tax"}
     shop.run()
@@ -243,8 +258,8 @@ def test_history_that_was_rewritten_takes_the_date_of_the_change_and_nothing_els
     assert shop.now()["adds the tax"] == (
         "older tree",
         (
-            "stale: total in cart.py changed; no recorded test executes it; "
-            "if it still is so: kl claim add 'adds the tax' --about function:cart.total"
+            "stale: total in cart.py changed; if it still is so: kl claim confirm"
+            f" {shop.ids()['adds the tax']}"
         ),
     )
 

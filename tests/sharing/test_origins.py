@@ -36,7 +36,7 @@ def test_each_origin_is_shown_with_what_it_proves_and_counts_so(
     def played(repo: Checkout, kind: str) -> None:
         words, tier, from_ci = COUNTS[kind]
         [claim] = json.loads(repo.kl("claim", "list", "--format", "json").stdout)["claims"]
-        assert (claim["schema"], claim["tier"]) == ("kl.claim/2", tier), (kind, words)
+        assert (claim["schema"], claim["tier"]) == ("kl.claim/3", tier), (kind, words)
         assert {one["origin"].partition(":")[0] for one in claim["support"]} == {kind}
         shown = repo.kl("claim", "show", claim["id"]).stdout
         name, proves, not_proven = ORIGINS[kind]
