@@ -35,6 +35,7 @@ from kl_hooks.git.files import ignored_paths
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.worktree import FileListing
 from kl_hooks.model.canonical import replace_surrogates
+from pytest_kl.distributions import Environment
 
 MOST: Final = 50
 """Modules of one sort that a worker reports by name."""
@@ -275,21 +276,21 @@ class _Comparison:
         self.in_place = 0
         self.rows: dict[str, list[tuple[str, ...]]] = {sort: [] for sort in _SORTS}
 
-    def judge(self, module: Loaded) -> None:
-        """Put a module where it belongs; one that is no business of this repository nowhere."""
+    def judge(self, module: Loaded) -> bool:
+        """Put a module where it belongs; False for one that is no business of this repository."""
         content = self._content
         known = module.name.partition(".")[0] in content.roots
         if not known and not module.file.startswith(content.top + "/"):
-            return
+            return False
         real = self._real(module.file)
         if content.path_of(real) in content.files:
             self.in_place += 1
-            return
+            return True
         # by its loader: what is compiled from other sources is built, bytecode is what was left over
         path = content.path_of(real)
         if path and not real.startswith(self._nested) and _is_bytecode(module, real):
             self.rows["sourceless"].append((module.name, path))
-            return
+            return True
         found = [
             one
             for one in content.candidates(module.name)
@@ -297,7 +298,7 @@ class _Comparison:
         ]
         package = found or self._package(module.name, real)
         if not package or (not found and content.path_of(real) and real.startswith(self._nested)):
-            return
+            return False
         if not real.endswith(".py"):
             self.rows["compiled"].append((module.name,))
         elif found:
@@ -306,6 +307,7 @@ class _Comparison:
             root, name = package[0][0], module.name.replace(".", "/")
             end = "/__init__.py" if basename(real) == "__init__.py" else ".py"
             self.rows["absent"].append((module.name, join(root, name + end), real))
+        return True
 
     def _assessed(self, root: str, path: str, name: str, real: str) -> bool:
         """Whether the file of the tree is what this name was meant to import (ADR-0016)."""
@@ -401,9 +403,9 @@ def report(
     no surrogates.
     """
     found = _Comparison(content, search_path)
-    for module in loaded(modules):
-        found.judge(module)
+    foreign = [(one.name, one.file) for one in loaded(modules) if not found.judge(one)]
     plain: dict[str, Any] = {"in_place": found.in_place, "counts": {}}
+    plain["outside"] = Environment.outside_modules(foreign, content.top)
     for key, rows in found.rows.items():
         unique = sorted(set(rows))
         plain["counts"][key] = len(unique)

@@ -26,6 +26,7 @@ from kl_hooks.evidence.capture import (
     open_spool,
     opening_record,
 )
+from kl_hooks.evidence.distributions import DISTRIBUTIONS
 from kl_hooks.evidence.provenance import edits_since, worktree_state
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import run_outcome
@@ -35,6 +36,7 @@ from kl_hooks.store.redaction import redact, redact_value
 from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
 from kl_hooks.workspace import Workspace, open_workspace
 from pytest_kl import outcome
+from pytest_kl.distributions import Environment
 from pytest_kl.environment import environment_of, selection_of
 from pytest_kl.failures import FailureReport
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
@@ -259,6 +261,8 @@ class Recorder:
         self._traces: list[dict[str, Any]] = []
         self._executed: dict[str, Any] = {}
         self._imported: dict[str, Any] = {}
+        self._environment: Environment | None = None
+        self._distributions: dict[str, Any] = {}
         self._import_reasons: list[str] = []
         self._compared = False
         self._status: Any = None
@@ -296,6 +300,7 @@ class Recorder:
         if recording.workspace.repo is not None and recording.place.tree:
             content = Content.of(recording.workspace.repo, recording.place.listing)
             self._content, self._observer = content, Observer(lambda: content)
+            self._environment = _environment_of(content.top, recording)
         if self._tracer is not None:
             import kl_hooks.proof.execution  # noqa: F401 (now: a suite may replace what an import needs)
         self._config.pluginmanager.register(listener, "kl-listener")
@@ -456,7 +461,11 @@ class Recorder:
         self._record_executed(recording, journal)
         more = {
             key: some
-            for key, some in (("imported", self._imported), ("executed", self._executed))
+            for key, some in (
+                ("imported", self._imported),
+                ("executed", self._executed),
+                (DISTRIBUTIONS, self._distributions),
+            )
             if some
         }
         known = self._tally.plain() or self._from_workers
@@ -544,8 +553,24 @@ class Recorder:
             self._imported, self._import_reasons = summarize(self._content, repo, known)
             if len(known) < max(self._workers, 1):
                 self._import_reasons.append(NOT_COMPARED)
+            else:
+                self._record_distributions(known)
         except Exception:
             self._imported, self._import_reasons = {}, [NOT_COMPARED]
+
+    def _record_distributions(self, reports: Sequence[Mapping[str, Any]]) -> None:
+        """What is installed, of this process or of the workers; a failure costs these facts alone:
+        the run proves its own content, and nothing of others.
+        """
+        if self._environment is None or self._recording is None:
+            return
+        with suppress(Exception):
+            rows = [
+                (str(name), str(file)) for report in reports for name, file in report["outside"]
+            ]
+            cache = self._recording.workspace.state.graph.with_suffix(".installed.json")
+            found = self._environment.record(rows, list(sys.path), cache)
+            self._distributions = found.to_dict()
 
     def _stop_tracer(self) -> None:
         if self._tracer is not None:
@@ -571,7 +596,13 @@ class Recorder:
             names = [journal.name(nodeid) for nodeid in self._listener.verdicts]
             folder = recording.writer.path.parent
             self._executed = record_executed(
-                recording.workspace, folder, recording.run, self._traces, journal.name, names
+                recording.workspace,
+                folder,
+                recording.run,
+                self._traces,
+                journal.name,
+                names,
+                self._environment.uses if self._environment else None,
             )
         except (
             Exception
@@ -652,6 +683,14 @@ class Recorder:
             print(self._trouble, file=sys.__stderr__)
         else:
             terminalreporter.write_line(self._trouble, yellow=True)
+
+
+def _environment_of(top: str, recording: Recording) -> Environment | None:
+    """What is installed as the run starts; None where that can't be read."""
+    try:
+        return Environment(top, list(sys.path), recording.workspace.clock.now() / 1_000_000)
+    except Exception:  # a run without these facts proves its own content alone
+        return None
 
 
 def is_program(config: pytest.Config) -> bool:

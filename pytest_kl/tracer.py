@@ -50,6 +50,7 @@ _HARMLESS: Final = frozenset(("uname", "ldconfig", "file", "lsb_release", "sysct
 """Programs that the standard library's `platform`, `uuid` and `ctypes` start: none of them runs
 Python.
 """
+_STANDARD: Final = sys.stdlib_module_names
 _INTERPRETERS: Final = frozenset(("_interpreters", "_xxsubinterpreters"))
 """The modules that start interpreters (PEP 734): from 3.13 on, and before."""
 _MOST_SESSION_CALLS: Final = 20_000
@@ -183,6 +184,8 @@ class Tracer:
         self._fixtures: dict[Any, Context] = {}
         self._imports: set[tuple[str, str]] = set()
         self._reads: Reads | None = None
+        self._outside: set[tuple[str, str]] = set()
+        """(file, first part of a module that it imported while tests ran or modules were loaded)."""
         self._children: tuple[float, ...] = ()
         self._spawning: list[Any] = []
         self._engine: _Monitoring | _Profile | None = None
@@ -224,6 +227,7 @@ class Tracer:
             make = self._reads_module.Reads
             self._reads = make(self._top, self._path, self._stack, self.fail)
             HANDLERS.update(self._reads.handlers())
+        HANDLERS["import"] = self._on_import
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
         HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
         HANDLERS["subprocess.Popen"] = self._on_popen
@@ -524,6 +528,14 @@ class Tracer:
         if self._engine is not None and not any(context.code for context in self._stack):
             self._engine.modules(False)
 
+    def _on_import(self, args: tuple[Any, ...]) -> None:
+        """A module is looked for that is not loaded, whether it is there or not."""
+        name = args[0]
+        if type(name) is str and "." not in name and name not in _STANDARD:
+            importer = self._importer()
+            if importer:
+                self._outside.add((importer, name))
+
     # processes
 
     def _on_popen(self, args: tuple[Any, ...]) -> None:
@@ -658,6 +670,7 @@ class Tracer:
             "stamps": self._stamps,
             "imports": sorted(map(list, self._imports)),
             "reads": self._plain_reads(fixtures),
+            "outside": sorted(map(list, self._outside)),
             "trouble": self.trouble,
             "recorder": RECORDER,
         }

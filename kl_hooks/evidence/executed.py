@@ -27,6 +27,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 
+from kl_hooks.evidence.distributions import Uses
 from kl_hooks.evidence.reads import Reads
 from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace, spool_places
 from kl_hooks.model.canonical import canonical
@@ -184,6 +185,8 @@ class Executed:
     """
     reads: Reads | None = None
     """Which test read which file, and listed which folder; None where that is not known."""
+    distributions: Uses | None = None
+    """What its files import from installed distributions; None where that was not recorded."""
 
     @property
     def digest(self) -> str:
@@ -345,6 +348,7 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
             else {}
         ),
         **({"reads": executed.reads.to_dict()} if executed.reads is not None else {}),
+        **({"distributions": executed.distributions.to_dict()} if executed.distributions else {}),
     }
 
 
@@ -418,9 +422,14 @@ def executed_from_dict(plain: Any) -> Executed:
                 for at, some in plain.get("values", ())
             },
             reads=Reads.from_dict(plain["reads"]) if "reads" in plain else None,
+            distributions=_uses(plain.get("distributions")),
         )
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
         raise ValueError(f"it has another form ({type(problem).__name__})") from problem
+
+
+def _uses(plain: Any) -> Uses | None:
+    return None if plain is None else Uses.from_dict(plain)
 
 
 def _texts_by_path(plain: Any) -> dict[str, tuple[str, ...]]:
@@ -599,6 +608,9 @@ def store_executed(db: Database, executed: Executed) -> None:
         for at, some in executed.values.items()
     )
     parts += [_part(db, ["values", values], ())] if values else []
+    if executed.distributions is not None:
+        # of its own: an environment that did not change adds no row
+        parts.append(_part(db, ["distributions", executed.distributions.to_dict()], ()))
     for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
         parts += [_part(db, [sort, dict(some)], ())] if some else []
     parts += [_part(db, body, ()) for body in executed.reads.parts()] if executed.reads else []
@@ -742,6 +754,7 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
             for at, some in body[1]
         },
         reads=Reads.from_parts(bodies),
+        distributions=_uses(next((body[1] for body in bodies if body[0] == "distributions"), None)),
     )
 
 

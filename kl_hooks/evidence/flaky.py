@@ -14,8 +14,10 @@ from itertools import pairwise
 from math import sqrt
 from typing import Any, Final
 
+from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
 from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending, test_path
 from kl_hooks.evidence.ledger import RETAINED, chain_head, failing_runs
+from kl_hooks.evidence.reach import Reach
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.store.database import Database
@@ -38,6 +40,9 @@ _VOLATILE: Final = frozenset(
         "untracked",
         "changes",
         "rootdir",
+        "facts",
+        # compared by test: a version matters to those that reach the distribution
+        DISTRIBUTIONS,
     }
 )
 """Keys of a receipt's environment in which two runs of the same environment may differ."""
@@ -84,6 +89,7 @@ class Comparison:
     def __init__(self, ws: Workspace, db: Database | None) -> None:
         self._ws, self._db = ws, db
         self._known: dict[str, Executed | None] = {}
+        self._reaches: dict[str, Reach | None] = {}
 
     @staticmethod
     def attempts(
@@ -118,8 +124,9 @@ class Comparison:
         compared.
         """
         a, b = self._executed(one.receipt), self._executed(other.receipt)
+        installed = self.distributions(one, other)
         if a is None or b is None or one.test not in a.tests or other.test not in b.tests:
-            return (), False
+            return installed, False
         hashes = [dict(found.symbols) for found in (a, b)]
         files = {test_path(one.test), test_path(other.test)} if same_test else set()
         needed = {
@@ -134,7 +141,23 @@ class Comparison:
         unknown = any(path in closure for found in (a, b) for path in found.unknown)
         # what the processes of a test ran and read is not recorded
         seen = not unknown and one.test not in a.incomplete and other.test not in b.incomplete
-        return tuple(changed), seen and len(known) == len(needed) and a.files == b.files
+        complete = seen and len(known) == len(needed) and a.files == b.files
+        return (*installed, *changed), complete
+
+    def distributions(self, one: Attempt, other: Attempt) -> tuple[str, ...]:
+        """`docutils 0.20 → 0.21`: what the test reaches, and had another version in these runs."""
+        reach, other_reach = self._reach(one.receipt), self._reach(other.receipt)
+        if reach is None or other_reach is None:
+            return ()
+        return tuple(reach.differing(other_reach, one.test, other.test))
+
+    def _reach(self, receipt: Receipt) -> Reach | None:
+        if receipt.run not in self._reaches:
+            distributions = Distributions.of(receipt)
+            self._reaches[receipt.run] = (
+                Reach(distributions, self._executed(receipt)) if distributions else None
+            )
+        return self._reaches[receipt.run]
 
     def contradiction(self, attempts: Sequence[Attempt]) -> tuple[Attempt, Attempt] | None:
         """The newest failure and pass in one environment where nothing differs that the test
@@ -148,16 +171,19 @@ class Comparison:
                 changed, complete = self.symbols(one, other)
                 if complete and not changed:
                     return (one, other) if one.failed else (other, one)
-        seen: dict[tuple[Any, ...], dict[bool, Attempt]] = {}
-        for one in attempts:
-            if one.result.outcome == "flaky":
-                return one, one
-            if not (one.failed or one.passed):
+        groups: dict[tuple[Any, ...], dict[bool, list[Attempt]]] = {}
+        for attempt in attempts:
+            if attempt.result.outcome == "flaky":
+                return attempt, attempt
+            if not (attempt.failed or attempt.passed):
                 continue
-            group = seen.setdefault((one.receipt.tree, one.receipt.tree_all, one.environment), {})
-            group.setdefault(one.failed, one)
-            if len(group) == 2:
-                return group[True], group[False]
+            receipt = attempt.receipt
+            key = (receipt.tree, receipt.tree_all, attempt.environment)
+            group = groups.setdefault(key, {True: [], False: []})
+            for newer in group[not attempt.failed]:
+                if not self.distributions(attempt, newer):
+                    return (newer, attempt) if newer.failed else (attempt, newer)
+            group[attempt.failed].append(attempt)
         return None
 
     def _executed(self, receipt: Receipt) -> Executed | None:
@@ -232,7 +258,8 @@ def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
     found = []
     for test, attempts in compare.attempts(receipts, tests).items():
         if pair := compare.contradiction(attempts):
-            found.append(FlakyTest(test, *pair, *_counts(attempts, pair)))
+            comparable = [one for one in attempts if not compare.distributions(one, pair[0])]
+            found.append(FlakyTest(test, *pair, *_counts(comparable, pair)))
     return sorted(found, key=lambda one: (-one.failures / one.runs, one.test))
 
 
@@ -291,6 +318,8 @@ class FlakyPasses:
         result = replace(found.passed.result, subject=f"test:{name}")
         witness, own = found.failed, Attempt(receipt, result, _environment(receipt))
         if witness.environment != own.environment:
+            return None
+        if self._compare.distributions(witness, own):
             return None
         content = (receipt.tree, receipt.tree_all)
         if content in [(one.receipt.tree, one.receipt.tree_all) for one in (witness, found.passed)]:

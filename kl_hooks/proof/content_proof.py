@@ -198,15 +198,14 @@ def _transfers(
     """The runs of other contents among those that prove a content, and how many tests ran on the
     content itself.
     """
+    foreign = {id_: other for id_, other in other_runs.items() if not other.is_own}
     others = [
-        other_runs[entry.id]
-        for entry in proving
-        if entry.id in other_runs and other_runs[entry.id].valid
+        foreign[entry.id] for entry in proving if entry.id in foreign and foreign[entry.id].valid
     ]
     own = {
         result.subject
         for entry in proving
-        if entry.id not in other_runs
+        if entry.id not in foreign
         for result in entry.receipt.evidence
     }
     return tuple(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import configparser
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,26 +30,12 @@ from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.proof.facts import Difference, FileChange, FileSymbols
 from kl_hooks.proof.pytest_config import CONFIG_NAMES, PytestConfig, pytest_table
+from kl_hooks.proof.requirements import install_options, requirement_changes
 from kl_hooks.store.database import Database, chunks
 from kl_hooks.workspace import Workspace
 
-_DEPENDENCIES: Final = re.compile(
-    r"(?i)(?:.*requirements.*\.(?:txt|in)|constraints.*\.txt|(?:uv|poetry|pdm|pixi)\.lock|pipfile(?:\.lock)?"
-    r"|pylock.*\.toml|setup\.py|environment\.ya?ml)"
-)
-"""Files that state what is installed: with another environment the same code may do something else.
-"""
 _COMPILED: Final = (".c", ".h", ".cc", ".cpp", ".pyx", ".pxd", ".rs", ".so", ".pyd", ".pth")
 """What is executed, and not as Python's source."""
-_TABLES: Final = (
-    "dependencies",
-    "optional-dependencies",
-    "requires-python",
-    "entry-points",
-    "scripts",
-    "dynamic",
-)
-_TOOLS: Final = ("poetry", "setuptools", "hatch", "pdm", "uv", "flit", "pixi")
 _BUILDERS: Final = frozenset({"setup.py", "conf.py", "noxfile.py", "tasks.py"})
 """Python files that read documentation and are no test."""
 
@@ -108,18 +93,19 @@ def difference(
     documents = frozenset(path for path in changed if is_document(path, exclude))
     # setup.py is run by what installs the project, before any test, and not imported by one
     others = [path for path in sorted(changed) if not changes[path].is_python or path == "setup.py"]
-    whole = tuple(
-        why for path in others if path not in documents and (why := _affects_all(path, reader))
-    )
+    relevant = [path for path in others if path not in documents]
+    whole = [why for path in relevant if (why := _affects_all(path, reader))]
+    required, unread = requirement_changes(relevant, reader.before, reader.now)
     reads = {path: why for path in sorted(documents) if (why := _reader_of(path, reader))}
     return Difference(
         changes,
-        whole,
+        (*whole, *unread),
         documents,
         reads,
         lambda words: mentions(repo, words, other),
         lambda path, at: reader.now(path) if at else reader.before(path),
         cache(lambda folder: _is_lasting(repo, changed, other, folder)),
+        tuple(required),
     )
 
 
@@ -280,8 +266,6 @@ def _exclude(reader: _Reader) -> Sequence[str]:
 def _affects_all(path: str, reader: _Reader) -> str:
     """Why a change of this file speaks against every result; empty where opened files decide."""
     name = path.rpartition("/")[2]
-    if _DEPENDENCIES.fullmatch(name):
-        return f"{path} changed: other packages may be installed"
     if name.endswith(_COMPILED):
         return f"{path} changed, which is compiled"
     if name not in CONFIG_NAMES:
@@ -292,31 +276,11 @@ def _affects_all(path: str, reader: _Reader) -> str:
     try:
         if pytest_table(name, before) != pytest_table(name, now):
             return f"pytest's configuration in {path} changed"
-        if _installed(name, before) != _installed(name, now):
-            return f"the dependencies in {path} changed"
+        if install_options(name, before) != install_options(name, now):
+            return f"how {path} installs the project changed"
     except (ValueError, configparser.Error, RecursionError):
         return f"{path} can't be read"
     return ""
-
-
-def _installed(name: str, content: bytes) -> Any:
-    """The parts of a project file that decide what is installed."""
-    text = content.decode("utf-8-sig")
-    # names of metadata only: a version or a classifier changes no code that a test runs
-    if name == "pyproject.toml":
-        document = tomllib.loads(text)
-        project, tools = document.get("project", {}), document.get("tool", {})
-        parts = [*(project.get(key) for key in _TABLES), *(tools.get(key) for key in _TOOLS)]
-        return [*parts, document.get("build-system"), document.get("dependency-groups")]
-    if name == "setup.cfg":
-        parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
-        parser.read_string(text)
-        return {
-            section: dict(parser.items(section))
-            for section in parser.sections()
-            if section.startswith("options")
-        }
-    return None
 
 
 def _reader_of(path: str, reader: _Reader) -> str:

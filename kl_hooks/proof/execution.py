@@ -9,6 +9,7 @@ is named the same way.
 from __future__ import annotations
 
 import os
+import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from kl_hooks.code.file_facts import facts_under, load, modules_of, scan_missing
 from kl_hooks.code.modules import MARKERS, ModuleIndex, absolute
 from kl_hooks.code.scanner.python import content_keys, scanners_of
 from kl_hooks.errors import KlError
+from kl_hooks.evidence.distributions import Uses
 from kl_hooks.evidence.executed import (
     Executed,
     SymbolHash,
@@ -52,6 +54,12 @@ _LOCK_WAIT: Final = 0.3
 """Seconds to wait for the graph database: the cache may go without these facts."""
 
 
+UsesOf = Callable[[Mapping[str, Iterable[str]]], Uses | None]
+"""Path → modules that a file imports, and that the repository does not have; which distributions
+these are of.
+"""
+
+
 @dataclass
 class Trace:
     """What all processes of a run noted, with one numbering of code objects."""
@@ -65,6 +73,8 @@ class Trace:
     before: set[str] = field(default_factory=set)
     """Files that were imported before the recording began."""
     reads: ReadTrace = field(default_factory=ReadTrace)
+    outside: set[tuple[str, str]] = field(default_factory=set)
+    """(file, first part of a module that it imported as it ran)."""
     incomplete: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
     values: dict[int, set[int]] = field(default_factory=dict)
@@ -108,6 +118,7 @@ class Trace:
             self.stamps.setdefault(path, set()).add((mtime, size))
             self.before |= {path} if before else set()
         self.imports |= {(a, b) for a, b in plain["imports"]}
+        self.outside |= {(path, name) for path, name in plain.get("outside", ())}
         self.trouble = self.trouble or plain["trouble"]
         self.recorder = plain["recorder"]
 
@@ -119,13 +130,20 @@ class Trace:
         return number
 
     def executed(
-        self, ws: Workspace, run: str, names: Sequence[str], tree: str | None = None
+        self,
+        ws: Workspace,
+        run: str,
+        names: Sequence[str],
+        tree: str | None = None,
+        uses: UsesOf | None = None,
     ) -> Executed:
         """The symbols that these code objects are, by the files on disk or in a tree; `names`: the
-        tests of the run.
+        tests of the run; `uses`: which distributions the names are of that files import.
         """
         assert ws.repo is not None
-        return _Resolver(ws, ws.repo, self, tree).executed(run, names)
+        resolver = _Resolver(ws, ws.repo, self, tree)
+        executed = resolver.executed(run, names)
+        return replace(executed, distributions=uses(resolver.outside)) if uses else executed
 
 
 def _reached(used: Iterable[int], fixtures: Sequence[Any]) -> set[int]:
@@ -145,12 +163,14 @@ def record_executed(
     traces: Iterable[Mapping[str, Any]],
     name: Callable[[str], str],
     names: Sequence[str],
+    uses: UsesOf | None = None,
 ) -> dict[str, Any]:
     """Write the executed symbols of a run into a spool folder; what the receipt states of them. May
     raise anything.
 
     `traces`: of each process (`Tracer.plain`); `name` gives the ID of a test in the record.
     `names`: the tests of the record; one that no process has noted is recorded as incomplete.
+    `uses`: see `Trace.executed`.
     """
     trace = Trace()
     for one in traces:
@@ -158,7 +178,7 @@ def record_executed(
     if trace.trouble:
         return {"trouble": trace.trouble}
     with ws.store.reusing():
-        executed = trace.executed(ws, run, names)
+        executed = trace.executed(ws, run, names, uses=uses)
     # the sort before the first `:` is ours; with it, no ID would look harmless at first sight
     symbols = (symbol.partition(":")[2] for symbol in executed.places)
     read = {path for path, _ in executed.reads.everything()} if executed.reads else set()
@@ -207,6 +227,11 @@ class _Resolver:
         self._modules = self._names()
         self._index = ModuleIndex(self._modules)
         self.unknown = dict(trace.unknown)
+        self.outside: dict[str, set[str]] = {}
+        """Path → modules that it imports, and that neither Python nor the repository has."""
+        for path, name in trace.outside:
+            if not self._index.inside(name) and not self._index.called(name):
+                self.outside.setdefault(path, set()).add(name)
         self._facts: dict[str, Facts] = {}
 
     # facts
@@ -418,8 +443,13 @@ class _Resolver:
         for name in list(names):
             while name := name.rpartition(".")[0]:
                 names.add(name)
-        targets = (self._index.find(name, path) for name in names)
-        return {found for one in targets if one and (found := self._index.path_of(one))}
+        targets = {name: self._index.find(name, path) for name in names}
+        for name, target in targets.items():
+            top = name.partition(".")[0]
+            own = target or targets.get(top) or self._index.inside(top)
+            if not own and top not in sys.stdlib_module_names:
+                self.outside.setdefault(path, set()).add(name)
+        return {found for one in targets.values() if one and (found := self._index.path_of(one))}
 
     def _data(self) -> dict[str, str]:
         """The opened files that git tracks, with their blob IDs."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.reach import Reach
 from kl_hooks.model.receipt import FACT_CLASSES
+from kl_hooks.proof.requirements import RequirementChange
 
 VALID: Final = "valid"
 STALE: Final = "stale"
@@ -81,7 +83,7 @@ class Difference:
 
     changes: Mapping[str, FileChange] = field(default_factory=dict)
     whole: tuple[str, ...] = ()
-    """Differences that no test escapes: pytest's configuration, dependencies."""
+    """Differences that no test escapes: pytest's configuration, how the project is installed."""
     documents: frozenset[str] = frozenset()
     """Changed files that are documentation."""
     read_documents: Mapping[str, str] = field(default_factory=dict)
@@ -95,6 +97,8 @@ class Difference:
     """
     is_lasting: Callable[[str], bool] = _never
     """Whether a folder has a file in both contents, so that it is in both."""
+    requirements: tuple[RequirementChange, ...] = ()
+    """Distributions that files of the two contents require otherwise."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,30 @@ class RunFacts:
     """Whether the files that it opened were recorded."""
     recorded: frozenset[str] = frozenset(FACT_CLASSES)
     """The classes of facts that it recorded, of `FACT_CLASSES`: an earlier kl had fewer."""
+    reach: Reach | None = None
+    """The installed distributions that it recorded, and which tests reach them."""
+    installed: Mapping[str, str] = field(default_factory=dict)
+    """Distribution → how it differs now from what the run had: `cachetools 5.3.0 → 5.5.0 is
+    installed now`.
+    """
+    added: Mapping[str, str] = field(default_factory=dict)
+    """First part of a module that can be imported now → the same of it."""
+    start: str = ""
+    """What an interpreter executes otherwise when it starts; empty: nothing."""
+
+    def changed_distributions(self, difference: Difference) -> dict[str, str]:
+        """Distribution → why its recorded version is not what is installed now, or what the other
+        content requires.
+        """
+        changed = dict(self.installed)
+        if self.reach is None:
+            return changed
+        recorded = self.reach.distributions
+        for change in difference.requirements:
+            version = recorded.versions.get(change.name, "")
+            if version and (why := change.unmet(version, recorded.markers)):
+                changed[change.name] = why
+        return changed
 
 
 class RunSymbols:

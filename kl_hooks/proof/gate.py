@@ -29,7 +29,7 @@ from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_proof import Proof, prove
 from kl_hooks.proof.content_runs import NAMED, ContentFacts, by_configuration
 from kl_hooks.proof.expected_tests import Expected
-from kl_hooks.proof.other_runs import OtherRun, other_runs
+from kl_hooks.proof.other_runs import OtherRun, other_runs, runs_of_content
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.read_rules import unrecorded_reads
 from kl_hooks.proof.test_names import TestNames
@@ -96,7 +96,9 @@ def judge(
         expected=expected,
         earlier_runs=partial(_earlier_runs, seen.db, expected),
     )
-    own_facts = replace(facts, entries=[entry for entry in entries if _is_of(entry, origin)])
+    here = runs_of_content(seen, entries)
+    facts = _with_environment(facts, here)
+    own_facts = replace(facts, entries=[entry for entry in facts.entries if _is_of(entry, origin)])
     proof = prove(facts, strength)
     if origin and not proof.failed:
         proof = _proof_by_origin(own_facts, strength)
@@ -114,12 +116,13 @@ def judge(
         proof = prove(all_facts, strength)
         # that a CI ran this very content is what makes its word enough for `verified`
         proof = replace(proof, tier=min(proof.tier, Tier.INFERRED)) if origin else proof
+    proof = _with_notes(proof, [*here.values(), *valid_runs])
     originals = [run.original for run in valid_runs]
     proof = _without_flaky(ws, seen.db, proof, [*own_facts.entries, *originals])
     if seen.lost and proof.tier < Tier.INFERRED and not proof.failed:
         return entries, _not_assessed(seen)
     losses = [f"{loss}: only runs after that count" for loss in seen.lost]
-    not_compared = (*_untrusted(seen, trees), *_not_valid(runs))
+    not_compared = (*_untrusted(seen, trees), *_not_valid([*here.values(), *runs]))
     return entries, replace(
         proof,
         notes=(*losses, *proof.notes, *_unrecorded_reads(seen, proof, own_facts, valid_runs)),
@@ -199,6 +202,27 @@ def _proof_by_origin(facts: ContentFacts, strength: str) -> Proof:
     return replace(proof, tier=Tier.VERIFIED) if proof.tier >= Tier.INFERRED else proof
 
 
+def _with_environment(facts: ContentFacts, here: Mapping[str, OtherRun]) -> ContentFacts:
+    """The facts without results that rest on what was installed otherwise. `here`: the runs of the
+    content, by ID.
+    """
+    outdated = {run.entry.id: run for run in here.values() if run.stale}
+    entries = [
+        outdated[entry.id].entry if entry.id in outdated else entry for entry in facts.entries
+    ]
+    return replace(facts, entries=entries, other_runs=outdated)
+
+
+def _with_notes(proof: Proof, runs: Iterable[OtherRun]) -> Proof:
+    """What is proven, with the runs named whose environment could not be compared."""
+    notes = [
+        f"run {run.entry.receipt.run[:8]}: {run.not_compared}"
+        for run in runs
+        if run.not_compared and run.entry.receipt.run in proof.runs
+    ]
+    return replace(proof, notes=(*proof.notes, *dict.fromkeys(notes)))
+
+
 def _with_other_runs(
     seen: Snapshot, facts: ContentFacts, valid_runs: Sequence[OtherRun]
 ) -> ContentFacts:
@@ -208,12 +232,12 @@ def _with_other_runs(
         facts,
         entries=entries,
         parents=seen.parents(entries),
-        other_runs={run.entry.id: run for run in valid_runs},
+        other_runs={**facts.other_runs, **{run.entry.id: run for run in valid_runs}},
     )
 
 
 def _not_valid(runs: Iterable[OtherRun]) -> Iterator[str]:
-    """Runs of other contents of which nothing is valid here, and why."""
+    """Runs of which nothing is valid here, and why."""
     for run in runs:
         if run.why_not and not run.is_compared:
             yield f"run {run.entry.receipt.run[:8]}: {run.why_not}"

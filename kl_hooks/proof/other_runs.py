@@ -29,10 +29,10 @@ from kl_hooks.proof.facts import (
     VALID,
     Difference,
     FileChange,
-    RunFacts,
     RunSymbols,
     Verdict,
 )
+from kl_hooks.proof.installed import Environments
 from kl_hooks.proof.verdict import judge_results
 from kl_hooks.workspace import Workspace
 
@@ -69,6 +69,10 @@ class OtherRun:
     """Node ID of each result → whether it is valid."""
     changes: Difference
     executed: Executed | None = None
+    is_own: bool = False
+    """Whether it ran on this very content: what is not valid of it had another environment."""
+    not_compared: str = ""
+    """Why it is not known whether its environment is as it was."""
 
     @cached_property
     def symbols(self) -> RunSymbols | None:
@@ -127,14 +131,10 @@ class OtherRun:
         tree: str,
         other: str | None,
         known: dict[str, Difference],
+        environments: Environments | None = None,
     ) -> OtherRun:
-        """One run against the content."""
-        receipt = entry.receipt
-        results = {
-            one.subject.removeprefix("test:"): one
-            for one in receipt.evidence
-            if one.kind == "TestResult"
-        }
+        """One run against the content. `environments`: what newer runs had installed."""
+        receipt, results = entry.receipt, _results_of(entry)
         key, why = str(receipt.tree_all or receipt.tree), ""
         try:
             base = content_of_run(repo, receipt)
@@ -148,17 +148,20 @@ class OtherRun:
             return cls(
                 entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference()
             )
-        executed = seen.executed(entry)
-        # a coverage file has no word on the files that were opened
-        opened = executed is not None and executed.recorder.startswith("sys.")
-        recorded = frozenset(map(str, receipt.environment.get("facts") or ()))
-        if executed is not None and executed.reads is None:  # there were too many
-            recorded -= {"reads"}
-        verdicts = judge_results(RunFacts(executed, opened, recorded), known[key], results)
+        environments = environments or Environments()
+        facts, not_compared = environments.facts_of_run(entry, seen.executed(entry))
+        verdicts = judge_results(facts, known[key], results)
         valid = [one for name, one in results.items() if verdicts[name].state == VALID]
-        part = any(path.endswith(".py") for path in known[key].changes)
-        derived = _derived(receipt, valid, tree, part)
-        return cls(replace(entry, receipt=derived), entry, verdicts, known[key], executed)
+        part = len(valid) < len(results) or any(path.endswith(".py") for path in known[key].changes)
+        derived = replace(_derived(receipt, valid, part), tree=tree, tree_all=tree, tree_end=tree)
+        return cls(
+            replace(entry, receipt=derived),
+            entry,
+            verdicts,
+            known[key],
+            facts.executed,
+            not_compared=not_compared,
+        )
 
     def removed(self, nodeid: str) -> bool:
         """Whether the test is not there any more: its file, or its function in it."""
@@ -198,11 +201,14 @@ def other_runs(
     found: list[OtherRun] = []
     whole: dict[tuple[str, ...], int] = {}
     known: dict[str, Difference] = {}
+    environments = Environments()
     for entry in _candidates(seen, trees):
         key = environment_key(entry.receipt)
         # by environment: runs of one Python must not use up the places of another one's
         if whole.get(key, 0) < _WHOLE_RUNS:
-            found.append(OtherRun.judged(ws, repo, seen, entry, trees[0], other, known))
+            found.append(
+                OtherRun.judged(ws, repo, seen, entry, trees[0], other, known, environments)
+            )
             whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
     return found
 
@@ -228,20 +234,44 @@ def is_sound(entry: Entry) -> bool:
     )
 
 
+def runs_of_content(seen: Snapshot, entries: Iterable[Entry]) -> dict[str, OtherRun]:
+    """ID of each sound run of the content itself → its results, and which of them are valid for
+    what is installed now.
+    """
+    return {entry.id: of_this_content(seen, entry) for entry in entries if is_sound(entry)}
+
+
 def of_this_content(seen: Snapshot, entry: Entry) -> OtherRun:
-    """A run of the content itself: all of its results are valid."""
-    names = (
-        one.subject.removeprefix("test:")
-        for one in entry.receipt.evidence
-        if one.kind == "TestResult"
-    )
+    """A run of the content itself: its results are valid, but those of tests that reach what was
+    installed otherwise.
+    """
+    facts, not_compared = Environments().facts_of_run(entry, seen.executed(entry), is_own=True)
+    results = _results_of(entry)
+    verdicts = judge_results(facts, Difference(), results)
+    valid = [one for name, one in results.items() if verdicts[name].state == VALID]
+    derived = _derived(entry.receipt, valid, True) if len(valid) < len(results) else entry.receipt
     return OtherRun(
-        entry, entry, dict.fromkeys(names, Verdict(VALID)), Difference(), seen.executed(entry)
+        replace(entry, receipt=derived),
+        entry,
+        verdicts,
+        Difference(),
+        facts.executed,
+        is_own=True,
+        not_compared=not_compared,
     )
 
 
-def _derived(receipt: Receipt, valid: Sequence[Evidence], tree: str, part: bool) -> Receipt:
-    """The receipt of a run with these results alone, as if it had run on this content."""
+def _results_of(entry: Entry) -> dict[str, Evidence]:
+    """Node ID → result."""
+    return {
+        result.subject.removeprefix("test:"): result
+        for result in entry.receipt.evidence
+        if result.kind == "TestResult"
+    }
+
+
+def _derived(receipt: Receipt, valid: Sequence[Evidence], part: bool) -> Receipt:
+    """The receipt of a run with these results alone."""
     counts: dict[str, int] = {}
     for one in valid:
         counts[one.outcome] = counts.get(one.outcome, 0) + 1
@@ -249,15 +279,7 @@ def _derived(receipt: Receipt, valid: Sequence[Evidence], tree: str, part: bool)
     failed = any(one.outcome in REFUTES for one in valid)
     result = {**receipt.result, "verdict": "failed" if failed else "passed", "counts": counts}
     selection = {**receipt.selection, PART: len(valid)} if part else receipt.selection
-    return replace(
-        receipt,
-        evidence=tuple(valid),
-        result=result,
-        selection=selection,
-        tree=tree,
-        tree_all=tree,
-        tree_end=tree,
-    )
+    return replace(receipt, evidence=tuple(valid), result=result, selection=selection)
 
 
 def _is_same(change: FileChange, name: str) -> bool:

@@ -52,7 +52,7 @@ class ProvenTests(NamedTuple):
         """The numbers for a content. `facts`: with the runs of other contents that it is compared
         with.
         """
-        own = [judge_run(run) for run in facts.runs if run.other is None]
+        own = [judge_run(run) for run in facts.runs if run.other is None or run.other.is_own]
         failures = FailedTests.of(own, facts)
         names = _Names()
         failing = names.add(failure.test for failure in failures.counting)

@@ -32,6 +32,7 @@ from kl_hooks.proof.facts import (
     Verdict,
 )
 from kl_hooks.proof.read_rules import data_file_changed, link_changed, may_have_been_read
+from kl_hooks.proof.requirements import is_dependency_file
 
 _INIT: Final = "__init__.py"
 
@@ -54,8 +55,15 @@ def no_symbols_recorded(run: RunFacts, difference: Difference) -> Verdict | None
     return Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded")
 
 
+def _requirements_differ(difference: Difference) -> bool:
+    return bool(difference.requirements) or any(
+        is_dependency_file(path) for path in difference.changes if path not in difference.documents
+    )
+
+
 FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "reads": may_have_been_read,
+    "distributions": _requirements_differ,
 }
 """Class of facts (`FACT_CLASSES`) → whether two contents differ in what it is about."""
 
@@ -497,6 +505,37 @@ TEST_RULES: Final[Sequence[TestRule]] = (
     execution_incomplete,
     needs_unknown_file,
     nothing_recorded,
+)
+
+
+# rules of the environment: what is installed, or required, and was not when the test ran
+
+
+def start_changed(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
+    """An interpreter executes it before any test."""
+    return Verdict(STALE, run.start) if run.start else None
+
+
+def distribution_changed(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
+    """A distribution that the test reaches has another version."""
+    names = sorted(run.reach.of(nodeid) & changed.keys()) if run.reach and changed else ()
+    if not names:
+        return None
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return Verdict(STALE, f"{changed[names[0]]}{others}")
+
+
+def module_added(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
+    """A module that was looked for and not found when the test ran can be imported now."""
+    names = sorted(run.reach.missing(nodeid) & run.added.keys()) if run.reach and run.added else ()
+    return Verdict(STALE, run.added[names[0]]) if names else None
+
+
+EnvironmentRule = Callable[[RunFacts, Mapping[str, str], str], Verdict | None]
+ENVIRONMENT_RULES: Final[Sequence[EnvironmentRule]] = (
+    start_changed,
+    distribution_changed,
+    module_added,
 )
 
 

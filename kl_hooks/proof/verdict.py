@@ -14,7 +14,12 @@ from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect
 from kl_hooks.proof.facts import VALID, Difference, FileChange, RunFacts, Verdict
 from kl_hooks.proof.read_rules import READ_RULES, READ_TEST_RULES, unseen_read
-from kl_hooks.proof.rules import CHANGE_RULES, RUN_RULES, TEST_RULES
+from kl_hooks.proof.rules import (
+    CHANGE_RULES,
+    ENVIRONMENT_RULES,
+    RUN_RULES,
+    TEST_RULES,
+)
 
 _VALID: Final = Verdict(VALID)
 
@@ -22,8 +27,21 @@ _VALID: Final = Verdict(VALID)
 def judge_results(
     run: RunFacts, difference: Difference, nodeids: Iterable[str]
 ) -> dict[str, Verdict]:
-    """Node ID of each result of a run → whether it is valid for the other content."""
-    names = list(nodeids)
+    """Node ID of each result of a run → whether it is valid for the other content, and for what is
+    installed now.
+    """
+    verdicts = _by_content(run, difference, list(nodeids))
+    changed = run.changed_distributions(difference)
+    if not changed and not run.added and not run.start:
+        return verdicts
+    for name, verdict in verdicts.items():
+        if verdict.state == VALID:
+            reasons = (rule(run, changed, name) for rule in ENVIRONMENT_RULES)
+            verdicts[name] = next(filter(None, reasons), _VALID)
+    return verdicts
+
+
+def _by_content(run: RunFacts, difference: Difference, names: list[str]) -> dict[str, Verdict]:
     if not difference.changes:
         return dict.fromkeys(names, _VALID)
     verdict = next(filter(None, (rule(run, difference) for rule in RUN_RULES)), None)

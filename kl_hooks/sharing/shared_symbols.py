@@ -42,7 +42,7 @@ _MOST_PACKED: Final = 2 * 1024 * 1024
 """Compressed bytes of the sets of one run that travel (a run of 20,000 tests has about 600,000)."""
 _MOST_TEXT: Final = 64 * 1024 * 1024
 _MOST_PARTS: Final = 50_000
-_WHOLE: Final = ("opened", "incomplete", "runtime", "reads")
+_WHOLE: Final = ("opened", "incomplete", "runtime", "reads", "distributions")
 """What is a part as it is: it has no numbers of symbols."""
 _ENTRY: Final = re.compile(r"\d{14}-[0-9a-f]{64}")
 

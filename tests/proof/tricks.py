@@ -225,12 +225,17 @@ PLAYED_ELSEWHERE = (
     (
         "a plugin or `conftest.py` from outside the content",
         False,
-        "can't be detected: only what is under the root is listed in the receipt",
+        "can't be detected while it runs; its version, or its digest, is in the receipt",
     ),
     (
         "tests import an installed copy, or another checkout, that differs from this one",
         True,
         "inconclusive: the module, its file here, and the fix are named",
+    ),
+    (
+        "a dependency is upgraded, or another file runs when Python starts, after the run",
+        True,
+        "the tests that reach it must run again; not where the run was on another machine",
     ),
     (
         "that module is taken out of `sys.modules` before the end, or runs in a subprocess",
@@ -248,8 +253,8 @@ PLAYED_ELSEWHERE = (
         "can't be detected: such a run is closed with its session",
     ),
 )
-"""Played by `test_shapes.py`, and by `test_imported.py` and `test_exit_status.py` of
-`tests/pytest_kl`.
+"""Played by `test_shapes.py`, `test_distributions.py`, and by `test_imported.py` and
+`test_exit_status.py` of `tests/pytest_kl`.
 """
 NOT_CALLED = "`pytest_pyfunc_call` calls nothing"
 """Played by `test_shapes.py` too."""
