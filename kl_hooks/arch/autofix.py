@@ -406,20 +406,20 @@ class _Plan:
         self.left.update(reasons)
         self.going = {one: method for one, method in self.going.items() if one not in reasons}
 
-    def edit(self, write: bool) -> list[_Change]:
+    def edit(self, write: bool) -> list[FileChange]:
         """Return the changed files, written if `write`. What can't be edited is left."""
         repo, refused = self._survey.content.repo, {"": ""}
         # nothing is written before every file is edited: an import that can't be edited may need
         # others to stay
         while refused:
-            changes, refused = list[_Change](), dict[str, str]()
+            changes, refused = list[FileChange](), dict[str, str]()
             for path in sorted({violation.path for violation in self.going}):
                 lines = {one.line: method for one, method in self.going.items() if one.path == path}
                 drops = [line for line, method in lines.items() if method == "dropped"]
                 try:
                     before = on_disk(repo.top, path, self._survey.read([path]).get(path, b"\0"))
                     changes.append(
-                        _Change(path, before, rewrite(before, lines.keys() - drops, drops))
+                        FileChange(path, before, rewrite(before, lines.keys() - drops, drops))
                     )
                 except Unfixable as problem:
                     refused[path] = str(problem)
@@ -434,7 +434,7 @@ class _Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class FileChange:
     """One file, before and after."""
 
     path: str
@@ -455,7 +455,7 @@ class _Change:
 class FixResult:
     """What `kl arch fix` did, or would do, with what it could not judge."""
 
-    changes: tuple[_Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     fixed: tuple[tuple[Violation, str], ...] = ()
     """Each with `moved` or `dropped`."""
     left: tuple[tuple[Violation, str], ...] = ()

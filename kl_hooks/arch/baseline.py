@@ -33,7 +33,7 @@ from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.layers import ManifestProblems, layer_lookup, namespace_lookup
 from kl_hooks.arch.manifest import load_manifest
-from kl_hooks.arch.moved_files import MovedModules
+from kl_hooks.arch.moved_files import MovedModules, renamed_in_text, renamed_module
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import ci
@@ -44,6 +44,7 @@ from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.arch.content import Rules
+    from kl_hooks.model.contract import Contract
 
 
 _SCHEMA: Final = "kl.baseline/1"
@@ -582,8 +583,8 @@ def loosened_rules(
         ) from problem
     moves = MovedModules(before, old, manifest, content, modules) if content else None
     weaker = [
-        *_layers(old, manifest, modules),
-        *_options(old, manifest),
+        *_layers(_with_moved_namespaces(old, manifest, moves), manifest, modules),
+        *_options(old, manifest, moves),
         *_exceptions(old, manifest, moves),
     ]
     accepted = _accepted(entries, _entries(after.baseline), found, modules)
@@ -632,6 +633,24 @@ def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterato
     yield from _namespaces(old, new, {*sorts, *((name, name) for name in without_files)}, reported)
     for name in sorted({was for was, now in sorts if was and not now}):
         yield 0, f"files of {name} are now in no layer"
+
+
+def _with_moved_namespaces(old: Manifest, new: Manifest, moves: MovedModules | None) -> Manifest:
+    """The old rules with the new names of namespaces that are modules and were moved."""
+    names = {name for layer in new.layers for name in layer.namespaces}
+    if moves is None or all(names.issuperset(layer.namespaces) for layer in old.layers):
+        return old
+    layers = [
+        replace(
+            layer,
+            namespaces=tuple(
+                name if name in names else renamed_module(name, moves.names)
+                for name in layer.namespaces
+            ),
+        )
+        for layer in old.layers
+    ]
+    return replace(old, layers=tuple(layers))
 
 
 def _namespaces(
@@ -684,7 +703,10 @@ def _why(now: str, current: str) -> str:
     return f": both are in {now}" if now == current else ""
 
 
-def _options(old: Manifest, new: Manifest) -> Iterator[tuple[int, str]]:
+def _options(old: Manifest, new: Manifest, moves: MovedModules | None) -> Iterator[tuple[int, str]]:
+    """The options and contracts that allow more; a contract with the new names of moved modules
+    does not.
+    """
     if (old.type_checking_imports, new.type_checking_imports) == ("enforce", "ignore"):
         yield 0, "imports under TYPE_CHECKING are ignored"
     if old.exhaustive and not new.exhaustive:
@@ -699,8 +721,32 @@ def _options(old: Manifest, new: Manifest) -> Iterator[tuple[int, str]]:
     for one in old.contracts:
         if one.name not in contracts:
             yield 0, f'contract "{one.name}" was removed'
-        elif _terms(one) != _terms(contracts[one.name]):
-            yield contracts[one.name].line, f'contract "{one.name}" was changed, and may allow more'
+            continue
+        now = contracts[one.name]
+        if _terms(one) != _terms(now) and not (
+            moves and _terms(_renamed_contract(one, moves.names)) == _terms(now)
+        ):
+            yield now.line, f'contract "{one.name}" was changed, and may allow more'
+
+
+def _renamed_contract(contract: Contract, names: Mapping[str, str]) -> Contract:
+    """A contract with the new names of modules (`names`: before → after)."""
+    values = {option.key: option.value for option in contract.options}
+    containers = values.get("containers", ())
+
+    def renamed(key: str, text: str) -> str:
+        return renamed_in_text(text, names, containers if key == "layers" else ())
+
+    options = [
+        replace(
+            option,
+            value=renamed(option.key, option.value)
+            if isinstance(option.value, str)
+            else tuple(renamed(option.key, text) for text in option.value),
+        )
+        for option in contract.options
+    ]
+    return replace(contract, options=tuple(options))
 
 
 def _terms(contract: object) -> str:
@@ -728,10 +774,16 @@ def _exceptions(
         # days sort as text, and this one comes after all: an exception without an end
         pair = allowance.source, allowance.target
         ends[pair] = max(ends.get(pair, ""), allowance.until or "9999-99-99")
+    if moves and any((one.source, one.target) not in ends for one in new.exceptions):
+        layers = {layer.name for layer in old.layers}
+        for ends_of, last in list(ends.items()):
+            # a layer may have the name of a module
+            names = [
+                name if name in layers else renamed_module(name, moves.names) for name in ends_of
+            ]
+            ends.setdefault((names[0], names[1]), last)
     for allowance in new.exceptions:
         pair = allowance.source, allowance.target
-        if pair not in ends and moves:
-            pair = next((each for each in ends if moves.renames(each, pair)), pair)
         end = ends.get(pair)
         until = f" until {allowance.until}" if allowance.until else ""
         if end is None:

@@ -19,6 +19,7 @@ from kl_hooks.arch.content import (
 )
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
+from kl_hooks.arch.layers import ManifestProblems
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import new_run_id, record_check
@@ -78,14 +79,10 @@ def run_check(
         from kl_hooks.arch.runtime_imports import with_runtime_imports
 
         verdict = with_runtime_imports(ws, verdict, found, utc_day(ws))
-    if manifest.contracts:  # import-linter and grimp start only where they are asked for
-        from kl_hooks.arch.contracts import check_contracts
-
-        verdict = verdict.with_contracts(
-            check_contracts(ws.state.cache, seen, found.modules, manifest)
-        )
     before = _rules_before(ws, seen, options)
     verdict = _with_unmatched_paths(verdict, found, before, options)
+    if manifest.contracts:
+        verdict = _with_contracts(ws, verdict, found)
     # before the baseline is applied: the rules of both contents are compared with the accepted
     # violations too
     verdict = replace(
@@ -143,6 +140,21 @@ def _with_unmatched_paths(
         verdict.manifest, content, found.modules, revisions, accepted_layers
     )
     return replace(verdict, emptied=tuple(errors), warnings=(*warnings, *verdict.warnings))
+
+
+def _with_contracts(ws: Workspace, verdict: Verdict, found: Survey) -> Verdict:
+    """Return the verdict with the contracts. ManifestProblems for one that can't be judged."""
+    # import-linter and grimp start only where they are asked for
+    from kl_hooks.arch.contracts import check_contracts
+
+    cache = ws.state.cache
+    try:
+        return verdict.with_contracts(
+            check_contracts(cache, found.content, found.modules, verdict.manifest)
+        )
+    except ManifestProblems as problem:
+        # a contract that names a module which was moved: the new folder is what helps
+        raise ManifestProblems([*problem.problems, *verdict.emptied]) from None
 
 
 def _loosened(

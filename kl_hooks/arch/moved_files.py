@@ -9,6 +9,7 @@ the same names.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -317,24 +318,55 @@ class MovedModules:
         lost = any(not state and old_layer(path) for path, state in changes.items())
         return lost and any(state and not new_layer(path) for path, state in changes.items())
 
-    def renames(self, old: tuple[str, str], new: tuple[str, str]) -> bool:
-        """True where each module of the new pair is that of the old one, or is its file under a new
-        name.
-        """
-        return all(
-            before == after or self._is_renamed(before, after)
-            for before, after in zip(old, new, strict=True)
-        )
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """Dotted name before → after, of the modules of moved files."""
+        names = {}
+        for old, new in self._moved.items():
+            if new not in self._modules:
+                continue
+            after = plain_name(self._modules[new])
+            # the folder that the names start from; where that differs, `src` is the usual one
+            root = _dotted_path(new).removesuffix(after)
+            before = _dotted_path(old)
+            if root and not before.startswith(root):
+                root = "src." if before.startswith("src.") else ""
+            names[before.removeprefix(root)] = after
+        return names
 
-    def _is_renamed(self, old: str, new: str) -> bool:
-        names = {plain_name(name): path for path, name in self._modules.items()}
-        path = names.get(new, "")
-        before = [earlier for earlier, now in self._moved.items() if now == path]
-        # the module of a file that is not there any more: its path ends in the name
-        dotted = [_dotted(earlier) for earlier in before]
-        return any(name == old or name.endswith(f".{old}") for name in dotted)
 
-
-def _dotted(path: str) -> str:
+def _dotted_path(path: str) -> str:
     """A path as a dotted name, with every folder of it."""
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+_NAME: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+def renamed_module(name: str, names: Mapping[str, str]) -> str:
+    """A dotted name under its new name; of what is in a module, by the longest module of `names`
+    (before → after) that it starts with.
+    """
+    module = name
+    while module:
+        if module in names:
+            return names[module] + name[len(module) :]
+        module = module.rpartition(".")[0]
+    return name
+
+
+def renamed_in_text(text: str, names: Mapping[str, str], containers: Sequence[str] = ()) -> str:
+    """A text with the new names of the modules in it, such as `shop.api.* -> shop.core`.
+
+    `containers`: packages that the names are relative to.
+    """
+
+    def renamed(match: re.Match[str]) -> str:
+        for container in containers:
+            before = f"{container}.{match[0]}"
+            after = renamed_module(before, names)
+            if after != before and after.startswith(f"{container}."):
+                return after.removeprefix(f"{container}.")
+        return match[0] if containers else renamed_module(match[0], names)
+
+    return _NAME.sub(renamed, text)

@@ -54,6 +54,7 @@ _COMMANDS = {
     "show": "A picture of the layers, and of what is imported across them.",
     "explain": "Why a file, module or layer is judged as it is.",
     "fix": "Move annotation-only imports under TYPE_CHECKING, drop unused ones.",
+    "mv": "Give a moved folder its new path in the manifest, the baseline and imports.",
     "allow": "Allow an import until a day, and record why.",
     "baseline": "The violations that are accepted for now: write, show, prune.",
     "import": "Put a set-up of import-linter or tach into a manifest.",
@@ -384,6 +385,39 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
         for line in done.lines(written=not dry_run):
             echo_line(line)
     return 0 if done.clean and not (dry_run and done.fixed) else 1
+
+
+@click.command(epilog="Example: kl arch mv src/shop/api src/shop/web --imports")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option("--imports", is_flag=True, help="Also rewrite the imports of all Python files.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
+@format_option()
+def mv(old: str, new: str, imports: bool, dry_run: bool, shape: str) -> int:
+    """Give the folder or file OLD the path NEW: in the layers, exceptions and contracts of the
+    manifest, and in the baseline.
+
+    Moves no file itself: use git mv, before or afterwards. Names of layers stay, as do comments and
+    layout. The diff is shown. With --imports the imports on disk get the new names too; strings and
+    what can't be rewritten surely are listed.
+
+    Exit 0: done, or nothing to do. 1: something would change (--dry-run). 2: no rule and no file
+    knows OLD, or a bad manifest.
+    """
+    from kl_hooks.arch.folder_move import move_folder
+
+    ws = workspace()
+    top = Path(ws.repo.top if ws.repo else ws.root)
+    paths = (_path_from_top(path, top) for path in (old, new))
+    done = move_folder(ws, *paths, write=not dry_run, imports=imports)
+    for remark in done.notes:
+        warn(remark)
+    if shape == "json":
+        echo_json(done.to_dict(written=not dry_run))
+    else:
+        for line in done.lines(written=not dry_run):
+            echo_line(line)
+    return 1 if dry_run and done.changes else 0
 
 
 @click.command(
