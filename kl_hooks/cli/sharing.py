@@ -320,30 +320,18 @@ def _used(ws: Workspace) -> Address:
 
 def _address(ws: Workspace, url: str, repository: str) -> Address:
     """The address that is meant. UsageProblem where it is none, or the repository has no name."""
+    from kl_hooks.git.identity import remote_name
     from kl_hooks.store.postgres import Address
     from kl_hooks.store.state import clone_id
 
     configured = ws.git_settings.kl.get("storerepository", "") if ws.git_settings else ""
-    name = repository or configured or _remote_name(ws)
+    name = repository or configured or (remote_name(ws.repo) if ws.repo else "")
     if not name:
         hint = "Name it, with the same name in every clone: --repository NAME"
         raise UsageProblem(
             "there is no remote `origin` that names the repository.", place="kl store", hint=hint
         )
     return Address(url, name, clone_id(ws.state)).checked()
-
-
-def _remote_name(ws: Workspace) -> str:
-    """`example.org/team/shop` of the remote's address: the same over ssh and https, without who
-    logs in.
-    """
-    remote = (
-        _git(ws, "config", "--get", "remote.origin.url", ok=(0, 1))
-        .decode("utf-8", "replace")
-        .strip()
-    )
-    found = re.fullmatch(r"(?:\w+://)?(?:[^@/]*@)?([^:/]+)(?::\d+)?[:/]+(.+?)(?:\.git)?/?", remote)
-    return f"{found[1]}/{found[2]}" if found and not remote.startswith(("/", ".")) else ""
 
 
 def _copy_mark(source: Path, target: Path) -> None:

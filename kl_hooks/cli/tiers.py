@@ -467,7 +467,7 @@ def context_list(shape: str) -> None:
 
 
 @click.command(
-    "create", epilog="Example: kl memory context create glossary --scope account --max-entries 200"
+    "create", epilog="Example: kl memory context create glossary --scope global --max-entries 200"
 )
 @click.argument("name")
 @click.option(

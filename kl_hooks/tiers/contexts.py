@@ -78,6 +78,8 @@ CONTEXT_TYPES: Final = (
     "project_context",
 )
 CONTEXT_SCOPES: Final = ("agent", "account", "team", "global", "workflow")
+_SHARED_SCOPES: Final = frozenset({"account", "team"})
+"""Of people with clones of their own: only a team's database has such contexts."""
 ENTRY_TYPES: Final = (
     "observation",
     "fact",
@@ -268,6 +270,14 @@ def create_context(
     caller can't see.
     """
     made = checked_key(name, "name")
+    scope = checked_choice(scope or CONTEXT_SCOPES[0], CONTEXT_SCOPES, "scope")
+    if scope in _SHARED_SCOPES and ws.store.address is None:
+        raise UsageProblem(
+            f"a context of scope {scope} is shared by a team, and this store is this clone's alone.",
+            place=made,
+            hint="Use a team's database (kl store use URL), or --scope global: everybody who uses"
+            " this clone.",
+        )
     with writing(ws, "contexts") as db:
         # an actor's name is that of the actor's own context
         if _row(db, made) or (
@@ -277,7 +287,7 @@ def create_context(
         context = Context(
             made,
             checked_choice(type or CONTEXT_TYPES[0], CONTEXT_TYPES, "type"),
-            checked_choice(scope or CONTEXT_SCOPES[0], CONTEXT_SCOPES, "scope"),
+            scope,
             caller.actor,
             "active",
             0,

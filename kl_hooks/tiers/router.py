@@ -12,8 +12,10 @@ meanwhile: no clock outruns it.
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import platform
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.index.vectors import embed, embedder_of
+from kl_hooks.model.canonical import digest
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import not_live_reason
@@ -169,9 +172,7 @@ class WorkingMemory:
                 from kl_hooks.store.values import RedisValues
 
                 try:
-                    # the cache folder is named by a hash of the repository's path, which is in no
-                    # one's way on a server
-                    self._values = RedisValues(url, place.name, self._ws.environ, local)
+                    self._values = RedisValues(url, self._owner(), self._ws.environ, local)
                 except (
                     EnvironmentProblem
                 ) as problem:  # no library: as where the server can't be reached
@@ -179,6 +180,21 @@ class WorkingMemory:
                         f"{problem.reason} Working memory is on this machine. {problem.hint}"
                     )
         return self._values
+
+    def _owner(self) -> str:
+        """On a server: the repository and the person, as digits. Another repository in a folder of
+        the same path, as in containers, has other keys; a clone on another machine has the same.
+        """
+        from kl_hooks.git.identity import person, repository_identity
+
+        repo, settings = self._ws.repo, self._ws.git_settings
+        name = settings.kl.get("storerepository", "") if settings else ""
+        identity = repository_identity(repo, name) if repo else ""
+        # a repository without a commit, or no repository, is on this machine alone
+        identity = identity or f"{platform.node()}:{self._ws.state.directory}"
+        login = f"{getpass.getuser()}@{platform.node()}"
+        owner = [identity, (person(repo) if repo else "") or login]
+        return digest("working-memory/1", owner)[:24]
 
     def _key(self, key: str) -> str:
         # as JSON, whose quotes keep an actor's name from running into the session or the key

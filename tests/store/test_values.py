@@ -21,7 +21,7 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.store.values import DiskValues, RedisValues
 from kl_hooks.tiers.entries import Caller
 from kl_hooks.tiers.router import Memory
-from tests.support import Checkout
+from tests.support import Checkout, checkout
 
 PASSWORD = "opensesame"
 Values = DiskValues | RedisValues
@@ -259,3 +259,30 @@ def test_working_memory_of_a_user_who_configures_a_server(
     repo.git("config", "kl.redis", "unix:///none.sock")
     done = repo.kl("remember", "k", "here", "--tier", "working")
     assert (done.returncode, "working memory is on this machine" in done.stderr) == (0, True)
+
+
+@pytest.mark.requirement("D3", "D9")
+def test_memory_on_a_server_belongs_to_the_repository_and_the_person_not_to_the_path(
+    tmp_path: Path, home: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KL_REDIS_PASSWORD", PASSWORD)
+    server.client.flushall()
+    # in containers every repository is in a folder of the same path
+    workspace, elsewhere = tmp_path / "workspace", tmp_path / "elsewhere"
+
+    def prepared(repo: Checkout) -> Checkout:
+        repo.kl("init", "--yes")
+        repo.git("config", "kl.redis", server.url)
+        return repo
+
+    acme = prepared(checkout(workspace, {"acme.py": "A = 1\n"}))
+    assert acme.kl("remember", "plan", "rotate keys", "--tier", "working").returncode == 0
+    acme.git("clone", "-q", str(workspace), str(elsewhere))
+    clone = prepared(Checkout(elsewhere))
+    assert "rotate keys" in clone.kl("recall", "plan").stdout
+    clone.git("config", "user.email", "somebody.else@example.org")
+    assert clone.kl("recall", "plan").returncode == 1
+    workspace.rename(tmp_path / "moved")
+    other = prepared(checkout(workspace, {"other.py": "B = 2\n"}))
+    assert other.kl("recall", "plan").returncode == 1
+    assert not any(b"example" in key or b"acme" in key for key in server.client.scan_iter())

@@ -372,3 +372,13 @@ def test_a_clock_that_jumps_hides_what_ended_and_loses_nothing(repo: Checkout) -
         ), jump
         stats = ask(ws, "recall_stats")["tiers"]
         assert stats["long"]["entries"] == 1 and stats["short"]["entries"] == (0 if ended else 1)
+
+
+@pytest.mark.local_database
+@pytest.mark.requirement("D5")
+def test_a_context_of_a_team_needs_a_database_of_the_team(repo: Checkout) -> None:
+    for scope in ("team", "account"):
+        done = repo.kl("memory", "context", "create", "glossary", "--scope", scope)
+        assert (done.returncode, "this store is this clone's alone" in done.stderr) == (2, True)
+        assert "kl store use URL" in done.stderr
+    assert repo.kl("memory", "context", "create", "glossary", "--scope", "global").returncode == 0

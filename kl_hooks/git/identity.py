@@ -1,0 +1,46 @@
+"""Identity: which repository a clone is of, and which person works in it; the same on every machine
+and in every folder.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kl_hooks.git.repository import Repository, git_in
+
+_REMOTE: Final = re.compile(
+    r"(?:\w+://)?(?:[^@/]*@)?(?P<host>[^:/]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/?"
+)
+
+
+def remote_name(repo: Repository) -> str:
+    """`example.org/team/shop` of the address of `origin`: the same over ssh and https, without who
+    logs in. Empty for none, and for a folder: its path is another one on each machine.
+    """
+    answer = git_in(repo, "config", "--get", "remote.origin.url", ok=(0, 1))
+    address = answer.decode("utf-8", "replace").strip()
+    if address.startswith(("/", ".", "file:")):
+        return ""
+    parts = _REMOTE.fullmatch(address)
+    return f"{parts['host']}/{parts['path']}" if parts else ""
+
+
+def repository_identity(repo: Repository, configured: str = "") -> str:
+    """The name of the repository for what clones of it share outside of git: the one configured
+    (`kl.storeRepository`), that of its remote, else its first commit. Empty before that commit.
+    """
+    if name := configured or remote_name(repo):
+        return name
+    # 128: there is no commit yet
+    roots = git_in(repo, "rev-list", "--max-parents=0", "HEAD", ok=(0, 128)).split()
+    # of several roots (a merge of unrelated histories) the same one in each clone
+    return min(roots).decode("ascii") if roots else ""
+
+
+def person(repo: Repository) -> str:
+    """The address by which git knows who works here (`user.email`), in lower case; empty: git knows
+    none.
+    """
+    answer = git_in(repo, "config", "--get", "user.email", ok=(0, 1))
+    return answer.decode("utf-8", "replace").strip().lower()
