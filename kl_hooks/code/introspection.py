@@ -26,7 +26,7 @@ _AT_IMPORT: Final = ""
 WORDS: Final = {
     "namespaces": (
         *("globals", "locals", "vars", "dir", "getmembers", "getmembers_static"),
-        *("__dict__", "getattr"),
+        *("__dict__", "getattr", "doctest"),
     ),
     "modules": ("modules", "import_module", "__import__"),
     "subclasses": ("__subclasses__",),
@@ -240,7 +240,8 @@ class _Reader:
                 module = self._module(call.args[0])
                 if module and not isinstance(call.args[1], ast.Constant):
                     yield module
-        elif name in _LISTS:
+        # what finds the examples of a module looks at all its names
+        elif name in _LISTS or name.startswith("doctest."):
             yield self._module(call.args[0]) or _ANY if call.args else _ANY
 
     def _module(self, node: ast.expr) -> str:

@@ -131,6 +131,21 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {"app.py": APP + "def g(): return 2\n"},
     ),
+    "doctests of a module": (
+        {
+            "app.py": APP,
+            "test_e.py": "import doctest, app\ndef test_e(): return doctest.testmod(app)\n",
+        },
+        {"app.py": APP + "def g():\n    '>>> 1 + 1\\\\n3'\n"},
+    ),
+    "doctests that a finder finds": (
+        {
+            "app.py": APP,
+            "test_e.py": "import doctest, app\nFINDER = doctest.DocTestFinder()\n"
+            "def test_e(): return len(FINDER.find(app))\n",
+        },
+        {"app.py": APP + "def g():\n    '>>> 1'\n"},
+    ),
     "a name made at run time": (
         {
             "app.py": APP,
