@@ -24,6 +24,7 @@ class Selection:
         self._settled: frozenset[str] | None = None
         self._deselected, self._nothing_left = 0, False
         self._prefix = ""
+        self._excluded: tuple[str, ...] | None = None
 
     def _find(self) -> frozenset[str]:
         """The lasting node IDs, from the repository's root, of tests that need not run."""
@@ -45,6 +46,31 @@ class Selection:
                 return settled_tests(ws, seen, before)
         except KlError as problem:
             raise pytest.UsageError(f"--kl-impacted: {problem}") from problem
+
+    def _globs(self) -> tuple[str, ...]:
+        """Globs of the files that are no tests for the gate (`verify: exclude:`)."""
+        if self._excluded is None:
+            from kl_hooks.errors import KlError
+            from kl_hooks.workspace import open_workspace
+
+            try:
+                self._excluded = open_workspace(self._folder).settings.verify_exclude
+            except KlError as problem:
+                raise pytest.UsageError(f"--kl-impacted: {problem}") from problem
+        return self._excluded
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """What the gate does not expect is not run for it; an argument that names the file is
+        asked for it by pytest itself.
+        """
+        from kl_hooks.git.files import path_matches
+
+        path = collection_path.resolve()
+        if not self._globs() or not path.is_relative_to(self._folder):
+            return None
+        name = path.relative_to(self._folder).as_posix()
+        return True if any(path_matches(name, glob) for glob in self._globs()) else None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

@@ -347,7 +347,7 @@ def _excluded(ws: Workspace) -> str:
         f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs
     )
     return (
-        "verify:\n  exclude:  # named like tests, and outside testpaths: kl verify does not expect"
+        "verify:\n  exclude:  # outside testpaths, or ignored by addopts: kl verify does not expect"
         f" them\n{lines}"
     )
 

@@ -240,7 +240,7 @@ def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> I
         yield f"transferred ({found.tier.word}) {found.transfer_text}{found.except_flaky}"
     elif found.tier >= Tier.INFERRED:
         where = proven_content(plain["untracked"])
-        yield f"{found.tier.word}: run {short(found.run, 8)} passed on {where}{found.except_flaky}"
+        yield f"{found.tier.word}: run {short(found.run, 8)} passed on {where}{found.but_for_known}{found.except_flaky}"
     elif failed or (failed := rerun_text(found)):
         yield f"not proven: {failed}"
     elif found.tests.is_partial:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -68,7 +69,7 @@ _USERS_ONLY: Final = {
 _LONGEST_URL: Final = 500
 _WEIGHTS: Final = ("fixed", "learned")
 """Whether the recall that commits show changes the weights of the sources of context packages."""
-_SETTINGS_FORMAT: Final = "settings-12"
+_SETTINGS_FORMAT: Final = "settings-13"
 _LISTS: Final = ("plugins", "reviewers", "trusted_agents")
 _WORDS: Final = {
     "version": ("1",),
@@ -110,6 +111,20 @@ class PathPolicy(NamedTuple):
     """`ci`: only runs of CI jobs count."""
 
 
+class KnownFailure(NamedTuple):
+    """A test that may fail for a while (`verify: known_failures:`)."""
+
+    test: str
+    """Node ID; without parameters it is all cases of the function."""
+    reason: str
+    until: str
+    """The last day, YYYY-MM-DD (UTC)."""
+
+    def covers(self, test: str) -> bool:
+        """Whether it is this test, or the function of this case."""
+        return self.test in (test, test.partition("[")[0])
+
+
 class VerifyPolicy(NamedTuple):
     """The `verify:` part of one version of the repository's settings."""
 
@@ -117,12 +132,14 @@ class VerifyPolicy(NamedTuple):
     mode: str = ""
     """One of `VERIFY_MODES`; empty where it is not set."""
     paths: tuple[PathPolicy, ...] = ()
+    known_failures: tuple[KnownFailure, ...] = ()
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> VerifyPolicy:
         """From the compiled form."""
         paths = tuple(PathPolicy(*one) for one in plain.get("paths", ()))
-        return cls(tuple(plain.get("exclude", ())), str(plain.get("mode", "")), paths)
+        known = tuple(KnownFailure(*one) for one in plain.get("known_failures", ()))
+        return cls(tuple(plain.get("exclude", ())), str(plain.get("mode", "")), paths, known)
 
 
 STRATEGIES: Final = ("structure", "fixed", "sentence", "paragraph", "recursive", "semantic")
@@ -382,7 +399,7 @@ def _fits(key: str, value: Any) -> bool:
     if key in _LISTS:
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
     if key == "verify":
-        return isinstance(value, dict) and value.keys() == {"exclude", "mode", "paths"}
+        return isinstance(value, dict) and value.keys() == {*VerifyPolicy._fields}
     if key == "documents":
         kinds = (list, list, str, int, int)
         return isinstance(value, list) and [type(one) for one in value] == list(kinds)
@@ -460,12 +477,46 @@ def _embedder(reader: NodeReader, node: Node) -> str:
 
 def _verify(reader: NodeReader, node: Node) -> dict[str, Any]:
     """What is below `verify`."""
-    found = reader.keys(node, ("exclude", "mode", "paths"), ' in "verify"')
+    found = reader.keys(node, VerifyPolicy._fields, ' in "verify"')
+    known = found.get("known_failures")
     return {
         "exclude": _globs(reader, found["exclude"][1]) if "exclude" in found else [],
         "mode": reader.choice(found["mode"][1], '"mode"', VERIFY_MODES) if "mode" in found else "",
         "paths": _path_policies(reader, found["paths"][1]) if "paths" in found else [],
+        "known_failures": _known_failures(reader, known[1]) if known else [],
     }
+
+
+def _known_failures(reader: NodeReader, node: Node) -> list[list[str]]:
+    """Test, reason and end of each entry of `known_failures`: all three are required."""
+    failures = []
+    for item in reader.items(node, '"known_failures"'):
+        found = reader.keys(item, KnownFailure._fields, " in a known failure")
+        missing = [key for key in KnownFailure._fields if key not in found]
+        if missing:
+            if found:
+                reader.report(
+                    item,
+                    f'a known failure without "{missing[0]}".',
+                    "It needs test, reason and until (YYYY-MM-DD).",
+                )
+            continue
+        values = [reader.text(found[key][1], f'"{key}"') for key in KnownFailure._fields]
+        if values[2] and not _is_day(values[2]):
+            reader.report(
+                found["until"][1],
+                f'"until" is "{values[2]}", not a day.',
+                "Write it as YYYY-MM-DD.",
+            )
+        failures.append(values)
+    return failures
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _path_policies(reader: NodeReader, node: Node) -> list[list[str]]:

@@ -4,10 +4,11 @@ it or a trusted one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
+from kl_hooks.clock import iso
+from kl_hooks.config.settings import SETTINGS_FILE, KnownFailure, VerifyPolicy, verify_policy
 from kl_hooks.git.repository import Repository, fork_point
 from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.problem import Problems
@@ -26,7 +27,7 @@ def expected_of_content(
     base: str = "",
     trust_ref: str = "",
 ) -> Expected:
-    """The tests of the content, and how `verify.exclude` differs from the commit before it.
+    """The tests of the content, and how `verify` in its settings differs from the commit before it.
 
     `trees`: its IDs; `tree`: where its files are, empty for the disk. `rev`, `base`, `trust_ref`:
     as `proof.gate.judge` takes them.
@@ -34,11 +35,11 @@ def expected_of_content(
     before = trust_ref or base or _parent_revision(repo, rev, trees)
     source = content_source(repo, tree)
     older = content_source(repo, before) if before else None
-    exclude = verify_exclude(SETTINGS_FILE, source.text(SETTINGS_FILE))
+    policy = verify_policy(SETTINGS_FILE, source.text(SETTINGS_FILE))
     notes: list[str] = []
-    exclude_before = exclude
+    policy_before = policy
     try:
-        exclude_before = _exclude_before(older, before) if older else exclude
+        policy_before = _policy_before(older, before) if older else policy
     except Problems as problem:
         # settings that somebody asked to trust, and that can't be read, must not be replaced by the
         # content's own
@@ -49,10 +50,18 @@ def expected_of_content(
             f"verify.exclude of {_label(before)} can't be read and was not compared:"
             f" {problem.problems[0]}"
         )
-    counting = exclude_before if trust_ref else exclude
-    expected = expected_tests(ws, source, older, _label(before), counting)
-    notes += _exclude_notes(exclude, exclude_before, before, trust_ref)
-    return replace(expected, notes=(*notes, *expected.notes))
+    exclude = (policy_before if trust_ref else policy).exclude
+    expected = expected_tests(ws, source, older, _label(before), exclude)
+    notes += _exclude_notes(policy.exclude, policy_before.exclude, before, trust_ref)
+    today = iso(ws.clock.now())[:10]
+    known = _counting_failures(policy, policy_before, trust_ref)
+    notes += _known_failure_notes(policy, policy_before, before, trust_ref, today)
+    return replace(
+        expected,
+        notes=(*notes, *expected.notes),
+        known_failures=tuple(failure for failure in known if failure.until >= today),
+        exclude=tuple(exclude),
+    )
 
 
 def _parent_revision(repo: Repository, rev: str, trees: Sequence[str]) -> str:
@@ -68,8 +77,8 @@ def _parent_revision(repo: Repository, rev: str, trees: Sequence[str]) -> str:
     return before if tree_of_revision(repo, before) else ""
 
 
-def _exclude_before(older: ContentSource, before: str) -> tuple[str, ...]:
-    return verify_exclude(f"{before}:{SETTINGS_FILE}", older.text(SETTINGS_FILE))
+def _policy_before(older: ContentSource, before: str) -> VerifyPolicy:
+    return verify_policy(f"{before}:{SETTINGS_FILE}", older.text(SETTINGS_FILE))
 
 
 def _label(rev: str) -> str:
@@ -90,3 +99,35 @@ def _exclude_notes(
         f"verify.exclude in {SETTINGS_FILE} changed since {_label(label)}:"
         f" {'; '.join(changes)}{counts}"
     ]
+
+
+def _counting_failures(
+    policy: VerifyPolicy, before: VerifyPolicy, trust_ref: str
+) -> tuple[KnownFailure, ...]:
+    """The known failures of a content; with a trusted commit those that it has as well, with the
+    earlier end: a change can't add one for itself.
+    """
+    if not trust_ref:
+        return policy.known_failures
+    ends = {failure.test: failure.until for failure in before.known_failures}
+    return tuple(
+        failure._replace(until=min(failure.until, ends[failure.test]))
+        for failure in policy.known_failures
+        if failure.test in ends
+    )
+
+
+def _known_failure_notes(
+    policy: VerifyPolicy, before: VerifyPolicy, label: str, trust_ref: str, today: str
+) -> Iterator[str]:
+    earlier = {failure.test for failure in before.known_failures}
+    for failure in policy.known_failures:
+        if failure.until < today:
+            yield (
+                f"known failure {failure.test} ended on {failure.until}: fix the test, or renew the"
+                f" entry in {SETTINGS_FILE}"
+            )
+        elif trust_ref and failure.test not in earlier:
+            yield f"known failure {failure.test} is not in {_label(trust_ref)}: it does not count"
+        elif failure.test not in earlier:
+            yield f"known failure {failure.test} was added since {_label(label)}"

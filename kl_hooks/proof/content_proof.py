@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kl_hooks.config.settings import SETTINGS_FILE, KnownFailure
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.trust import ATTESTED, observation, outer_failure, parent_confirmation
 from kl_hooks.model.claim import Observation, Tier, tier
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted, name_list
 from kl_hooks.proof.completeness import Completeness
 from kl_hooks.proof.content_runs import (
@@ -21,7 +23,7 @@ from kl_hooks.proof.content_runs import (
     first_of,
 )
 from kl_hooks.proof.expected_tests import Missing
-from kl_hooks.proof.failed_tests import FailedTests
+from kl_hooks.proof.failed_tests import FailedTests, Failure
 from kl_hooks.proof.other_runs import OtherRun, Transfer, addopts_limits, pytest_command
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.run_rules import JudgedRun, judge_run, selection_words, untracked_files
@@ -61,6 +63,10 @@ class Proof:
     """The pytest command that would prove the content; empty: it is proven, or running tests does
     not help.
     """
+    failing: tuple[Failure, ...] = ()
+    """Tests whose last result is a failure that counts."""
+    known_failures: tuple[KnownFailure, ...] = ()
+    """Failures that the settings accept until a day."""
     tests: ProvenTests = field(default_factory=ProvenTests)
     """How many tests are proven, also where the content is not."""
     gaps: tuple[str, ...] = ()
@@ -76,6 +82,14 @@ class Proof:
     def except_flaky(self) -> str:
         """` except flaky test_a.py::test_b (…)`; empty where all that passed counts."""
         return f" except flaky {name_list(self.flaky, NAMED)}" if self.flaky else ""
+
+    @property
+    def but_for_known(self) -> str:
+        """` but for 2 known failures (until 2026-12-24)`; empty where none is accepted."""
+        if not self.known_failures:
+            return ""
+        first = min(failure.until for failure in self.known_failures)
+        return f" but for {counted(len(self.known_failures), 'known failure')} (until {first})"
 
     @property
     def state(self) -> str:
@@ -111,7 +125,14 @@ def prove(facts: ContentFacts, strength: str = "independent") -> Proof:
     if failures.counting or is_newest_failed:
         is_just_this = is_newest_failed and untracked_files(runs[0].run) is None
         reasons = (*_run_reasons(runs, ()), *failures.reasons())
-        return Proof(Tier.GUESSED, None, reasons, "newest" if is_just_this else "earlier")
+        return Proof(
+            Tier.GUESSED,
+            None,
+            reasons,
+            "newest" if is_just_this else "earlier",
+            failing=failures.counting,
+            notes=facts.expected().notes if facts.expected else (),
+        )
     complete = Completeness.of(runs, facts)
     if failures.running:
         complete = complete.without(failures.running_words())
@@ -132,7 +153,13 @@ def _proof_of_passing(
     run_notes = dict.fromkeys(note for judged in counting for note in _run_notes(judged.run))
     transfers, ran = _transfers(proving, facts.other_runs)
     observations = [*_observations(complete.alone, facts.parents), *complete.joint_observations]
+    known = facts.expected().known_failures if facts.expected and failures.accepted else ()
     return Proof(
+        known_failures=tuple(
+            failure
+            for failure in known
+            if any(failure.covers(failed.test) for failed in failures.accepted)
+        ),
         tier=tier(observations, strength),
         run=names[0] if names else None,
         reasons=(
@@ -145,6 +172,7 @@ def _proof_of_passing(
         notes=(
             *failures.notes(),
             *complete.notes,
+            *_removable(proving, facts, failures),
             *run_notes,
         ),
         runs=names,
@@ -174,6 +202,24 @@ def _run_reasons(runs: Sequence[JudgedRun], parts: Sequence[Entry]) -> Iterator[
             text = f"only a selection ran ({words})" if words else ""
         if text:
             yield f"{run.label}: {text}"
+
+
+def _removable(
+    proving: Sequence[Entry], facts: ContentFacts, failures: FailedTests
+) -> Iterator[str]:
+    """Known failures that pass: the entry can be removed."""
+    known = facts.expected().known_failures if facts.expected and proving else ()
+    passed = {
+        split_id(result.subject)[1]
+        for entry in proving
+        for result in entry.receipt.evidence
+        if result.outcome == "passed"
+    }
+    for failure in known:
+        if any(failure.covers(failed.test) for failed in failures.accepted):
+            continue
+        if any(failure.covers(test) for test in passed):
+            yield f"known failure {failure.test} passes: remove it from {SETTINGS_FILE}"
 
 
 def _command(

@@ -37,6 +37,9 @@ class ContentRun:
     lost_until: int = -1
     """The number of the last receipt before a loss of receipts was noticed; -1: none was."""
 
+    accepts_failure: Callable[[str], bool] = lambda test: False
+    """Whether a failure of this test does not count."""
+
     @property
     def receipt(self) -> Receipt:
         """What was recorded."""
@@ -84,10 +87,15 @@ class ContentFacts:
                 self.trees,
                 self.other_runs.get(entry.id),
                 self.lost_until,
+                self.accepts_failure,
             )
             for entry in self.entries
             if entry.receipt.source in ("pytest", "junit")
         )
+
+    def accepts_failure(self, test: str) -> bool:
+        """Whether the settings of the content accept that this test fails."""
+        return self.expected is not None and self.expected().accepts_failure(test)
 
     def _by_configuration(self, entry: Entry) -> Entry:
         if self.expected is None or not selection_limits(entry.receipt.selection):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from kl_hooks.config.settings import KnownFailure
 from kl_hooks.git.files import path_matches
 from kl_hooks.proof.configured_selection import ConfiguredSelection
 from kl_hooks.proof.content_source import ContentSource
@@ -66,8 +67,19 @@ class Expected:
     """
     configured: ConfiguredSelection = field(default_factory=ConfiguredSelection)
     """What `addopts` omits, as it did in the commit before."""
+    known_failures: tuple[KnownFailure, ...] = ()
+    """Tests that may fail today."""
+    exclude: tuple[str, ...] = ()
+    """Globs of files that are no tests (`verify: exclude:`)."""
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+
+    def accepts_failure(self, test: str) -> bool:
+        """Whether a failure of this test is known, or its file is none of the tests."""
+        path = test.partition("::")[0]
+        return any(failure.covers(test) for failure in self.known_failures) or any(
+            path_matches(path, glob) for glob in self.exclude
+        )
 
     def assess(self, reported: Reported) -> Assessment:
         """Compares what is expected with what was reported."""
@@ -188,8 +200,8 @@ def expected_tests(
         others,
         ignored,
         configured,
-        (*changed, *configured.notes(omitted)),
-        configs.unread,
+        notes=(*changed, *configured.notes(omitted)),
+        unread=configs.unread,
     )
 
 
@@ -229,8 +241,8 @@ def _narrower(now: PytestConfig, was: PytestConfig, label: str) -> str:
 
 
 def outside_testpaths(source: ContentSource) -> list[str]:
-    """Globs for the files that are named like tests and lie outside `testpaths`: folders, where no
-    test lies below.
+    """Globs for the files that are named like tests and that `addopts` ignores, or that lie outside
+    `testpaths`: folders, where no test lies below.
     """
     configs = PytestConfigs.of(source.blobs, source.text)
     python = [path for path in source.blobs if path.endswith(".py")]
@@ -241,6 +253,8 @@ def outside_testpaths(source: ContentSource) -> list[str]:
         if config.testpaths and config._replace(testpaths=()).collects(path):
             mixed = not folder or any(test.startswith(f"{folder}/") for test in tests)
             found.add(path if mixed else folder)
+    configured = ConfiguredSelection.of(configs.by_folder.get("", PytestConfig()))
+    found |= {path for path in tests if configured.ignores(path)}
     return sorted(
         one for one in found if not any(path_matches(one, other) for other in found - {one})
     )

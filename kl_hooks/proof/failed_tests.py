@@ -40,6 +40,8 @@ class FailedTests(NamedTuple):
     """Of what only an option made a test, before a complete run."""
     running: tuple[Failure, ...] = ()
     """Tests that were running when their process was killed: nobody knows how they end."""
+    accepted: tuple[Failure, ...] = ()
+    """Known failures, and those in files that are none of the tests."""
 
     @classmethod
     def of(cls, runs: Sequence[JudgedRun], facts: ContentFacts) -> FailedTests:
@@ -57,10 +59,12 @@ class FailedTests(NamedTuple):
         no_tests = _no_tests([failure for failure in failures if failure.run in followed], facts)
         ended_in = _tests_that_runs_ended_in(runs)
         running = [failure for failure in failures if failure in ended_in]
-        counting = [
-            failure for failure in failures if failure not in no_tests and failure not in ended_in
-        ]
-        return cls(tuple(counting), tuple(removed), tuple(no_tests), tuple(running))
+        failures = [failure for failure in failures if failure not in {*no_tests, *running}]
+        accepted = [failure for failure in failures if facts.accepts_failure(failure.test)]
+        counting = [failure for failure in failures if failure not in accepted]
+        return cls(
+            tuple(counting), tuple(removed), tuple(no_tests), tuple(running), tuple(accepted)
+        )
 
     def running_words(self) -> list[Missing]:
         """The tests that must run again because their process was killed."""

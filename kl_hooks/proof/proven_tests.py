@@ -27,6 +27,7 @@ class ProvenTests(NamedTuple):
     """Their last result here is no failure, in a run that came to its end."""
     transferred: int = 0
     """They did not run here; a result of another content is valid."""
+    known_failures: int = 0
     failing: int = 0
     running: int = 0
     """They were running when their process was killed."""
@@ -45,7 +46,9 @@ class ProvenTests(NamedTuple):
     @property
     def is_partial(self) -> bool:
         """Whether something is known, and not of all tests that they are proven or transferred."""
-        return self.total > self.never and self.proven + self.transferred < self.total
+        return self.total > self.never and self.proven + self.transferred < (
+            self.total - self.known_failures
+        )
 
     @classmethod
     def of(cls, facts: ContentFacts) -> ProvenTests:
@@ -55,6 +58,7 @@ class ProvenTests(NamedTuple):
         own = [judge_run(run) for run in facts.runs if run.other is None or run.other.is_own]
         failures = FailedTests.of(own, facts)
         names = _Names()
+        known_failures = names.add(failure.test for failure in failures.accepted)
         failing = names.add(failure.test for failure in failures.counting)
         running = names.add(failure.test for failure in failures.running)
         ended = [judged for judged in own if judged.shows_passes]
@@ -72,11 +76,11 @@ class ProvenTests(NamedTuple):
         )
         never = names.add(_expected_names(facts, names.functions))
         collected = _collected(own)
-        known = failing + running + proven + transferred + unfinished + rerun
+        known = known_failures + failing + running + proven + transferred + unfinished + rerun
         if collected is not None:
             # a run that collected everything has counted the cases of parametrized tests too
             never = max(collected - known, 0)
-        return cls(proven, transferred, failing, running, unfinished, rerun, never)
+        return cls(proven, transferred, known_failures, failing, running, unfinished, rerun, never)
 
     def to_dict(self) -> dict[str, int]:
         """As in JSON answers."""
@@ -91,6 +95,7 @@ class ProvenTests(NamedTuple):
 
     def _open_words(self) -> Iterator[str]:
         words = (
+            (self.known_failures, "known to fail"),
             (self.failing, "failing"),
             (self.running, "running when the process was killed"),
             (self.unfinished, "passed in a run that does not count"),

@@ -125,8 +125,8 @@ def test_a_failing_suite_states_what_of_it_is_proven(repo: Checkout) -> None:
     done = repo.kl("verify")
     assert (done.returncode, "  5 of 6 tests proven here; 1 failing\n" in done.stdout) == (1, True)
     assert "5 of 6 tests proven here; 1 failing\n" in repo.kl("status").stdout
-    counts = {"total": 6, "proven": 5, "transferred": 0, "failing": 1, "running": 0}
-    counts |= {"unfinished": 0, "rerun": 0, "never": 0}
+    counts = {"total": 6, "proven": 5, "transferred": 0, "known_failures": 0, "failing": 1}
+    counts |= {"running": 0, "unfinished": 0, "rerun": 0, "never": 0}
     found = plain(repo)
     assert (found["schema"], found["tests"]) == ("kl.verify/4", counts)
     assert json.loads(repo.kl("status", "--format", "json").stdout)["proof"]["tests"] == counts
@@ -147,7 +147,7 @@ def test_transferred_tests_are_counted_apart(repo: Checkout) -> None:
     assert repo.pytest("test_more.py").returncode == 0
     assert "proven here" not in repo.kl("verify").stdout
     assert plain(repo)["tests"] == {"total": 5, "proven": 2, "transferred": 3} | dict.fromkeys(
-        ("failing", "running", "unfinished", "rerun", "never"), 0
+        ("known_failures", "failing", "running", "unfinished", "rerun", "never"), 0
     )
 
 
@@ -208,3 +208,91 @@ def test_addopts_that_changed_omit_nothing(tmp_path: Path, home: Path) -> None:
     repo.git("update-ref", "refs/remotes/origin/main", "HEAD~2")
     repo.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     assert repo.kl("verify").returncode == 1
+
+
+FAILING = "def test_good():\n    pass\n\n\ndef test_bad():\n    assert 1 == 2\n"
+
+
+def known(repo: Checkout, *tests: str, until: str = "2099-01-01") -> None:
+    entries = "".join(
+        f"    - {{test: '{test}', reason: later, until: {until}}}\n" for test in tests
+    )
+    repo.write(".kl/config.yaml", f"verify:\n  known_failures:\n{entries}")
+    repo.commit()
+
+
+def test_known_failures_count_until_their_end(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {"test_x.py": FAILING})
+    assert repo.pytest().returncode == 1
+    done = repo.kl("verify", "--propose-known-failures")
+    assert done.returncode == 0
+    assert '    - test: "test_x.py::test_bad"\n      reason: "assert 1 == 2"\n' in done.stdout
+    repo.write(".kl/config.yaml", done.stdout)
+    repo.commit()
+    assert repo.pytest().returncode == 1
+    done = repo.kl("verify")
+    assert (
+        done.returncode,
+        "proven (inferred) but for 1 known failure (until " in done.stdout,
+    ) == (
+        0,
+        True,
+    ), done.stdout
+    assert "note: known failure test_x.py::test_bad was added since HEAD^" in done.stdout
+    assert plain(repo)["known_failures"][0]["test"] == "test_x.py::test_bad"
+    assert "nothing to propose" in repo.kl("verify", "--propose-known-failures").stdout
+    # a change can't add one for itself
+    done = repo.kl("verify", "--trust-ref", "HEAD^")
+    assert (done.returncode, "is not in" in done.stdout) == (1, True), done.stdout
+    repo.git("commit", "-q", "--allow-empty", "-m", "another")
+    assert repo.kl("verify", "--trust-ref", "HEAD^").returncode == 0
+    # another failure counts
+    repo.write("test_x.py", FAILING.replace("pass", "assert 0"))
+    assert repo.pytest().returncode == 1
+    assert "1 known to fail; 1 failing" in repo.kl("verify").stdout
+    # one that passes is named
+    repo.write("test_x.py", FAILING.replace("1 == 2", "1 == 1"))
+    assert repo.pytest().returncode == 0
+    done = repo.kl("verify")
+    assert (done.returncode, "but for" in done.stdout) == (0, False)
+    assert "known failure test_x.py::test_bad passes: remove it from .kl/config.yaml" in done.stdout
+    # an entry that ended counts no more
+    repo.write("test_x.py", FAILING)
+    known(repo, "test_x.py::test_bad", until="2020-01-01")
+    assert repo.pytest().returncode == 1
+    done = repo.kl("verify")
+    assert (done.returncode, "ended on 2020-01-01" in done.stdout) == (1, True)
+
+
+def test_wrong_known_failures_are_all_named(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {"test_x.py": FAILING})
+    repo.write(
+        ".kl/config.yaml",
+        "verify:\n  known_failures:\n    - {test: a, reason: b, until: tomorrow}\n    - {test: a}\n",
+    )
+    done = repo.kl("verify")
+    assert done.returncode == 2
+    assert '.kl/config.yaml:3:35: "until" is "tomorrow", not a day.' in done.stderr
+    assert '.kl/config.yaml:4:7: a known failure without "reason".' in done.stderr
+
+
+def test_an_excluded_file_is_not_run_by_impacted_and_its_failure_does_not_count(
+    repo: Checkout,
+) -> None:
+    repo.write("test_hang.py", "def test_hang():\n    assert False\n")
+    repo.write(".kl/config.yaml", "verify:\n  exclude: [test_hang.py]\n")
+    repo.commit()
+    done = repo.pytest("--kl-impacted")
+    assert (done.returncode, "test_hang" in done.stdout) == (0, False), done.stdout
+    assert repo.kl("verify").returncode == 0
+    assert repo.pytest().returncode == 1
+    done = repo.kl("verify")
+    assert (done.returncode, "but for" in done.stdout) == (0, False), done.stdout
+
+
+def test_init_proposes_to_exclude_what_addopts_ignores(tmp_path: Path, home: Path) -> None:
+    files = {"pytest.ini": ADDOPTS, "test_slow.py": SLOW, "test_integration.py": SLOW}
+    repo = checkout(tmp_path / "repo", files, kl=False)
+    assert repo.kl("init").returncode == 0
+    text = (repo.root / ".kl" / "config.yaml").read_text()
+    assert '    - "test_integration.py"\n' in text and "test_slow.py" not in text
