@@ -97,7 +97,7 @@ def _name_and_version(folder: str) -> tuple[str, str]:
 
 
 def machine() -> str:
-    """16 digits that tell this machine, or container, from others: a folder of the same path on
+    """16 digits that distinguish this machine, or container, from others: a folder of the same path on
     another one is not the folder of the run.
     """
     try:

@@ -58,7 +58,7 @@ class Rollback:
     path: str = ""
     """Of the first mark."""
     noticed_at: int = 0
-    """Receipts of the store when the loss was noticed: those with higher numbers came after it."""
+    """Receipts of the store when the loss was noticed: those with higher numbers followed it."""
 
     def __str__(self) -> str:
         if not self.had:

@@ -174,7 +174,7 @@ class Snapshot:
     def lost_until(self) -> int:
         """The number of the last receipt that was there when a loss was noticed; -1 where none is.
 
-        Runs with higher numbers came after it, whatever was lost.
+        Runs with higher numbers followed it, whatever was lost.
         """
         return max((rollback.noticed_at for rollback in self.lost), default=-1)
 

@@ -1,7 +1,7 @@
 """What a run had installed, compared with what is in its own site-packages folders now.
 
 The folders are those of the run, not of the Python that asks: `kl verify` may run in an environment
-of its own, of pipx or pre-commit. On another machine, or where they are gone, nothing can be
+of its own, of pipx or pre-commit. On another machine, or where they are missing, nothing can be
 compared, and that is reported.
 """
 

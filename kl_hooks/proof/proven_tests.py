@@ -1,6 +1,6 @@
 """How many tests of a content are proven here, transferred, failing, or never recorded.
 
-Each test counts once, by the newest thing that is recorded of it; also where the content as a whole
+Each test counts once, by the newest result that is recorded of it; also where the content as a whole
 is not proven.
 """
 
@@ -24,7 +24,7 @@ class ProvenTests(NamedTuple):
     """Numbers of tests of a content."""
 
     proven: int = 0
-    """Their last result here is no failure, in a run that came to its end."""
+    """Their last result here is no failure, in a run that reached its end."""
     transferred: int = 0
     """They did not run here; a result of another content is valid."""
     known_failures: int = 0

@@ -1,4 +1,4 @@
-"""`kl verify` and `kl status` where a content is proven in part, or nearly: what is known first, then
+"""`kl verify` and `kl status` where a content is proven in part, or nearly: the counts first, then
 what to do.
 """
 

@@ -186,7 +186,7 @@ def test_a_failure_with_another_version_is_no_flaky_test(project: Path, site: Pa
     assert verify(project)["flaky"] == []
 
 
-def test_a_run_elsewhere_is_not_compared_and_that_is_said(
+def test_a_run_elsewhere_is_not_compared_and_that_is_stated(
     project: Path, monkeypatch: pytest.MonkeyPatch, site: Path
 ) -> None:
     run_pytest(project)
@@ -268,8 +268,8 @@ def test_of_packages_the_first_two_levels_show_whose_they_are() -> None:
     ]
     rows = [(name, f"/v/site-packages/{name.replace('.', '/')}.py") for name in names]
     rows += [("app", "/repo/app.py"), ("dep", "/repo/.venv/lib/site-packages/dep.py")]
-    kept = [name for name, _ in Environment.outside_modules(rows, "/repo")]
-    assert kept == ["numpy", "numpy.linalg", "google.cloud.storage", "dep"]
+    outside = [name for name, _ in Environment.outside_modules(rows, "/repo")]
+    assert outside == ["numpy", "numpy.linalg", "google.cloud.storage", "dep"]
 
 
 def test_what_starts_the_interpreter_is_compared(tmp_path: Path) -> None:
