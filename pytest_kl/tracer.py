@@ -713,12 +713,22 @@ class Tracer:
             },
             "stamps": self._stamps,
             "imports": sorted(self._imports),
-            "reads": list(self._reads.keys().values()) if self._reads else [],
+            "reads": self._reads_of_process(),
             "child_ran": bool(self._children) and _children() != self._children,
             "why": self.trouble
             or test.why
             or next((one.why for one in self._modules.values() if one.why), ""),
         }
+
+    def _reads_of_process(self) -> list[tuple[str, str, bool]]:
+        """What anything in this process read but its tools."""
+        if self._reads is None:
+            return []
+        contexts = (*self._tests.values(), *self._modules.values(), *self._fixtures.values())
+        numbers = set().union(*(context.reads for context in contexts))
+        numbers.update(*self._reads.session.values())
+        keys = self._reads.keys()
+        return [keys[number] for number in sorted(numbers) if number in keys]
 
     def _take_reports(self) -> None:
         """Give what children of this process executed to the tests and fixtures that started

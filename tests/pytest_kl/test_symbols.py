@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.evidence.executed import Executed, read_executed
+from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.execution import _without_unnamed
 from pytest_kl.memoization import memoizes
 
@@ -544,7 +545,7 @@ def test_script():
 def test_module():
     run("-m", "app")
 def test_deep():
-    run("-c", "import app; app.deep()")
+    run("-c", "import app; app.deep(); open('tests/conftest.py').close()")
 @pytest.fixture(scope="module")
 def server():
     code = "import app, sys; sys.stdin.read(); app.two()"
@@ -619,6 +620,9 @@ def test_processes_of_the_same_interpreter_record_themselves(tmp_path: Path) -> 
         n: {*s, start} for n, s in SEEN.items()
     }
     assert {name.partition("::")[2]: why for name, why in found.incomplete.items()} == NOT_SEEN
+    # source that is read as data, and nothing that the import system opens and lists
+    assert found.reads is not None
+    assert found.reads.tests == {"tests/test_app.py::test_deep": {Read("tests/conftest.py")}}
     # the program's own code is that of its test, not what every import of the file executes
     assert {found.symbols[at].symbol for at in found.modules["src/app.py"]} == {"namespace:app"}
     assert found.unknown == {}
