@@ -19,7 +19,7 @@ import inspect
 import types
 import typing
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
@@ -30,6 +30,12 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
 _BUILTINS: Final = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__spec__"}
 _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_DISPLAYS: Final = (
+    *(ast.Dict, ast.List, ast.Set, ast.Tuple),
+    *(ast.DictComp, ast.ListComp, ast.SetComp),
+)
+"""Expressions that make a new object which nothing else has."""
+_BLOCKS: Final = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 _TYPING: Final = frozenset(
@@ -159,6 +165,8 @@ class ImportTime:
     """`C.m` → its header, of definitions that an import executes: not those inside functions."""
     order: tuple[str, ...] = ()
     """What the import binds and executes, in its order: names of definitions, statements."""
+    effects: tuple[str, ...] = ()
+    """Statements of the module that may change something outside of it: `os.environ["A"] = "1"`."""
     docs: Mapping[str, str] = field(default_factory=dict)
     """`C.m` → its docstring as written, of definitions anywhere; empty for the module."""
     refused: str = ""
@@ -205,7 +213,8 @@ class _Module:
     def read(self) -> ImportTime:
         self._statements(self._tree.body, "", set(_BUILTINS), set())
         headers = {name: _joined(headers) for name, headers in self._headers.items()}
-        return ImportTime(headers, tuple(self._order), _docstrings(self._tree))
+        effects = tuple(map(ast.dump, _statements_with_effects(self._tree)))
+        return ImportTime(headers, tuple(self._order), effects, _docstrings(self._tree))
 
     def _statements(
         self, statements: Iterable[ast.stmt], prefix: str, bound: set[str], local: set[str]
@@ -627,6 +636,55 @@ def _is_type_checking(test: ast.expr) -> bool:
 
 
 @lru_cache(maxsize=8)
+def _statements_with_effects(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements of a module that call something for its effect alone, or that change an object
+    which the module did not make by a display: those of `if`, `for`, `try` and `with` included.
+    """
+    own = {
+        target.id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, _DISPLAYS)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    waiting: list[ast.AST] = list(reversed(tree.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Definition):
+            continue
+        if isinstance(node, ast.stmt) and _has_effect(node, own):
+            yield node
+        else:
+            blocks = [part for part in ast.iter_child_nodes(node) if isinstance(part, _BLOCKS)]
+            waiting += reversed(blocks)
+
+
+def _has_effect(statement: ast.stmt, own: Collection[str]) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Constant()):
+            return False
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+            return name not in own
+        case ast.Expr():
+            return True
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            return any(_changes_other(target, own) for target in targets)
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+            return _changes_other(target, own)
+    return False
+
+
+def _changes_other(target: ast.expr, own: Collection[str]) -> bool:
+    """Whether a target is an attribute or an item of an object that is not the module's own."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return any(_changes_other(part, own) for part in target.elts)
+    if not isinstance(target, ast.Attribute | ast.Subscript):
+        return False
+    while isinstance(target, ast.Attribute | ast.Subscript):
+        target = target.value
+    return not (isinstance(target, ast.Name) and target.id in own)
+
+
 def _stored_names(tree: ast.Module) -> frozenset[str]:
     """All names that the module's own scope may bind, by any statement, `global` included."""
     names: set[str] = set()

@@ -1,4 +1,5 @@
-"""What the code of a file asks of namespaces and docstrings, and which names it uses, by symbol.
+"""What the code of a file asks of namespaces, docstrings and code objects, and which names it uses,
+by symbol.
 
 A function that lists a module (`globals()`, `vars(module)`, `inspect.getmembers(module)`) gets
 another answer when the module defines one name more, though nothing that it executes differs. The
@@ -31,6 +32,7 @@ WORDS: Final = {
     "modules": ("modules", "import_module", "__import__"),
     "subclasses": ("__subclasses__",),
     "docstrings": ("__doc__", "getdoc", "doctest", "docopt", "pydoc"),
+    "code": ("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
 }
 """What is asked → the words of which a file has one where its code asks it. `modules`: a module by
 a name made at run time.
@@ -41,6 +43,8 @@ _LISTS: Final = frozenset(
     {"inspect.getmembers", "inspect.getmembers_static", "importlib.resources.files"}
 )
 _IMPORTERS: Final = frozenset({"importlib.import_module", "builtins.__import__", "sys.modules"})
+_READERS_OF_CODE: Final = ("inspect.getsource", "inspect.getcomments", "dis.")
+"""`getsource` and `getsourcelines` read comments and layout, too."""
 _READERS_OF_DOCS: Final = ("doctest", "docopt", "pydoc", "inspect.getdoc")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -60,6 +64,8 @@ class SymbolUses:
     """Modules that it uses as a value, such as an argument."""
     lists_subclasses: bool = False
     reads_docs: bool = False
+    reads_code: bool = False
+    """Whether it asks for code objects or source, without executing them."""
 
     @property
     def lists_anything(self) -> bool:
@@ -216,12 +222,16 @@ class _Reader:
                 uses.reads_docs = uses.reads_docs or text == "__doc__"
             if full_name and full_name.startswith(_READERS_OF_DOCS):
                 uses.reads_docs = True
+            if full_name and full_name.startswith(_READERS_OF_CODE):
+                uses.reads_code = True
 
     def _attribute(self, node: ast.Attribute, full_name: str, uses: SymbolUses) -> None:
         if node.attr == "__subclasses__":
             uses.lists_subclasses = True
         elif node.attr == "__doc__":
             uses.reads_docs = True
+        elif node.attr == "__code__":
+            uses.reads_code = True
         elif node.attr == "__dict__":
             uses.listed.update(filter(None, [self._module(node.value)]))
 

@@ -31,6 +31,7 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
+from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.read_rules import data_file_changed, link_changed, may_have_been_read
 from kl_hooks.proof.requirements import is_dependency_file
 
@@ -164,6 +165,29 @@ def symbol_of_an_import_changed(comparison: Comparison, change: FileChange) -> I
     for path, indexes in comparison.executed.modules.items():
         if executed := sorted(indexes & changed):
             yield _effect_of_symbols(comparison, executed, comparison.users(path))
+
+
+def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """pytest imports all test files before the first test: what one of them changes outside of
+    itself (`os.environ`, a list of another module) the tests of all others find.
+    """
+    path = change.path
+    # of a file that the run did not have, pytest's defaults say whether it is collected
+    if path not in comparison.executed.tests.files and not PytestConfig().collects(path):
+        return
+    old, new = comparison.import_times(path)
+    if old.effects != new.effects:
+        yield Effect(f"what importing {path} changes elsewhere is not the same")
+
+
+def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
+    """Code that asks for code objects or source executes nothing of them."""
+    if not (change.before and change.now):
+        return
+    readers = comparison.touch(WORDS["code"], lambda _, uses: uses.reads_code)
+    if readers:
+        reason = f"{change.path} changed, and code objects or source are read"
+        yield Effect(reason, needs(comparison.users(change.path), readers))
 
 
 def hook_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -399,6 +423,8 @@ CHANGE_RULES: Final[Sequence[ChangeRule]] = (
     definition_added_or_removed,
     docstring_changed,
     symbol_of_an_import_changed,
+    import_effect_changed,
+    code_read,
     hook_changed,
 )
 

@@ -125,6 +125,40 @@ def test_what_the_compiler_refuses_is_named_with_its_place(text: str) -> None:
     assert import_time(text.encode()).refused.partition(":")[0] in ("1", "2")
 
 
+EFFECTS = [
+    "os.environ['A'] = '1'",
+    "sys.path.insert(0, 'x')",
+    "state.ready = True",
+    "del state.ready",
+    "logging.disable()",
+    "if RATE:\n    app.NAMES.append('x')",
+    "try:\n    pass\nexcept ImportError:\n    app.NAMES[:] = []",
+    "for name in NAMES:\n    register(name)",
+    "a, app.b = 1, 2",
+    "app.count += 1",
+]
+NO_EFFECTS = [
+    "'A docstring.'",
+    "RATE = compute()",
+    "NAMES = []\nNAMES.append('a')",
+    "TABLE = {}\nTABLE['a'] = 1",
+    "TABLE = {}\nTABLE['a']['b'] += 1",
+    "def f():\n    app.NAMES.append('x')",
+    "class C:\n    app.NAMES",
+    "import app\nfrom app import NAMES",
+]
+
+
+@pytest.mark.parametrize("text", EFFECTS)
+def test_a_statement_that_may_change_another_object_is_an_effect_of_the_import(text: str) -> None:
+    assert len(import_time(text.encode()).effects) == 1
+
+
+@pytest.mark.parametrize("text", NO_EFFECTS)
+def test_what_a_module_makes_for_itself_is_no_effect(text: str) -> None:
+    assert import_time(text.encode()).effects == ()
+
+
 def test_reading_imports_nothing_of_the_file() -> None:
     code = (
         "from kl_hooks.code.import_time import import_time\nimport sys\nbefore = set(sys.modules)\n"

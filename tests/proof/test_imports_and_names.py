@@ -177,6 +177,27 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"app.py": "'Old.'\ndef f(): return __doc__\n", "test_app.py": TEST},
         {"app.py": "'New.'\ndef f(): return __doc__\n"},
     ),
+    "doctests of a module": (
+        {
+            "app.py": "def f(): pass\n",
+            "test_d.py": "import doctest, app\ndef test_d(): return doctest.testmod(app).attempted\n",
+        },
+        {"app.py": "def f(): pass\ndef g():\n    '>>> 1 + 1'\n"},
+    ),
+    "constants of a code object": (
+        {
+            "app.py": "def f(): return 1\n",
+            "test_c.py": "import app\ndef test_c(): return app.f.__code__.co_consts\n",
+        },
+        {"app.py": "def f(): return 2\n"},
+    ),
+    "lines of a code object": (
+        {
+            "app.py": "def f():\n    return 1\n",
+            "test_c.py": "import app\ndef test_c(): return app.f.__code__.co_firstlineno\n",
+        },
+        {"app.py": "# a comment\ndef f():\n    return 1\n"},
+    ),
     "set-up of the test file": (
         PLAIN,
         {"app.py": APP, "test_app.py": TEST + "def setup_module(): raise RuntimeError\n"},
@@ -209,6 +230,22 @@ def test_an_unused_definition_reaches_no_test(name: str) -> None:
     text = HARMLESS[name] if name != "cached" else "@cache\ndef later(x: typing.Any): return x\n"
     found, _ = verdicts(before, {**before, "app.py": app + text})
     assert [verdict.state for verdict in found.values()] == [VALID]
+
+
+def test_what_a_test_file_changes_elsewhere_reaches_the_tests_of_others() -> None:
+    first = "import state\nstate.MODES.append('a')\ndef test_a(): return len(state.MODES)\n"
+    second = "def test_b(): return 1\n"
+    before = {"state.py": "MODES = []\n", "test_a.py": first, "test_b.py": second}
+
+    def stale(now: str | None) -> set[str]:
+        files = {**before, "test_a.py": now}
+        contents = {path: text for path, text in files.items() if text is not None}
+        found, _ = verdicts(before, contents)
+        return {name for name, verdict in found.items() if verdict.state != VALID}
+
+    assert "test_b.py::test_b" in stale(first.replace("'a'", "'b'"))
+    assert "test_b.py::test_b" in stale(None)
+    assert "test_b.py::test_b" not in stale(first + "LIMIT = 3\n")
 
 
 def test_a_method_reaches_the_tests_in_which_its_class_takes_part() -> None:
