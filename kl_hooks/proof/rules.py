@@ -172,7 +172,7 @@ def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterato
     itself (`os.environ`, a list of another module) the tests of all others find.
     """
     path = change.path
-    # of a file that the run did not have, pytest's defaults tell whether it is collected
+    # a file that the run did not have: whether it is collected, by pytest's defaults
     if path not in comparison.executed.tests.files and not PytestConfig().collects(path):
         return
     old, new = comparison.import_times(path)
