@@ -177,13 +177,6 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"app.py": "'Old.'\ndef f(): return __doc__\n", "test_app.py": TEST},
         {"app.py": "'New.'\ndef f(): return __doc__\n"},
     ),
-    "doctests of a module": (
-        {
-            "app.py": "def f(): pass\n",
-            "test_d.py": "import doctest, app\ndef test_d(): return doctest.testmod(app).attempted\n",
-        },
-        {"app.py": "def f(): pass\ndef g():\n    '>>> 1 + 1'\n"},
-    ),
     "constants of a code object": (
         {
             "app.py": "def f(): return 1\n",
