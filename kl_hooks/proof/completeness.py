@@ -13,6 +13,7 @@ from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import environment_key, observation
 from kl_hooks.model.claim import Observation
 from kl_hooks.model.symbol import split_id
+from kl_hooks.proof.configured_selection import collects_doctests
 from kl_hooks.proof.content_runs import NAMED, SWITCHED_OFF, ContentFacts
 from kl_hooks.proof.expected_tests import Expected, Missing
 from kl_hooks.proof.other_runs import OtherRun, unsettled
@@ -126,7 +127,9 @@ def _missing(
         *(test for test in assessment.missing if not _is_named(test.name, stale)),
     )
     for at, run in enumerate(earlier):
-        missing += tuple(_lost_since(expected, reported, runs, run, is_newest=not at))
+        lost = _lost_since(expected, reported, runs, run, is_newest=not at)
+        names = {test.name for test in missing}
+        missing += tuple(test for test in lost if test.name not in names)
     if not missing and _is_selection_of_others(expected, reported):
         reason = "only a selection ran, of tests that no configuration names"
         missing = (Missing(runs[0].receipt.run[:8], reason),)
@@ -160,8 +163,21 @@ def _lost_since(
     for path in sorted(before.tests.keys() & expected.others):
         if path not in reported.tests and PytestConfig().collects(path):
             yield Missing(path, f"{label} reported it, and no configuration names it any more")
+    doctests = collects_doctests(_words(earlier.receipt.selection.get("addopts")))
+    for path, names in sorted(before.tests.items()):
+        if reported.skips(path) or reported.omits(path):
+            continue
+        for name in sorted(names):
+            if not reported.has(path, name) and expected.still_defines(path, name, doctests):
+                yield Missing(
+                    f"{path}::{name}", f"{label} reported it, and it is still there: not collected"
+                )
     if is_newest:
         yield from _switched_off(runs, earlier, label)
+
+
+def _words(value: object) -> list[str]:
+    return [str(word) for word in value] if isinstance(value, list | tuple) else []
 
 
 def _switched_off(runs: Sequence[Entry], earlier: Entry, label: str) -> Iterator[Missing]:

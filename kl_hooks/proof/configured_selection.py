@@ -33,11 +33,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-k", dest="keyword", default="")
     for option in ("deselect", "ignore", "ignore-glob"):
         parser.add_argument(f"--{option}", action="append", default=[])
+    parser.add_argument("--doctest-modules", action="store_true")
     for flag in "vqsxlhV":
         parser.add_argument(f"-{flag}", dest="flags", action="append_const", const=flag)
     for option in "rpcoWn":
         parser.add_argument(f"-{option}", dest="others", action="append")
     return parser
+
+
+def collects_doctests(addopts: Sequence[str]) -> bool:
+    """Whether these options make doctests of modules tests."""
+    try:
+        return bool(_parser().parse_known_args(list(addopts))[0].doctest_modules)
+    except (ValueError, argparse.ArgumentError):
+        return False
 
 
 class ConfiguredSelection(NamedTuple):

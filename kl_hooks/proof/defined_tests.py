@@ -88,6 +88,40 @@ def _parsed(content: bytes) -> ast.Module | str:
         return type(problem).__name__
 
 
+def doctest_names(content: bytes, path: str) -> frozenset[str]:
+    """The ends of the names that pytest gives the doctests of a module: `Cart.total`, and the name
+    of the module itself.
+    """
+    tree = _parsed(content)
+    if isinstance(tree, str):
+        return frozenset()
+    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return frozenset(
+        name or parts[-1] for name, text in _docstrings(tree, "") if _has_example(text)
+    )
+
+
+def _docstrings(node: ast.Module | ast.ClassDef | _Def, name: str) -> Iterator[tuple[str, str]]:
+    """The docstrings that doctest looks at, by qualified name: not those in functions."""
+    yield name, ast.get_docstring(node, clean=False) or ""
+    if not isinstance(node, _Deferred):
+        for child in node.body:
+            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from _docstrings(child, f"{name}.{child.name}" if name else child.name)
+
+
+def _has_example(docstring: str) -> bool:
+    # the module is imported where there may be one: it is slow, and most docstrings have none
+    if ">>>" not in docstring:
+        return False
+    from doctest import DocTestParser
+
+    try:
+        return bool(DocTestParser().get_examples(docstring))
+    except ValueError:
+        return True
+
+
 def conditional_ignores(content: bytes) -> frozenset[str]:
     """The texts that a `conftest.py` adds to `collect_ignore` or `collect_ignore_glob` under a
     condition.

@@ -8,7 +8,7 @@ called missing.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +19,7 @@ from kl_hooks.proof.content_source import ContentSource
 from kl_hooks.proof.defined_tests import (
     DefinedTests,
     conditional_ignores,
+    doctest_names,
     expected_names,
     tests_of_files,
 )
@@ -65,6 +66,8 @@ class Expected:
     """Expected files that a `conftest.py` ignores under a condition, as it did in the commit
     before.
     """
+    text: Callable[[str], bytes | None] = lambda path: None
+    """The content of a Python file; None where there is none."""
     configured: ConfiguredSelection = field(default_factory=ConfiguredSelection)
     """What `addopts` omits, as it did in the commit before."""
     known_failures: tuple[KnownFailure, ...] = ()
@@ -79,6 +82,20 @@ class Expected:
         path = test.partition("::")[0]
         return any(failure.covers(test) for failure in self.known_failures) or any(
             path_matches(path, glob) for glob in self.exclude
+        )
+
+    def still_defines(self, path: str, name: str, doctests: bool) -> bool:
+        """Whether the source of a test that an earlier run reported is still there. `doctests`:
+        whether the configuration of that run made doctests of modules tests.
+        """
+        if any(path_matches(path, glob) for glob in self.exclude):
+            return False
+        defined = self.functions.get(path)
+        if defined is not None and name in defined.functions:
+            return True
+        content = self.text(path) if doctests and "." in f".{name}" and "::" not in name else None
+        return content is not None and any(
+            f".{name}".endswith(f".{end}") for end in doctest_names(content, path)
         )
 
     def assess(self, reported: Reported) -> Assessment:
@@ -199,6 +216,7 @@ def expected_tests(
         near,
         others,
         ignored,
+        source.text,
         configured,
         notes=(*changed, *configured.notes(omitted)),
         unread=configs.unread,

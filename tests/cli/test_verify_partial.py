@@ -296,3 +296,36 @@ def test_init_proposes_to_exclude_what_addopts_ignores(tmp_path: Path, home: Pat
     assert repo.kl("init").returncode == 0
     text = (repo.root / ".kl" / "config.yaml").read_text()
     assert '    - "test_integration.py"\n' in text and "test_slow.py" not in text
+
+
+DOCTEST = 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a + b\n'
+
+
+def test_a_doctest_that_is_not_collected_any_more_is_missing(tmp_path: Path, home: Path) -> None:
+    ini = "[pytest]\naddopts = --doctest-modules\n"
+    repo = checkout(
+        tmp_path / "repo",
+        {"alpha.py": DOCTEST, "test_x.py": "def test_x(): pass\n", "pytest.ini": ini},
+    )
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+    repo.write("pytest.ini", "[pytest]\n")
+    repo.commit()
+    assert repo.pytest().returncode == 0
+    done = repo.kl("verify")
+    assert (done.returncode, "alpha.py::alpha.add: run" in done.stdout) == (1, True), done.stdout
+    # without its examples it is no test any more
+    repo.write("alpha.py", DOCTEST.replace(">>> ", ""))
+    repo.commit()
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
+
+
+def test_a_doctest_that_was_asked_for_once_is_not_expected(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {"alpha.py": DOCTEST, "test_x.py": "def test_x(): pass\n"})
+    assert repo.pytest("--doctest-modules").returncode == 0
+    assert repo.kl("verify").returncode == 0
+    repo.write("alpha.py", f"{DOCTEST}\n\nX = 1\n")
+    repo.commit()
+    assert repo.pytest().returncode == 0
+    assert repo.kl("verify").returncode == 0
