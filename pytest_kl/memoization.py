@@ -1,36 +1,28 @@
 """Recognizes functions that store what they compute, so that a later test gets it without a call.
 
-By `functools`, or by themselves: `if self._value is None: self._value = …`, `if key not in CACHE:
-CACHE[key] = …`, a `global`. Bytecode is read, since a function must be known before its first call,
-and parsing the source costs more than the import does. What only collects, such as a list that a
-function appends to, is not recognized.
+By `functools`, or by themselves: they store to something that outlives the call, and branch on
+reading it (`stores`), or store a `global`. Bytecode is read at the first call: parsing the source
+costs more than the import does. What only collects, such as a list that a function appends to, is
+not recognized.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from opcode import opmap
-from types import CodeType, FunctionType
-from typing import Any, Final
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, Final, NamedTuple
+from weakref import ref
+
+from pytest_kl.stores import ANY, ENTRY_POINTS, MUTATORS, UNKNOWN, Analysis
 
 _CACHED: Final = type(lru_cache(len))
 _FUNCTION: Final = 0x1
 _SUSPENDING: Final = 0x20 | 0x80 | 0x200
+_IMMUTABLE: Final = frozenset((str, bytes, int, float, bool, complex, type(None)))
 _CLEARS: Final = frozenset(("cache_clear", "cache_info", "cache_parameters"))
-_MAKERS: Final = frozenset(
-    (
-        "__init__",
-        "__new__",
-        "__post_init__",
-        "__init_subclass__",
-        "__set_name__",
-        "__setattr__",
-        "__setitem__",
-    )
-)
-"""What these store in is new, or is what they are called for."""
 
 
 def _opcodes(*parts: str) -> frozenset[int]:
@@ -40,54 +32,114 @@ def _opcodes(*parts: str) -> frozenset[int]:
 
 
 _PADDING, _EXTENDED = opmap.get("CACHE", 0), opmap["EXTENDED_ARG"]
-_LOAD_ATTR, _LOAD_GLOBAL, _LOAD_DEREF = (
-    opmap["LOAD_ATTR"],
-    opmap["LOAD_GLOBAL"],
-    opmap["LOAD_DEREF"],
+_LOAD_ATTR, _LOAD_GLOBAL = opmap["LOAD_ATTR"], opmap["LOAD_GLOBAL"]
+_STORE_GLOBAL, _POP_TOP = opmap["STORE_GLOBAL"], opmap["POP_TOP"]
+_STORING: Final = frozenset(
+    opmap[name]
+    for name in ("STORE_ATTR", "STORE_SUBSCR", "STORE_DEREF", "DELETE_ATTR", "DELETE_SUBSCR")
 )
-_LOAD_METHOD = opmap.get("LOAD_METHOD", _LOAD_ATTR)  # of its own before CPython 3.12
-_STORE_ATTR, _STORE_ITEM, _STORE_GLOBAL = (
-    opmap["STORE_ATTR"],
-    opmap["STORE_SUBSCR"],
-    opmap["STORE_GLOBAL"],
-)
-_CONTAINS, _CONST = opmap["CONTAINS_OP"], opmap["LOAD_CONST"]
-_FAST: Final = _opcodes("LOAD_FAST")
-_TWO_FAST: Final = frozenset(number for name, number in opmap.items() if name.count("FAST") == 2)
-"""What loads, or stores, a second one before: its argument has both, in four bits each."""
+_CALLING: Final = _opcodes("CALL")
 _BRANCH: Final = _opcodes("JUMP", "IF")
-_LITERAL: Final = _opcodes("LOAD_CONST") | _opcodes("LOAD_SMALL_INT")
-_EMPTY: Final = frozenset(opmap[f"BUILD_{sort}"] for sort in ("LIST", "MAP", "SET", "TUPLE"))
 _ATTR_SHIFT: Final = int(sys.version_info >= (3, 12))
 """From CPython 3.12 on the lowest bit of LOAD_ATTR's argument marks a method (documentation of
 dis).
 """
 
 
-def memoizes(code: CodeType) -> tuple[str, ...] | None:
-    """Whether a function stores what it computes and looks there first: the globals that it stores;
-    None: it does not.
-
-    An attribute counts where the same one of the same argument is looked at, and gets more than a
-    constant.
+def may_store(code: CodeType) -> bool:
+    """Whether a function may store something and branch on it: most have none of the operations, and
+    a search in bytes is cheap.
     """
-    if code.co_flags & (_FUNCTION | _SUSPENDING) != _FUNCTION or code.co_name in _MAKERS:
-        return None
+    if code.co_flags & (_FUNCTION | _SUSPENDING) != _FUNCTION:
+        return False
     operations = code.co_code[::2]
-    stores = _STORE_ATTR in operations or _STORE_ITEM in operations
-    if _STORE_GLOBAL not in operations and (not stores or _BRANCH.isdisjoint(operations)):
-        return None  # most: these are searches in bytes
-    steps = list(_steps(code))
-    stored = tuple(
-        sorted({code.co_names[arg] for operation, arg in steps if operation == _STORE_GLOBAL})
+    if _STORE_GLOBAL in operations:
+        return True
+    stores = not _STORING.isdisjoint(operations) or (
+        # a call without a use of its result, or a method that changes its object
+        not _CALLING.isdisjoint(operations) and _POP_TOP in operations
     )
-    if (
-        stored
-        or _stores_attribute(code, steps)
-        or (_STORE_ITEM in operations and _stores_item(code, steps))
-    ):
-        return stored
-    return None
+    if not stores and MUTATORS.isdisjoint(code.co_names) and not (code.co_freevars):
+        return False
+    return (
+        code.co_name in ENTRY_POINTS
+        or not _BRANCH.isdisjoint(operations)
+        or bool(code.co_exceptiontable)
+    )
+
+
+class Decisions:
+    """Which functions store what they compute; asked at the first call of each."""
+
+    def __init__(self, path: Callable[[str], str | None]) -> None:
+        self._analysis = Analysis(path)
+
+    def decide(self, code: CodeType, frame: FrameType) -> Decision | None:
+        """None for a function that stores nothing for later calls, or does not look there first."""
+        first = frame.f_locals.get(code.co_varnames[0], UNKNOWN) if code.co_argcount else UNKNOWN
+        try:
+            stores = self._analysis.of(code, frame.f_globals, first=first)
+        except Exception:  # bytecode that is not understood
+            stores = None
+        if stores is None:
+            return Decision(frozenset(), ())
+        # of a global that is only called by name, such as the subject of a test, nothing is known
+        named = [place[0] for place in stores.asked if ANY not in place]
+        named += [place[0] for place in stores.written if len(place) == 1]
+        names = frozenset(root[2:] for root in named if root.startswith("g:"))
+        if not stores.roots and not names:
+            return None
+        arguments = tuple(sorted(root[2:] for root in stores.roots if root.startswith("a:")))
+        return Decision(names, () if names or len(arguments) < len(stores.roots) else arguments)
+
+
+class Decision(NamedTuple):
+    """A function that stores what it computes."""
+
+    names: frozenset[str]
+    """The globals that it stores to."""
+    arguments: tuple[str, ...]
+    """The arguments that it stores in; empty where it stores elsewhere, too."""
+
+
+def lives_of(arguments: Iterable[str], frame: FrameType) -> list[Callable[[], Any]] | None:
+    """References to the objects in which a call stores; None where one of them can't be followed,
+    or lives as long as the process.
+    """
+    values = frame.f_locals
+    references: list[Callable[[], Any]] = []
+    for name in arguments:
+        value = values.get(name)
+        if type(value) in _IMMUTABLE:
+            continue
+        if isinstance(value, type | ModuleType | FunctionType):
+            return None
+        try:
+            references.append(ref(value))
+        except TypeError:
+            return None
+    return references
+
+
+def names_asked(
+    code: CodeType, frame: FrameType, namespaces: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
+    """The names under which others get what a method stores that the interpreter calls where it
+    finds no value: of an item those of its object, in the modules of the repository.
+    """
+    if code.co_name not in ENTRY_POINTS:
+        return
+    values = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
+    if code.co_name == "__get__" and len(values) > 1:
+        kind = type(values[1])
+        for one in type.__dict__["__mro__"].__get__(kind):
+            own = type.__dict__["__dict__"].__get__(one)
+            yield from (name for name, value in list(own.items()) if value is values[0])
+    elif code.co_name == "__getattr__" and values and type(values[-1]) is str:
+        yield values[-1]
+    elif code.co_name == "__missing__" and values:
+        for namespace in namespaces:
+            yield from (name for name, value in list(namespace.items()) if value is values[0])
 
 
 def _steps(code: CodeType) -> Iterator[tuple[int, int]]:
@@ -101,68 +153,6 @@ def _steps(code: CodeType) -> Iterator[tuple[int, int]]:
         more = arg << 8 if operation == _EXTENDED else 0
         if operation != _EXTENDED:
             yield operation, arg
-
-
-def _argument(code: CodeType, step: tuple[int, int]) -> int:
-    """The number of the argument of the function that a step loads last; -1 for none."""
-    operation, arg = step
-    number = (arg & 15 if operation in _TWO_FAST else arg) if operation in _FAST else -1
-    return number if number < code.co_argcount + code.co_kwonlyargcount else -1
-
-
-def _stores_attribute(code: CodeType, steps: list[tuple[int, int]]) -> bool:
-    stored = set()
-    for at, (operation, arg) in enumerate(steps):
-        if operation == _STORE_ATTR and (owner := _argument(code, steps[at - 1])) >= 0:
-            value, size = steps[at - 2]
-            if value not in _LITERAL and (value not in _EMPTY or size):
-                stored.add((owner, code.co_names[arg]))
-    for at, (operation, arg) in enumerate(steps) if stored else ():
-        owner = _argument(code, steps[at - 1])
-        if operation == _LOAD_ATTR and (owner, code.co_names[arg >> _ATTR_SHIFT]) in stored:
-            # looked at for a decision, which comes soon: `is None`, a walrus, a comparison
-            if "AttributeError" in code.co_names or any(
-                one in _BRANCH for one, _ in steps[at + 1 : at + 5]
-            ):
-                return True
-        elif (
-            operation == _CONST
-            and type(code.co_consts[arg]) is str
-            and (owner, code.co_consts[arg]) in stored
-        ):
-            return True  # hasattr(), getattr()
-    return False
-
-
-def _stores_item(code: CodeType, steps: list[tuple[int, int]]) -> bool:
-    """Whether a key is looked for in, and a value stored in, a container that was there before the
-    call.
-    """
-    own_variables = len({*code.co_varnames, *code.co_cellvars})
-    loaded: dict[tuple[int, int], int] = {}
-    looked: set[tuple[int, int]] = set()
-
-    def place(at: int) -> tuple[int, int] | None:
-        operation, arg = steps[at]
-        if operation == _LOAD_ATTR:
-            own = code.co_argcount and _argument(code, steps[at - 1]) == 0
-            return (operation, arg >> _ATTR_SHIFT) if own else None
-        if operation == _LOAD_GLOBAL:
-            return operation, arg >> 1
-        # the numbers of what an outer function has are the last ones
-        return (operation, arg) if operation == _LOAD_DEREF and arg >= own_variables else None
-
-    for at, (operation, arg) in enumerate(steps):
-        if (one := place(at)) is not None:
-            loaded[one] = loaded.get(one, 0) + 1
-        asks = (
-            operation in (_LOAD_ATTR, _LOAD_METHOD) and code.co_names[arg >> _ATTR_SHIFT] == "get"
-        )
-        if (operation == _CONTAINS or asks) and (one := place(at - 1)) is not None:
-            looked.add(one)
-    if "KeyError" in code.co_names:
-        looked |= loaded.keys()
-    return any(loaded[one] > 1 for one in looked)
 
 
 def gets(code: CodeType, name: str) -> bool:

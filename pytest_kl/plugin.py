@@ -212,7 +212,7 @@ class _SymbolHooks:
             return (yield)
         finally:
             if context is not None:
-                self._do(self.tracer.end_fixture, context)
+                self._do(self.tracer.end_fixture, context, fixturedef)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Each file of tests needs the plugins that pytest has: it calls their hooks around all

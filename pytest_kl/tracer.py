@@ -21,8 +21,10 @@ import gc
 import os
 import sys
 import threading
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from operator import attrgetter
 from os.path import basename, isabs, join, realpath
 from types import CodeType, FrameType, FunctionType
@@ -87,6 +89,7 @@ class Context:
         "fixtures",
         "frame",
         "function",
+        "lives",
         "name",
         "number",
         "phase",
@@ -117,19 +120,38 @@ class Context:
         """The identity of the frame of a memoizing function that computes, …"""
         self.function: CodeType | None = None
         """… and its code: the memory of a frame that has ended may be that of another one."""
+        self.lives: list[Any] | None = None
+        """References to the objects that it stores in; None: they outlive the test."""
 
 
 class Memoizing:
     """A function that stores what it computes, and what was executed meanwhile."""
 
-    __slots__ = ("code", "computed", "left", "looks", "names", "reads", "test", "tests")
+    __slots__ = (
+        "arguments",
+        "code",
+        "computed",
+        "decided",
+        "left",
+        "looks",
+        "names",
+        "pending",
+        "reads",
+        "test",
+        "tests",
+    )
 
-    def __init__(self, code: CodeType, names: tuple[str, ...], looks: bool) -> None:
+    def __init__(self, code: CodeType, looks: bool) -> None:
         self.code = code
         self.looks = looks
         """Whether it runs where the value is known, too. What `functools` caches does not."""
-        self.names = set(names)
+        self.names: set[str] = set()
         """Under which others get the value without calling it."""
+        self.decided = False
+        """Whether it is known to be one; else its first call decides."""
+        self.arguments: tuple[str, ...] = ()
+        """Those that it stores in, where it stores nowhere else."""
+        self.pending: list[Pending] = []
         self.computed: set[int] = set()
         self.reads: set[int] = set()
         """The files and listings that the value was computed from."""
@@ -139,6 +161,51 @@ class Memoizing:
         """… how often it will be there, …"""
         self.tests = _WATCHED_TESTS
         """… and in how many others."""
+
+    def take(self, made: Pending) -> None:
+        """What was stored then, other tests may get."""
+        self.computed |= made.computed
+        self.reads |= made.reads
+
+    def commit(self, test: Context, lives: list[Any] | None) -> None:
+        """Objects of earlier tests are used in another one: what was stored in them counts. None: it
+        is not known in which.
+        """
+        waiting = []
+        for made in self.pending:
+            used = lives is None or any(
+                reference is other for reference in made.lives or () for other in lives
+            )
+            if used and made.test is not test:
+                self.take(made)
+            else:
+                waiting.append(made)
+        self.pending = waiting
+
+
+class Pending:
+    """What was executed and read while a function stored something in objects that a test may have
+    made for itself.
+    """
+
+    __slots__ = ("computed", "lives", "reads", "test")
+
+    def __init__(
+        self, test: Context, lives: list[Any] | None, computed: set[int], reads: set[int]
+    ) -> None:
+        self.test = test
+        self.lives = lives
+        """Weak references to them: there is one for each object. None: they live on."""
+        self.computed, self.reads = computed, reads
+
+    def outlives(self, shared: set[int]) -> bool:
+        """Whether one of the objects is there after the last test, or was one of those that tests
+        have in common (identities of references).
+        """
+        return any(
+            reference() is not None or _identity(reference) in shared
+            for reference in self.lives or ()
+        )
 
 
 class Tracer:
@@ -160,8 +227,12 @@ class Tracer:
         """The module of that name; None where values die with the process."""
         self._reads_module = reads
         """The module of that name, which a child process loads by its path."""
+        self._shared: list[Any] = []
+        self._decisions: Any = memoization and memoization.Decisions(self._path)
         self.memoizing: dict[int, Memoizing] = {}
-        """By identity of the code."""
+        """By identity of the code, as long as its calls are watched."""
+        self._storing: dict[int, Memoizing] = {}
+        """The same of all functions that store what they compute."""
         self._thread = threading.get_ident()
         self._numbered: list[Context] = []
         self._paths: dict[str, str | None] = {}
@@ -380,24 +451,32 @@ class Tracer:
         if self._engine is None:
             return
         for one in _inner(code):
-            if (
-                self._memoization is not None
-                and (names := self._memoization.memoizes(one)) is not None
-            ):
-                self._memoize(one, names, looks=True)
-            else:
-                self._engine.watch(one)
-
-    def _memoize(self, code: CodeType, names: tuple[str, ...], looks: bool = False) -> None:
-        if self._engine is not None and self._path(code.co_filename):
-            self.memoizing.setdefault(_identity(code), Memoizing(code, names, looks)).names.update(
-                names
-            )
-            self._engine.watch(code)
+            if self._memoization is not None and self._memoization.may_store(one):
+                self.memoizing.setdefault(_identity(one), Memoizing(one, looks=True))
+            self._engine.watch(one)
 
     def _find_cached(self, namespace: Mapping[str, Any]) -> None:
-        for one, name in self._memoization.cached_functions(namespace) if self._memoization else ():
-            self._memoize(one, (name,))
+        for code, name in (
+            self._memoization.cached_functions(namespace) if self._memoization else ()
+        ):
+            if self._engine is not None and self._path(code.co_filename):
+                known = Memoizing(code, looks=False)
+                known = self._storing.setdefault(_identity(code), known)
+                self.memoizing[_identity(code)] = known
+                known.decided = True
+                known.names.add(name)
+                self._engine.watch(code)
+
+    def _decide(self, known: Memoizing, frame: FrameType) -> bool:
+        """Whether a function stores what it computes."""
+        decision = self._decisions.decide(known.code, frame)
+        if decision is None:
+            del self.memoizing[_identity(known.code)]
+            return False
+        known.names |= decision.names
+        known.arguments, known.decided = decision.arguments, True
+        self._storing[_identity(known.code)] = known
+        return True
 
     def compute(self, code: CodeType, frame: FrameType) -> bool:
         """A memoizing function starts: what is executed until it returns is noted with it, too.
@@ -406,16 +485,27 @@ class Tracer:
         known = self.memoizing[_identity(code)]
         if not self._stack or threading.get_ident() != self._thread or self._engine is None:
             return False
+        if not known.decided and not self._decide(known, frame):
+            return False
         while self._stack[-1].frame and not _runs(self._stack[-1], frame):
             self._close()  # an exception left it
-        test = self._stack[0]
+        test, lives = self._stack[0], None
+        if known.arguments and test.name in self._tests:
+            lives = self._memoization.lives_of(known.arguments, frame)
+            if known.pending:
+                known.commit(test, lives)
         if known.test is not test:
             known.test, known.left, known.tests = test, _WATCHED_CALLS, known.tests - 1
         known.left -= 1
-        if known.left < 0 or known.tests < 0:
+        if known.left < 0 or known.tests < 0 or lives == []:
+            if known.tests < 0 and not known.pending:
+                # until then an object of an earlier test may come again
+                del self.memoizing[_identity(code)]
             return False
+        known.names.update(self._memoization.names_asked(code, frame, self._namespaces))
         self._flush()
         context = Context(code.co_name)
+        context.lives = lives
         context.frame, context.function = _identity(frame), code
         self._stack.append(context)
         self._engine.rearm()
@@ -432,11 +522,34 @@ class Tracer:
         while self._stack[-1].frame and self._stack[-1].function is not code:
             self._close()
         if self._stack[-1].frame:
+            context = self._stack[-1]
             known = self.memoizing[_identity(code)]
-            known.computed.update(self._stack[-1].started[0])
-            known.reads |= self._stack[-1].reads
+            made = Pending(self._stack[0], context.lives, {*context.started[0]}, {*context.reads})
+            if context.lives is None:
+                known.take(made)
+            elif not (made.computed <= known.computed and made.reads <= known.reads):
+                known.pending.append(made)
             self._close()
         return True
+
+    def _settle(self) -> None:
+        """After the last test: what died with the test that it was stored in, no other test got."""
+        waiting = [known for known in self._storing.values() if known.pending]
+        if any(made.outlives(set()) for known in waiting for made in known.pending):
+            gc.collect()  # objects that refer to each other
+        shared = {_identity(reference) for reference in self._shared}
+        for known in waiting:
+            for made in known.pending:
+                if made.outlives(shared):
+                    known.take(made)
+            known.pending = []
+
+    def _share(self, value: Any) -> None:
+        """An object that tests have in common, such as the value of a fixture of wider scope."""
+        own = getattr(value, "__dict__", None)
+        for shared in (value, *(own.values() if type(own) is dict else ())):
+            with suppress(TypeError):
+                self._shared.append(weakref.ref(shared))
 
     def _close(self) -> None:
         """What a memoizing function executed was executed by the test as well."""
@@ -456,9 +569,10 @@ class Tracer:
 
     def _values(self) -> Iterator[tuple[list[int], list[int], list[int]]]:
         """(code that gets a stored value, what was executed and read when it was computed)."""
+        self._settle()
         computed = [
             one
-            for one in self.memoizing.values()
+            for one in self._storing.values()
             if (one.computed or one.reads) and _identity(one.code) in self._known
         ]
         wanted = {name for one in computed for name in one.names}
@@ -521,6 +635,7 @@ class Tracer:
     def left(self, code: CodeType, namespace: Mapping[str, Any]) -> None:
         """A module's body has ended, well or not."""
         self._find_cached(namespace)
+        self._namespaces.append(namespace)
         for context in reversed(self._stack):
             if context.code is code:
                 self._pop(context)
@@ -629,9 +744,10 @@ class Tracer:
         self._push(context)
         return context
 
-    def end_fixture(self, context: Context) -> None:
+    def end_fixture(self, context: Context, fixturedef: Any) -> None:
         """It is over. A fixture that was set up inside belongs to the one around it."""
         self._pop(context)
+        self._share((getattr(fixturedef, "cached_result", None) or (None,))[0])
         if self._stack:
             self._stack[-1].fixtures.append(context)
 
@@ -912,7 +1028,7 @@ class _Monitoring:
         try:
             if code.co_name == MODULE:
                 self._tracer.left(code, frame.f_globals)
-            elif _identity(code) in self._tracer.memoizing and not self._tracer.computed(
+            elif _identity(code) not in self._tracer.memoizing or not self._tracer.computed(
                 code, frame
             ):
                 return self._api.DISABLE

@@ -106,6 +106,7 @@ class Evidence:
 FACT_CLASSES: Final[Mapping[str, str]] = {
     "reads": "the source files that its tests read as data, and the folders that they listed",
     "distributions": "the installed distributions",
+    "stores": "what computed the values that functions store for later calls",
 }
 """Class of facts → in words what a run recorded that has it. A run names its classes in
 `environment["facts"]`; one of an earlier kl has fewer, and none of its results transfers to a

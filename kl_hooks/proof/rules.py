@@ -62,9 +62,20 @@ def _requirements_differ(difference: Difference) -> bool:
     )
 
 
+def may_have_been_stored(difference: Difference) -> bool:
+    """Whether a function differs that may have computed a value for other tests."""
+    return any(
+        change.is_python
+        and change.before
+        and (change.old is None or change.new is None or change.old.hashes != change.new.hashes)
+        for change in difference.changes.values()
+    )
+
+
 FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "reads": may_have_been_read,
     "distributions": _requirements_differ,
+    "stores": may_have_been_stored,
 }
 """Class of facts (`FACT_CLASSES`) → whether two contents differ in what it is about."""
 

@@ -7,14 +7,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kl_hooks.evidence.executed import Executed, read_executed
 from kl_hooks.evidence.reads import Read
 from kl_hooks.proof.execution import _without_unnamed
-from pytest_kl.memoization import memoizes
 
 from .recorded import HERE, environment, only, repository, run_pytest
 
@@ -370,35 +368,6 @@ def test_a_stored_value_rests_on_what_computed_it(tmp_path: Path) -> None:
     assert {found.symbols[at].symbol for at in found.dependencies("test_lib.py::test_tags")} >= {
         "function:lib.libc"
     }
-
-
-@pytest.mark.parametrize(
-    ("body", "stores"),
-    [
-        ("def f(self):\n if self._x is None:\n  self._x = g()\n return self._x", True),
-        ("def f(self):\n if not self._x:\n  self._x = g()", True),
-        ("def f(self):\n x = self._x\n if x is None:\n  x = self._x = g()", True),
-        ("def f(self):\n try: return self._x\n except AttributeError:\n  self._x = g()", True),
-        ("def f(cls):\n if not hasattr(cls, '_x'):\n  cls._x = g()", True),
-        ("def f(k):\n try: return C[k]\n except KeyError:\n  C[k] = g()", True),
-        ("def f(self, k):\n x = self.c.get(k)\n if x is None:\n  x = self.c[k] = g()", True),
-        ("def f(self):\n if not self.done:\n  self.done = True", False),
-        ("def f(self, x):\n self._x = x\n return self._x", False),
-        ("def f(self, other):\n if other._x is None:\n  self._x = g()", False),
-        ("def __init__(self):\n if self._x is None:\n  self._x = g()", False),
-        ("def f(xs):\n d = {}\n for x in xs:\n  if x not in d:\n   d[x] = g()", False),
-        ("def f(a, d):\n if a not in d.c:\n  d.c[a] = g()", False),
-        ("def f(d):\n x = d.get(1)\n if x:\n  d[1] = g()\n return lambda: d", False),
-        ("def o(c={}):\n def f(k):\n  if k not in c:\n   c[k] = g()\n return f\nf = o()", True),
-        ("async def f(self):\n if self._x is None:\n  self._x = g()", False),
-        ("def f(x):\n if x is None:\n  x = g()\n return x", False),
-    ],
-)
-def test_functions_that_look_before_they_compute_are_recognized(body: str, stores: bool) -> None:
-    space: dict[str, Any] = {}
-    exec(body, space)
-    code = (space.get("f") or space["__init__"]).__code__
-    assert (memoizes(code) == ()) is stores
 
 
 AUDITED = """
