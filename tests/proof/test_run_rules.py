@@ -1,0 +1,157 @@
+"""The rules of a run by name, known failures, configured omissions and losses, on made-up runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kl_hooks.config.settings import KnownFailure, VerifyPolicy
+from kl_hooks.evidence.ledger import Entry
+from kl_hooks.model.claim import Tier
+from kl_hooks.model.receipt import WAS_RUNNING, Evidence
+from kl_hooks.proof.configured_selection import ConfiguredSelection
+from kl_hooks.proof.content_policy import _counting_failures, _known_failure_notes
+from kl_hooks.proof.content_proof import Proof
+from kl_hooks.proof.content_runs import ContentRun
+from kl_hooks.proof.other_runs import Transfer
+from kl_hooks.proof.pytest_config import PytestConfig
+from kl_hooks.proof.run_rules import judge_run
+from tests.evidence.test_claims import DONE, HERE, THERE, run
+from tests.proof.contents import proof
+from tests.proof.test_gate_union import CONTENT, A, B, made, wanted
+
+FAILED = {**DONE, "exit": 1, "verdict": "failed", "counts": {"failed": 1}}
+KNOWN = KnownFailure(B[0], "later", "2027-03-01")
+
+
+def prove(*entries: Entry, content: Any = CONTENT, **facts: Any) -> Proof:
+    return proof(entries, {}, expected=lambda: content, **facts)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"result": FAILED}, "tests_failed"),
+        ({"evidence": ()}, "nothing_passed"),
+        ({"moved": True}, "weak_observation"),
+        ({"selection": {"weakened": ["-p no:x"]}}, "weaker_than_configured"),
+        ({"selection": {"not_called": {"by": "a.py", "tests": 1}}}, "tests_not_called"),
+        ({"selection": {"setup_plan": True}}, "no_test_run"),
+        ({"tree_all": THERE}, "untracked_files"),
+        ({"seq": 3}, "before_a_loss"),
+    ],
+)
+def test_each_rule_has_its_name(changes: dict[str, Any], rule: str) -> None:
+    facts = {"trees": (HERE,), "lost_until": 3 if "seq" in changes else -1}
+    judged = judge_run(ContentRun(made("a4", *A, **changes), **facts))
+    assert judged.against is not None and judged.against.rule == rule
+    assert judged.has_failed == (rule == "tests_failed")
+
+
+def test_a_run_in_which_only_known_failures_failed_counts() -> None:
+    failing = made("a1", *A, f"{B[0]}=failed", B[1], result=FAILED)
+    accepting = wanted("test_a.py", "test_b.py", known_failures=(KNOWN,))
+    found = prove(failing, content=accepting)
+    assert (found.tier, found.known_failures, found.failing) == (Tier.INFERRED, (KNOWN,), ())
+    assert found.but_for_known == " but for 1 known failure (until 2027-03-01)"
+    assert prove(failing).tier is Tier.GUESSED
+    more = made("a1", f"{A[0]}=failed", A[1], f"{B[0]}=error", B[1], result=FAILED)
+    found = prove(more, content=accepting)
+    assert (found.failed, [failure.test for failure in found.failing]) == ("newest", [A[0]])
+    passes = prove(made("a1", *A, *B), content=accepting)
+    assert passes.notes == (f"known failure {B[0]} passes: remove it from .kl/config.yaml",)
+    excluded = wanted("test_a.py", exclude=("test_b.py",))
+    found = prove(failing, content=excluded)
+    assert (found.tier, found.but_for_known) == (Tier.INFERRED, "")
+    assert KNOWN.covers(f"{B[0]}[1]") and not KNOWN._replace(test=f"{B[0]}[1]").covers(B[0])
+
+
+def test_a_change_adds_no_known_failure_for_itself_and_an_end_ends() -> None:
+    ours = VerifyPolicy(known_failures=(KNOWN, KNOWN._replace(test="a")))
+    theirs = VerifyPolicy(known_failures=(KNOWN._replace(until="2027-01-01"),))
+    assert _counting_failures(ours, theirs, "") == ours.known_failures
+    assert _counting_failures(ours, theirs, "main") == theirs.known_failures
+    longer = VerifyPolicy(known_failures=(KNOWN._replace(until="2028-01-01"),))
+    assert _counting_failures(ours, longer, "main") == (KNOWN,)
+
+    def notes(today: str, trust_ref: str = "") -> list[str]:
+        return list(_known_failure_notes(ours, theirs, "HEAD^", trust_ref, today))
+
+    assert notes("2027-03-01") == ["known failure a was added since HEAD^"]
+    assert notes("2027-03-01", "main") == ["known failure a is not in main: it does not count"]
+    assert [" ended on 2027-03-01: fix the test" in note for note in notes("2027-03-02")] == [
+        True,
+        True,
+    ]
+
+
+def test_a_killed_test_must_run_again() -> None:
+    killed = Evidence("TestResult", f"test:{B[0]}", "error", 0, None, {"message": WAS_RUNNING})
+    result = {**DONE, "complete": False, "how": "killed", "verdict": "inconclusive"}
+    found = prove(run("a2", seq=2, evidence=(killed,), result=result), made("a1", *A, *B))
+    assert (found.tier, found.failed, found.run) == (Tier.GUESSED, "", None)
+    assert found.missing == ((B[0], "was running when run a2a2a2a2 was killed: run it again"),)
+    assert (
+        prove(
+            made("a3", B[0], seq=3),
+            run("a2", seq=2, evidence=(killed,), result=result),
+            made("a1", *A, *B),
+        ).tier
+        is Tier.INFERRED
+    )
+
+
+@pytest.mark.parametrize(
+    ("addopts", "selection", "limits"),
+    [
+        (["-ra", "-m", "not slow"], {"markers": "not slow"}, False),
+        (["-m", "not slow"], {"markers": "not slow", "deselected": 2}, True),
+        (
+            ["-mnot slow"],
+            {"markers": "not slow", "deselected": 2, "deselected_by_options": 2},
+            False,
+        ),
+        (["-m", "not slow"], {"markers": "slow"}, True),
+        (["-q"], {"markers": "slow"}, True),
+        (["--ignore=x"], {"ignore": ["x"], "left_out": {"files": 2, "ignored": 2}}, False),
+        (["--ignore=x"], {"ignore": ["x"], "left_out": {"files": 2, "ignored": 1}}, True),
+        (["--ignore=x"], {"ignore": ["x"], "left_out": {"files": 2}}, True),
+        (["--ignore=x"], {"ignore": ["x", "y"], "left_out": {"files": 2, "ignored": 2}}, True),
+        (["-m"], {"markers": "slow"}, True),
+    ],
+    ids=str,
+)
+def test_what_the_configuration_omits_limits_no_run(
+    addopts: list[str], selection: dict[str, Any], limits: bool
+) -> None:
+    configured = ConfiguredSelection.of(PytestConfig("pytest.ini", addopts=tuple(addopts)))
+    entry = made("a1", *A, *B, selection=selection)
+    completed = entry.receipt.selection
+    completed = configured.complete(completed)
+    judged = judge_run(ContentRun(made("a1", *A, selection=dict(completed))))
+    assert bool(judged.run.limits) == limits
+
+
+def test_which_files_the_configuration_ignores_and_how_that_is_stated() -> None:
+    options = ("--ignore=docs/", "--ignore-glob", "*slow*.py", "-k", "x", "--deselect=a.py::b")
+    configured = ConfiguredSelection.of(PytestConfig("tox.ini", addopts=options))
+    paths = ("docs", "docs/test_a.py", "tests/test_slow_a.py", "docs2/test_a.py", "test_a.py")
+    assert [configured.ignores(path) for path in paths] == [True, True, True, False, False]
+    assert configured.notes(["a", "b", "c", "d"]) == [
+        "addopts in tox.ini ignores a, b, c and 1 more",
+        "addopts in tox.ini deselects tests: -k 'x', --deselect a.py::b",
+    ]
+    assert ConfiguredSelection().notes([]) == []
+
+
+def test_transfers_in_words() -> None:
+    one, two = Transfer("a1" * 16, 3, 3), Transfer("b2" * 16, 1, 4)
+    assert Proof(Tier.INFERRED, None, ()).transfer_text == ""
+    found = Proof(Tier.INFERRED, None, (), transfers=(two, one), ran=2)
+    assert found.transfer_text == (
+        "from run a1a1a1a1 and 1 more run: all 3 tests executed nothing that changed; 2 ran here"
+    )
+    assert Proof(Tier.INFERRED, None, (), transfers=(two,)).transfer_text.startswith(
+        "from run b2b2b2b2: 1 of 4 tests"
+    )
