@@ -23,7 +23,6 @@ from kl_hooks.arch.layers import covers, layer_lookup
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import KlError
 from kl_hooks.git.files import UNREADABLE_BLOB, files_at
-from kl_hooks.git.renames import last_commit_touching, renamed_files
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import counted
@@ -84,6 +83,9 @@ class EarlierContents:
         content, start = self.content, self.content.source
         try:
             head = "HEAD" if start in (STAGED, WORKTREE) else start
+            # git's history is asked only where a path matches no file
+            from kl_hooks.git.renames import last_commit_touching
+
             commit = last_commit_touching(content.repo, head, [path.rstrip("/")])
         except KlError:  # no commit yet
             return None
@@ -107,6 +109,8 @@ def _earlier(content: Content, revision: str, since: str) -> EarlierContent:
     now = {entry.path: entry.blob for entry in content.entries if entry.path.endswith(".py")}
     # the working tree is compared by its index: git would run filters to read files on disk
     after = "" if content.source in (STAGED, WORKTREE) else content.source
+    from kl_hooks.git.renames import renamed_files
+
     renamed = renamed_files(content.repo, revision, after)
     moved = {old: new for old, new in renamed.items() if old not in now and new in now}
     return EarlierContent(since, files, moved | _same_content(files, now, moved))

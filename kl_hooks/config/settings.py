@@ -353,9 +353,11 @@ def verify_exclude(name: str, text: bytes | None) -> tuple[str, ...]:
     return verify_policy(name, text).exclude
 
 
-def verify_policy(name: str, text: bytes | None) -> VerifyPolicy:
-    """`verify:` in one version of the repository's settings. Raises Problems."""
-    found = _compile_settings(name, text) if text else {}
+def verify_policy(name: str, text: bytes | None, cache_dir: Path | None = None) -> VerifyPolicy:
+    """`verify:` in one version of the repository's settings. Raises Problems. `cache_dir`: where
+    compiled settings are, so that YAML is parsed once for each text.
+    """
+    found = _compiled_settings(name, text, cache_dir) if text else {}
     return VerifyPolicy.of(found["verify"][0]) if "verify" in found else VerifyPolicy()
 
 
@@ -371,11 +373,7 @@ def _file(
     if text is None:
         return {}
     try:
-        plain = load_compiled(
-            cache_dir, text, _SETTINGS_FORMAT, lambda: _compile_settings(name, text)
-        )
-        if not _is_settings(plain):
-            plain = _compile_settings(name, text)
+        plain = _compiled_settings(name, text, cache_dir)
     except Problems as wrong:
         problems.extend(wrong.problems)
         return {}
@@ -409,6 +407,12 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, bool)
     # not isinstance: a bool is an int, and `true` would pass for the number 1
     return value in _WORDS[key] if key in _WORDS else type(value) is int
+
+
+def _compiled_settings(name: str, text: bytes, cache_dir: Path | None) -> dict[str, Any]:
+    """Those of one file, from the cache where it has them. Raises Problems."""
+    plain = load_compiled(cache_dir, text, _SETTINGS_FORMAT, lambda: _compile_settings(name, text))
+    return plain if _is_settings(plain) else _compile_settings(name, text)
 
 
 def _compile_settings(name: str, text: bytes) -> dict[str, Any]:

@@ -25,9 +25,8 @@ from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.evidence.distributions import Uses
 from kl_hooks.evidence.reads import Reads
 from kl_hooks.evidence.spool_places import QUARANTINED, SpoolPlace, spool_places
 from kl_hooks.model.canonical import canonical
@@ -36,6 +35,9 @@ from kl_hooks.store.files import write_atomic
 from kl_hooks.store.spool import SPOOL_SUFFIX
 from kl_hooks.store.store import steps_taken
 from kl_hooks.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.distributions import Uses
 
 SUFFIX: Final = ".executed"
 """Of the file that a run leaves beside its spool file."""
@@ -429,6 +431,8 @@ def executed_from_dict(plain: Any) -> Executed:
 
 
 def _uses(plain: Any) -> Uses | None:
+    from kl_hooks.evidence.distributions import Uses
+
     return None if plain is None else Uses.from_dict(plain)
 
 

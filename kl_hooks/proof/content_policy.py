@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from kl_hooks.clock import iso
 from kl_hooks.config.settings import SETTINGS_FILE, KnownFailure, VerifyPolicy, verify_policy
@@ -35,11 +36,12 @@ def expected_of_content(
     before = trust_ref or base or _parent_revision(repo, rev, trees)
     source = content_source(repo, tree)
     older = content_source(repo, before) if before else None
-    policy = verify_policy(SETTINGS_FILE, source.text(SETTINGS_FILE))
+    cache = ws.state.cache
+    policy = verify_policy(SETTINGS_FILE, source.text(SETTINGS_FILE), cache)
     notes: list[str] = []
     policy_before = policy
     try:
-        policy_before = _policy_before(older, before) if older else policy
+        policy_before = _policy_before(older, before, cache) if older else policy
     except Problems as problem:
         # settings that somebody asked to trust, and that can't be read, must not be replaced by the
         # content's own
@@ -77,8 +79,8 @@ def _parent_revision(repo: Repository, rev: str, trees: Sequence[str]) -> str:
     return before if tree_of_revision(repo, before) else ""
 
 
-def _policy_before(older: ContentSource, before: str) -> VerifyPolicy:
-    return verify_policy(f"{before}:{SETTINGS_FILE}", older.text(SETTINGS_FILE))
+def _policy_before(older: ContentSource, before: str, cache: Path) -> VerifyPolicy:
+    return verify_policy(f"{before}:{SETTINGS_FILE}", older.text(SETTINGS_FILE), cache)
 
 
 def _label(rev: str) -> str:

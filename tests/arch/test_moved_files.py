@@ -199,7 +199,7 @@ def test_a_check_asks_git_only_where_a_path_matches_nothing(
             asked.append(name)
             return call(*args)  # type: ignore[operator]
 
-        monkeypatch.setattr(f"kl_hooks.arch.moved_files.{name}", counting)
+        monkeypatch.setattr(renames, name, counting)
     write(folder, {"src/shop/core/price.py": "x = 1\n", "tool.py": "y = 2\n"})
     sh(folder, "rm", "-q", "src/shop/web/page.py")
     sh(folder, "mv", "src/shop/api/rpc.py", "src/shop/api/call.py")
