@@ -1,10 +1,12 @@
-"""Notes which files of the repository each test reads as data, and which folders it lists.
+"""Notes which files of the repository each test reads as data, which folders it lists, and which
+modules it looks for in vain.
 
 From the audit events of Python (PEP 578): `open`, `os.listdir`, `os.scandir`, and the globs, whose
 patterns name what a listing was for. An event counts for the nearest caller that acts for itself:
 code of the repository, or a package that is no tool. Reads of the import system, of linecache (a
 warning shows its source), of pytest's collection, of coverage and of kl don't count. These are
-recognized by their code objects, and by the files of modules that are loaded.
+recognized by their code objects, and by the files of modules that are loaded. A module that is not
+found has no event: the last finder of `sys.meta_path` is asked for it, which finds nothing.
 
 Nothing is imported but the standard library: the processes that tests start load this file by its
 path. Tests replace what they like, so everything that is needed is bound before the first of them.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os.path import dirname, join, realpath
 from types import CodeType, FrameType, FunctionType, ModuleType
 
@@ -103,6 +105,39 @@ def _inner(code: CodeType) -> Iterator[CodeType]:
             yield from _inner(const)
 
 
+class LastFinder:
+    """The last of `sys.meta_path`, which is asked for what no other finder found (importlib,
+    "The meta path"), whether code imports it or only looks for it, by whatever name.
+    """
+
+    def __init__(self, note: Callable[[str, Iterable[object] | None], None]) -> None:
+        self._note = note
+        self._finders: list[Any] = []
+        """The list that it is in: suites replace it."""
+
+    def find_spec(
+        self, name: str, path: Iterable[object] | None = None, target: object = None
+    ) -> None:
+        """Nothing, after it was noted."""
+        self._note(name, path)
+
+    def install(self) -> None:
+        """Be the last one, as long as nobody replaces the list."""
+        finders = sys.meta_path
+        if finders and finders[-1] is self:
+            return
+        self.remove()
+        finders.append(self)
+        self._finders = finders
+
+    def remove(self) -> None:
+        """Leave the list, and the one that a suite made of it."""
+        for finders in (self._finders, sys.meta_path):
+            for finder in list(finders):
+                if finder is self:
+                    finders.remove(finder)
+
+
 class Reads:
     """What this process reads of a repository."""
 
@@ -133,6 +168,7 @@ class Reads:
         """The name of a file, or a folder with a pattern → its number."""
         self._absent: set[int] = set()
         """Files that were not there when they were opened for reading."""
+        self.finder = LastFinder(self._look)
         self.session: dict[str, set[int]] = {}
         """What was read outside of tests → by the file that pytest called; empty: by none."""
 
@@ -183,6 +219,21 @@ class Reads:
     def _on_path_rglob(self, args: tuple[Any, ...]) -> None:
         parts = [*str(args[0]).split("/"), "**", *str(args[1]).split("/")]
         self._glob(parts, self._getframe(1).f_back)
+
+    def _look(self, name: str, path: Iterable[object] | None) -> None:
+        """No finder found a module: it would be in one of these folders as a file, or as a folder,
+        which is a package or a namespace package (PEP 420).
+        """
+        frame = self._getframe(2)
+        last = name.rpartition(".")[2]
+        try:
+            for folder in list(sys.path if path is None else path):
+                if isinstance(folder, str):
+                    for wanted in (last, f"{last}.py"):
+                        self._list(folder or ".", wanted, frame, listing=False)
+        # it would be raised in the code that imports something
+        except Exception as problem:
+            self.fail(problem)
 
     def _open(self, name: object, creates: bool, frame: FrameType | None) -> None:
         if type(name) is bytes:

@@ -298,6 +298,7 @@ class Tracer:
             make = self._reads_module.Reads
             self._reads = make(self._top, self._path, self._stack, self.fail)
             HANDLERS.update(self._reads.handlers())
+            self._reads.finder.install()
         HANDLERS["import"] = self._on_import
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
         HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
@@ -311,6 +312,8 @@ class Tracer:
         nothing.
         """
         HANDLERS.clear()
+        if self._reads is not None:
+            self._reads.finder.remove()
         engine, self._engine = self._engine, None
         if engine is not None:
             self._flush()
@@ -699,6 +702,8 @@ class Tracer:
             self._pop(other)
         context.phase = 0
         self._children = _children()
+        if self._reads is not None and self.on:
+            self._reads.finder.install()  # an earlier test may have made another list
         self._push(context)
 
     def enter_phase(self, item: Any, phase: int) -> None:

@@ -22,7 +22,9 @@ class Read(NamedTuple):
     path: str
     """Of the file or folder; empty: the top folder."""
     pattern: str = ""
-    """What a listing looked for, `*` or `**/*.json`; empty: a file."""
+    """What a listing looked for, `*` or `**/*.json`, or the name of a module that was not found there;
+    empty: a file.
+    """
 
 
 ReadsBy = Mapping[str, frozenset[Read]]

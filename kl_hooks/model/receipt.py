@@ -105,6 +105,7 @@ class Evidence:
 
 FACT_CLASSES: Final[Mapping[str, str]] = {
     "reads": "the source files that its tests read as data, and the folders that they listed",
+    "lookups": "the modules that its tests looked for and did not find",
     "distributions": "the installed distributions",
     "stores": "what computed the values that functions store for later calls",
 }

@@ -12,6 +12,10 @@ from kl_hooks.proof.comparison import Comparison, TestFacts, Touch
 from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, Difference, FileChange, RunFacts, Verdict
 
+_MAGIC: Final = frozenset("*?[")
+"""What makes a pattern of a glob more than one name."""
+
+
 # rules of a run: what no test of it escapes
 
 
@@ -87,7 +91,9 @@ def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
 
 
 def listed_folder_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """A file is added or removed where a test listed a folder, if its pattern matches."""
+    """A file is added or removed where a test listed a folder, if its pattern matches, or where it
+    looked for a module of that name.
+    """
     if _is_in_both(change):
         return
     listings = [
@@ -95,8 +101,17 @@ def listed_folder_changed(comparison: Comparison, change: FileChange) -> Iterato
         for read in comparison.reads
         if read.pattern and _is_listed(change.path, read, comparison.difference.is_lasting)
     ]
+    modules = [read for read in listings if _is_module(read)]
+    reason = f"{change.path} was {_verb(change)}, which the test looked for"
+    yield from _effects(comparison, modules, reason)
+    folders = [read for read in listings if not _is_module(read)]
     reason = f"{change.path} was {_verb(change)} in a folder that the test listed"
-    yield from _effects(comparison, listings, reason)
+    yield from _effects(comparison, folders, reason)
+
+
+def _is_module(read: Read) -> bool:
+    """Whether it is a module that was looked for, not a listing: its pattern is one name."""
+    return bool(read.pattern) and not _MAGIC.intersection(read.pattern)
 
 
 def _is_listed(path: str, listing: Read, is_lasting: Callable[[str], bool]) -> bool:
@@ -197,7 +212,11 @@ def unrecorded_reads(
     if executed.reads is None:
         return []
     comparison = Comparison(executed, difference)
-    read_from = {read.path if read.pattern else _folder(read.path) for read in comparison.reads}
+    read_from = {
+        read.path if read.pattern else _folder(read.path)
+        for read in comparison.reads
+        if not _is_module(read)
+    }
     code = {_folder(path) for path in (*executed.modules, *executed.tests.files)}
     opened = {read.path for other in others if other.reads for read in other.reads.everything()}
 
@@ -226,6 +245,16 @@ def _is_at_or_below(folder: str, folders: Collection[str]) -> bool:
 
 
 # runs of an earlier kl
+
+
+def may_have_been_looked_for(difference: Difference) -> bool:
+    """Whether a file of Python comes or goes: a run that did not record which modules were looked
+    for in vain has no word on it.
+    """
+    return any(
+        change.path.endswith(".py") and not _is_in_both(change)
+        for change in difference.changes.values()
+    )
 
 
 def may_have_been_read(difference: Difference) -> bool:

@@ -32,7 +32,12 @@ from kl_hooks.proof.facts import (
     Verdict,
 )
 from kl_hooks.proof.pytest_config import PytestConfig
-from kl_hooks.proof.read_rules import data_file_changed, link_changed, may_have_been_read
+from kl_hooks.proof.read_rules import (
+    data_file_changed,
+    link_changed,
+    may_have_been_looked_for,
+    may_have_been_read,
+)
 from kl_hooks.proof.requirements import is_dependency_file
 
 _INIT: Final = "__init__.py"
@@ -74,6 +79,7 @@ def may_have_been_stored(difference: Difference) -> bool:
 
 FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "reads": may_have_been_read,
+    "lookups": may_have_been_looked_for,
     "distributions": _requirements_differ,
     "stores": may_have_been_stored,
 }

@@ -21,6 +21,7 @@ def test_a_run_without_a_class_transfers_nothing_across_a_change_of_it() -> None
         {
             "app.py": FileChange("app.py", "100644 1", "100644 2"),
             "data.json": FileChange("data.json", "100644 1", "100644 2"),
+            "added.py": FileChange("added.py", "", "100644 1"),
             "requirements.txt": FileChange("requirements.txt", "100644 1", "100644 2"),
         }
     )

@@ -80,6 +80,33 @@ def test_starts_another():
     code = "import sys; print(open(sys.argv[1]).read())"
     assert subprocess.run([sys.executable, "-c", code, str(HERE / "other.json")], check=True)
 """
+LOOKING_TESTS = """\
+import importlib, importlib.util, pytest, sys
+import package
+
+@pytest.fixture(scope="module")
+def optional():
+    return importlib.util.find_spec("hid" + "den")
+
+def test_found():
+    assert importlib.util.find_spec("pack" + "age")
+
+def test_looks():
+    assert not importlib.util.find_spec("extra" + "s")
+
+def test_loads():
+    with pytest.raises(ImportError):
+        importlib.import_module("package.ex" + "_tra")
+
+def test_asks(optional):
+    assert optional is None
+
+def test_empties():
+    sys.meta_path = [finder for finder in sys.meta_path if isinstance(finder, type)]
+
+def test_looks_after_that():
+    assert not importlib.util.find_spec("la" + "ter")
+"""
 IMPORTING_TESTS = """\
 def test_imports():
     import app
@@ -98,6 +125,7 @@ FILES = {
     "conftest.py": CONFTEST,
     "test_a.py": TESTS,
     "test_b.py": IMPORTING_TESTS,
+    "test_c.py": LOOKING_TESTS,
     "table.json": "1\n",
     "stored.json": "1\n",
     "wide.json": "1\n",
@@ -139,6 +167,14 @@ ADDED: dict[str, set[str]] = {
     "tree/twig/new.cfg": {"test_walked"},
     "plugins/two/__init__.py": {"test_plugins"},
     "local.ini": {"test_missing"},
+    "extras.py": {"test_looks"},
+    "extras/__init__.py": {"test_looks"},
+    "extras/deep.py": {"test_looks"},
+    "extras.txt": set(),
+    "ex_tra.py": set(),
+    "package/ex_tra.py": {"test_loads"},
+    "hidden.py": {"test_asks"},
+    "later.py": {"test_looks_after_that"},
 }
 
 pytestmark = pytest.mark.skipif(
@@ -150,7 +186,7 @@ pytestmark = pytest.mark.skipif(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = repository(tmp_path_factory.mktemp("reads") / "files", FILES)
     done = run_pytest(folder)
-    assert "15 passed" in done.stdout, done.stdout
+    assert "21 passed" in done.stdout, done.stdout
     return folder
 
 
@@ -192,6 +228,10 @@ def test_reads_are_noted_with_what_read_them(recorded: Executed) -> None:
         "test_plugins": {Read("plugins", "*")},
         "test_resource": {Read("package/resource.bin")},
         "test_missing": {Read("local.ini")},
+        "test_looks": {Read("", "extras"), Read("", "extras.py")},
+        "test_loads": {Read("package", "ex_tra"), Read("package", "ex_tra.py")},
+        "test_asks": {Read("", "hidden"), Read("", "hidden.py")},
+        "test_looks_after_that": {Read("", "later"), Read("", "later.py")},
     }
     assert reads.modules == {
         "app.py": {Read("table.json")},
@@ -209,7 +249,7 @@ def test_a_change_reaches_the_tests_that_read_it_and_no_others(
     for name, expected in {**CHANGES, **ADDED}.items():
         assert change(folder, name).keys() == {*expected, STARTS_ANOTHER}, name
     every = change(folder, "order.cfg")
-    assert len(every) == 15
+    assert len(every) == 21
     assert every["test_alone"] == "order.cfg changed, which the test opened"
 
 

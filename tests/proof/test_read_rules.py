@@ -118,6 +118,21 @@ def test_a_file_in_a_folder_of_both_contents_adds_no_folder_to_a_listing() -> No
     assert invalid(run_of(deep), change, lasting=frozenset({"plugins/folder"})) == {A}
 
 
+def test_a_module_that_was_not_found_may_come_as_a_file_or_a_folder() -> None:
+    looked = frozenset({Read("lib", "extra"), Read("lib", "extra.py")})
+    run = run_of(Reads(tests={B: looked}))
+    for path in ("lib/extra.py", "lib/extra/__init__.py", "lib/extra/deep/part.py"):
+        assert invalid(run, {path: ("", NEW)}) == {B}, path
+    for path in ("lib/extra.txt", "lib/other.py", "lib/deep/extra.py", "extra.py"):
+        assert invalid(run, {path: ("", NEW)}) == set(), path
+    difference = Difference({"lib/extra.py": FileChange("lib/extra.py", "", NEW)})
+    reason = judge_results(RunFacts(run, True), difference, [B])[B].reason
+    assert reason == "lib/extra.py was added, which the test looked for"
+    # it is no reason for a note about other files of the folder
+    near = {"lib/data.json": FileChange("lib/data.json", OLD, NEW)}
+    assert unrecorded_reads(run, Difference(near), ()) == []
+
+
 def test_what_code_outside_of_the_repository_read_before_the_tests_counts_for_all() -> None:
     run = run_of(Reads(modules={"": frozenset({Read(".env")})}))
     assert invalid(run, {".env": (OLD, NEW)}) == {A, B, C}
