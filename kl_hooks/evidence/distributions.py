@@ -281,6 +281,11 @@ class Distributions:
         """The versions that a folder has of a distribution: mostly one."""
         return version.split(_SEVERAL)
 
+    def public_dict(self) -> dict[str, Any]:
+        """As in a receipt that leaves this machine: names and versions, no path."""
+        names = {name: version for name, version in self.versions.items() if name[:1] != "/"}
+        return {"versions": dict(sorted(names.items()))}
+
     def to_dict(self) -> dict[str, Any]:
         """As in a receipt; `plugins` are in another key of its environment."""
         return {

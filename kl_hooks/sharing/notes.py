@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.commits import write_cursor
+from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
 from kl_hooks.evidence.executed import NEWEST_SHARED, Executed, executed_of_run, vouched_digest
 from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.ledger import recent
@@ -66,9 +67,10 @@ _ENVIRONMENT: Final = (
     "way",
     "local_plugins",
     "rootdir",
+    "facts",
 )
-"""Of a run's environment: what decides whether two runs are independent, and whether one counts at
-all.
+"""Of a run's environment: what decides whether two runs are independent, whether one counts at all,
+and which facts of it are known.
 """
 _DETAILS: Final = ("path", "line", "by")
 _RUNS: Final = 200
@@ -97,6 +99,8 @@ def public_form(receipt: Receipt) -> Receipt:
     }
     if named := vouched_digest(receipt.environment):
         environment["executed"] = {"digest": named}
+    if distributions := Distributions.of(receipt):
+        environment[DISTRIBUTIONS] = distributions.public_dict()
     untracked = receipt.environment.get("untracked")
     if isinstance(untracked, Mapping) and untracked.get("files") == 0:
         environment["untracked"] = {
