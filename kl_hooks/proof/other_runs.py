@@ -338,17 +338,21 @@ def unsettled(
     found: dict[str, Verdict] = {}
     for part in parts:
         for name, verdict in part.stale.items():
-            # a changed test function may have other parameters, so only a run that asked for all of
-            # them settles it
-            own = any(symbol.endswith(f".{_ids(name)[0][12:]}") for symbol in verdict.symbols)
+            # it may have other parameters now, so only a run that asked for all of them settles it
+            reports = known if _has_equal_cases(part, name, verdict) else covered
             settled = (
-                lasting_name(name) in (covered if own else known)
-                or test_path(name) in whole
-                or part.removed(name)
+                lasting_name(name) in reports or test_path(name) in whole or part.removed(name)
             )
             if not settled:
                 found.setdefault(name, verdict)
     return found
+
+
+def _has_equal_cases(part: OtherRun, name: str, verdict: Verdict) -> bool:
+    """Whether surely no parameter was added to a test: only functions differ that it executed, in
+    other files.
+    """
+    return bool(verdict.symbols) and test_path(name) not in part.changes.changes
 
 
 def _covers(receipt: Receipt) -> bool:
