@@ -301,11 +301,16 @@ class Knowledge:
     def retrieve(self, identifier: str) -> Record | None:
         """Return the record of an ID, whatever its status; None where there is none, or it can't be
         read.
+
+        Of a claim (`claim:3f9a…`, as packages write it) a record of kind `claim`, whose status is
+        its freshness.
         """
         from kl_hooks.records.query import get_record
 
         def find(ws: Workspace) -> Record | None:
             try:
+                if identifier.lower().startswith("claim:"):
+                    return _claim_record(ws, identifier)
                 return get_record(ws, identifier)
             except UsageProblem:
                 return None
@@ -556,3 +561,12 @@ def _context(text: str, document: Mapping[str, Any]) -> Context:
     return Context(
         document["package_id"], text, items, omitted, dict(document["coverage"]), document
     )
+
+
+def _claim_record(ws: Workspace, identifier: str) -> Record:
+    from kl_hooks.evidence.claims import claim_to_dict
+    from kl_hooks.proof.claims import claim_with_id
+
+    plain = claim_to_dict(claim_with_id(ws, identifier, lambda _: None))
+    values = {"title": plain["text"], "status": plain["freshness"], **plain}
+    return Record("claim", f"claim:{plain['id']}", values)

@@ -13,6 +13,7 @@ from kl_hooks.arch.content import (
     WORKTREE,
     Content,
     Rules,
+    ended_decisions,
     load_content,
     require_repository,
     utc_day,
@@ -97,6 +98,8 @@ def run_check(
         )
     if options.manifest:
         return verdict, list(found.notes)
+    ended = ended_decisions(ws, seen, manifest)
+    verdict = replace(verdict, warnings=(*verdict.warnings, *ended))
     run = new_run_id()
     remarks = [*found.notes, *shrunk, *_record(ws, verdict, seen, run)]
     return verdict, [*remarks, *(_index_violations(ws, verdict, run) if source == WORKTREE else ())]

@@ -17,7 +17,7 @@ from kl_hooks.git.files import FileEntry
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository, head, merge_base, resolve_commit
 from kl_hooks.git.worktree import WorktreeScan, scan_worktree
-from kl_hooks.model.manifest import BASELINE, MANIFEST
+from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line
@@ -266,9 +266,49 @@ def decision_titles(seen: Content, wanted: Collection[str]) -> dict[str, str]:
     if not ids:
         return {}
     try:
-        return {name: title for name, text in _records(seen, ids) if (title := title_of(text))}
+        titles = ((record_id(path), title_of(text)) for path, text in _records(seen, ids))
+        return {name: title for name, title in titles if title}
     except (KlError, OSError):
         return {}
+
+
+def decided_rules(manifest: Manifest) -> Iterator[tuple[str, str, int]]:
+    """(rule in words, the decision behind it or empty, line) of each rule."""
+    for layer in manifest.layers:
+        yield f'layer "{layer.name}"', layer.decision, layer.line
+    for one in manifest.exceptions:
+        yield f"exception {one.source} → {one.target}", one.decision, one.line
+    for contract in manifest.contracts:
+        yield f'contract "{contract.name}"', contract.decision, contract.line
+
+
+def ended_decisions(ws: Workspace, seen: Content, manifest: Manifest) -> list[Problem]:
+    """A warning for each rule whose decision is superseded, or has ended otherwise, in the content
+    that is checked. Never a reason to fail.
+    """
+    rules = [rule for rule in decided_rules(manifest) if RECORD_ID.fullmatch(rule[1])]
+    if not rules:
+        return []
+    # most manifests name no decision, and a gate imports what it needs
+    from kl_hooks.records.citations import ended_words
+    from kl_hooks.records.document import read_document
+
+    kind, ended = ws.kinds["decision"], dict[str, str]()
+    try:
+        for path, text in _records(seen, {decision for _, decision, _ in rules}):
+            record = read_document(kind, path, text.encode()).record
+            if record is not None and (words := ended_words(kind, record)):
+                ended[record.id] = words
+    except (KlError, OSError):
+        return []
+    hint = "Name the decision that counts now."
+    return [
+        Problem(
+            manifest.path, line, 1, f"{name} rests on {decision}, which is {ended[decision]}.", hint
+        )
+        for name, decision, line in rules
+        if decision in ended
+    ]
 
 
 def title_of(text: str) -> str:
@@ -301,13 +341,14 @@ def record_id(path: str) -> str:
 
 
 def _records(seen: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
-    """(id, text) of these records."""
+    """(path, text) of these records, archived ones too."""
     if seen.source == WORKTREE:
         top = seen.repo.top
-        for path in sorted((top / DECISIONS).glob("*.md")):
-            if (name := record_id(path.name)) in ids:
-                # a title only: a byte that is not UTF-8 is no reason to fail
-                yield name, (read_small(path, within=top) or b"").decode("utf-8", "replace")
+        for path in sorted((top / DECISIONS).glob("**/*.md")):
+            if record_id(path.name) in ids:
+                # a title and a status: a byte that is not UTF-8 is no reason to fail
+                content = read_small(path, within=top) or b""
+                yield path.relative_to(top).as_posix(), content.decode("utf-8", "replace")
         return
     found = (
         files.staged_files(seen.repo, (".md",))
@@ -316,4 +357,4 @@ def _records(seen: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
     )
     some = [one for one in found if one.path.startswith(DECISIONS) and record_id(one.path) in ids]
     for entry, text in files.read_files(seen.repo, some, "objects"):
-        yield record_id(entry.path), text.decode("utf-8", "replace")
+        yield entry.path, text.decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from kl_hooks.arch.baseline import apply_baseline
-from kl_hooks.arch.content import WORKTREE, load_content, utc_day
+from kl_hooks.arch.content import WORKTREE, ended_decisions, load_content, utc_day
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import Verdict, is_excepted, is_expired, judge
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
@@ -147,7 +147,8 @@ def check_worktree(ws: Workspace) -> tuple[CheckedWorktree | None, tuple[str, ..
     verdict = judge(manifest, found, utc_day(ws), WORKTREE)
     if seen.baseline is not None:
         verdict, _ = apply_baseline(verdict, seen.baseline, found.modules)
-    return CheckedWorktree(manifest, found, verdict, utc_day(ws)), found.notes
+    ended = (f"warning: {problem}" for problem in ended_decisions(ws, seen, manifest))
+    return CheckedWorktree(manifest, found, verdict, utc_day(ws)), (*found.notes, *ended)
 
 
 def load_overview(ws: Workspace) -> tuple[Overview | None, tuple[str, ...]]:

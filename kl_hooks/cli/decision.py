@@ -17,7 +17,12 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.cli.record_output import print_record, record_line, warn_of_index_problems
+from kl_hooks.cli.record_output import (
+    print_record,
+    record_line,
+    warn_of_citations,
+    warn_of_index_problems,
+)
 from kl_hooks.errors import FINDINGS, UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.kinds.catalog import DECISION
@@ -192,6 +197,8 @@ def supersede(old: str, new: str, shape: str) -> None:
             f"{first.id} stays in force until {second.id} is accepted: kl decision accept"
             f" {second.id}"
         )
+    else:
+        warn_of_citations(ws, [first.id])
 
 
 @click.command(

@@ -33,6 +33,7 @@ from kl_hooks.cli.record_output import (
     print_record,
     record_lines,
     record_rows,
+    warn_of_citations,
     warn_of_index_problems,
     warn_of_omitted,
 )
@@ -323,7 +324,10 @@ def _change_status(
     if decides and not agent_author(ws, "") and pending_proposals(ws, record.id):
         decide_changes(ws, record, shape, accepted=verb.to in kind.live)
         return
-    print_record(ws, apply_verb(ws, record.id, verb.name, raw), shape)
+    changed = apply_verb(ws, record.id, verb.name, raw)
+    print_record(ws, changed, shape)
+    if changed.status == verb.to and changed.proposal is None:
+        warn_of_citations(ws, [changed.id, *changed.many("supersedes")])
 
 
 def decide_changes(ws: Workspace, record: Record, shape: str, *, accepted: bool) -> None:
@@ -520,6 +524,7 @@ def _search(kind: Kind) -> click.Command:
 
 
 def _show(kind: Kind) -> click.Command:
+    from kl_hooks.records.citations import ended_citations
     from kl_hooks.records.liveness import stale_reasons, with_stale_status
 
     @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
@@ -538,9 +543,12 @@ def _show(kind: Kind) -> click.Command:
                 f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}"
             )
         lines += [f"\nIt is outdated: {why}."] if why else []
+        ended = ended_citations(ws, [record]).get(record.id, ())
+        lines += [f"\nIt {citation}." for citation in ended]
         print_answer(
             shape,
-            record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why},
+            record_to_dict(ws, record)
+            | {"chain": [one.id for one in line], "stale": why, "ended_citations": list(ended)},
             lines,
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -191,8 +191,15 @@ def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
 @click.argument("id")
 @format_option()
 def show(id: str, shape: str) -> None:
-    """Show one record of any kind, by its ID."""
+    """Show one record of any kind, or a claim (`claim:…`), by its ID."""
     ws = workspace()
+    if id.lower().startswith("claim:"):
+        ctx = click.get_current_context()
+        group = cast(
+            click.Group, cast(click.Group, ctx.find_root().command).get_command(ctx, "claim")
+        )
+        ctx.invoke(group.commands["show"], id=id, shape=shape)
+        return
     with agent_access(ws) as may:
         record = may.record(get_record(ws, id))
     line = supersession_chain(ws, record)

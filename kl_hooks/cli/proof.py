@@ -103,6 +103,8 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
     made = record_claim(workspace(), text, _checked_id(about), cited, expires)
     if not made.rests_on and split_id(made.about)[0] in ("file", "test", *SYMBOL_KINDS):
         warn(f"{made.about} is not in the files here: no change of code makes this claim stale.")
+    for line in made.ended:
+        warn(f"claim {made.id}: {line}.")
     print_answer(shape, claim_to_dict(made), [f"claim {made.id}  {made.tier.word}  {made.text}"])
 
 
@@ -162,6 +164,7 @@ def _claim_rows(claims: Sequence[Claim]) -> list[str]:
         # of an asserted claim: why, and what makes it current again
         if claim.freshness in DOUBTFUL and claim.author != "auto":
             rows.append(f"{'':<18}{claim.reasons[-1]}")
+        rows += [f"{'':<18}{line}" for line in claim.ended]
     return rows
 
 
@@ -229,6 +232,7 @@ def _reason_lines(claim: Claim) -> list[str]:
         else [f"tier       {claim.tier.word}"]
     )
     lines += [f"cites      {', '.join(claim.cites)}"] if claim.cites else []
+    lines += [f"           {line}" for line in claim.ended]
     lines += [] if stale else [f"freshness  {claim.freshness}"]
     lines += [f"           {reason}" for reason in claim.reasons]
     for s in claim.support:

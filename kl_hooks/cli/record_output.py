@@ -6,14 +6,14 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from kl_hooks.cli.output import counted, print_answer, warn, workspace
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import name_list, one_line
 from kl_hooks.records.query import RecordFilter, format_value, list_records, record_to_dict
 from kl_hooks.workspace import Workspace
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.records.seeding import Step
 
+_CITING: Final = 10
+"""What cites a record that ended, at most."""
 _HEAD = ("title", "status", "supersedes", "superseded_by")
 
 
@@ -205,6 +207,24 @@ def print_record(ws: Workspace, record: Record, shape: str) -> None:
     print_answer(shape, record_to_dict(ws, record), [record_line(record)])
     if shape == "text":
         warn_of_proposals(record)
+        fields = ws.kinds[record.kind].all_fields
+        if any(field.type == "ids" and record.many(field.name) for field in fields):
+            from kl_hooks.records.citations import doubtful_citations
+
+            for line in doubtful_citations(ws, record):
+                warn(f"{record.id} {line}")
+
+
+def warn_of_citations(ws: Workspace, ids: Sequence[str]) -> None:
+    """Report what cites records that have just ended, a line each."""
+    from kl_hooks.records.citations import ended_ids
+    from kl_hooks.upkeep.cited_by import cited_by
+
+    for ended, words in ended_ids(ws, ids).items():
+        if citing := cited_by(ws, ended):
+            verb = "cites" if len(citing) == 1 else "cite"
+            names = name_list(citing, _CITING)
+            warn(f"{len(citing)} {verb} {ended}, which is {words} now: {names}")
 
 
 def warn_of_proposals(record: Record) -> None:

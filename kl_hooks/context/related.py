@@ -27,6 +27,7 @@ from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.symbol_tests import results, tests_calling, tests_executing
+from kl_hooks.records.citations import ended_citations
 from kl_hooks.records.liveness import live_records
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ def add_related(
                 "ok" if exact else "empty",
             )
             lists |= {"filter": exact} if exact else {}
-        lists = _with_claims(ws, lists, policy)
+        lists = _with_ended_citations(ws, _with_claims(ws, lists, policy))
     except (
         UsageProblem
     ):  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
@@ -660,6 +661,22 @@ def _with_claims(
         return replace(row, marks=(*row.marks, words))
 
     return {name: tuple(map(claimed, rows)) for name, rows in lists.items()} if known else lists
+
+
+def _with_ended_citations(
+    ws: Workspace, lists: dict[str, tuple[Candidate, ...]]
+) -> dict[str, tuple[Candidate, ...]]:
+    """Return the lists where each record that cites what has ended has that in its text."""
+    ids = sorted({row.id for rows in lists.values() for row in rows if row.kind in ws.kinds})
+    from kl_hooks.records.query import get_records
+
+    lines = ended_citations(ws, get_records(ws, ids)) if ids else {}
+
+    def marked(row: Candidate) -> Candidate:
+        ended = lines.get(row.id, ())
+        return replace(row, text="\n".join([row.text, *ended])) if ended else row
+
+    return {name: tuple(map(marked, rows)) for name, rows in lists.items()} if lines else lists
 
 
 def _newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:

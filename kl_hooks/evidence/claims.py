@@ -583,6 +583,7 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
         "reasons": list(claim.reasons),
         "cites": list(claim.cites),
         "rests_on": [one._asdict() for one in claim.rests_on],
+        "ended": list(claim.ended),
         "confirmed": claim.confirmed._asdict() if claim.confirmed else None,
         "support": [
             {

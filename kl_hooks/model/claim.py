@@ -226,6 +226,8 @@ class Claim:
     """The commit that was checked out then."""
     tests: tuple[CitedTest, ...] = ()
     """The tests that it cites, as they were then; a test that is absent was not recorded."""
+    ended: tuple[str, ...] = ()
+    """What it is about or cites and that has ended or is not there, a line each."""
     confirmed: Confirmation | None = None
     """The newest confirmation; what it rests on is as it was at that time."""
 

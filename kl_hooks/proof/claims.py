@@ -36,6 +36,7 @@ from kl_hooks.proof.claim_basis import DiskFiles
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.other_runs import pytest_command
 from kl_hooks.proof.test_names import TestNames
+from kl_hooks.records.citations import cited_id, ended_ids, ended_words
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import get_record, get_records
 from kl_hooks.records.sync import sync as sync_records
@@ -77,7 +78,8 @@ def record_claim(
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
     disk = DiskFiles(ws)
     anchors, tests = disk.anchors(subject, text), disk.cited_tests(refs)
-    return add_claim(ws, text, subject, until, refs, author, anchors, tests)
+    claim = add_claim(ws, text, subject, until, refs, author, anchors, tests)
+    return _with_ended(ws, [claim])[0]
 
 
 def claim_with_id(ws: Workspace, given: str, warn: Callable[[str], None]) -> Claim:
@@ -136,7 +138,34 @@ def claims_now(ws: Workspace, warn: Callable[[str], None], about: str | None = N
 
     One that is stale has the reason, since which commit, and the command that observes it again.
     """
-    return assess(ws, all_claims(ws, warn, _both_ids(ws, about) if about else None))
+    return _with_ended(
+        ws, assess(ws, all_claims(ws, warn, _both_ids(ws, about) if about else None))
+    )
+
+
+def _with_ended(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
+    """The same claims, each with the records that it is about or cites and that have ended."""
+    named = {
+        claim.id: [name for ref in (claim.about, *claim.cites) if (name := cited_id(ref))]
+        for claim in claims
+    }
+    ids = sorted({name for names in named.values() for name in names})
+    if not ids:
+        return list(claims)
+    sync_records(ws)
+    present, ended = {record.id for record in get_records(ws, ids)}, ended_ids(ws, ids)
+    ended |= {name: "not in this repository" for name in ids if name not in present}
+    return [
+        replace(
+            claim,
+            ended=tuple(
+                f"{'about' if name == cited_id(claim.about) else 'cites'} {name}, which is {ended[name]}"
+                for name in dict.fromkeys(named[claim.id])
+                if name in ended
+            ),
+        )
+        for claim in claims
+    ]
 
 
 def _citations_now(ws: Workspace, disk: DiskFiles, claim: Claim) -> tuple[str, ...]:
@@ -162,7 +191,7 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
     found = find_assertions(ws, words)
     known = {one.id: one for one in all_claims(ws, lambda _: None)} if found else {}
     live = [known[key] for key in found if key in known and known[key].freshness != "expired"]
-    return assess(ws, live[:limit]), len(live)
+    return _with_ended(ws, assess(ws, live[:limit])), len(live)
 
 
 def find_claims(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -196,6 +225,7 @@ def _candidate(claim: Claim) -> Candidate:
     cited += f" on {claim.confirmed.at[:10]}" if claim.confirmed else ""
     cited += f"\nsupported by {', '.join(claim.cites)}" if claim.cites else ""
     cited += f"\n{claim.reasons[-1]}" if claim.freshness in DOUBTFUL else ""
+    cited += "".join(f"\n{line}" for line in claim.ended)
     prefix, name = split_id(claim.about)
     return Candidate(
         id=f"claim:{claim.id}",
@@ -226,7 +256,7 @@ def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation,
         sync_records(ws)
     found: dict[str, tuple[Observation, str]] = {}
     for record in get_records(ws, names) if names else ():
-        why = not_live_reason(ws, record)
+        why = ended_words(ws.kinds[record.kind], record) or not_live_reason(ws, record)
         kind = ws.kinds[record.kind].proof or "AgentAssertion"
         note = why or "cited, not observed"
         found[record.id] = (

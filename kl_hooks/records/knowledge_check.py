@@ -23,6 +23,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import suggest_spelling
+from kl_hooks.records.citations import citation_line, cited_records, ended_words
 from kl_hooks.records.document import duplicate_id, read_document
 from kl_hooks.records.events import CONTENT, Event, append_events, events_by_record
 from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageText, parse_page
@@ -105,6 +106,7 @@ def check_files(
             records[path] = found.record
             pages.append(Page(path, found.record.id, found.record.id, found.record.title))
     result.findings += [*_duplicate_ids(records), *_broken_chains(kinds, records, known)]
+    result.remarks += _ended_citations(kinds, records)
     names = PageNames(pages)
     for path, text in texts.items():
         result.links += len(text.links)
@@ -239,6 +241,19 @@ def _broken_chains(
             todo += further
         if one.id in reached:
             yield problem("supersedes", f"{one.id} supersedes itself, through others.")
+
+
+def _ended_citations(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -> Iterator[Problem]:
+    """Yield the records that cite one which has ended."""
+    by_id = {record.id: record for record in records.values()}
+    ended = {name: ended_words(kinds[one.kind], one) for name, one in by_id.items()}
+    for path, record in sorted(records.items()):
+        if ended[record.id] or "/archive/" in path:
+            continue
+        for name, cited in cited_records(kinds[record.kind], record):
+            if ended.get(cited):
+                reason = f"{name}: {citation_line(cited, ended)}."
+                yield Problem(path, record.lines.get(name, 1), 1, reason)
 
 
 def _is_missing(

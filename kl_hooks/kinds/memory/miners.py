@@ -603,8 +603,12 @@ def _fix_pattern(fixes: Sequence[_Fix]) -> Pattern:
     why = one_line(first.failed.message, _MESSAGE_CUT)
     parts = (fix.subject.partition(":") for fix in fixes)
     names = [f"`{cut(name)}`" if kind == "command" else name for kind, _, name in parts]
+    good = first.passed.entry.receipt
+    # where the content that passed had more than the commit, that may have been what fixed it
+    is_own = (good.tree_all or good.tree) == commit.tree
     text = (
-        f"Fixed by commit {commit.sha[:8]} ({one_line(commit.subject, 100)}), which changed "
+        f"{'Fixed by' if is_own else 'Passed after'} commit {commit.sha[:8]}"
+        f" ({one_line(commit.subject, 100)}), which changed "
         f"{_shorten(_sources(commit))}: {_shorten(names)} failed" + (f" with: {why}" if why else "")
     )
     proof = "TestResult" if first.subject.startswith("test:") else "ExitCode"

@@ -198,6 +198,18 @@ def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
     assert [s.receipt for s in found.sightings] == [story.entries[1].id, story.entries[2].id]
 
 
+def test_a_pass_with_files_that_no_commit_has_is_after_the_commit_and_not_by_it() -> None:
+    story = Story()
+    story.commit("Begin", "src/names.py")
+    story.command("python -m tool", 1)
+    story.edit("unrelated")
+    commit = story.commit("Speed up", "src/other.py")
+    story.command("python -m tool", tree_all="f" * 40)
+    assert one(story, "Passed after").text.startswith(
+        f"Passed after commit {commit.sha[:8]} (Speed up), which changed src/other.py: "
+    )
+
+
 def test_a_commit_that_can_not_have_fixed_it_is_not_named() -> None:
     story = Story()
     story.commit("Begin", "src/a.py")
