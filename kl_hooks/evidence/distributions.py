@@ -261,17 +261,15 @@ class Distributions:
     def of(cls, receipt: Receipt) -> Distributions | None:
         """Those of a run; None where it recorded none."""
         plain = receipt.environment.get(DISTRIBUTIONS)
-        if not isinstance(plain, Mapping) or not isinstance(plain.get("versions"), Mapping):
+        if not isinstance(plain, Mapping) or not isinstance(plain.get("versions"), list | tuple):
             return None
-        start, folders = plain.get("start"), plain.get("folders")
+        folders = plain.get("folders")
         plugins = receipt.environment.get("plugins")
         return cls(
-            {str(name): str(version) for name, version in plain["versions"].items()},
+            _pairs(plain["versions"]),
             tuple(map(str, folders)) if isinstance(folders, list | tuple) else (),
             str(plain.get("machine") or ""),
-            {str(path): str(digest) for path, digest in start.items()}
-            if isinstance(start, Mapping)
-            else {},
+            _pairs(plain.get("start")),
             frozenset(map(normalized, plugins)) if isinstance(plugins, Mapping) else frozenset(),
             _markers(receipt.environment),
         )
@@ -284,16 +282,32 @@ class Distributions:
     def public_dict(self) -> dict[str, Any]:
         """As in a receipt that leaves this machine: names and versions, no path."""
         names = {name: version for name, version in self.versions.items() if name[:1] != "/"}
-        return {"versions": dict(sorted(names.items()))}
+        return {"versions": _lines(names)}
 
     def to_dict(self) -> dict[str, Any]:
         """As in a receipt; `plugins` are in another key of its environment."""
         return {
-            "versions": dict(sorted(self.versions.items())),
+            "versions": _lines(self.versions),
             "folders": list(self.folders),
             "machine": self.machine,
-            "start": dict(sorted(self.start.items())),
+            "start": _lines(self.start),
         }
+
+
+def _lines(pairs: Mapping[str, str]) -> list[str]:
+    """`cachetools 5.3.0`, sorted. No mapping: redaction takes the value of a key such as
+    `secretstorage` for a secret.
+    """
+    return [f"{name} {value}" for name, value in sorted(pairs.items())]
+
+
+def _pairs(lines: Any) -> dict[str, str]:
+    """The inverse; what is no text of two parts has an empty value."""
+    pairs: dict[str, str] = {}
+    for line in lines if isinstance(lines, list | tuple) else ():
+        name, _, value = str(line).rpartition(" ")  # a path may have blanks
+        pairs[name] = value
+    return pairs
 
 
 def _markers(environment: Mapping[str, Any]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from kl_hooks.evidence import distributions as recorded
 from kl_hooks.evidence.distributions import Distributions, read_folder, start_up
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.proof.installed import Environments, changes_since
+from kl_hooks.store.redaction import redact_value
 from pytest_kl.distributions import Environment
 from tests.pytest_kl.recorded import environment, git, repository, run_pytest
 from tests.support import run_in_process
@@ -308,3 +309,13 @@ def test_newer_runs_show_what_is_installed_where_no_folder_does() -> None:
         for versions, origin in runs
     ]
     assert found == [{}, {"a": "a 1 → 2 in run abababab"}, {}]
+
+
+def test_no_name_of_a_distribution_makes_its_version_a_secret() -> None:
+    names = ("secretstorage", "password-strength", "django-api-token", "cachetools")
+    versions = dict.fromkeys(names, "3.5.0")
+    start = {"/home/ann/secret project/token.pth": "3f9a3f9a3f9a3f9a", "/home/ann/a.pth": ""}
+    installed = Distributions(versions, ("/home/ann/site-packages",), "0" * 16, start)
+    plain = redact_value({"distributions": installed.to_dict()})
+    receipt: Any = SimpleNamespace(environment=plain)
+    assert Distributions.of(receipt) == installed
