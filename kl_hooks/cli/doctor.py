@@ -27,6 +27,7 @@ from kl_hooks.evidence.spool_places import QUARANTINED, spool_places
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.problem import Problems
 from kl_hooks.proof.acceptance import accepted
+from kl_hooks.proof.pytest_config import CONFIG_NAMES
 from kl_hooks.store.files import store_lock
 from kl_hooks.store.spool import pending_spools
 from kl_hooks.store.sqlite import has_content
@@ -234,15 +235,6 @@ def _hook_facts(ws: Workspace) -> _Facts:
         yield "remark", reason, "git config --unset core.hooksPath, or call kl from that folder"
 
 
-_PYTEST_CONFIGS: Final = (
-    "pytest.toml",
-    ".pytest.toml",
-    "pytest.ini",
-    ".pytest.ini",
-    "pyproject.toml",
-    "tox.ini",
-    "setup.cfg",
-)
 _SWITCHED_OFF: Final = re.compile(
     r"no:kl\b|--no-kl\b|^\s*kl\s*=\s*[\"']?(?:false|no|off|0)\b", re.M | re.I
 )
@@ -274,7 +266,7 @@ def _pytest_facts(ws: Workspace) -> _Facts:
             "PYTEST_ADDOPTS switches the plugin off.",
             "take `no:kl` or `--no-kl` out of PYTEST_ADDOPTS",
         )
-    for name in _PYTEST_CONFIGS:
+    for name in CONFIG_NAMES:
         path = ws.root / name
         if path.is_file() and _SWITCHED_OFF.search(path.read_text("utf-8", "replace")):
             yield (

@@ -48,15 +48,15 @@ def content_source(repo: Repository, tree: str, *, untracked: bool = False) -> C
     else:
         look = scan_worktree(repo)
         others = {os.fsdecode(path) for path in look.listing.untracked}
-        found = files.worktree_files(repo, wanted, look)
+        on_disk = files.worktree_files(repo, wanted, look)
         # tracked files only: what a commit would not hold is not expected of its tests
-        entries = {entry.path: entry for entry in found if untracked or entry.path not in others}
+        entries = {entry.path: entry for entry in on_disk if untracked or entry.path not in others}
 
     def read(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        some = [entries[path] for path in paths if path in entries]
+        asked = [entries[path] for path in paths if path in entries]
         return (
-            (one.path, text)
-            for one, text in files.read_files(repo, some, "objects" if tree else "worktree")
+            (entry.path, text)
+            for entry, text in files.read_files(repo, asked, "objects" if tree else "worktree")
         )
 
     return ContentSource({path: entry.blob for path, entry in entries.items()}, read)

@@ -108,7 +108,7 @@ class _Content:
             findings = [_Finding(_NOT_ASSESSED, f"not assessed: {problem}")]
         states = {finding.freshness for finding in findings}
         worst = next((state for state in _WORST_FIRST if state in states), _CURRENT)
-        reasons = [one.reason for one in findings if worst in (_CURRENT, one.freshness)]
+        reasons = [finding.reason for finding in findings if worst in (_CURRENT, finding.freshness)]
         if not reasons:
             since = "it was confirmed" if claim.confirmed else "it was made"
             reasons = [f"nothing that it rests on has changed since {since}"]
@@ -163,8 +163,10 @@ class _Content:
 
     def _change_of(self, recorded: CitedTest) -> str:
         """In words how a cited test differs from what it was; empty: not at all."""
-        change = self._disk.tests.change(recorded, self._name_now(recorded.nodeid))
-        return f"{change}; no test takes its place" if change.endswith("was removed") else change
+        name = self._name_now(recorded.nodeid)
+        change = self._disk.tests.change(recorded, name)
+        is_removed = bool(change) and not self._disk.tests.parts(name)
+        return f"{change}; no test takes its place" if is_removed else change
 
     def _witnesses(self, claim: Claim) -> set[str]:
         """The cited tests that are as they were, by their names of then and now: what they show,
@@ -174,7 +176,7 @@ class _Content:
         return {*unchanged, *map(self._name_now, unchanged)}
 
     def _part(self, run: str) -> OtherRun:
-        return next(one for one in self._runs.parts if one.original.receipt.run == run)
+        return next(part for part in self._runs.parts if part.original.receipt.run == run)
 
     def _receipt(self, run: str) -> Receipt:
         return self._part(run).original.receipt
@@ -274,7 +276,7 @@ class _Content:
             return ""
         # an earlier run may have had this code too, and the claim was not about that
         since = micros(claim.since)
-        later = [one for one in self._runs.parts if micros(one.original.receipt.ended) > since]
+        later = [part for part in self._runs.parts if micros(part.original.receipt.ended) > since]
         for part in later:
             state, _, tests = state_of(
                 anchor.path, anchor.symbol, now, [part], self._runs.flaky, witnesses

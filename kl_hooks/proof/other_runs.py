@@ -82,25 +82,25 @@ class OtherRun:
     @property
     def valid(self) -> int:
         """How many results are valid."""
-        return sum(one.state == VALID for one in self.verdicts.values())
+        return sum(verdict.state == VALID for verdict in self.verdicts.values())
 
     @property
     def why_not(self) -> str:
         """Why no result of it is valid; empty where some are."""
-        if any(one.state == VALID for one in self.verdicts.values()):
+        if any(verdict.state == VALID for verdict in self.verdicts.values()):
             return ""
-        reasons = {one.reason for one in self.verdicts.values()}
+        reasons = {verdict.reason for verdict in self.verdicts.values()}
         return reasons.pop() if len(reasons) == 1 else "no result of it is valid here"
 
     @property
     def is_compared(self) -> bool:
         """Whether it is known of a result that it is valid, or what it rests on that changed."""
-        return any(one.state in (VALID, STALE) for one in self.verdicts.values())
+        return any(verdict.state in (VALID, STALE) for verdict in self.verdicts.values())
 
     @property
     def stale(self) -> dict[str, Verdict]:
         """Those that are not valid."""
-        return {name: one for name, one in self.verdicts.items() if one.state != VALID}
+        return {name: verdict for name, verdict in self.verdicts.items() if verdict.state != VALID}
 
     def whole(self, path: str, doubtful: Iterable[str]) -> bool:
         """Whether the run asked this file for all its tests, and the file has no other ones now.
@@ -130,7 +130,7 @@ class OtherRun:
         entry: Entry,
         tree: str,
         other: str | None,
-        known: dict[str, Difference],
+        differences: dict[str, Difference],
         environments: Environments | None = None,
     ) -> OtherRun:
         """One run against the content. `environments`: what newer runs had installed."""
@@ -140,8 +140,8 @@ class OtherRun:
             base = content_of_run(repo, receipt)
             if base is None:
                 why = "the content it ran on is not in git any more"
-            elif key not in known:
-                known[key] = difference(ws, repo, changed_states(repo, base, other), other)
+            elif key not in differences:
+                differences[key] = difference(ws, repo, changed_states(repo, base, other), other)
         except GitFailed as problem:
             why = f"its content can't be compared ({problem})"
         if why:
@@ -150,15 +150,17 @@ class OtherRun:
             )
         environments = environments or Environments()
         facts, not_compared = environments.facts_of_run(entry, seen.executed(entry))
-        verdicts = judge_results(facts, known[key], results)
-        valid = [one for name, one in results.items() if verdicts[name].state == VALID]
-        part = len(valid) < len(results) or any(path.endswith(".py") for path in known[key].changes)
+        verdicts = judge_results(facts, differences[key], results)
+        valid = [result for name, result in results.items() if verdicts[name].state == VALID]
+        part = len(valid) < len(results) or any(
+            path.endswith(".py") for path in differences[key].changes
+        )
         derived = replace(_derived(receipt, valid, part), tree=tree, tree_all=tree, tree_end=tree)
         return cls(
             replace(entry, receipt=derived),
             entry,
             verdicts,
-            known[key],
+            differences[key],
             facts.executed,
             not_compared=not_compared,
         )
@@ -174,7 +176,9 @@ class OtherRun:
         if old is None or new is None or old.error or new.error:
             return False
         ids = _ids(nodeid.partition("::")[2])
-        return any(one in old.hashes for one in ids) and not any(one in new.hashes for one in ids)
+        return any(symbol in old.hashes for symbol in ids) and not any(
+            symbol in new.hashes for symbol in ids
+        )
 
 
 class Transfer(NamedTuple):
@@ -198,19 +202,19 @@ def other_runs(
 
     `trees`: the IDs of the content. `other`: as `changed_files` takes it.
     """
-    found: list[OtherRun] = []
+    runs: list[OtherRun] = []
     whole: dict[tuple[str, ...], int] = {}
-    known: dict[str, Difference] = {}
+    differences: dict[str, Difference] = {}
     environments = Environments()
     for entry in _candidates(seen, trees):
         key = environment_key(entry.receipt)
         # by environment: runs of one Python must not use up the places of another one's
         if whole.get(key, 0) < _WHOLE_RUNS:
-            found.append(
-                OtherRun.judged(ws, repo, seen, entry, trees[0], other, known, environments)
+            runs.append(
+                OtherRun.judged(ws, repo, seen, entry, trees[0], other, differences, environments)
             )
             whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
-    return found
+    return runs
 
 
 def _candidates(seen: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
@@ -248,7 +252,7 @@ def of_this_content(seen: Snapshot, entry: Entry) -> OtherRun:
     facts, not_compared = Environments().facts_of_run(entry, seen.executed(entry), is_own=True)
     results = _results_of(entry)
     verdicts = judge_results(facts, Difference(), results)
-    valid = [one for name, one in results.items() if verdicts[name].state == VALID]
+    valid = [result for name, result in results.items() if verdicts[name].state == VALID]
     derived = _derived(entry.receipt, valid, True) if len(valid) < len(results) else entry.receipt
     return OtherRun(
         replace(entry, receipt=derived),
@@ -273,10 +277,10 @@ def _results_of(entry: Entry) -> dict[str, Evidence]:
 def _derived(receipt: Receipt, valid: Sequence[Evidence], part: bool) -> Receipt:
     """The receipt of a run with these results alone."""
     counts: dict[str, int] = {}
-    for one in valid:
-        counts[one.outcome] = counts.get(one.outcome, 0) + 1
+    for evidence in valid:
+        counts[evidence.outcome] = counts.get(evidence.outcome, 0) + 1
     # the run may have failed in a test that is not valid here: what is left decides (ADR-0029)
-    failed = any(one.outcome in REFUTES for one in valid)
+    failed = any(evidence.outcome in REFUTES for evidence in valid)
     result = {**receipt.result, "verdict": "failed" if failed else "passed", "counts": counts}
     selection = {**receipt.selection, PART: len(valid)} if part else receipt.selection
     return replace(receipt, evidence=tuple(valid), result=result, selection=selection)
@@ -286,7 +290,7 @@ def _is_same(change: FileChange, name: str) -> bool:
     old, new = change.old, change.new
     if old is None or new is None or old.error or new.error:
         return False
-    return any(old.hashes.get(one, "") == new.hashes.get(one) for one in _ids(name))
+    return any(old.hashes.get(symbol, "") == new.hashes.get(symbol) for symbol in _ids(name))
 
 
 def _ids(name: str) -> tuple[str, str]:
@@ -306,12 +310,12 @@ def addopts_limits(selection: Mapping[str, Any]) -> tuple[str, str]:
     """(what of the project's `addopts` limits a run: `-m 'not slow'`, the options that undo it);
     empty: nothing.
     """
-    given = [str(one) for one in selection.get("addopts") or ()]
+    words = [str(word) for word in selection.get("addopts") or ()]
     limits, undoing = [], []
-    for at, word in enumerate(given):
+    for at, word in enumerate(words):
         option, joined, _ = word.partition("=")
         if undo := _UNDOING.get(option):
-            limits += [word] if joined else given[at : at + 2]
+            limits += [word] if joined else words[at : at + 2]
             undoing.append(undo)
     return shlex.join(limits), " ".join(dict.fromkeys(undoing))
 
@@ -328,24 +332,26 @@ def unsettled(
     `reported`: what the runs report together. `wholly_run`: files that were run as a whole on this
     content.
     """
-    known, whole = {lasting_name(one) for one in reported}, set(wholly_run)
+    reported_names, whole_files = {lasting_name(name) for name in reported}, set(wholly_run)
     covered = {
-        lasting_name(one.subject.removeprefix("test:"))
+        lasting_name(result.subject.removeprefix("test:"))
         for run in runs
         if _covers(run.receipt)
-        for one in run.receipt.evidence
+        for result in run.receipt.evidence
     }
-    found: dict[str, Verdict] = {}
+    verdicts: dict[str, Verdict] = {}
     for part in parts:
         for name, verdict in part.stale.items():
             # it may have other parameters now, so only a run that asked for all of them settles it
-            reports = known if _has_equal_cases(part, name, verdict) else covered
+            reports = reported_names if _has_equal_cases(part, name, verdict) else covered
             settled = (
-                lasting_name(name) in reports or test_path(name) in whole or part.removed(name)
+                lasting_name(name) in reports
+                or test_path(name) in whole_files
+                or part.removed(name)
             )
             if not settled:
-                found.setdefault(name, verdict)
-    return found
+                verdicts.setdefault(name, verdict)
+    return verdicts
 
 
 def _has_equal_cases(part: OtherRun, name: str, verdict: Verdict) -> bool:
@@ -381,8 +387,8 @@ def pytest_command(names: Iterable[str], otherwise: str = "pytest") -> str:
     Plain `pytest` where a name is neither a test nor a file.
     """
     arguments = pytest_arguments(names)
-    if not arguments or any(not test_path(one).endswith(".py") for one in arguments):
+    if not arguments or any(not test_path(argument).endswith(".py") for argument in arguments):
         return "pytest"
     if len(arguments) > _MOST_ARGUMENTS:
-        arguments = sorted({test_path(one) for one in arguments})
+        arguments = sorted({test_path(argument) for argument in arguments})
     return otherwise if len(arguments) > _MOST_ARGUMENTS else shlex.join(["pytest", *arguments])

@@ -96,7 +96,7 @@ def is_dependency_file(path: str) -> bool:
     """Whether a file of this path is there to state what is installed; project files may, too."""
     names = ("Pipfile", "Pipfile.lock")
     patterns = (_REQUIREMENTS, _LOCKS, _UNREAD)
-    return path.rpartition("/")[2] in names or any(one.fullmatch(path) for one in patterns)
+    return path.rpartition("/")[2] in names or any(pattern.fullmatch(path) for pattern in patterns)
 
 
 def requirement_changes(
@@ -118,7 +118,7 @@ def requirement_changes(
         for path in _USUAL_FILES:
             with suppress(*_UNREADABLE):
                 elsewhere |= {entry.name for entry in entries_of(path, now)}
-    return [one for one in changes if one.now or one.name not in elsewhere], reasons
+    return [change for change in changes if change.now or change.name not in elsewhere], reasons
 
 
 def _changes_of_file(
@@ -212,11 +212,13 @@ def _requirement(line: str) -> Entry:
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
-        found = Requirement(line)
+        requirement = Requirement(line)
     except InvalidRequirement:
         return next(_from_source(line), Entry("", source=line))
-    marker = str(found.marker or "")
-    return Entry(normalized(found.name), str(found.specifier), marker, found.url or "")
+    marker = str(requirement.marker or "")
+    return Entry(
+        normalized(requirement.name), str(requirement.specifier), marker, requirement.url or ""
+    )
 
 
 def _requirements(lines: Iterable[Any]) -> Iterator[Entry]:
@@ -319,17 +321,17 @@ def _as_specifier(constraint: str) -> str:
     for part in filter(None, (part.strip() for part in constraint.split(","))):
         if part == "*":
             continue
-        if found := _CARET.fullmatch(part):
-            numbers = [int(number) for number in found[1].split(".")]
+        if match := _CARET.fullmatch(part):
+            numbers = [int(number) for number in match[1].split(".")]
             place = next((at for at, number in enumerate(numbers) if number), len(numbers) - 1)
-        elif found := _TILDE.fullmatch(part):
-            numbers = [int(number) for number in found[1].split(".")]
+        elif match := _TILDE.fullmatch(part):
+            numbers = [int(number) for number in match[1].split(".")]
             place = min(len(numbers) - 1, 1)
         else:
             parts.append(f"=={part}" if part[0].isdigit() else part)
             continue
         above = ".".join(map(str, [*numbers[:place], numbers[place] + 1]))
-        parts.append(f">={found[1]},<{above}")
+        parts.append(f">={match[1]},<{above}")
     return ",".join(parts)
 
 
@@ -432,7 +434,10 @@ def _allow(entries: Sequence[Entry], version: str, is_lock: bool) -> bool:
     try:
         versions = [Version(text) for text in Distributions.split(version)]
         allowed = [
-            all(SpecifierSet(entry.specifier).contains(one, prereleases=True) for one in versions)
+            all(
+                SpecifierSet(entry.specifier).contains(installed, prereleases=True)
+                for installed in versions
+            )
             for entry in entries
         ]
     except (InvalidVersion, InvalidSpecifier):

@@ -147,7 +147,9 @@ class _File:
     def unused_functions(self) -> list[_Function]:
         """Functions that nothing in the file names: whoever calls them finds them by their name."""
         counts: dict[str, int] = {}
-        for statement in {id(one): one for group in self.bound.values() for one in group}.values():
+        for statement in {
+            id(bound): bound for group in self.bound.values() for bound in group
+        }.values():
             for name in _Uses.of(statement).all_names:
                 counts[name] = counts.get(name, 0) + 1
         for statement in self.effects:
@@ -209,7 +211,7 @@ class _Walk:
         if own_file is None or not own_file.is_readable or not names:
             return False
         statements = own_file.bound.get(names[0], [])
-        classes = [one for one in statements if isinstance(one, ast.ClassDef)]
+        classes = [statement for statement in statements if isinstance(statement, ast.ClassDef)]
         if len(names) > 1 and classes:
             self.digests[_ROOT] = ""  # the first one
             for node in classes:
@@ -225,8 +227,10 @@ class _Walk:
         # without its name: a test that was renamed is the same one
         self.digests[_ROOT] = _digest(
             [
-                {**_shape(one), "name": ""} if isinstance(one, _FUNCTIONS) else _shape(one)
-                for one in statements
+                {**_shape(statement), "name": ""}
+                if isinstance(statement, _FUNCTIONS)
+                else _shape(statement)
+                for statement in statements
             ]
         )
         self._follow(self._path, _Uses.of(*statements))
@@ -238,7 +242,7 @@ class _Walk:
         self._add(self._path, prefix, f"{header}{keywords}")
         self._follow(self._path, _Uses.of(*node.decorator_list, *node.bases, *node.keywords))
         statements = node.body[_is_docstring(node.body) :]
-        own = [one for one in statements if getattr(one, "name", "") == names[0]]
+        own = [member for member in statements if getattr(member, "name", "") == names[0]]
         used = _Uses.of(*own).attributes
         for statement in statements:
             name = getattr(statement, "name", "")
@@ -277,15 +281,19 @@ class _Walk:
             self._add(path, "", digest("test-file/1", content.content.hex())[:16])
             return frozenset()
         if content.effects:
-            self._add(path, "", _digest([_shape(one) for one in content.effects]))
+            self._add(path, "", _digest([_shape(function) for function in content.effects]))
             self._follow(path, _Uses.of(*content.effects))
-        called = [one for one in content.functions if _is_autouse(one)]
+        called = [function for function in content.functions if _is_autouse(function)]
         if path == self._path:
             called += content.unused_functions
         elif path.rpartition("/")[2] == CONFTEST:
             # pytest finds hooks by this beginning (pluggy's project name)
-            called += [one for one in content.functions if one.name.startswith("pytest_")]
-        names = {one.name for one in called if not self._source.is_test(path, one.name)}
+            called += [
+                function for function in content.functions if function.name.startswith("pytest_")
+            ]
+        names = {
+            function.name for function in called if not self._source.is_test(path, function.name)
+        }
         self._called[path] = frozenset(names)
         names |= {"pytestmark"} & content.bound.keys()
         self._waiting += [(path, name) for name in sorted(names)]
@@ -329,9 +337,9 @@ class _Walk:
     def _import(self, path: str, node: ast.Import | ast.ImportFrom, name: str) -> None:
         """Follow an import into another test file."""
         for module, wanted in _imported(node, name):
-            for found_path, found_name in self._targets(path, module, wanted, node):
-                if is_test_path(found_path) and found_path != path:
-                    self._waiting.append((found_path, found_name))
+            for target, target_name in self._targets(path, module, wanted, node):
+                if is_test_path(target) and target != path:
+                    self._waiting.append((target, target_name))
 
     def _targets(
         self, path: str, module: str, wanted: str, node: ast.Import | ast.ImportFrom
@@ -362,11 +370,13 @@ def _piece(statement: ast.stmt, name: str) -> ast.stmt:
     business.
     """
     if isinstance(statement, ast.ImportFrom):
-        aliases = [one for one in statement.names if (one.asname or one.name) == name]
+        aliases = [alias for alias in statement.names if (alias.asname or alias.name) == name]
         return ast.ImportFrom(statement.module, aliases, statement.level)
     if isinstance(statement, ast.Import):
         aliases = [
-            one for one in statement.names if (one.asname or one.name.partition(".")[0]) == name
+            alias
+            for alias in statement.names
+            if (alias.asname or alias.name.partition(".")[0]) == name
         ]
         return ast.Import(aliases)
     return statement
@@ -392,9 +402,9 @@ def _bound_names(statement: ast.stmt) -> Iterator[str]:
             case ast.ClassDef(name=name):
                 yield name
             case ast.Import(names=aliases):
-                yield from (one.asname or one.name.partition(".")[0] for one in aliases)
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
             case ast.ImportFrom(names=aliases):
-                yield from (one.asname or one.name for one in aliases)
+                yield from (alias.asname or alias.name for alias in aliases)
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
