@@ -448,40 +448,35 @@ def asserted_claims(db: Database, now: int) -> list[Claim]:
 def _with_receipts(db: Database, claims: Sequence[Claim]) -> list[Claim]:
     """The claims of some rows, with what only receipts have: what is cited and named."""
     recorded = list(assertions(db)) if claims else []
-    made = {(key, one.made_at): one for key, one in recorded if one.confirmed is None}
+    stated = {(key, word.made_at): word for key, word in recorded if word.confirmed is None}
     confirmed: dict[str, list[Claim]] = {}
-    for key, one in recorded:
-        if one.confirmed is not None:
-            confirmed.setdefault(key, []).append(one)
+    for key, word in recorded:
+        if word.confirmed is not None:
+            confirmed.setdefault(key, []).append(word)
     return [
-        _with_basis(claim, made.get((claim.id, claim.made_at), claim), confirmed.get(claim.id, ()))
+        _with_basis(claim, stated.get((claim.id, claim.made_at)), confirmed.get(claim.id, ()))
         for claim in claims
     ]
 
 
-def _with_basis(claim: Claim, assertion: Claim, confirmations: Iterable[Claim]) -> Claim:
+def _with_basis(claim: Claim, assertion: Claim | None, confirmations: Iterable[Claim]) -> Claim:
     """A claim with what it rested on when somebody last stated it."""
-    claim = replace(
-        claim,
-        cites=assertion.cites,
-        rests_on=assertion.rests_on,
-        head=assertion.head,
-        tests=assertion.tests,
-    )
-    for one in confirmations:
-        same = (one.rests_on, one.tests) == (claim.rests_on, claim.tests)
+    if assertion is not None:
+        claim = _resting_on(claim, assertion)
+    for confirmation in confirmations:
+        is_same = (confirmation.rests_on, confirmation.tests) == (claim.rests_on, claim.tests)
         # an agent's word adds nothing to a person's about the same content
-        adds = not (same and one.author.startswith("agent:")) or claim.is_of_agent
-        if one.made_at >= claim.made_at and adds:
-            claim = replace(
-                claim,
-                cites=one.cites,
-                rests_on=one.rests_on,
-                head=one.head,
-                tests=one.tests,
-                confirmed=one.confirmed,
-            )
+        adds = not (is_same and confirmation.author.startswith("agent:")) or claim.is_of_agent
+        if confirmation.made_at >= claim.made_at and adds:
+            claim = replace(_resting_on(claim, confirmation), confirmed=confirmation.confirmed)
     return claim
+
+
+def _resting_on(claim: Claim, word: Claim) -> Claim:
+    """A claim with what another statement of it rests on."""
+    return replace(
+        claim, cites=word.cites, rests_on=word.rests_on, head=word.head, tests=word.tests
+    )
 
 
 def claims_to_share(ws: Workspace) -> list[CommonEvent]:
