@@ -295,17 +295,17 @@ class Distributions:
 
 
 def _lines(pairs: Mapping[str, str]) -> list[str]:
-    """`cachetools 5.3.0`, sorted. No mapping: redaction takes the value of a key such as
-    `secretstorage` for a secret.
+    """`5.3.0 cachetools`, by name. The value first: after a word such as `secretstorage` or
+    `token.pth` redaction takes it for a secret.
     """
-    return [f"{name} {value}" for name, value in sorted(pairs.items())]
+    return [f"{value} {name}" for name, value in sorted(pairs.items())]
 
 
 def _pairs(lines: Any) -> dict[str, str]:
     """The inverse; what is no text of two parts has an empty value."""
     pairs: dict[str, str] = {}
     for line in lines if isinstance(lines, list | tuple) else ():
-        name, _, value = str(line).rpartition(" ")  # a path may have blanks
+        value, _, name = str(line).partition(" ")  # a path may have blanks
         pairs[name] = value
     return pairs
 

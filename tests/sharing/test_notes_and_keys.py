@@ -737,14 +737,14 @@ def test_what_can_not_be_done_is_reported_at_once(
 @given(RECEIPTS)
 def test_facts_and_versions_travel_and_paths_of_the_machine_do_not(recorded: Receipt) -> None:
     installed = {
-        "versions": ["/home/ann/private/helper.py files:3f9a", "secretstorage 3.5.0"],
+        "versions": ["files:3f9a /home/ann/private/helper.py", "3.5.0 secretstorage"],
         "folders": ["/home/ann/.venv/lib/python3.13/site-packages"],
         "machine": "0123456789abcdef",
-        "start": ["/home/ann/.venv/lib/python3.13/site-packages/a.pth 3f9a"],
+        "start": ["3f9a /home/ann/.venv/lib/python3.13/site-packages/a.pth"],
     }
     environment = {"facts": ["distributions", "reads"], "distributions": installed}
     receipt = replace(recorded, environment={**recorded.environment, **environment})
     public = notes.public_form(receipt).environment
     assert public["facts"] == ["distributions", "reads"]
-    assert public["distributions"] == {"versions": ["secretstorage 3.5.0"]}
+    assert public["distributions"] == {"versions": ["3.5.0 secretstorage"]}
     assert "/home/ann" not in repr(public)
