@@ -32,8 +32,8 @@ from kl_hooks.evidence.executed import (
 )
 from kl_hooks.evidence.reads import Read
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
-from kl_hooks.git.objects import object_id
 from kl_hooks.git.worktree import scan_worktree
+from kl_hooks.proof.opened_bytes import bytes_id
 from kl_hooks.proof.read_trace import ReadTrace
 from kl_hooks.store.redaction import may_hold_secret, shows_secret
 
@@ -49,7 +49,6 @@ _AT_ONCE: Final = 150
 """Contents that are scanned at once: of more, the scanner would start processes, which pytest's
 must not.
 """
-_LARGEST_DATA: Final = 16 * 1024 * 1024
 _LOCK_WAIT: Final = 0.3
 """Seconds to wait for the graph database: the cache may go without these facts."""
 
@@ -460,7 +459,7 @@ class _Resolver:
             for path in sorted(opened)
             if path not in self._keys and not path.startswith(".kl/")
         )
-        return {path: self._blob(path) for path in wanted}
+        return {path: bytes_id(self._repo, path) for path in wanted}
 
     def _is_content(self, read: Read, absent: bool) -> bool:
         """Whether another content may have something else in the place of what was read. Not so
@@ -487,15 +486,6 @@ class _Resolver:
                 folders.add(folder)
                 folder = folder.rpartition("/")[0]
         return frozenset(folders)
-
-    def _blob(self, name: str) -> str:
-        path = self._repo.top / name
-        try:
-            if path.stat().st_size <= _LARGEST_DATA:
-                return object_id(self._repo.object_format, b"blob", path.read_bytes())
-        except OSError:
-            pass
-        return ""
 
 
 class _Symbols:

@@ -120,6 +120,8 @@ class RunFacts:
     """First part of a module that can be imported now → the same of it."""
     start: str = ""
     """What an interpreter executes otherwise when it starts; empty: nothing."""
+    other_bytes: frozenset[str] = frozenset()
+    """Files that it opened, and that have other bytes on disk now, whatever git calls the same."""
 
     def changed_distributions(self, difference: Difference) -> dict[str, str]:
         """Distribution → why its recorded version is not what is installed now, or what the other

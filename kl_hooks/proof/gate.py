@@ -29,7 +29,7 @@ from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_proof import Proof, prove
 from kl_hooks.proof.content_runs import NAMED, ContentFacts, by_configuration
 from kl_hooks.proof.expected_tests import Expected
-from kl_hooks.proof.other_runs import OtherRun, other_runs, runs_of_content
+from kl_hooks.proof.other_runs import OtherRun, environments_of, other_runs, runs_of_content
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.read_rules import unrecorded_reads
 from kl_hooks.proof.test_names import TestNames
@@ -96,7 +96,7 @@ def judge(
         expected=expected,
         earlier_runs=partial(_earlier_runs, seen.db, expected),
     )
-    here = runs_of_content(seen, entries)
+    here = runs_of_content(seen, entries, environments_of(ws.repo, tree))
     facts = _with_environment(facts, here)
     own_facts = replace(facts, entries=[entry for entry in facts.entries if _is_of(entry, origin)])
     proof = prove(facts, strength)

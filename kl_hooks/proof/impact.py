@@ -27,6 +27,7 @@ from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.proof.other_runs import (
     OtherRun,
     addopts_limits,
+    environments_of,
     is_sound,
     lasting_name,
     of_this_content,
@@ -107,8 +108,11 @@ class Runs:
 
     def __init__(self, ws: Workspace, seen: Snapshot, content: Content) -> None:
         repo = _repository(ws)
+        environments = environments_of(repo, content.other)
         direct = [
-            of_this_content(seen, one) for one in seen.of_tree(content.trees) if is_sound(one)
+            of_this_content(seen, entry, environments)
+            for entry in seen.of_tree(content.trees)
+            if is_sound(entry)
         ]
         others = other_runs(ws, repo, seen, content.trees, content.other)
         by_id = {one.original.id: one for one in (*direct, *others)}

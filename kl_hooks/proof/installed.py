@@ -28,6 +28,7 @@ from kl_hooks.evidence.reach import Reach
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.proof.facts import RunFacts
+from kl_hooks.proof.opened_bytes import BytesOnDisk
 
 _FILES: Final = "files:"
 """How the version of a module begins that belongs to no distribution."""
@@ -134,13 +135,16 @@ def _start_digest(path: str) -> str:
 
 
 class Environments:
-    """What runs had installed, as it is now: asked for runs from the newest on.
+    """What runs had installed, and the bytes that they opened, as they are now: asked for runs from
+    the newest on.
 
     Where the folders of a run can't be looked into, the newest run of its environment and origin
     shows what is installed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, disk: BytesOnDisk | None = None) -> None:
+        """`disk`: the working tree, where that is what is judged."""
+        self._disk = disk
         self._newest: dict[tuple[str, ...], tuple[str, Distributions]] = {}
 
     def facts_of_run(
@@ -162,7 +166,17 @@ class Environments:
         changes = changes_since(distributions, executed.distributions if executed else None)
         newer = {} if is_own else self.changes_in_newer_runs(receipt, entry.origin, distributions)
         installed = newer if changes.not_compared else changes.installed
-        facts = RunFacts(executed, opened, recorded, reach, installed, changes.added, changes.start)
+        other_bytes = self._disk.differing(executed) if self._disk else frozenset[str]()
+        facts = RunFacts(
+            executed,
+            opened,
+            recorded,
+            reach,
+            installed,
+            changes.added,
+            changes.start,
+            other_bytes,
+        )
         return facts, changes.not_compared
 
     def changes_in_newer_runs(

@@ -33,6 +33,7 @@ from kl_hooks.proof.facts import (
     Verdict,
 )
 from kl_hooks.proof.installed import Environments
+from kl_hooks.proof.opened_bytes import BytesOnDisk
 from kl_hooks.proof.verdict import judge_results
 from kl_hooks.workspace import Workspace
 
@@ -148,7 +149,7 @@ class OtherRun:
             return cls(
                 entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference()
             )
-        environments = environments or Environments()
+        environments = environments or environments_of(repo, other)
         facts, not_compared = environments.facts_of_run(entry, seen.executed(entry))
         verdicts = judge_results(facts, differences[key], results)
         valid = [result for name, result in results.items() if verdicts[name].state == VALID]
@@ -195,6 +196,11 @@ class Transfer(NamedTuple):
         return {"run": self.run, "valid": self.valid, "total": self.total}
 
 
+def environments_of(repo: Repository, other: str | None) -> Environments:
+    """What runs are compared with; the bytes on disk where these are judged."""
+    return Environments(BytesOnDisk(repo) if other is None else None)
+
+
 def other_runs(
     ws: Workspace, repo: Repository, seen: Snapshot, trees: Sequence[str], other: str | None
 ) -> list[OtherRun]:
@@ -205,7 +211,7 @@ def other_runs(
     runs: list[OtherRun] = []
     whole: dict[tuple[str, ...], int] = {}
     differences: dict[str, Difference] = {}
-    environments = Environments()
+    environments = environments_of(repo, other)
     for entry in _candidates(seen, trees):
         key = environment_key(entry.receipt)
         # by environment: runs of one Python must not use up the places of another one's
@@ -238,18 +244,22 @@ def is_sound(entry: Entry) -> bool:
     )
 
 
-def runs_of_content(seen: Snapshot, entries: Iterable[Entry]) -> dict[str, OtherRun]:
+def runs_of_content(
+    seen: Snapshot, entries: Iterable[Entry], environments: Environments
+) -> dict[str, OtherRun]:
     """ID of each sound run of the content itself → its results, and which of them are valid for
-    what is installed now.
+    what is installed, and on disk, now.
     """
-    return {entry.id: of_this_content(seen, entry) for entry in entries if is_sound(entry)}
+    return {
+        entry.id: of_this_content(seen, entry, environments) for entry in entries if is_sound(entry)
+    }
 
 
-def of_this_content(seen: Snapshot, entry: Entry) -> OtherRun:
+def of_this_content(seen: Snapshot, entry: Entry, environments: Environments) -> OtherRun:
     """A run of the content itself: its results are valid, but those of tests that reach what was
-    installed otherwise.
+    installed otherwise, or opened files that have other bytes now.
     """
-    facts, not_compared = Environments().facts_of_run(entry, seen.executed(entry), is_own=True)
+    facts, not_compared = environments.facts_of_run(entry, seen.executed(entry), is_own=True)
     results = _results_of(entry)
     verdicts = judge_results(facts, Difference(), results)
     valid = [result for name, result in results.items() if verdicts[name].state == VALID]

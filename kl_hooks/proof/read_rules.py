@@ -90,6 +90,15 @@ def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         yield from _effects(comparison, [read], f"{change.path} {word}, which the test opened")
 
 
+def bytes_changed(comparison: Comparison, path: str) -> Iterator[Effect]:
+    """A file that a test opened has other bytes on disk, which git stores as the same content."""
+    reason = f"{path} has other bytes on disk than when the test opened it"
+    if comparison.executed.reads is None:
+        yield Effect(reason)  # which tests did is not recorded
+    elif Read(path) in comparison.reads:
+        yield from _effects(comparison, [Read(path)], reason)
+
+
 def listed_folder_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
     """A file is added or removed where a test listed a folder, if its pattern matches, or where it
     looked for a module of that name.

@@ -12,8 +12,13 @@ from typing import Final
 
 from kl_hooks.proof.comparison import Comparison
 from kl_hooks.proof.effect import ChangeRule, Effect
-from kl_hooks.proof.facts import VALID, Difference, FileChange, RunFacts, Verdict
-from kl_hooks.proof.read_rules import READ_RULES, READ_TEST_RULES, unseen_read
+from kl_hooks.proof.facts import STALE, VALID, Difference, FileChange, RunFacts, Verdict
+from kl_hooks.proof.read_rules import (
+    READ_RULES,
+    READ_TEST_RULES,
+    bytes_changed,
+    unseen_read,
+)
 from kl_hooks.proof.rules import (
     CHANGE_RULES,
     ENVIRONMENT_RULES,
@@ -31,6 +36,7 @@ def judge_results(
     installed now.
     """
     verdicts = _by_content(run, difference, list(nodeids))
+    _judge_bytes(run, difference, verdicts)
     changed = run.changed_distributions(difference)
     if not changed and not run.added and not run.start:
         return verdicts
@@ -39,6 +45,20 @@ def judge_results(
             reasons = (rule(run, changed, name) for rule in ENVIRONMENT_RULES)
             verdicts[name] = next(filter(None, reasons), _VALID)
     return verdicts
+
+
+def _judge_bytes(run: RunFacts, difference: Difference, verdicts: dict[str, Verdict]) -> None:
+    """Take back what rests on files that git calls unchanged, and that have other bytes on disk."""
+    paths = sorted(run.other_bytes - difference.changes.keys())
+    if not paths or run.executed is None:
+        return
+    comparison = Comparison(run.executed, Difference())
+    effects = [effect for path in paths for effect in bytes_changed(comparison, path)]
+    for name, verdict in verdicts.items():
+        if verdict.state == VALID:
+            test = comparison.test(name)
+            reasons = (Verdict(STALE, one.reason) for one in effects if one.applies(test))
+            verdicts[name] = next(reasons, _VALID)
 
 
 def _by_content(run: RunFacts, difference: Difference, names: list[str]) -> dict[str, Verdict]:

@@ -133,6 +133,23 @@ def test_a_module_that_was_not_found_may_come_as_a_file_or_a_folder() -> None:
     assert unrecorded_reads(run, Difference(near), ()) == []
 
 
+def test_other_bytes_of_the_same_content_reach_the_tests_that_opened_them() -> None:
+    def stale(run: Executed, path: str, changes: Mapping[str, FileChange]) -> set[str]:
+        facts = RunFacts(run, True, other_bytes=frozenset({path}))
+        verdicts = judge_results(facts, Difference(changes), [A, B, C])
+        return {name for name, verdict in verdicts.items() if verdict.state != VALID}
+
+    run = run_of(READS)
+    assert stale(run, "data/a.json", {}) == {A}
+    assert stale(run, "app.toml", {}) == {C}
+    assert stale(run, "data/b.txt", {}) == set()
+    # next to another change
+    other = {"local.ini": FileChange("local.ini", "", NEW)}
+    assert stale(run, "data/a.json", other) == {A, B}
+    # who opened it was not recorded
+    assert stale(run_of(None), "data/a.json", {}) == {A, B, C}
+
+
 def test_what_code_outside_of_the_repository_read_before_the_tests_counts_for_all() -> None:
     run = run_of(Reads(modules={"": frozenset({Read(".env")})}))
     assert invalid(run, {".env": (OLD, NEW)}) == {A, B, C}
