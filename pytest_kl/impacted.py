@@ -4,6 +4,8 @@ deselected.
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +24,9 @@ class Selection:
     def __init__(self, config: pytest.Config, folder: Path, asked: str) -> None:
         self._config, self._folder, self._asked = config, folder, asked
         self._settled: frozenset[str] | None = None
+        """Those that are deselected."""
+        self._sample: frozenset[str] = frozenset()
+        """Tests with a valid result that run all the same."""
         self._deselected, self._nothing_left = 0, False
         self._prefix = ""
         self._excluded: tuple[str, ...] | None = None
@@ -36,6 +41,7 @@ class Selection:
     def _read(self) -> frozenset[str]:
         from kl_hooks.errors import KlError
         from kl_hooks.evidence.ingestion import snapshot
+        from kl_hooks.proof.audit import settled_with_sample
         from kl_hooks.proof.impact import content_of, settled_tests
         from kl_hooks.workspace import open_workspace
 
@@ -43,9 +49,20 @@ class Selection:
             ws = open_workspace(self._folder)
             before = content_of(ws, changed=self._asked).before if self._asked else ""
             with snapshot(ws) as seen:
-                return settled_tests(ws, seen, before)
+                if before or not self._audits():
+                    return settled_tests(ws, seen, before)
+                selected = settled_with_sample(ws, seen)
+                self._sample = selected.sample
+                return selected.settled - selected.sample
         except KlError as problem:
             raise pytest.UsageError(f"--kl-impacted: {problem}") from problem
+
+    def _audits(self) -> bool:
+        """Whether a sample runs: what an agent starts is to be quick."""
+        from kl_hooks.model.actors import agent
+
+        mode = self._config.getoption("kl_audit", None) or self._config.getini("kl_audit")
+        return mode != "off" and agent(os.environ) is None
 
     def _globs(self) -> tuple[str, ...]:
         """Globs of the files that are no tests for the gate (`verify: exclude:`)."""
@@ -107,9 +124,35 @@ class Selection:
         if self._nothing_left and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
 
-    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str:
-        """One line after the collection."""
-        return (
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """One line after the collection, and one of the sample."""
+        lines = [
             f"kl: {self._deselected} tests deselected, whose results are valid for this content: kl"
             " proof impacted"
+        ]
+        if self._sample:
+            number = f"{len(self._sample)} test{'s' if len(self._sample) > 1 else ''}"
+            lines.append(
+                f"kl: {number} with a valid result run as a sample (--kl-audit=off): kl proof audit"
+            )
+        return lines
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """A test of the sample that failed: what to run before it counts."""
+        if not self._sample:
+            return
+        from kl_hooks.proof.other_runs import lasting_name
+        from pytest_kl.listener import clean_id
+
+        failed = dict.fromkeys(
+            report.nodeid
+            for outcome in ("failed", "error")
+            for report in terminalreporter.stats.get(outcome, ())
+            if lasting_name(clean_id(f"{self._prefix}{report.nodeid}")) in self._sample
         )
+        for nodeid in failed:
+            terminalreporter.write_line(
+                f"kl: {nodeid} failed, and its earlier result was valid. Run it alone, then with its"
+                f" file: pytest {shlex.quote(nodeid)}; pytest {nodeid.partition('::')[0]}; then: kl"
+                " proof audit"
+            )

@@ -280,6 +280,16 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         ),
     )
     group.addoption(
+        "--kl-audit",
+        choices=("auto", "off"),
+        default=None,
+        dest="kl_audit",
+        help=(
+            "With --kl-impacted, also run a few tests whose results are valid, at most 5 % of the"
+            " time and 2 seconds: auto (not for coding agents), off. Default: auto."
+        ),
+    )
+    group.addoption(
         "--kl-symbols",
         choices=("auto", "on", "off"),
         default=None,
@@ -307,6 +317,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     )
     parser.addini(
         "kl_symbols", "Record which functions each test executes: auto, on or off.", default="auto"
+    )
+    parser.addini(
+        "kl_audit", "Run a sample of valid tests with --kl-impacted: auto or off.", default="auto"
     )
     # None is "not set": then it depends on .kl/
     parser.addini(

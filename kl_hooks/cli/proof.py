@@ -40,6 +40,7 @@ from kl_hooks.proof.test_names import TestNames
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.ingestion import Snapshot
+    from kl_hooks.proof.audit import Audit
     from kl_hooks.proof.impact import Runs, SymbolTest
     from kl_hooks.workspace import Workspace
 
@@ -475,3 +476,44 @@ def flaky(limit: int, shape: str) -> None:
         for one in found[:limit]
     )
     print_list(shape, plain, lines, len(found), none)
+
+
+@proof.command(epilog="Example: kl proof audit")
+@top_option(50)
+@format_option()
+def audit(limit: int, shape: str) -> None:
+    """List results that were called valid for a content on which the test then failed.
+
+    Each recorded run is compared once with what earlier runs state of its tests. `--top` is the
+    number of runs. A test that passes on the same content is flaky, and does not count; one that
+    failed with few others counts once it has failed again.
+    """
+    from kl_hooks.proof.audit import audit as audit_runs
+
+    ws = initialized_workspace()
+    with progress("Comparing runs with earlier results"), _all_evidence(ws) as seen:
+        answer = audit_runs(ws, seen, limit)
+    plain = {"schema": "kl.proof.audit/1", **answer.to_dict()}
+    print_answer(shape, plain, _audit_lines(answer))
+
+
+def _audit_lines(answer: Audit) -> Iterator[str]:
+    if not answer.checked:
+        yield "nothing to compare yet: no recorded run has tests that an earlier result was valid for."
+        return
+    low, high = answer.interval
+    yield (
+        f"{answer.wrong} of {counted(answer.checked, 'valid result')} wrong"
+        f" ({answer.wrong / answer.checked:.2%}; 95 %: {low:.2%} to {high:.2%}), in"
+        f" {counted(answer.runs, 'run')}"
+    )
+    for disagreement in answer.disagreements:
+        yield (
+            f"{disagreement.test}: {disagreement.outcome} in run {short(disagreement.run, 8)};"
+            f" {disagreement.state}"
+        )
+        yield f"  was valid by run {short(disagreement.valid_by, 8)}: it executed nothing that differs"
+        yield f"  changed: {name_list(disagreement.changed, _CHANGED)}"
+        yield from (f"  {outcome}" for outcome in disagreement.again)
+        if not disagreement.again:
+            yield f"  hint: {'; '.join(disagreement.commands)}"

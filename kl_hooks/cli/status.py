@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
+_AUDITED = 20
+"""Newest runs that are compared with earlier results."""
 _REASONS = 3
 _COUNTED = ("commits", "tests", "asserted claims")
 
@@ -95,6 +97,10 @@ def status(shape: str) -> None:
             if found.tier is Tier.GUESSED and not found.gaps
             else ""
         )
+        from kl_hooks.proof.audit import audit
+
+        # only where runs failed: others show no disagreement
+        facts["wrong"] = audit(ws, seen, _AUDITED, failed_only=True).wrong
         facts["failing"] = [test.to_dict() for test in failing_tests(ws, seen)]
         newest = seen.recent(5)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
@@ -180,6 +186,8 @@ def _lines(
     if failing := facts["failing"]:
         names = name_list([test["test"] for test in failing], _REASONS)
         yield f"  failing   {counted(len(failing), 'test')}: {names}"
+    if wrong := facts["wrong"]:
+        yield f"  audit     {counted(wrong, 'valid result')} wrong: kl proof audit"
     yield f"  layers    {_layers_line(facts, drift)}"
     if unchecked := facts["unchecked_commits"]:
         names = name_list([short(sha, 7) for sha in unchecked], _REASONS)

@@ -154,13 +154,22 @@ CREATE TABLE package_recall (
     PRIMARY KEY (sha, package)
 );
 """
-# here, not in `context`: every command that opens the database would run one file more
+# here and below, not in `context` and `proof`: every command that opens the database would run one file more
 _RECALL_SCHEMA: Final = Schema(owner="recall", database="kl", steps=(_RECALL,))
+
+_AUDIT: Final = """
+CREATE TABLE run_audit (
+    -- A run whose results were compared with what earlier runs said of them, once (proof/audit.py).
+    run TEXT PRIMARY KEY,             -- receipt.run
+    body TEXT NOT NULL                -- JSON: tests that were checked, and each disagreement
+);
+"""
+_AUDIT_SCHEMA: Final = Schema(owner="audit", database="kl", steps=(_AUDIT,), private=("run_audit",))
 
 
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
-    return [SCHEMA, EXECUTED, _RECALL_SCHEMA]
+    return [SCHEMA, EXECUTED, _RECALL_SCHEMA, _AUDIT_SCHEMA]
 
 
 @hookimpl
