@@ -16,7 +16,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
-from pytest_kl.stores import ANY, ENTRY_POINTS, MUTATORS, UNKNOWN, Analysis
+from pytest_kl.stores import ANY, ENTRY_POINTS, MUTATORS, RESULT, UNKNOWN, Analysis, Stores
 
 _CACHED: Final = type(lru_cache(len))
 _FUNCTION: Final = 0x1
@@ -83,14 +83,24 @@ class Decisions:
             stores = None
         if stores is None:
             return Decision(frozenset(), ())
-        # of a global that is only called by name, such as the subject of a test, nothing is known
-        named = [place[0] for place in stores.asked if ANY not in place]
-        named += [place[0] for place in stores.written if len(place) == 1]
-        names = frozenset(root[2:] for root in named if root.startswith("g:"))
+        names = frozenset(self._names(stores, frame))
         if not stores.roots and not names:
             return None
         arguments = tuple(sorted(root[2:] for root in stores.roots if root.startswith("a:")))
         return Decision(names, () if names or len(arguments) < len(stores.roots) else arguments)
+
+    def _names(self, stores: Stores, frame: FrameType) -> Iterator[str]:
+        """Under which others get what is stored. A global that is only called, such as the subject
+        of a test, or whose result is stored to, is none; neither is a module that others have, too.
+        """
+        for place in stores.written:
+            if not place[0].startswith("g:") or (len(place) > 1 and place not in stores.asked):
+                continue
+            if ANY in place or RESULT in place:
+                continue
+            name = place[0][2:]
+            if not isinstance(frame.f_globals.get(name), ModuleType):
+                yield name
 
 
 class Decision(NamedTuple):

@@ -35,7 +35,7 @@ _MOST_PLACES: Final = 6
 _MOST_PASSES: Final = 6
 _MOST_OPERATIONS: Final = 6000
 """What is larger counts as storing, if it can at all."""
-_ITEM, _RESULT, ANY, _GLOBALS = "[]", "()", "*", "globals()"
+_ITEM, RESULT, ANY, _GLOBALS = "[]", "()", "*", "globals()"
 _NEW: Final = sys.version_info >= (3, 12)
 ENTRY_POINTS: Final = {"__get__": 1, "__getattr__": 0, "__missing__": 0}
 """Methods that the interpreter calls where it finds no value (data model) → the argument in which it
@@ -464,7 +464,7 @@ class _Flow:
     def _enter_manager(self, name: str, argument: int) -> None:
         manager = self._stack.pop()
         self._stack.append(_NOTHING)
-        self._push_below(manager, _RESULT, frozenset())
+        self._push_below(manager, RESULT, frozenset())
 
     def _drop(self, name: str, argument: int) -> None:
         effect = _effect(name, argument, False)
@@ -666,7 +666,7 @@ class _Flow:
         else:
             self._unknown_call(callee)
         places = frozenset(
-            _longer(place, _RESULT) for place in callee.places if place[-1] != "__new__"
+            _longer(place, RESULT) for place in callee.places if place[-1] != "__new__"
         )
         return Value(places, reads)
 
@@ -694,7 +694,7 @@ class _Flow:
                 self._discarded
                 and type(self._at(owner)) not in _CONTAINERS
                 # what an argument leads to, or a call, is mostly made by the test itself
-                and (len(owner) == 1 or (owner[0].startswith("g:") and _RESULT not in owner))
+                and (len(owner) == 1 or (owner[0].startswith("g:") and RESULT not in owner))
             ):
                 self._write((*owner, ANY))
 
@@ -763,7 +763,7 @@ _STEP_NAMES: Final[Mapping[str, Callable[[_Flow, str, int], None]]] = {
     "IMPORT_FROM": _Flow._import_from,
 }
 _STEPS: Final = [_step_of(name) for name in opname]
-_UNCERTAIN: Final = frozenset((_ITEM, _RESULT, ANY))
+_UNCERTAIN: Final = frozenset((_ITEM, RESULT, ANY))
 """Steps that may lead to several objects."""
 _EVERYTHING: Final = Stores(frozenset(((_GLOBALS,),)), frozenset((((_GLOBALS,), True),)))
 
