@@ -127,7 +127,7 @@ class Environment:
         for folder in folders.values():
             installed = {**folder.versions, **installed}
         own = owners.own_distributions()
-        found = Distributions(
+        distributions = Distributions(
             {name: version for name, version in versions.items() if name not in own},
             tuple(folders),
             machine(),
@@ -135,7 +135,7 @@ class Environment:
         )
         installed = {name: version for name, version in installed.items() if name not in own}
         self._loaded = _Loaded(tuple(folders.values()), by_module, requires, installed)
-        return found
+        return distributions
 
     def uses(self, outside: Mapping[str, Iterable[str]]) -> Uses | None:
         """What files import from distributions; None where nothing was recorded. `outside`: path →
@@ -164,18 +164,18 @@ class Environment:
 
     def _start(self, folders: Mapping[str, Folder], owners: _Owners) -> dict[str, str]:
         """Path → digest of what the interpreter executed when it started."""
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         for folder in folders.values():
             for path, digest in start_up(folder).items():
                 own = owners.owner(folder, basename(path)) in owners.own_distributions()
-                found[path] = "" if own else digest  # what is the repository's is content
+                digests[path] = "" if own else digest  # what is the repository's is content
         for name in _START_UP:
             module = self._modules.get(name)
             file = module.__file__ if isinstance(module, ModuleType) else None
             if file and not realpath(file).startswith((f"{_STANDARD}/", f"{self._top}/", *_OURS)):
                 with suppress(OSError):
-                    found[realpath(file)] = digest_of(file)
-        return found
+                    digests[realpath(file)] = digest_of(file)
+        return digests
 
 
 class _Loaded:
@@ -252,7 +252,9 @@ class _Owners:
         name, latest = normalized(top), self._latest.get((folder.path, top))
         # first the one that has its siblings, then that of the same name: mostly it is one of
         # these, and no other list is read
-        for metadata in sorted(names, key=lambda one: (one != latest, names[one] != name)):
+        for metadata in sorted(
+            names, key=lambda folder_name: (folder_name != latest, names[folder_name] != name)
+        ):
             if self._has(folder, metadata, file):
                 self._latest[folder.path, top] = files[file] = metadata
                 return names[metadata]

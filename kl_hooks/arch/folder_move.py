@@ -185,11 +185,11 @@ def _refuse_unknown(manifest: Manifest, survey: Survey, paths: _Paths) -> None:
     """UsageProblem where nothing, neither a rule nor a file, knows one of the two paths."""
     listed = [path.rstrip("/") for layer in manifest.layers for path in layer.paths]
     folders = {path.rpartition("/")[0] for path in survey.modules} | set(survey.modules)
-    known = {*listed, *folders}
-    if any(f"{path}/".startswith((f"{paths.old}/", f"{paths.new}/")) for path in known):
+    paths_here = {*listed, *folders}
+    if any(f"{path}/".startswith((f"{paths.old}/", f"{paths.new}/")) for path in paths_here):
         return
     hint = (
-        suggest_spelling(paths.old, known)
+        suggest_spelling(paths.old, paths_here)
         or "Give the path that the manifest has. See: kl arch show"
     )
     raise UsageProblem(
@@ -217,8 +217,8 @@ def _module_names(survey: Survey, paths: _Paths) -> _RenamedModules:
     # the second turn knows both
     for _ in range(2):
         inverse = {new: old for old, new in pairs.items()}
-        every = {one for name in asked for one in _spellings(name, pairs, inverse)}
-        old_names, new_names = module_names(before, every), module_names(after, every)
+        spellings = {spelling for name in asked for spelling in _spellings(name, pairs, inverse)}
+        old_names, new_names = module_names(before, spellings), module_names(after, spellings)
         pairs = {
             plain_name(old_names[path]): plain_name(new_names[paths.now(path)])
             for path in old_names
@@ -273,13 +273,13 @@ class _ManifestText:
                 edits.append((node.start_mark.index, node.end_mark.index, _spelled(node, new)))
         for start, end, word in sorted(edits, reverse=True):
             text = text[:start] + word + text[end:]
-        made = mark + text.encode()
+        rewritten = mark + text.encode()
         try:
-            read_manifest(MANIFEST, made)
+            read_manifest(MANIFEST, rewritten)
         except ManifestProblems as problem:
             message = f"would be invalid with the new names: {problem}"
             raise UsageProblem(message, place=MANIFEST, hint="Edit it by hand.") from problem
-        return made
+        return rewritten
 
     def _edits(self, key: str, node: Any) -> Iterator[tuple[Any, str]]:
         """(scalar, its new text) in the value of a key of the manifest."""
@@ -330,7 +330,7 @@ def _items(node: Any) -> list[Any]:
 def _scalars(node: Any) -> list[Any]:
     """The texts of a list, or the text itself."""
     nodes = _items(node) or [node]
-    return [one for one in nodes if type(one).__name__ == "ScalarNode"]
+    return [scalar for scalar in nodes if type(scalar).__name__ == "ScalarNode"]
 
 
 def _spelled(node: Any, text: str) -> str:

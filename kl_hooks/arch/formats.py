@@ -99,27 +99,29 @@ def _decided(decision: str, verdict: Verdict) -> str:
     return f'{decision} "{title}"' if decision and title else decision
 
 
-def _rule(one: Violation, verdict: Verdict) -> Rule:
-    allowed = ", ".join(one.allowed) or "nothing"
-    behind = _decided(one.decision, verdict)
+def _rule(violation: Violation, verdict: Verdict) -> Rule:
+    allowed = ", ".join(violation.allowed) or "nothing"
+    behind = _decided(violation.decision, verdict)
     text = (
-        f"{one.source_layer} may import: {allowed}. Rule: {one.rule}"
+        f"{violation.source_layer} may import: {allowed}. Rule: {violation.rule}"
         + (f", {behind}. " if behind else ". ")
-        + (_FIX if _excusable(one, verdict) else "Fix one import of the chain.")
+        + (_FIX if _excusable(violation, verdict) else "Fix one import of the chain.")
     )
-    title = f"{one.source_layer} must not import {one.target_layer}"
+    title = f"{violation.source_layer} must not import {violation.target_layer}"
     return Rule(
-        f"layers/{one.source_layer}/{one.target_layer}", one_line(title), one_line(text, 1000)
+        f"layers/{violation.source_layer}/{violation.target_layer}",
+        one_line(title),
+        one_line(text, 1000),
     )
 
 
-def _excusable(one: Violation, verdict: Verdict) -> bool:
+def _excusable(violation: Violation, verdict: Verdict) -> bool:
     """True where an import leads directly from layer to layer: an exception excuses no chain."""
-    pair = (one.source_layer, one.target_layer)
-    found = (*verdict.violations, *verdict.accepted)
+    pair = (violation.source_layer, violation.target_layer)
+    violations = (*verdict.violations, *verdict.accepted)
     return any(
-        (each.source_layer, each.target_layer) == pair and each.method != INDIRECT_METHOD
-        for each in found
+        (other.source_layer, other.target_layer) == pair and other.method != INDIRECT_METHOD
+        for other in violations
     )
 
 

@@ -95,17 +95,17 @@ def rollbacks(db: Database | None, marks: Marks) -> list[Rollback]:
     """Return what the marks remember and the store does not have, and the breaks that nobody has
     accepted.
     """
-    found = chain_head(db)[0] if db else 0
+    receipts = chain_head(db)[0] if db else 0
     lost = {
-        (one["had"], one["had_chain"]): Rollback(
-            one["had"], one["on"], found, marks.path, one["found"]
+        (loss["had"], loss["had_chain"]): Rollback(
+            loss["had"], loss["on"], receipts, marks.path, loss["found"]
         )
         for mark in marks[:2]
-        for one in (*_breaks_of(mark), *_broken_now(db, mark, found, ""))
+        for loss in (*_breaks_of(mark), *_broken_now(db, mark, receipts, ""))
     }
     # only where both are missing: there is no second one where the user's folder can't be written
-    if found and _lacks_mark(db, marks) and (0, None) not in lost:
-        lost[0, None] = Rollback(0, "", found, marks.path, found)
+    if receipts and _lacks_mark(db, marks) and (0, None) not in lost:
+        lost[0, None] = Rollback(0, "", receipts, marks.path, receipts)
     return list(lost.values())
 
 
@@ -150,29 +150,37 @@ def _breaks_of(mark: Mark | None) -> list[dict[str, Any]]:
     8601).
     """
     noted = (mark or {}).get("breaks")
-    some = [one for one in noted if isinstance(one, dict)] if isinstance(noted, list) else []
-    numbers = (
-        one for one in some if isinstance(one.get("had"), int) and isinstance(one.get("found"), int)
+    entries = (
+        [entry for entry in noted if isinstance(entry, dict)] if isinstance(noted, list) else []
     )
-    return [{"had_chain": None, **one, "on": str(one.get("on") or "")} for one in numbers]
+    numbers = (
+        entry
+        for entry in entries
+        if isinstance(entry.get("had"), int) and isinstance(entry.get("found"), int)
+    )
+    return [{"had_chain": None, **entry, "on": str(entry.get("on") or "")} for entry in numbers]
 
 
-def _breaks_to_remember(db: Database, marks: Marks, found: int, now: str) -> list[dict[str, Any]]:
+def _breaks_to_remember(
+    db: Database, marks: Marks, receipts: int, now: str
+) -> list[dict[str, Any]]:
     """The breaks to remember from now on: known ones, and those seen now, each once."""
-    every = [
-        one for mark in marks[:2] for one in (*_breaks_of(mark), *_broken_now(db, mark, found, now))
+    losses = [
+        loss
+        for mark in marks[:2]
+        for loss in (*_breaks_of(mark), *_broken_now(db, mark, receipts, now))
     ]
-    if found and _lacks_mark(db, marks):
-        every.append({"had": 0, "had_chain": None, "found": found, "on": "", "at": now})
+    if receipts and _lacks_mark(db, marks):
+        losses.append({"had": 0, "had_chain": None, "found": receipts, "on": "", "at": now})
     # reversed: of equal breaks a dictionary keeps the last one, and the first has the day on which
     # it was noticed
-    return list({(one["had"], one["had_chain"]): one for one in reversed(every)}.values())[::-1][
-        -MOST_BREAKS:
-    ]
+    return list({(loss["had"], loss["had_chain"]): loss for loss in reversed(losses)}.values())[
+        ::-1
+    ][-MOST_BREAKS:]
 
 
 def _broken_now(
-    db: Database | None, mark: Mark | None, found: int, now: str
+    db: Database | None, mark: Mark | None, receipts: int, now: str
 ) -> list[dict[str, Any]]:
     """The break between this mark and the store; none where the store still has what the mark
     remembers.
@@ -183,7 +191,9 @@ def _broken_now(
     if now_there == mark["chain"]:
         return []
     on = str(mark.get("at") or "")
-    return [{"had": mark["seq"], "had_chain": mark["chain"], "found": found, "on": on, "at": now}]
+    return [
+        {"had": mark["seq"], "had_chain": mark["chain"], "found": receipts, "on": on, "at": now}
+    ]
 
 
 def chain_at(db: Database, seq: int) -> str | None:
@@ -252,14 +262,14 @@ def _second_mark_path(ws: Workspace) -> Path | None:
     common = ws.repo.common_dir
     try:
         info = common.stat()
-        made = (
+        created = (
             (common / "description").stat().st_ctime_ns if (common / "description").exists() else 0
         )
     except OSError:
         return None
     paths = [os.path.realpath(common), os.path.realpath(ws.state.directory)]
     paths += [ws.state.high_water.name] if ws.store.address else []
-    key = "\0".join([str(info.st_dev), str(info.st_ino), str(made), *paths])
+    key = "\0".join([str(info.st_dev), str(info.st_ino), str(created), *paths])
     return (
         user_state_directory(ws.environ)
         / "marks"

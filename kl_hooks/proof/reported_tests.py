@@ -51,7 +51,7 @@ class Reported:
             else:
                 self.omits_anywhere = True
         part = receipt.environment.get("rootdir") not in (None, "")
-        seen: set[str] = set()
+        reported_files: set[str] = set()
         for one in receipt.evidence:
             if one.kind != "TestResult":
                 continue
@@ -60,7 +60,7 @@ class Reported:
             self.ids.add(f"{path}::{name}")
             if name:
                 self.tests.setdefault(path, set()).add(name.partition("[")[0])
-                seen.add(path)
+                reported_files.add(path)
             elif one.outcome == "skipped":
                 self.skipped.add(path.removesuffix("/__init__.py"))
         if not limits and not part:
@@ -68,7 +68,7 @@ class Reported:
         # an argument with `::` asks for tests, not files: then no file of that run is known to be
         # whole
         elif limits.keys() <= {"left_out"} and "::" not in str(receipt.selection.get("args")):
-            self.whole |= seen
+            self.whole |= reported_files
         elif (
             limits.keys() <= COUNTED_LIMITS
             and not part
@@ -83,7 +83,7 @@ class Reported:
                 and "dropped" not in limits
                 and "::" not in str(receipt.selection.get("args"))
             ):
-                self.whole |= seen - {self._path(receipt, str(one)) for one in files}
+                self.whole |= reported_files - {self._path(receipt, str(one)) for one in files}
 
     def close(self) -> Reported:
         """Call it when all runs are in: what one omitted may have been reported by the others, test

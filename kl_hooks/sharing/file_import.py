@@ -29,9 +29,9 @@ class Imported:
 def readers(ws: Workspace) -> dict[str, Source]:
     """The readers, by name; the first of a name wins."""
     return {
-        one.name: one
+        source.name: source
         for answer in reversed(ws.plugins.hook.kl_sources())
-        for one in reversed(answer)
+        for source in reversed(answer)
     }
 
 
@@ -39,19 +39,19 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
     """Read a file and store its receipts. UsageProblem for an unknown reader, or a file that it
     can't read.
     """
-    known = readers(ws)
-    if kind not in known:
+    sources = readers(ws)
+    if kind not in sources:
         raise UsageProblem(
-            f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}."
+            f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(sources))}."
         )
     file = FileOfEvidence(name, content, redact(producer(ws.environ)), iso(ws.clock.now()), tree)
     receipts: list[SignedReceipt] = []
     problems: list[Problem] = []
-    for number, one in enumerate(known[kind].read(file), 1):
-        if isinstance(one, Problem):
-            problems.append(one)
+    for number, entry in enumerate(sources[kind].read(file), 1):
+        if isinstance(entry, Problem):
+            problems.append(entry)
             continue
-        signed = one if isinstance(one, SignedReceipt) else SignedReceipt(one, ())
+        signed = entry if isinstance(entry, SignedReceipt) else SignedReceipt(entry, ())
         if flaw := import_flaw(signed.receipt):
             problems.append(Problem(name, number, 1, f"refused: {flaw}."))
         else:
