@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 LEAST: Final = 90
-"""Percent of the mutants of a target that must be killed."""
+"""Percent of the mutants of a target that must be killed, where it sets no `least`."""
 SAMPLE: Final = 60
 """Mutants of a target that are tried without `--all`."""
 WALL: Final = 120
@@ -80,6 +80,8 @@ class Target:
     """Files; `file.py::function` for a single function of one."""
     tests: tuple[str, ...]
     deselect: tuple[str, ...] = ()
+    least: int = LEAST
+    """Percent of its mutants that must be killed."""
 
 
 # Changes
@@ -593,8 +595,14 @@ def read_config(path: Path) -> tuple[list[Target], dict[Key, str]]:
     """The targets, and the survivors that are known with the reason of each."""
     data = tomllib.loads(path.read_text("utf-8"))
     targets = [
-        Target(name, tuple(one["modules"]), tuple(one["tests"]), tuple(one.get("deselect", ())))
-        for name, one in data["target"].items()
+        Target(
+            name,
+            tuple(fields["modules"]),
+            tuple(fields["tests"]),
+            tuple(fields.get("deselect", ())),
+            fields.get("least", LEAST),
+        )
+        for name, fields in data["target"].items()
     ]
     known = {
         Key(*(one[name] for name in Key._fields)): one["reason"] for one in data.get("survivor", ())
@@ -602,7 +610,7 @@ def read_config(path: Path) -> tuple[list[Target], dict[Key, str]]:
     return targets, known
 
 
-def report(result: Result, listed: Iterable[Key]) -> bool:
+def report(result: Result, listed: Iterable[Key], least: int = LEAST) -> bool:
     """Print what became of a target; True where everything is as it should be."""
     if result.error:
         print(f"{result.target}: {result.error}")
@@ -628,9 +636,9 @@ def report(result: Result, listed: Iterable[Key]) -> bool:
     dead = mine.intersection(result.killed)
     for key in sorted(dead):
         print(f"killed, but listed as a survivor: {key.file}: {key.function}: {key.change}")
-    if result.percent < LEAST:
-        print(f"{result.target}: fewer than {LEAST} % killed.")
-    return not new and not dead and result.percent >= LEAST
+    if result.percent < least:
+        print(f"{result.target}: fewer than {least} % killed.")
+    return not new and not dead and result.percent >= least
 
 
 def main(args: Sequence[str]) -> int:
@@ -655,7 +663,7 @@ def main(args: Sequence[str]) -> int:
         result = try_target(target, sys.maxsize if given.all else SAMPLE, given.jobs)
         files = {one.partition("::")[0] for one in target.modules}
         mine = [key for key in known if key.file in files]
-        good &= report(result, mine)
+        good &= report(result, mine, target.least)
         errors |= bool(result.error)
         for key in mine if not result.error else ():
             if key not in result.known:

@@ -233,7 +233,7 @@ def unrecorded_reads(
         folder = _folder(path)
         if not folder:
             return bool(siblings(path, (read.path for read in comparison.reads)))
-        return folder in read_from or _is_at_or_below(folder, code - {""})
+        return folder in read_from or _is_at_or_below(folder, code)
 
     return [
         path

@@ -127,8 +127,6 @@ def file_added_or_removed(comparison: Comparison, change: FileChange) -> Iterato
     folder, _, name = path.rpartition("/")
     reason = f"{path} was {'added' if change.now else 'removed'}"
     yield Effect(reason, needs(users))
-    if name == CONFTEST and not comparison.is_needed(users):
-        return
     if name == _INIT:
         executed = comparison.executed
         imported = {*executed.imports, *executed.modules, *comparison.starts}
@@ -367,8 +365,7 @@ def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> boo
 
 def _is_test(comparison: Comparison, path: str, name: str) -> bool:
     """Whether a definition of a test file is a test, or one of its classes."""
-    first = name.partition(".")[0]
-    return path in comparison.executed.tests.files and first.lower().startswith("test")
+    return path in comparison.executed.tests.files and name.lower().startswith("test")
 
 
 def _is_special(name: str) -> bool:
@@ -402,7 +399,7 @@ def docstring_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
 
 def _is_in_both(name: str, old: ImportTime, new: ImportTime) -> bool:
     """Whether both contents have the definition, or neither: else more than its docstring changed."""
-    return not name or (name in old.headers) == (name in new.headers)
+    return (name in old.headers) == (name in new.headers)
 
 
 def _is_documented(name: str, content: ImportTime) -> bool:

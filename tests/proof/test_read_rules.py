@@ -12,8 +12,14 @@ import pytest
 
 from kl_hooks.evidence.executed import Executed, executed_from_dict, executed_to_dict
 from kl_hooks.evidence.reads import Read, Reads
-from kl_hooks.proof.facts import NOT_ASSESSED, VALID, Difference, FileChange, RunFacts
-from kl_hooks.proof.read_rules import READ_RULES, may_have_been_read, unrecorded_reads
+from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, Difference, FileChange, RunFacts
+from kl_hooks.proof.read_rules import (
+    READ_RULES,
+    data_file_changed,
+    link_changed,
+    may_have_been_read,
+    unrecorded_reads,
+)
 from kl_hooks.proof.verdict import judge_results
 from tests.evidence.making import executed_sets
 
@@ -210,6 +216,88 @@ def test_what_no_event_shows_is_named_where_tests_read_or_have_code() -> None:
     other = run_of(Reads(tests={C: frozenset({Read("tests/new.bin")})}))
     assert named("tests/new.bin", ("", NEW), other) == []
     assert unrecorded_reads(replace(run, reads=None), Difference(), ()) == []
+
+
+def test_reasons_state_what_became_of_a_file() -> None:
+    def reason(path: str, states: tuple[str, str], test: str = A) -> str:
+        difference = Difference({path: FileChange(path, *states)})
+        return judge_results(RunFacts(run_of(READS), True), difference, [test])[test].reason
+
+    assert reason("data/a.json", (OLD, NEW)) == "data/a.json changed, which the test opened"
+    assert reason("data/a.json", (OLD, "")) == "data/a.json was removed, which the test opened"
+    assert reason("local.ini", ("", NEW), B) == "local.ini was added, which the test opened"
+    listed = "in a folder that the test listed"
+    assert reason("plugins/a.cfg", ("", NEW), B) == f"plugins/a.cfg was added {listed}"
+    assert reason("plugins/a.cfg", (OLD, ""), B) == f"plugins/a.cfg was removed {listed}"
+    beside = "data/b.json was added beside files that the test opened"
+    assert reason("data/b.json", ("", NEW)) == beside
+    guide = "docs/guide.txt::guide"
+    assert reason("docs/guide.txt", (OLD, NEW), guide) == "docs/guide.txt changed"
+    assert reason("docs/other.txt", (OLD, NEW), guide) == ""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_shown"),
+    [
+        ("./*.cfg", "plugins/a.cfg", True),
+        ("deep//*.cfg", "plugins/deep/a.cfg", True),
+        ("X*.cfg", "plugins/Xa.cfg", True),
+        ("a.cfg", "plugins/Xa.cfg", False),
+        ("**", "plugins/deep/a.cfg", True),
+        ("**/b/*.cfg", "plugins/b/a.cfg", True),
+        ("**/b/*.cfg", "plugins/c/a.cfg", False),
+        ("*/*/*.cfg", "plugins/c/a.cfg", False),
+    ],
+)
+def test_a_listing_shows_what_its_pattern_matches(pattern: str, path: str, is_shown: bool) -> None:
+    run = run_of(Reads(tests={A: frozenset({Read("plugins", pattern)})}))
+    folders = frozenset({"plugins/deep", "plugins/b", "plugins/c"})
+    assert invalid(run, {path: ("", NEW)}, lasting=folders) == ({A} if is_shown else set())
+    top = run_of(Reads(tests={A: frozenset({Read("", "X.cfg")})}))
+    assert invalid(top, {"X.cfg": ("", NEW)}) == {A}
+
+
+def test_links_count_where_the_files_that_were_opened_are_recorded() -> None:
+    become = Difference({"a.txt": FileChange("a.txt", OLD, "120000 1")})
+    verdict = link_changed(RunFacts(run_of(READS), True), become)
+    assert verdict is not None and verdict.state == NOT_ASSESSED
+    assert "a.txt is a link or a submodule" in verdict.reason
+    assert link_changed(RunFacts(run_of(READS), False), become) is None
+    assert link_changed(RunFacts(None, True), become) is None
+    assert (
+        link_changed(RunFacts(run_of(READS), True), Difference({"a": FileChange("a", OLD)})) is None
+    )
+
+
+def test_without_reads_by_test_a_data_file_counts_for_all() -> None:
+    def judged(
+        path: str, states: tuple[str, str] = (OLD, NEW), opened: bool = True, **facts: Any
+    ) -> tuple[str, str]:
+        run = run_of(None, files={"data/a.json": ""})
+        difference = Difference({path: FileChange(path, *states)}, **facts)
+        verdict = data_file_changed(RunFacts(run, opened), difference)
+        return (verdict.state, verdict.reason) if verdict else ("", "")
+
+    nothing = ("", "")
+    assert judged("data/a.json") == (STALE, "data/a.json changed, which the tests opened")
+    beside = "data/b.json was {} beside files that tests opened"
+    assert judged("data/b.json", ("", NEW)) == (STALE, beside.format("added"))
+    assert judged("data/b.json", (OLD, "")) == (STALE, beside.format("removed"))
+    assert judged("data/b.json") == judged("data/b.txt", ("", NEW)) == nothing
+    assert judged("app.py") == judged("app.py", opened=False) == nothing
+    unknown = "data/a.json changed, and which files the tests opened was not recorded"
+    assert judged("data/a.json", opened=False) == (NOT_ASSESSED, unknown)
+    document = {"documents": frozenset({"NEWS.md"})}
+    assert judged("NEWS.md", opened=False, **document) == nothing
+    named = {**document, "read_documents": {"NEWS.md": "a test names it"}}
+    assert judged("NEWS.md", opened=False, **named) == (NOT_ASSESSED, "a test names it")
+    # source before it, and which test opened it is known
+    both = Difference({path: FileChange(path, OLD, NEW) for path in ("app.py", "data/a.json")})
+    old, new = run_of(None, files={"data/a.json": ""}), run_of(READS, files={"data/a.json": ""})
+    assert data_file_changed(RunFacts(old, True), both) is not None
+    assert data_file_changed(RunFacts(new, True), both) is None
+    assert data_file_changed(RunFacts(None, True), both) is not None
+    assert may_have_been_read(both) and not may_have_been_read(Difference())
 
 
 def test_each_rule_of_a_read_is_among_those_that_are_asked() -> None:

@@ -1,0 +1,660 @@
+"""Each rule of the trust kernel by itself: which results it speaks against, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kl_hooks.evidence.distributions import Distributions, Uses
+from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.reach import Reach
+from kl_hooks.evidence.reads import Read, Reads
+from kl_hooks.proof.comparison import Comparison, Touch
+from kl_hooks.proof.effect import ChangeRule, Effect, needs
+from kl_hooks.proof.facts import (
+    NOT_ASSESSED,
+    STALE,
+    VALID,
+    Difference,
+    FileChange,
+    FileSymbols,
+    RunFacts,
+    Verdict,
+)
+from kl_hooks.proof.rules import (
+    changed_words,
+    code_read,
+    configuration_changed,
+    distribution_changed,
+    doubtful_by_effect,
+    facts_not_recorded,
+    file_added_or_removed,
+    file_not_comparable,
+    import_effect_changed,
+    may_have_been_stored,
+    module_added,
+    needs_unknown_file,
+    no_symbols_recorded,
+    own_file_changed,
+    stale_by_effect,
+    start_changed,
+)
+from kl_hooks.proof.verdict import judge_results
+from tests.evidence.making import executed_sets
+from tests.proof.recorded import Files, difference_of, symbols_of_file, verdicts
+
+A, B = "tests/test_a.py::test_a", "tests/deep/test_b.py::test_b"
+STATES = ("100644 1", "100644 2")
+BEFORE: Files = {
+    "app.py": "def f():\n    return 1\n",
+    "pkg/tool.py": "def g():\n    return 1\n",
+    "tests/test_a.py": "import app\ndef test_a():\n    return app.f()\n",
+    "tests/deep/test_b.py": "from pkg import tool\ndef test_b():\n    return tool.g()\n",
+}
+MODULES = {
+    "app.py": "app",
+    "pkg/tool.py": "pkg.tool",
+    "tests/test_a.py": "tests.test_a",
+    "tests/deep/test_b.py": "tests.deep.test_b",
+}
+SYMBOLS = {
+    "app.py": ["namespace:app", "function:app.f"],
+    "pkg/tool.py": ["namespace:pkg.tool", "function:pkg.tool.g"],
+    "tests/test_a.py": ["namespace:tests.test_a", "function:tests.test_a.test_a"],
+    "tests/deep/test_b.py": ["namespace:tests.deep.test_b", "function:tests.deep.test_b.test_b"],
+}
+
+
+def recorded_run(**changes: Any) -> Executed:
+    """What the two tests of `BEFORE` execute."""
+    hashes = {}
+    for path, symbols in SYMBOLS.items():
+        known = symbols_of_file(BEFORE[path])
+        assert known is not None
+        for symbol in symbols:
+            kind, _, name = symbol.partition(":")
+            hashes[symbol] = known.hashes[f"{kind}:_{name.removeprefix(MODULES[path])}"]
+    facts: dict[str, Any] = {
+        "modules": {path: [symbols[0]] for path, symbols in SYMBOLS.items()},
+        "imports": {"tests/test_a.py": ("app.py",), "tests/deep/test_b.py": ("pkg/tool.py",)},
+    }
+    return executed_sets(
+        {
+            A: {"function:tests.test_a.test_a": "call", "function:app.f": "call"},
+            B: {"function:tests.deep.test_b.test_b": "call", "function:pkg.tool.g": "call"},
+        },
+        {symbol: path for path, symbols in SYMBOLS.items() for symbol in symbols},
+        hashes,
+        **(facts | changes),
+    )
+
+
+RUN = recorded_run()
+
+
+def judged(
+    edit: Mapping[str, str | None], run: Executed | None = RUN, **facts: Any
+) -> dict[str, tuple[str, str]]:
+    """The results that are not valid after an edit: state and reason, by the last letter."""
+    now = {path: text for path, text in {**BEFORE, **edit}.items() if text is not None}
+    found = judge_results(RunFacts(run, True, **facts), difference_of(BEFORE, now), [A, B])
+    return {
+        name[-1]: (verdict.state, verdict.reason)
+        for name, verdict in found.items()
+        if verdict.state != VALID
+    }
+
+
+# rules of a run
+
+
+def test_configuration_is_nothing_that_a_test_executes() -> None:
+    verdict = configuration_changed(RunFacts(), Difference(whole=("one", "two")))
+    assert verdict == Verdict(NOT_ASSESSED, "one; two")
+    assert configuration_changed(RunFacts(), Difference()) is None
+
+
+def test_without_symbols_no_python_file_may_differ() -> None:
+    def reason(*paths: str, run: Executed | None = None) -> str:
+        changes = {path: FileChange(path, *STATES) for path in paths}
+        verdict = no_symbols_recorded(RunFacts(run), Difference(changes))
+        assert verdict is None or verdict.state == NOT_ASSESSED
+        return verdict.reason if verdict else ""
+
+    assert reason("a.txt") == reason() == reason("a.py", run=RUN) == ""
+    assert reason("a.py", "b.txt") == "a.py changed, and no executed symbols were recorded"
+    assert reason("a.py", "b.py", "c.py").startswith("a.py, b.py, c.py changed")
+    assert reason("a.py", "b.py", "c.py", "d.py").startswith("a.py, b.py, c.py and 1 more ")
+    assert reason("a.py", "b.py", "c.py", "d.py", "e.py").startswith("a.py, b.py, c.py and 2 more ")
+
+
+def test_a_requirement_that_is_documentation_is_none() -> None:
+    path = "docs/requirements.txt"
+    run = RunFacts(recorded=frozenset({"reads"}))
+    differs = Difference({path: FileChange(path, *STATES)})
+    assert facts_not_recorded(run, differs) is not None
+    assert facts_not_recorded(run, replace(differs, documents=frozenset({path}))) is None
+    assert facts_not_recorded(run, Difference({"a.txt": FileChange("a.txt", *STATES)})) is None
+
+
+def test_a_function_that_differs_may_have_stored_a_value() -> None:
+    old, new = FileSymbols({"function:_.f": "1"}), FileSymbols({"function:_.f": "2"})
+    unread = FileChange("a.py", *STATES)
+    for change, expected in (
+        (replace(unread, old=old, new=new), True),
+        (replace(unread, old=old, new=old), False),
+        (replace(unread, new=new), True),
+        (replace(unread, now="", old=old), True),
+        (replace(unread, before="", new=new), False),
+        (replace(unread, path="a.txt"), False),
+    ):
+        text = FileChange("a.txt", *STATES)
+        assert may_have_been_stored(Difference({change.path: change, "z.txt": text})) is expected
+
+
+# rules of a change
+
+
+def compared(edit: Mapping[str, str | None], run: Executed = RUN) -> Comparison:
+    now = {path: text for path, text in {**BEFORE, **edit}.items() if text is not None}
+    return Comparison(run, difference_of(BEFORE, now))
+
+
+def effects_of(rule: ChangeRule, edit: Files | dict[str, None], run: Executed = RUN) -> list[str]:
+    """The reasons that a rule gives for the first file of an edit."""
+    comparison = compared(edit, run)
+    return [effect.reason for effect in rule(comparison, comparison.changes[next(iter(edit))])]
+
+
+def test_a_rule_about_an_edited_file_leaves_others_to_other_rules() -> None:
+    unknown = recorded_run(unknown={"app.py": "loaded twice"})
+    assert effects_of(file_not_comparable, {"app.py": None}, unknown) == []
+    assert effects_of(code_read, {"app.py": None}) == []
+    assert effects_of(file_added_or_removed, {"app.py": None})[0] == "app.py was removed"
+    assert effects_of(file_added_or_removed, {"app.py": BEFORE["app.py"] + "X = 1\n"}) == []
+
+
+def test_code_objects_that_are_read_rest_on_the_file() -> None:
+    reads = {"tests/test_a.py": "import app\ndef test_a():\n    return app.f.__code__\n"}
+    files = {**BEFORE, **reads}
+    for states, count in ((STATES, 1), (("", STATES[1]), 0), ((STATES[0], ""), 0)):
+        change = FileChange("app.py", *states)
+        comparison = Comparison(
+            RUN, replace(difference_of(files, {**files, "app.py": ""}), changes={"app.py": change})
+        )
+        assert len(list(code_read(comparison, change))) == count
+
+
+def test_what_importing_a_test_file_changes_elsewhere_reaches_all() -> None:
+    effect = "import os\nos.environ['A'] = '1'\n"
+    why = "what importing {} changes elsewhere is not the same"
+    # pytest collects it, whatever the run had; what is named on the command line it collected
+    assert effects_of(import_effect_changed, {"test_new.py": effect}) == [why.format("test_new.py")]
+    assert effects_of(import_effect_changed, {"lib/x.py": effect}) == []
+    assert effects_of(import_effect_changed, {"test_new.py": "X = 1\n"}) == []
+    named = executed_sets({"lib/x.py::test": {}}, {})
+    assert effects_of(import_effect_changed, {"lib/x.py": effect}, named) == [
+        why.format("lib/x.py")
+    ]
+
+
+def test_a_changed_file_that_named_a_module_may_get_another() -> None:
+    more = {path: BEFORE[path] + "def test_new(): return 1\n" for path in BEFORE if "test" in path}
+    assert judged(more) == {}
+    assert judged({"src/tool.py": "", **more}) == {"b": (STALE, "src/tool.py was added")}
+
+
+def test_a_changed_file_that_used_a_name_may_get_another_definition() -> None:
+    use = "import app\ndef test_u():\n    try: return g\n    except NameError: return 0\n"
+    before = {**PLAIN, "test_u.py": use, "test_n.py": NO_USE}
+    edit = {
+        "app.py": PLAIN["app.py"] + "def g(): return 1\n",
+        "test_u.py": use + "def test_v(): return 1\n",
+        "test_n.py": NO_USE + "def test_v(): return 1\n",
+        "new.py": "X = 1\n",
+    }
+    assert reasons(before, edit) == {"test_u": "g in app.py was added"}
+    now = {**before, **edit}
+    del now["new.py"]
+    back = {path: before[path] for path in ("app.py", "test_u.py", "test_n.py")}
+    found = reasons(now, {**back, "new.py": "X = 1\n"})
+    assert found["test_u"] == "g in app.py was removed"
+    assert "test_n" not in found
+
+
+@pytest.mark.parametrize(
+    ("head", "is_reached"),
+    [
+        ("class K:\n", False),
+        ("from functools import total_ordering\nclass P: pass\nclass K(P):\n", False),
+        ("class K(Exception):\n", False),
+        ("import json\nclass K(json.JSONEncoder):\n", False),
+        ("from dataclasses import dataclass\n@dataclass\nclass K:\n", False),
+        ("def mark(c): return c\n@mark\nclass K:\n", True),
+        ("def mark(c): return c\n@mark\nclass P: pass\nclass K(P):\n", True),
+        ("from lib import Base\nclass K(Base):\n", True),
+        ("from lib import Base\nclass P(Base): pass\nclass K(P):\n", True),
+    ],
+)
+def test_a_member_of_a_class_that_a_registry_may_know_reaches_all(
+    head: str, is_reached: bool
+) -> None:
+    text = head + "    x = 1\n    def one(self): return 1\n"
+    before = {"app.py": text, "lib.py": "class Base: pass\n", "test_n.py": NO_USE}
+    found = reasons(before, {"app.py": text + "    def zz(self): return 1\n"})
+    assert found == ({"test_n": "K.zz in app.py was added"} if is_reached else {})
+
+
+def test_only_names_with_both_underscores_are_special() -> None:
+    before = {**PLAIN, "test_n.py": NO_USE}
+    for name in ("__later", "later__"):
+        text = f"{PLAIN['app.py']}def {name}(x): return x\n"
+        assert reasons(before, {"app.py": text}) == {}
+
+
+def test_an_edit_of_a_function_reaches_the_test_that_executed_it() -> None:
+    reason = (STALE, "app.f changed")
+    assert judged({}) == {}
+    assert judged({"app.py": BEFORE["app.py"].replace("1", "2")}) == {"a": reason}
+    assert judged({"pkg/tool.py": BEFORE["pkg/tool.py"].replace("1", "2")}) == {
+        "b": (STALE, "pkg.tool.g changed")
+    }
+    assert judged({"app.py": "def f2():\n    return 1\n"})["a"] == (STALE, "app.f was removed")
+
+
+def test_a_conftest_reaches_the_tests_of_its_folder() -> None:
+    text = "X = 1\n"
+    assert judged({"tests/deep/conftest.py": text}) == {
+        "b": (STALE, "tests/deep/conftest.py changed")
+    }
+    assert judged({"tests/conftest.py": text}).keys() == {"a", "b"}
+    assert judged({"conftest.py": text}).keys() == {"a", "b"}
+    assert judged({"tests/de/conftest.py": text}) == {}
+
+
+def test_comments_of_a_conftest_reach_nobody_and_one_that_can_not_be_read_all() -> None:
+    path = "tests/deep/conftest.py"
+
+    def reached(old: FileSymbols | None, new: FileSymbols | None) -> set[str]:
+        change = FileChange(path, *STATES, old, new)
+        difference = Difference({path: change}, text=lambda path, at: b"X = 1\n")
+        run = replace(RUN, modules={**RUN.modules, path: frozenset()})
+        found = judge_results(RunFacts(run, True), difference, [A, B])
+        return {name for name, verdict in found.items() if verdict.state != VALID}
+
+    same, other = FileSymbols({"namespace:_": "1"}), FileSymbols({"namespace:_": "2"})
+    assert reached(same, same) == set()
+    assert reached(same, other) == reached(None, same) == reached(same, None) == {B}
+    broken = replace(same, error="bad")
+    assert reached(broken, broken) == reached(broken, same) == {B}
+
+
+def test_a_file_that_comes_or_goes_reaches_who_may_import_it() -> None:
+    assert judged({"other.py": "X = 1\n"}) == {}
+    removed = judged({"app.py": None})
+    assert removed == {"a": (STALE, "app.f was removed")}
+    # the name of a module of Python: installed code imports it too
+    added = (STALE, "src/json.py was added, which has the name of a module of Python")
+    assert judged({"src/json.py": ""}) == {"a": added, "b": added}
+    # a file that names it may get it now
+    assert judged({"src/tool.py": ""}) == {"b": (STALE, "src/tool.py was added")}
+    assert judged({"tool/__init__.py": ""}) == {"b": (STALE, "tool/__init__.py was added")}
+    # the names of modules follow from which folders are packages
+    assert judged({"pkg/__init__.py": "X = 1\n"}) == {"b": (STALE, "pkg/__init__.py was added")}
+    assert judged({"tests/deep/__init__.py": ""}) == {
+        "b": (STALE, "tests/deep/__init__.py was added")
+    }
+    # its own file names the word no more
+    without = {"pkg/tool.py": None, "tests/deep/test_b.py": "def test_b():\n    return 1\n"}
+    assert judged(without).keys() == {"b"}
+
+
+def test_a_conftest_that_no_test_needs_reaches_nobody_by_its_name() -> None:
+    text = BEFORE["app.py"] + "# conftest\n"
+    assert judged({"lib/conftest.py": "X = 1\n", "app.py": text}) == {}
+
+
+def test_what_can_not_be_compared_is_not_assessed() -> None:
+    edit = {"app.py": "def f():\n    return 2\n"}
+    unknown = recorded_run(unknown={"app.py": "loaded twice"})
+    assert judged(edit, unknown)["a"] == (NOT_ASSESSED, "app.py changed (loaded twice)")
+    assert judged({"app.py": "def (\n"})["a"] == (NOT_ASSESSED, "app.py can't be read")
+    assert judged({"app.py": "def (\n"}).keys() == {"a"}
+    states = FileChange("app.py", *STATES, None, symbols_of_file(BEFORE["app.py"]))
+
+    def judge(change: FileChange, run: Executed = RUN) -> dict[str, str]:
+        difference = Difference({"app.py": change}, text=lambda path, at: b"def f(): pass\n")
+        found = judge_results(RunFacts(run, True), difference, [A, B])
+        return {name[-1]: verdict.reason for name, verdict in found.items() if verdict.reason}
+
+    lost = "the earlier content of app.py is not known any more"
+    assert judge(states) == {"a": lost}
+    broken = FileSymbols(error="bad")
+    assert judge(replace(states, old=broken)) == {"a": lost}
+    assert judge(replace(states, new=None)) == {"a": "app.py can't be read"}
+    unneeded = recorded_run(imports={})
+    path = "lib/x.py"
+    other = replace(states, path=path)
+    found = judge_results(RunFacts(unneeded, True), Difference({path: other}), [A])
+    assert found[A].state == VALID, "no test needs it"
+
+
+def test_hooks_of_a_plugin_reach_every_test() -> None:
+    plugin = "def pytest_runtest_call():\n    return 1\ndef other():\n    return 1\n"
+    known = symbols_of_file(plugin)
+    assert known is not None
+    symbols = {
+        "namespace:plug": known.hashes["namespace:_"],
+        "function:plug.pytest_runtest_call": known.hashes["function:_.pytest_runtest_call"],
+    }
+    places = {symbol: path for path, all_ in SYMBOLS.items() for symbol in all_}
+    run = executed_sets(
+        {A: {"function:tests.test_a.test_a": "call"}, B: {"function:pkg.tool.g": "call"}},
+        {**places, **dict.fromkeys(symbols, "plug.py")},
+        {row.symbol: row.content_hash for row in RUN.symbols} | symbols,
+        modules={path: [names[0]] for path, names in SYMBOLS.items()}
+        | {"plug.py": ["namespace:plug"]},
+        imports={"tests/test_a.py": ("app.py", "plug.py"), "tests/deep/test_b.py": ()},
+    )
+    before = {**BEFORE, "plug.py": plugin}
+
+    def reached(text: str) -> dict[str, str]:
+        difference = difference_of(before, {**before, "plug.py": text})
+        found = judge_results(RunFacts(run, True), difference, [A, B])
+        return {name[-1]: verdict.reason for name, verdict in found.items() if verdict.reason}
+
+    hook = "plug.pytest_runtest_call changed"
+    assert reached(plugin.replace("1", "2", 1)) == {"a": hook, "b": hook}
+    assert reached(plugin + "# a comment\n") == {}
+    assert reached(plugin.replace("other():\n    return 1", "other():\n    return 2")) == {}
+
+
+PLAIN = {"app.py": "class A:\n    'Old.'\n    def m(self): return 1\ndef f(): return A().m()\n"}
+USES_F = "import app\ndef test_f(): return app.f()\n"
+NO_USE = "import app\ndef test_n(): return 1\n"
+
+
+def reasons(before: Files, edit: Files) -> dict[str, str]:
+    """Test → why it is not valid."""
+    found, _ = verdicts(before, {**before, **edit})
+    return {
+        name.partition("::")[2]: verdict.reason for name, verdict in found.items() if verdict.reason
+    }
+
+
+@pytest.mark.parametrize(
+    ("app", "edited", "reason"),
+    [
+        # a header, in the file of the test only where it is loud
+        ("def u(x): pass\n", "def u(x, y=1): pass\n", "the header of u in app.py changed"),
+        # a definition with a decorator that may register it
+        ("", "@print\ndef u(): pass\n", "u in app.py was added: "),
+        ("@print\ndef u(): pass\n", "", "u in app.py was removed: "),
+        # names that the interpreter and pytest ask for
+        ("", "def __getattr__(name): raise AttributeError\n", "__getattr__ in app.py was added"),
+        ("", "def pytest_configure(): pass\n", "pytest_configure in app.py was added"),
+        ("", "def len(x): return 1\n", "len in app.py was added"),
+        ("def len(x): return 1\n", "", "len in app.py was removed"),
+        # the order of what an import executes
+        (
+            "def u(): pass\nX = 1\ndef v(): pass\nY = u\n",
+            "def u(): pass\ndef v(): pass\nX = 1\nY = u\n",
+            "the order of what importing app.py executes changed",
+        ),
+        ("def u(): pass\n", "def u(): break\n", "app.py:"),
+    ],
+)
+def test_an_edit_around_function_bodies_is_named(app: str, edited: str, reason: str) -> None:
+    text = PLAIN["app.py"]
+    before = {"app.py": text + app, "test_n.py": NO_USE, "test_x.py": "def test_x(): return 1\n"}
+    found = reasons(before, {"app.py": text + edited})
+    assert found.keys() == {"test_n"}, found
+    assert found["test_n"].startswith(reason)
+
+
+def test_another_test_of_a_file_reaches_no_test_of_it() -> None:
+    before = {"test_n.py": NO_USE, **PLAIN}
+    more = NO_USE + "def test_more(x=1): return 1\nclass TestMore:\n    def test_a(self): pass\n"
+    assert reasons(before, {"test_n.py": more}) == {}
+    function = more.partition("class")[0]
+    assert reasons({**before, "test_n.py": function}, {"test_n.py": NO_USE}).keys() == {"test_more"}
+    assert "test_n" not in reasons(
+        {**before, "test_n.py": more}, {"test_n.py": more.replace("x=1", "x=2")}
+    )
+    loud = more.replace("x=1", "x=MISSING")
+    assert "test_n" in reasons({**before, "test_n.py": more}, {"test_n.py": loud})
+    assert reasons(before, {"test_n.py": NO_USE + "def setup_module(): pass\n"}).keys() == {
+        "test_n"
+    }
+    # in other files it is no test
+    assert reasons(before, {"app.py": PLAIN["app.py"] + "def test_u(x): return x\n"}) == {}
+
+
+def test_a_docstring_that_is_read_is_named() -> None:
+    reads = "import app\ndef test_r(): return app.A.__doc__\n"
+    before = {**PLAIN, "test_r.py": reads, "test_x.py": "def test_x(): return 1\n"}
+    edit = {"app.py": PLAIN["app.py"].replace("Old", "New")}
+    reason = "the docstring of A in app.py changed, and docstrings are read"
+    assert reasons(before, edit) == {"test_r": reason}
+    module = {**before, "app.py": "'Old.'\n" + PLAIN["app.py"].replace("    'Old.'\n", "")}
+    assert reasons(module, {"app.py": module["app.py"].replace("Old", "New")}) == {
+        "test_r": "the docstring in app.py changed, and docstrings are read"
+    }
+    # one of two docstrings, and one that was not there
+    two = PLAIN["app.py"] + "class B:\n    'Old B.'\n"
+    edit = {"app.py": two.replace("Old B", "New B")}
+    assert "the docstring of B in" in reasons({**before, "app.py": two}, edit)["test_r"]
+    bare = PLAIN["app.py"].replace("    'Old.'\n", "")
+    assert reasons({**before, "app.py": bare}, PLAIN) == {"test_r": reason}
+    decorated = {**before, "app.py": "@print\n" + PLAIN["app.py"], "test_r.py": NO_USE}
+    executed = recorded_docstring_change(decorated)
+    assert executed == {"test_n": "the docstring of A in app.py changed, which is decorated"}
+
+
+def test_a_docstring_inside_a_decorated_class_may_be_read_by_the_decorator() -> None:
+    text = "def mark(c): return c\n@mark\nclass A:\n    def m(self):\n        'Old.'\n"
+    before = {"app.py": text, "test_n.py": NO_USE}
+    assert reasons(before, {"app.py": text.replace("Old", "New")}) == {
+        "test_n": "the docstring of A.m in app.py changed, which is decorated"
+    }
+
+
+def recorded_docstring_change(before: Files) -> dict[str, str]:
+    text = before["app.py"].replace("@print\n", "def mark(c): return c\n@mark\n")
+    return reasons({**before, "app.py": text}, {"app.py": text.replace("Old", "New")})
+
+
+def test_an_effect_needs_all_of_its_conditions_and_its_folder() -> None:
+    test = Comparison(RUN, Difference()).test(A)
+    fits, other = Touch(files=frozenset({A.partition("::")[0]})), Touch(files=frozenset({"x.py"}))
+    assert Effect("r").applies(test) and Effect("r", (fits,)).applies(test)
+    assert Effect("r", (fits, fits), below="tests").applies(test)
+    assert not Effect("r", (fits, other)).applies(test)
+    assert not Effect("r", below="test").applies(test)
+    assert Effect("r").state == STALE
+    assert needs(None) == () and needs(None, fits) == (fits,)
+    assert needs(frozenset({"a"}), fits) == (Touch(files=frozenset({"a"})), fits)
+
+
+# rules of a test
+
+
+def test_a_result_without_executed_symbols_rests_on_its_file() -> None:
+    skipped, doctest = "tests/test_a.py::test_skipped", "docs/guide.py::guide"
+    other = {"app.py": BEFORE["app.py"].replace("1", "2")}
+    own = {"tests/test_a.py": BEFORE["tests/test_a.py"] + "def test_new(): pass\n"}
+
+    def judge(edit: Files, *names: str, run: Executed = RUN) -> list[tuple[str, str]]:
+        found = judge_results(
+            RunFacts(run, True), difference_of(BEFORE, {**BEFORE, **edit}), list(names)
+        )
+        return [(found[name].state, found[name].reason) for name in names]
+
+    assert judge(own, skipped, A) == [(STALE, "tests/test_a.py changed"), (VALID, "")]
+    missing = (NOT_ASSESSED, "what it executed was not recorded")
+    assert judge(other, doctest, "docs/guide.txt::guide") == [missing, (VALID, "")]
+    assert judge(other, "tests/deep/test_b.py::test_none") == [(VALID, "")]
+    assert judge({"notes.txt": "new"}, doctest) == [(VALID, "")]
+    imported = recorded_run(imports={"docs/guide.py": ("pkg/tool.py",)})
+    assert judge(other, doctest, run=imported) == [(VALID, "")]
+
+
+def test_a_test_that_executed_more_than_is_recorded_is_not_assessed() -> None:
+    run = recorded_run(incomplete={B: "it started a thread"})
+    assert judged({"app.py": BEFORE["app.py"].replace("1", "2")}, run)["b"] == (
+        NOT_ASSESSED,
+        "it started a thread",
+    )
+    assert judged({}, run) == {}
+
+
+def test_an_inherited_test_is_found_by_its_name() -> None:
+    base = "class Base:\n    def test_m(self): return 1\n    def help(self): return 1\n"
+    places = {
+        "namespace:test_i": "test_i.py",
+        "method:base.Base.test_m": "base.py",
+        "method:base.Base.help": "base.py",
+        "namespace:base": "base.py",
+    }
+    inherited, called = "test_i.py::TestI::test_m", "test_i.py::TestI::help"
+    run = executed_sets(
+        {
+            inherited: {"method:base.Base.test_m": "call"},
+            called: {"method:base.Base.help": "call"},
+        },
+        places,
+        modules={"test_i.py": ["namespace:test_i"], "base.py": ["namespace:base"]},
+        imports={"test_i.py": ("base.py",)},
+    )
+    symbols = FileSymbols({"namespace:_": run.symbols[-1].content_hash})
+    change = FileChange("test_i.py", *STATES, symbols, symbols)
+    difference = Difference({"test_i.py": change}, text=lambda path, at: base.encode())
+    found = judge_results(RunFacts(run, True), difference, [inherited, called])
+    assert (found[inherited].state, found[called].reason) == (VALID, "test_i.py changed")
+
+
+def test_the_function_of_a_test_is_found_by_its_full_name() -> None:
+    names = {
+        "t.py::Sub::check": "method:t.Sub.check",
+        "t.py::test_p[1-a]": "function:t.test_p",
+        "t.py::test_other": "function:other.test_other",
+        "t.py::test_method": "method:t.Sub.check",
+    }
+    places = {"function:other.test_other": "other.py", "namespace:t": "t.py"}
+    places |= {name: "t.py" for name in names.values() if name.partition(":")[2][0] == "t"}
+    run = executed_sets({test: {name: "call"} for test, name in names.items()}, places)
+    difference = Difference({"t.py": FileChange("t.py", *STATES)})
+    comparison = Comparison(run, difference)
+    found = {name for name in names if own_file_changed(comparison, (), comparison.test(name))}
+    assert found == {"t.py::test_other", "t.py::test_method"}
+
+
+def test_stale_and_doubtful_effects_are_distinguished() -> None:
+    comparison = Comparison(RUN, Difference())
+    test, doubtful = comparison.test(A), [Effect("r", state=NOT_ASSESSED)]
+    assert stale_by_effect(comparison, doubtful, test) is None
+    assert doubtful_by_effect(comparison, doubtful, test) == Verdict(NOT_ASSESSED, "r")
+    assert stale_by_effect(comparison, [Effect("r")], test) == Verdict(STALE, "r")
+
+
+def test_a_changed_file_without_symbols_that_a_test_needs_is_not_assessed() -> None:
+    run = recorded_run(unknown={"app.py": "loaded twice"})
+    changed, other = compared({"app.py": None}, run), compared({"pkg/tool.py": None}, run)
+    verdict = Verdict(NOT_ASSESSED, "app.py is not known (loaded twice)")
+    assert needs_unknown_file(changed, (), changed.test(A)) == verdict
+    assert needs_unknown_file(changed, (), changed.test(B)) is None
+    assert needs_unknown_file(other, (), other.test(A)) is None
+
+
+# rules of the environment
+
+
+def test_what_is_installed_now_reaches_the_tests_that_rest_on_it() -> None:
+    uses = Uses(
+        files={"app.py": ("one", "two")},
+        missing={"pkg/tool.py": ("quick",)},
+        installed={},
+        requires={},
+    )
+    run = replace(RUN, distributions=uses)
+    distributions = Distributions({"one": "1", "two": "1"})
+    facts = RunFacts(run, True, reach=Reach(distributions, run))
+    one = replace(facts, installed={"one": "one 1 → 2"})
+    assert distribution_changed(one, {"one": "one 1 → 2"}, A) == Verdict(STALE, "one 1 → 2")
+    both = {"two": "two 1 → 2", "one": "one 1 → 2"}
+    assert distribution_changed(facts, both, A) == Verdict(STALE, "one 1 → 2 and 1 more")
+    assert distribution_changed(facts, both, B) is None
+    assert distribution_changed(facts, {}, A) is None
+    assert distribution_changed(RunFacts(), both, A) is None
+    added = replace(facts, added={"quick": "quick is installed now"})
+    assert module_added(added, {}, B) == Verdict(STALE, "quick is installed now")
+    assert module_added(added, {}, A) is module_added(facts, {}, B) is None
+    assert module_added(RunFacts(added={"quick": "w"}), {}, B) is None
+    started = replace(facts, start="site changed")
+    assert start_changed(started, {}, A) == Verdict(STALE, "site changed")
+    assert start_changed(facts, {}, A) is None
+    for changed, expected in ((one, {A}), (added, {B}), (started, {A, B}), (facts, set())):
+        found = judge_results(changed, Difference(), [A, B])
+        assert {name for name, verdict in found.items() if verdict.state != VALID} == expected
+    # what the content has against a result comes first
+    edit = difference_of(BEFORE, {**BEFORE, "app.py": BEFORE["app.py"].replace("1", "2")})
+    assert judge_results(one, edit, [A])[A].reason == "app.f changed"
+
+
+# in words, and the fold
+
+
+def test_changed_symbols_in_words() -> None:
+    symbols = [row.symbol for row in RUN.symbols]
+    for names, verb, words in (
+        (["function:app.f"], "changed", "app.f changed"),
+        (["function:app.f"], "was removed", "app.f was removed"),
+        (["namespace:app"], "changed", "the body of app changed"),
+        (["function:app.f", "namespace:app"], "changed", "app.f and 1 more changed"),
+    ):
+        changed = {symbols.index(name): verb for name in names}
+        assert changed_words(names, changed, RUN) == words
+    for kind in ("type", "interface"):
+        run = executed_sets({}, {f"{kind}:app.C": "app.py"})
+        assert changed_words([f"{kind}:app.C"], {0: "changed"}, run).startswith("the body of")
+
+
+def test_where_no_source_differs_only_unseen_reads_count() -> None:
+    run = recorded_run(incomplete={B: "it started another process"}, reads=None)
+    document = Difference(
+        {"NEWS.md": FileChange("NEWS.md", *STATES)},
+        documents=frozenset({"NEWS.md"}),
+        read_documents={"NEWS.md": "test_b names it"},
+    )
+    found = judge_results(RunFacts(run, True), document, [A, B])
+    assert {name[-1]: verdict.state for name, verdict in found.items()} == {
+        "a": VALID,
+        "b": NOT_ASSESSED,
+    }
+    silent = replace(document, read_documents={})
+    for facts in (RunFacts(run, True), RunFacts(None, False)):
+        assert {verdict.state for verdict in judge_results(facts, silent, [A, B]).values()} == {
+            VALID
+        }
+
+
+def test_a_rule_of_a_run_speaks_about_all_of_its_results() -> None:
+    found = judge_results(RunFacts(), difference_of(BEFORE, {**BEFORE, "app.py": ""}), [A, B])
+    assert {verdict.state for verdict in found.values()} == {NOT_ASSESSED}
+
+
+def test_source_and_data_are_judged_together() -> None:
+    edit = {"app.py": BEFORE["app.py"].replace("1", "2"), "NEWS.md": "new"}
+    difference = replace(
+        difference_of(BEFORE, {**BEFORE, **edit}), documents=frozenset({"NEWS.md"})
+    )
+    run = recorded_run(reads=None)
+    found = judge_results(RunFacts(run, True), difference, [A, B])
+    assert (found[A].reason, found[B].state) == ("app.f changed", VALID)
+    reads = recorded_run(reads=Reads({B: frozenset({Read("NEWS.md")})}))
+    data = difference_of(BEFORE, {**BEFORE, "NEWS.md": "new"})
+    found = judge_results(RunFacts(reads, True), data, [A, B])
+    assert (found[A].state, found[B].state) == (VALID, STALE)
