@@ -207,5 +207,5 @@ def _missing_words(missing: Sequence[Missing]) -> Iterator[str]:
         yield f"{test.name}: {test.reason}"
     if len(missing) > NAMED:
         number = len(missing) - NAMED
-        were = "test or file was" if number == 1 else "tests or files were"
-        yield f"{number} more {were} expected and not reported"
+        have = "test or file has" if number == 1 else "tests or files have"
+        yield f"{number} more {have} no valid result here"
