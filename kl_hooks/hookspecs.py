@@ -243,6 +243,17 @@ def kl_citations(  # type: ignore[empty-body]
 
 
 @hookspec
+def kl_basis(  # type: ignore[empty-body]
+    workspace: Any, about: Sequence[str], text: str
+) -> Mapping[str, Any]:
+    """Called when somebody approves a memory. What it rests on now, by what it is about and what
+    its text names, as plain data that is stored with the approval.
+
+    All answers are merged.
+    """
+
+
+@hookspec
 def kl_common_events(workspace: Any) -> Iterable[CommonEvent]:  # type: ignore[empty-body]
     """Called by `kl sync`.
 

@@ -156,12 +156,17 @@ def show(id: str, shape: str) -> None:
     ws = workspace()
     with agent_access(ws) as may:
         record = may.record(_find_memory(id))
+    from kl_hooks.records.liveness import stale_reasons
+
     (seen,) = review_items(ws, [record])
     quality = round(100 * seen.quality(ws.clock.now()))
     today = {"importance_today": seen.importance, "quality_today": quality}
     plain = record_to_dict(ws, record) | {"memory": seen.to_dict() | today}
     use = (*_use_lines(seen), f"{'quality':<13} {quality} %, by structure, use, rating and age")
-    print_answer(shape, plain, (*record_lines(ws, record, [record]), "", *use))
+    why = stale_reasons(ws, [record]).get(record.id, "")
+    outdated = [f"\nIt is outdated: {why}."] if why else []
+    lines = (*record_lines(ws, record, [record]), "", *use, *outdated)
+    print_answer(shape, plain | {"stale": why}, lines)
     try:
         # last: a store that can't be written must not withhold the memory
         record_use(ws, record)

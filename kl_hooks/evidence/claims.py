@@ -372,7 +372,7 @@ def add_claim(
     return _count_citations(ws, [claim])[0]
 
 
-def _plain_basis(claim: Claim) -> dict[str, Any]:
+def plain_basis(claim: Claim) -> dict[str, Any]:
     """What a claim rests on as plain data: `ledger.basis_of` reads it."""
     return {
         "rests_on": [list(anchor) for anchor in claim.rests_on],
@@ -390,7 +390,7 @@ def _assertion_receipt(claim: Claim) -> Receipt:
     author, at = claim.last_author, claim.since
     detail: dict[str, Any] = {"text": claim.text, "author": author, "expires": claim.expires}
     detail |= {"support": list(claim.cites)} if claim.cites else {}
-    detail |= {key: value for key, value in _plain_basis(claim).items() if value}
+    detail |= {key: value for key, value in plain_basis(claim).items() if value}
     detail |= {"confirms": True} if claim.confirmed else {}
     return Receipt(
         run=digest("claim/1", [claim.id, author, at])[:32],
@@ -493,7 +493,7 @@ def claims_to_share(ws: Workspace) -> list[CommonEvent]:
                 "text": one.text,
                 "expires": one.expires,
                 "cites": list(one.cites),
-                **_plain_basis(one),
+                **plain_basis(one),
                 **({"confirmed": list(one.confirmed)} if one.confirmed else {}),
             },
         )

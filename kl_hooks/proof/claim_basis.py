@@ -7,16 +7,18 @@ Recorded when somebody makes or confirms a claim; `proof.freshness` compares it 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.modules import ModuleIndex, module_names
 from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.claims import plain_basis
+from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.files import FileEntry, worktree_files
 from kl_hooks.git.objects import object_id
-from kl_hooks.model.claim import Anchor, CitedTest
+from kl_hooks.model.claim import Anchor, CitedTest, Claim
 from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.difference import symbols_of_content
 from kl_hooks.proof.test_parts import TestSource
@@ -122,6 +124,27 @@ class DiskFiles:
                 (function, len(function) + 1, f"{function}["),
             )
         return bool(row)
+
+
+def basis_of_memory(ws: Workspace, about: Sequence[str], text: str) -> Mapping[str, Any]:
+    """What a memory rests on, as it is now: the symbols and files that it is about or names in
+    backticks, and the tests that it is about.
+    """
+    disk = DiskFiles(ws)
+    cites = tuple(f"test:{name.removeprefix('test:')}" for name in about if "::" in name)
+    subjects = [name for name in about if "::" not in name] or [""]
+    anchors = dict.fromkeys(
+        anchor for subject in subjects for anchor in disk.anchors(_node(subject), text)
+    )
+    head = worktree_state(ws.repo).head or ""
+    tests = disk.cited_tests(cites)
+    claim = Claim(text, "", "", "", rests_on=tuple(anchors), head=head, tests=tests)
+    return plain_basis(claim) | {"support": [f"test:{test.nodeid}" for test in tests]}
+
+
+def _node(subject: str) -> str:
+    """A path as an ID."""
+    return subject if ":" in subject or not subject else f"file:{subject}"
 
 
 def _places(identifier: str, paths: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

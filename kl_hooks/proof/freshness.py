@@ -5,7 +5,7 @@ it names (the symbol, class or file that it is about, symbols in backticks in it
 tests that its author cites (`proof.claim_basis`). It is stale from the change of one of these on,
 and current again once a cited test that is as it was has passed and executed the new code, once
 somebody confirms it, or once the old code is back. Nothing is stored for it, so that no reader
-makes a claim fresh.
+makes a claim fresh. Approved memories age in the same way, by what they rested on then.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kl_hooks.clock import micros
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.ingestion import snapshot
+from kl_hooks.evidence.ledger import UNREADABLE, basis_of
 from kl_hooks.git.commits import commits_of_file
 from kl_hooks.git.files import states_at, worktree_files
-from kl_hooks.model.claim import OLDER_TREE, REFUTED, Anchor, CitedTest, Claim
+from kl_hooks.model.claim import DOUBTFUL, OLDER_TREE, REFUTED, Anchor, CitedTest, Claim
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.claim_basis import DiskFiles
@@ -30,10 +31,12 @@ from kl_hooks.proof.difference import symbols_of_files
 from kl_hooks.proof.facts import VALID
 from kl_hooks.proof.impact import PROVEN, Runs, content_of, state_of
 from kl_hooks.proof.other_runs import pytest_command
+from kl_hooks.records.events import BASIS, Event, events_by_record
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
     from kl_hooks.model.receipt import Receipt
+    from kl_hooks.model.record import Record
     from kl_hooks.proof.facts import FileSymbols
     from kl_hooks.proof.impact import Result
     from kl_hooks.proof.other_runs import OtherRun
@@ -49,14 +52,19 @@ _COMMITS: Final = 30
 _SHORT: Final = 7
 
 
-def assess(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
-    """The same claims, each with its freshness for the files as they are now, and the reason."""
+def assess(
+    ws: Workspace, claims: Sequence[Claim], confirm: str = "kl claim confirm {0.id}"
+) -> list[Claim]:
+    """The same claims, each with its freshness for the files as they are now, and the reason.
+
+    `confirm`: the command by which somebody states that a claim is still so.
+    """
     repo = ws.repo
     if repo is None or not any(_is_assessable(claim) for claim in claims):
         return list(claims)
     with ExitStack() as stack:
         paths = {anchor.path for claim in claims for anchor in claim.rests_on}
-        content = _Content(ws, repo, stack, paths)
+        content = _Content(ws, repo, stack, paths, confirm)
         return [content.assess(claim) if _is_assessable(claim) else claim for claim in claims]
 
 
@@ -81,8 +89,10 @@ class _Finding(NamedTuple):
 class _Content:
     """The files as they are now, and what recorded runs show of them."""
 
-    def __init__(self, ws: Workspace, repo: Repository, stack: ExitStack, paths: set[str]) -> None:
-        self._ws, self._repo, self._stack = ws, repo, stack
+    def __init__(
+        self, ws: Workspace, repo: Repository, stack: ExitStack, paths: set[str], confirm: str
+    ) -> None:
+        self._ws, self._repo, self._stack, self._confirm = ws, repo, stack, confirm
         self._disk = DiskFiles(ws)
         self._symbols = self._disk.symbols(sorted(path for path in paths if path.endswith(".py")))
         self._since: dict[tuple[str, str, str, str], str] = {}
@@ -135,7 +145,7 @@ class _Content:
         """The cited tests that are not what they were when the claim was made or confirmed."""
         for test in claim.tests:
             if change := self._change_of(test):
-                yield test.nodeid, _Finding(OLDER_TREE, f"stale: {change}; {_again(claim)}")
+                yield test.nodeid, _Finding(OLDER_TREE, f"stale: {change}; {self._again(claim)}")
 
     def _of_result(self, name: str) -> _Finding | None:
         """Why a cited test is no evidence for this content; None where it is."""
@@ -247,7 +257,11 @@ class _Content:
                 _CURRENT, f"{what}{f' in {since}' if since else ' since'}, and {passes[0]}"
             )
         rerun = [test for changed, _ in unsettled for test in self._executing(changed, witnesses)]
-        cure = self._cure(list(dict.fromkeys(rerun)), _again(claim)) if now else _again(claim)
+        cure = (
+            self._cure(list(dict.fromkeys(rerun)), self._again(claim))
+            if now
+            else self._again(claim)
+        )
         return _Finding(OLDER_TREE, f"stale{f' since {since}' if since else ''}: {what}; {cure}")
 
     def _now(self, anchor: Anchor, head: str) -> str:
@@ -313,6 +327,9 @@ class _Content:
             return tuple(sorted(witnesses)) if anchor.symbol else ()
         return state_of(anchor.path, anchor.symbol, "", parts, flaky, witnesses)[2]
 
+    def _again(self, claim: Claim) -> str:
+        return f"if it still is so: {self._confirm.format(claim)}"
+
     # since when
 
     def _commit_of(self, result: Result) -> str:
@@ -357,5 +374,21 @@ class _Content:
         return symbols_of_files(self._ws, self._repo, {path: (state, "")}, 0, None).get(path)
 
 
-def _again(claim: Claim) -> str:
-    return f"if it still is so: kl claim confirm {claim.id}"
+def stale_memories(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
+    """ID of each memory under which something changed since it was approved → why."""
+    claims = []
+    for name, events in events_by_record(ws, [one.id for one in records], (BASIS,)).items():
+        if events and (claim := _as_claim(name, events[-1])):
+            claims.append(claim)
+    assessed = assess(ws, claims, "kl memory approve {0.about}") if claims else []
+    return {one.about: one.reasons[-1] for one in assessed if one.freshness in DOUBTFUL}
+
+
+def _as_claim(memory: str, event: Event) -> Claim | None:
+    """A memory as a claim about itself; None where it rests on nothing that can be compared."""
+    try:
+        cites = tuple(str(ref) for ref in event.body.get("support", ()))
+        claim = Claim("", memory, event.session, event.at, cites=cites, **basis_of(event.body))
+    except UNREADABLE:
+        return None
+    return claim if claim.rests_on or claim.cites else None

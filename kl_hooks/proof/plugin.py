@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kl_hooks.hookspecs import Retriever, hookimpl
+from kl_hooks.hookspecs import Retriever, Staleness, hookimpl
 
 if TYPE_CHECKING:
     from kl_hooks.model.claim import Observation
@@ -28,3 +28,17 @@ def kl_citations(workspace: Any, ids: Sequence[str]) -> Mapping[str, tuple[Obser
     from kl_hooks.proof.claims import citations
 
     return citations(workspace, ids)
+
+
+@hookimpl
+def kl_basis(workspace: Any, about: Sequence[str], text: str) -> Mapping[str, Any]:
+    from kl_hooks.proof.claim_basis import basis_of_memory
+
+    return basis_of_memory(workspace, about, text)
+
+
+@hookimpl
+def kl_stale() -> Sequence[Staleness]:
+    from kl_hooks.proof.freshness import stale_memories
+
+    return [Staleness("memory", stale_memories)]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # The Event that names this store, so that a file can state which Events its count already includes.
 _CLONE: Final = "clone"
+BASIS: Final = "basis"
+"""What a memory rested on when somebody approved it; body: see `hookspecs.kl_basis`."""
 CONTENT: Final = "content"
 """In the body of an Event: SHA-256 of the file as a person has written it through kl."""
 

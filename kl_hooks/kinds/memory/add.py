@@ -21,6 +21,7 @@ from kl_hooks.kinds.memory.review import (
     Decision,
     Reviewer,
     apply_decision,
+    record_basis,
     reinforce,
     sync_rejections,
 )
@@ -100,6 +101,8 @@ def add_memory(
     record = create_record(ws, MEMORY, values, by=_by(ws))
     if authority != "human":
         _reinforce(ws, record)
+    else:
+        record_basis(ws, record, _by(ws))
     return record, "new"
 
 

@@ -30,7 +30,7 @@ from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.events import Event, append_events
-from kl_hooks.records.liveness import live_records, not_live_reason
+from kl_hooks.records.liveness import live_records, not_live_reason, stale_reasons
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 from kl_hooks.records.repository import kind_folder
 from kl_hooks.records.retrieval import demote_uncommitted, record_candidate
@@ -130,7 +130,9 @@ def _offers(
     ws: Workspace, words: Sequence[str], shows: Callable[[Record], bool] = lambda _: True
 ) -> list[Offer]:
     wanted = RecordFilter((MEMORY.name,), ("approved",))
-    found = live_records(ws, list_records(ws, wanted))
+    live = live_records(ws, list_records(ws, wanted))
+    stale = stale_reasons(ws, live)
+    found = [one for one in live if one.id not in stale]
     # a search imports a stemmer, a tenth of what the start of a session costs
     hits = search_records(ws, words, wanted, _MOST_MATCHES) if words and found else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}

@@ -33,6 +33,7 @@ from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.events import (
+    BASIS,
     Event,
     append_events,
     events_by_record,
@@ -552,6 +553,8 @@ class Reviewer:
         )
         body = {"reason": made.text("reason")} if reason else {}
         append_events(ws, [Event(verdict, record.id, self.name, body)])
+        if verdict == VERIFIED:
+            record_basis(ws, made, self.name)
         return made
 
 
@@ -722,7 +725,21 @@ def apply_decision(ws: Workspace, record: Record, one: Decision, who: Reviewer) 
         append_events(
             ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})]
         )
+    if one.do == "approve":
+        record_basis(ws, made, who.name)
     return made
+
+
+def record_basis(ws: Workspace, record: Record, author: str) -> None:
+    """Record what an approved memory rests on as the files are now: it ages by that, as a claim."""
+    answers = ws.plugins.hook.kl_basis(
+        workspace=ws, about=record.many("about"), text=record.text("pattern")
+    )
+    body = {key: value for answer in answers for key, value in answer.items()}
+    if any(body.get(key) for key in ("rests_on", "tests")) or events_by_record(
+        ws, [record.id], (BASIS,)
+    ).get(record.id):
+        append_events(ws, [Event(BASIS, record.id, author, body)])
 
 
 def record_use(ws: Workspace, record: Record, result: str = "") -> None:
