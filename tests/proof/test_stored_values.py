@@ -218,3 +218,51 @@ def test_a_test_that_gets_a_stored_value_is_stale_with_what_computed_it(tmp_path
     assert missed == []
     run_pytest(folder, "--kl-impacted", "-p", "no:randomly")
     assert run_in_process(["verify"], folder, environment({})).returncode == 1
+
+
+OBJECTS = {
+    "app.py": """
+def parse(): return 1
+class Config:
+    def __init__(self): self.data = None
+    def get(self):
+        if self.data is None:
+            self.data = parse()
+        return self.data
+class Own(Config):
+    def get(self):
+        if self.data is None:
+            self.data = only_own()
+        return self.data
+def only_own(): return 1
+""",
+    "test_app.py": """
+import app, pytest
+@pytest.fixture(scope="module")
+def config(): return app.Config()
+def test_first(config): assert config.get() == 1
+def test_second(config):
+    other = app.Config()
+    other.data = 1
+    assert other.get() == config.get() == 1
+def test_own_first(): assert app.Own().get() == 1
+def test_own_second():
+    own = app.Own()
+    own.data = 1
+    assert own.get() == 1
+""",
+}
+
+
+def test_what_died_with_its_test_counts_for_no_other_one(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "program", OBJECTS)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+
+    def impacted(old: str, new: str) -> set[str]:
+        (folder / "app.py").write_text(OBJECTS["app.py"].replace(old, new))
+        done = run_in_process(["proof", "impacted", "--format", "json"], folder, environment({}))
+        return {entry["test"].partition("::")[2] for entry in json.loads(done.stdout)["tests"]}
+
+    # the value of a fixture of wider scope is the same object in both tests
+    assert impacted("parse(): return 1", "parse(): return 2") == {"test_first", "test_second"}
+    assert impacted("only_own(): return 1", "only_own(): return 2") == {"test_own_first"}
