@@ -355,10 +355,7 @@ def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> boo
         if base.startswith("=."):
             if _may_be_found_elsewhere(comparison, path, base[2:]):
                 return True
-        elif (
-            not base.startswith("builtins.")
-            and base.partition(".")[0] not in sys.stdlib_module_names
-        ):
+        elif base.partition(".")[0] not in sys.stdlib_module_names:  # `builtins` is one of them
             return True
     return False
 

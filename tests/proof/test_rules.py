@@ -25,9 +25,11 @@ from kl_hooks.proof.facts import (
     Verdict,
 )
 from kl_hooks.proof.rules import (
+    _may_be_found_elsewhere,
     changed_words,
     code_read,
     configuration_changed,
+    definition_added_or_removed,
     distribution_changed,
     doubtful_by_effect,
     facts_not_recorded,
@@ -246,6 +248,37 @@ def test_a_member_of_a_class_that_a_registry_may_know_reaches_all(
     before = {"app.py": text, "lib.py": "class Base: pass\n", "test_n.py": NO_USE}
     found = reasons(before, {"app.py": text + "    def zz(self): return 1\n"})
     assert found == ({"test_n": "K.zz in app.py was added"} if is_reached else {})
+
+
+def test_members_of_subclasses_count_for_special_names_alone() -> None:
+    files = {**BEFORE, "app.py": "class K:\n    def one(self): return 1\n"}
+
+    def comparison(text: str) -> Comparison:
+        return Comparison(RUN, difference_of(files, {**files, "app.py": text}))
+
+    for name, count in (("later", 1), ("__eq__", 2)):
+        edited = comparison(f"{files['app.py']}    def {name}(self, o): return 1\n")
+        effects = list(definition_added_or_removed(edited, edited.changes["app.py"]))
+        assert len(effects) == count, name
+    # what the run had is asked, not what the file became
+    files["app.py"] = "def mark(c): return c\n@mark\nclass K: pass\n"
+    undecorated = comparison("def mark(c): return c\nclass K: pass\n")
+    assert _may_be_found_elsewhere(undecorated, "app.py", "K")
+    assert _may_be_found_elsewhere(undecorated, "app.py", "Missing")
+
+
+def test_a_use_that_the_edit_takes_away_was_one() -> None:
+    user = "import app\ndef helper(): return g\n"
+    before = {**PLAIN, "lib.py": user, "test_u.py": "import lib\ndef test_u(): return 1\n"}
+    edit = {"app.py": PLAIN["app.py"] + "def g(): return 1\n", "lib.py": user.replace("g", "1")}
+    assert reasons(before, edit) == {"test_u": "g in app.py was added"}
+
+
+def test_a_conftest_is_imported_by_no_name() -> None:
+    files = {**BEFORE, "x.py": "import conftest\n"}
+    comparison = Comparison(RUN, difference_of(files, {**files, "lib/conftest.py": "X = 1\n"}))
+    change = comparison.changes["lib/conftest.py"]
+    assert len(list(file_added_or_removed(comparison, change))) == 1
 
 
 def test_only_names_with_both_underscores_are_special() -> None:
