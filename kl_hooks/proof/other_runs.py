@@ -22,6 +22,7 @@ from kl_hooks.evidence.trust import environment_key
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
+from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
@@ -365,10 +366,15 @@ def unsettled(
 
 
 def _has_equal_cases(part: OtherRun, name: str, verdict: Verdict) -> bool:
-    """Whether surely no parameter was added to a test: only functions differ that it executed, in
-    other files.
+    """Whether surely no parameter was added to a test: it has none where it is reported by its old
+    name, or only functions differ that it executed, in other files. The body of a module or class
+    may have the values.
     """
-    return bool(verdict.symbols) and test_path(name) not in part.changes.changes
+    if "[" not in name:
+        return True
+    kinds = {split_id(symbol)[0] for symbol in verdict.symbols}
+    is_called = bool(kinds) and kinds <= {"function", "method", "property"}
+    return is_called and test_path(name) not in part.changes.changes
 
 
 def _covers(receipt: Receipt) -> bool:
