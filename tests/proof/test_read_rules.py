@@ -17,6 +17,7 @@ from kl_hooks.proof.read_rules import (
     READ_RULES,
     data_file_changed,
     link_changed,
+    may_have_been_looked_for,
     may_have_been_read,
     unrecorded_reads,
 )
@@ -325,3 +326,12 @@ def test_reads_survive_the_file_and_a_forged_one_is_refused() -> None:
     ):
         with pytest.raises(ValueError):
             executed_from_dict({**plain, "reads": forged})
+
+
+def test_source_that_comes_or_goes_may_have_been_looked_for() -> None:
+    def asked(*changes: FileChange) -> bool:
+        return may_have_been_looked_for(Difference({change.path: change for change in changes}))
+
+    edited, added = FileChange("a.py", OLD, NEW), FileChange("b.py", "", NEW)
+    assert asked(added) and asked(edited, added)
+    assert not asked(edited) and not asked(FileChange("b.txt", "", NEW))
