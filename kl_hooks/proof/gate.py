@@ -73,8 +73,8 @@ def judge(
         # before the first `git add` every repository has this tree, whatever its files
         return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
     strength = ws.settings.verified_requires
-    facts = ContentFacts(entries, seen.parents(entries), trees, lost_until=seen.lost_until)
     if ws.repo is None:
+        facts = ContentFacts(entries, seen.parents(entries), trees, lost_until=seen.lost_until)
         return entries, prove(facts, strength)
     # nobody wrote the tree of the index to git, and its files are staged
     tree = STAGED if staged else trees[0] if committed else None
@@ -90,14 +90,8 @@ def judge(
             trust_ref=trust_ref,
         )
     )
-    facts = replace(
-        facts,
-        path_exists=_path_exists(ws.repo, tree or ""),
-        expected=expected,
-        earlier_runs=partial(_earlier_runs, seen.db, expected),
-    )
     here = runs_of_content(seen, entries, environments_of(ws.repo, tree))
-    facts = _with_environment(facts, here)
+    facts = facts_of_content(ws.repo, seen, trees, tree, expected, here)
     own_facts = replace(facts, entries=[entry for entry in facts.entries if _is_of(entry, origin)])
     proof = prove(facts, strength)
     if origin and not proof.failed:
@@ -129,6 +123,31 @@ def judge(
         not_compared=not_compared,
         tests=ProvenTests.of(all_facts),
     )
+
+
+def facts_of_content(
+    repo: Repository,
+    seen: Snapshot,
+    trees: Sequence[str],
+    tree: str | None,
+    expected: Callable[[], Expected],
+    here: Mapping[str, OtherRun],
+) -> ContentFacts:
+    """What the runs of a content itself showed, as far as it is valid for what is installed now.
+
+    `tree`: as `git.worktree.changed_files` takes it. `here`: the sound runs of the content, by ID.
+    """
+    entries = seen.of_tree(trees)
+    facts = ContentFacts(
+        entries,
+        seen.parents(entries),
+        trees,
+        path_exists=_path_exists(repo, tree or ""),
+        expected=expected,
+        earlier_runs=partial(_earlier_runs, seen.db, expected),
+        lost_until=seen.lost_until,
+    )
+    return _with_environment(facts, here)
 
 
 def _unrecorded_reads(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.executed import COVERAGE, Executed
+from kl_hooks.evidence.executed import COVERAGE, Executed, test_path
 from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import Snapshot, newest_first
 from kl_hooks.evidence.ledger import Entry, recent
@@ -19,21 +19,24 @@ from kl_hooks.git.repository import Repository, merge_base
 from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path
+from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_source import content_source
 from kl_hooks.proof.defined_tests import expected_names
 from kl_hooks.proof.difference import Base, changed_states, difference
 from kl_hooks.proof.expected_tests import expected_tests
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
+from kl_hooks.proof.failed_tests import FailedTests
+from kl_hooks.proof.gate import facts_of_content
 from kl_hooks.proof.other_runs import (
     OtherRun,
     addopts_limits,
     environments_of,
-    is_sound,
     lasting_name,
-    of_this_content,
     other_runs,
     pytest_arguments,
+    runs_of_content,
 )
+from kl_hooks.proof.run_rules import judge_run
 from kl_hooks.proof.test_names import TestNames, matching_tests, moved_tests
 from kl_hooks.workspace import Workspace
 
@@ -102,6 +105,11 @@ class Result(NamedTuple):
         """Whether there is no need to run the test again."""
         return self.state == VALID and self.outcome not in (*REFUTES, "flaky")
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is a failure that is valid for the content."""
+        return self.state == VALID and self.outcome in REFUTES
+
 
 class Runs:
     """The recorded runs as far as they speak about one content, newest first."""
@@ -109,24 +117,16 @@ class Runs:
     def __init__(self, ws: Workspace, seen: Snapshot, content: Content) -> None:
         repo = _repository(ws)
         environments = environments_of(repo, content.other)
-        direct = [
-            of_this_content(seen, entry, environments)
-            for entry in seen.of_tree(content.trees)
-            if is_sound(entry)
-        ]
+        self._direct = runs_of_content(seen, seen.of_tree(content.trees), environments)
         others = other_runs(ws, repo, seen, content.trees, content.other)
-        by_id = {one.original.id: one for one in (*direct, *others)}
+        by_id = {one.original.id: one for one in (*self._direct.values(), *others)}
         self.parts = [
             by_id[one.id] for one in newest_first(part.original for part in by_id.values())
         ]
         self.names = TestNames(ws, seen.db)
         self.flaky = FlakyPasses(ws, seen.db, self.names.pairs)
-        self._repo, self._ages, self._seen, self._content = (
-            repo,
-            dict[str, int | None](),
-            seen,
-            content,
-        )
+        self._ws, self._repo, self._seen, self._content = ws, repo, seen, content
+        self._ages: dict[str, int | None] = {}
 
     def age(self, head: str | None) -> int | None:
         """Commits since a commit; None where git does not know it."""
@@ -143,23 +143,63 @@ class Runs:
 
     @cached_property
     def results(self) -> dict[str, Result]:
-        """Lasting node ID → its newest valid result; where there is none, its newest one."""
-        found: dict[str, Result] = {}
+        """Lasting node ID → its newest valid result; where there is none, its newest one.
+
+        What the gate counts as failed on this content comes before any result. A file that could
+        not be collected has its path as its name, and its tests must run again.
+        """
+        newest = self._failures_of_gate()
+        collected: set[str] = set()
         for part in self.parts:
             here: dict[str, Result] = {}
-            for one in part.original.receipt.evidence:
-                nodeid = one.subject.removeprefix("test:")
+            for evidence in part.original.receipt.evidence:
+                nodeid = evidence.subject.removeprefix("test:")
                 verdict, name = part.verdicts.get(nodeid), lasting_name(nodeid)
-                if verdict is None or (
-                    name in found and (found[name].state == VALID or verdict.state != VALID)
-                ):
+                if verdict is None or name in collected:
                     continue
-                result = Result(part.original.receipt.run, one.outcome, *verdict)
+                earlier = newest.get(name)
+                if earlier and (earlier.state == VALID or verdict.state != VALID):
+                    continue
+                result = Result(part.original.receipt.run, evidence.outcome, *verdict)
+                file = newest.get(test_path(name))
+                if file and file.has_failed and name != test_path(name):
+                    why = f"its file could not be collected in run {file.run[:8]}"
+                    result = result._replace(state=STALE, reason=why)
                 # of several tests of one name the one that must run again
                 if name not in here or not result.settled:
                     here[name] = result
-            found |= here
-        return found
+            newest |= here
+            collected |= {
+                test_path(name)
+                for name, result in here.items()
+                if "::" in name and result.state == VALID
+            }
+        return newest
+
+    def _failures_of_gate(self) -> dict[str, Result]:
+        """What failed on this content and has not passed since, by the gate's own rule: also in
+        runs that did not reach their end, such as one that a collection error ended.
+        """
+        entries = self._seen.of_tree(self._content.trees)
+        # the rule asks for the configuration of the content, which costs
+        if not any(
+            evidence.outcome in REFUTES for entry in entries for evidence in entry.receipt.evidence
+        ):
+            return {}
+        other, trees = self._content.other, self._content.trees
+        expected = cache(partial(expected_of_content, self._ws, self._repo, trees, other or ""))
+        facts = facts_of_content(self._repo, self._seen, trees, other, expected, self._direct)
+        failures = FailedTests.of([judge_run(run) for run in facts.runs], facts)
+        running = {
+            lasting_name(failure.test): Result(
+                failure.run, "error", VALID, f"was running when run {failure.run[:8]} was killed"
+            )
+            for failure in failures.running
+        }
+        return running | {
+            lasting_name(failure.test): Result(failure.run, "failed", VALID)
+            for failure in failures.counting
+        }
 
     def judged(self, name: str, result: Result) -> Result:
         """This very result, of a run that another content is judged by, as it is for this one."""
@@ -284,7 +324,7 @@ def settled_tests(ws: Workspace, seen: Snapshot, before: str = "") -> frozenset[
 
 
 def _why(result: Result) -> str:
-    if result.state != VALID:
+    if result.state != VALID or result.reason:
         return result.reason
     return f"{'flaky' if result.outcome == 'flaky' else 'failed'} in run {result.run[:8]}"
 

@@ -276,6 +276,26 @@ def test_wrong_known_failures_are_all_named(tmp_path: Path, home: Path) -> None:
     assert '.kl/config.yaml:4:7: a known failure without "reason".' in done.stderr
 
 
+def test_a_file_that_was_not_collected_since_it_could_not_be_is_run_again_by_impacted(
+    repo: Checkout,
+) -> None:
+    broken = "import os\n\nif os.environ.get('BROKEN'):\n    raise RuntimeError('no server')\n\n\n"
+    repo.write("test_server.py", f"{broken}def test_a():\n    pass\n\n\ndef test_b():\n    pass\n")
+    repo.commit()
+    assert repo.pytest().returncode == 0
+    # a run that the error ends, and one that goes on to its end
+    for options in ((), ("--continue-on-collection-errors",)):
+        assert repo.pytest(*options, env={"BROKEN": "1"}).returncode != 0
+        assert "test_server.py failed in run" in repo.kl("verify").stdout
+        listed = repo.kl("proof", "impacted", "--format", "pytest").stdout.split()
+        assert listed == ["test_server.py"]
+        done = repo.pytest("-q", "--kl-impacted", "--kl-audit=off")
+        assert "2 passed, 3 deselected" in done.stdout, done.stdout
+        # results after the failure settle it, here as in the gate
+        assert repo.kl("verify").returncode == 0
+        assert "0 tests to run" in repo.kl("proof", "impacted").stdout
+
+
 def test_an_excluded_file_is_not_run_by_impacted_and_its_failure_does_not_count(
     repo: Checkout,
 ) -> None:
