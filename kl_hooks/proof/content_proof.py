@@ -23,8 +23,15 @@ from kl_hooks.proof.content_runs import (
     first_of,
 )
 from kl_hooks.proof.expected_tests import Missing
+from kl_hooks.proof.facts import VALID
 from kl_hooks.proof.failed_tests import FailedTests, Failure
-from kl_hooks.proof.other_runs import OtherRun, Transfer, addopts_limits, pytest_command
+from kl_hooks.proof.other_runs import (
+    OtherRun,
+    Transfer,
+    addopts_limits,
+    lasting_name,
+    pytest_command,
+)
 from kl_hooks.proof.proven_tests import ProvenTests
 from kl_hooks.proof.run_rules import JudgedRun, judge_run, selection_words, untracked_files
 
@@ -55,6 +62,10 @@ class Proof:
     together: bool = False
     transfers: tuple[Transfer, ...] = ()
     """The runs of other contents among them."""
+    transferred_tests: int = 0
+    """Tests with a valid result in one of these runs, each counted once."""
+    compared_tests: int = 0
+    """Tests of these runs that are still there, each counted once."""
     ran: int = 0
     """Tests that ran on this content itself."""
     stale: str = ""
@@ -108,12 +119,13 @@ class Proof:
         if not self.transfers:
             return ""
         first = max(self.transfers, key=lambda transfer: transfer.valid)
-        valid = "all" if first.valid == first.total else f"{first.valid} of"
+        is_all = self.transferred_tests == self.compared_tests
+        valid = "all" if is_all else f"{self.transferred_tests} of"
         others = len(self.transfers) - 1
         other_runs = f" and {counted(others, 'more run')}" if others else ""
         return (
-            f"from run {first.run[:8]}{other_runs}: {valid} {first.total} tests executed nothing"
-            f" that changed; {self.ran} ran here"
+            f"from run {first.run[:8]}{other_runs}: {valid} {self.compared_tests} tests executed"
+            f" nothing that changed; {self.ran} ran here"
         )
 
 
@@ -151,7 +163,8 @@ def _proof_of_passing(
     proving = sorted([*complete.alone, *complete.parts], key=lambda entry: -entry.seq)
     names = tuple(entry.receipt.run for entry in proving)
     run_notes = dict.fromkeys(note for judged in counting for note in _run_notes(judged.run))
-    transfers, ran = _transfers(proving, facts.other_runs)
+    transferred = _transferred_runs(proving, facts.other_runs)
+    transferred_tests, compared_tests = _test_numbers(transferred)
     observations = [*_observations(complete.alone, facts.parents), *complete.joint_observations]
     known = facts.expected().known_failures if facts.expected and failures.accepted else ()
     return Proof(
@@ -177,8 +190,13 @@ def _proof_of_passing(
         ),
         runs=names,
         together=bool(complete.parts) and not complete.alone,
-        transfers=transfers,
-        ran=ran,
+        transfers=tuple(
+            Transfer(run.entry.receipt.run, run.valid, len(run.verdicts), run.entry.origin)
+            for run in transferred
+        ),
+        transferred_tests=transferred_tests,
+        compared_tests=compared_tests,
+        ran=_tests_here(proving, facts.other_runs),
         stale=_most_valid_run(facts.other_runs) if complete.missing else "",
         command=_command(complete.missing, counting, facts.other_runs) if complete.missing else "",
     )
@@ -238,26 +256,33 @@ def _most_valid_run(other_runs: Mapping[str, OtherRun]) -> str:
     return max(valid, key=lambda other: other.valid).entry.receipt.run if valid else ""
 
 
-def _transfers(
+def _transferred_runs(
     proving: Sequence[Entry], other_runs: Mapping[str, OtherRun]
-) -> tuple[tuple[Transfer, ...], int]:
-    """The runs of other contents among those that prove a content, and how many tests ran on the
-    content itself.
+) -> list[OtherRun]:
+    """The runs of other contents among those that prove a content."""
+    runs = (other_runs[entry.id] for entry in proving if entry.id in other_runs)
+    return [run for run in runs if run.valid and not run.is_own]
+
+
+def _test_numbers(runs: Sequence[OtherRun]) -> tuple[int, int]:
+    """How many tests have a valid result in one of these runs, and how many tests they have that
+    are still there: one that several runs reported counts once.
     """
-    foreign = {id_: other for id_, other in other_runs.items() if not other.is_own}
-    others = [
-        foreign[entry.id] for entry in proving if entry.id in foreign and foreign[entry.id].valid
-    ]
-    own = {
-        result.subject
-        for entry in proving
-        if entry.id not in foreign
-        for result in entry.receipt.evidence
-    }
-    return tuple(
-        Transfer(other.entry.receipt.run, other.valid, len(other.verdicts), other.entry.origin)
-        for other in others
-    ), len(own)
+    valid: set[str] = set()
+    invalid: set[str] = set()
+    for run in runs:
+        for name, verdict in run.verdicts.items():
+            if verdict.state == VALID:
+                valid.add(lasting_name(name))
+            elif not run.removed(name):
+                invalid.add(lasting_name(name))
+    return len(valid), len(valid | invalid)
+
+
+def _tests_here(proving: Sequence[Entry], other_runs: Mapping[str, OtherRun]) -> int:
+    """How many tests ran on the content itself, in runs that prove it."""
+    own = [entry for entry in proving if entry.id not in other_runs or other_runs[entry.id].is_own]
+    return len({result.subject for entry in own for result in entry.receipt.evidence})
 
 
 def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:

@@ -207,6 +207,12 @@ def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -
     assert "passed" in rows and "test_shop.py::test_empty  valid" in rows
     assert "function:shop.total" in repo.kl("proof", "symbols", "test_total").stdout
     assert repo.kl("proof", "tests", "nothing.here").returncode == 2
+    # several runs of other contents are counted together: each of their tests once
+    repo.write("test_new.py", "def test_new():\n    pass\n")
+    repo.commit()
+    assert "1 passed" in repo.pytest("-q", "--kl-impacted", "--kl-audit=off").stdout
+    words = repo.kl("verify").stdout
+    assert ": all 2 tests executed nothing that changed; 1 ran here" in words, words
 
 
 def test_a_moved_test_must_run_again_and_is_named_where_its_content_is_unique(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -148,10 +149,11 @@ def test_which_files_the_configuration_ignores_and_how_that_is_stated() -> None:
 def test_transfers_in_words() -> None:
     one, two = Transfer("a1" * 16, 3, 3), Transfer("b2" * 16, 1, 4)
     assert Proof(Tier.INFERRED, None, ()).transfer_text == ""
-    found = Proof(Tier.INFERRED, None, (), transfers=(two, one), ran=2)
-    assert found.transfer_text == (
-        "from run a1a1a1a1 and 1 more run: all 3 tests executed nothing that changed; 2 ran here"
+    proof = Proof(
+        Tier.INFERRED, None, (), transfers=(two, one), transferred_tests=4, compared_tests=4, ran=2
     )
-    assert Proof(Tier.INFERRED, None, (), transfers=(two,)).transfer_text.startswith(
-        "from run b2b2b2b2: 1 of 4 tests"
+    assert proof.transfer_text == (
+        "from run a1a1a1a1 and 1 more run: all 4 tests executed nothing that changed; 2 ran here"
     )
+    proof = replace(proof, transfers=(two,), transferred_tests=1)
+    assert proof.transfer_text.startswith("from run b2b2b2b2: 1 of 4 tests")
