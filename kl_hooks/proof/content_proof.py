@@ -146,8 +146,8 @@ def prove(facts: ContentFacts, strength: str = "independent") -> Proof:
             notes=facts.expected().notes if facts.expected else (),
         )
     complete = Completeness.of(runs, facts)
-    if failures.running:
-        complete = complete.without(failures.running_words())
+    if tests_to_run := failures.tests_to_run():
+        complete = complete.without(tests_to_run)
     return _proof_of_passing(runs, failures, complete, facts, strength)
 
 

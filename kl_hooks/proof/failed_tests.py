@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kl_hooks.model.receipt import REFUTES, WAS_RUNNING, Evidence
+from kl_hooks.model.receipt import REFUTES, WAS_RUNNING, Evidence, Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.content_runs import NAMED, ContentFacts
@@ -42,11 +42,15 @@ class FailedTests(NamedTuple):
     """Tests that were running when their process was killed: nobody knows how they end."""
     accepted: tuple[Failure, ...] = ()
     """Known failures, and those in files that are none of the tests."""
+    outdated: tuple[Missing, ...] = ()
+    """Failed tests that passed since, in runs whose passes are not valid any more, and why not."""
 
     @classmethod
     def of(cls, runs: Sequence[JudgedRun], facts: ContentFacts) -> FailedTests:
         """The failures in these runs (newest first) that no later result settles."""
         failures = _last_failures(runs)
+        outdated = _outdated_passes(runs, failures)
+        failures = [failure for failure in failures if failure not in outdated]
         beside_the_content = _runs_with_untracked_files(runs)
         removed = [
             failure
@@ -63,17 +67,25 @@ class FailedTests(NamedTuple):
         accepted = [failure for failure in failures if facts.accepts_failure(failure.test)]
         counting = [failure for failure in failures if failure not in accepted]
         return cls(
-            tuple(counting), tuple(removed), tuple(no_tests), tuple(running), tuple(accepted)
+            tuple(counting),
+            tuple(removed),
+            tuple(no_tests),
+            tuple(running),
+            tuple(accepted),
+            tuple(test for tests in outdated.values() for test in tests),
         )
 
-    def running_words(self) -> list[Missing]:
-        """The tests that must run again because their process was killed."""
-        return [
+    def tests_to_run(self) -> list[Missing]:
+        """The tests that must run again whatever other runs showed: their process was killed, or
+        what they passed with after a failure is not installed any more.
+        """
+        running = [
             Missing(
                 failure.test, f"was running when run {failure.run[:8]} was killed: run it again"
             )
             for failure in self.running
         ]
+        return [*running, *self.outdated]
 
     def reasons(self) -> Iterator[str]:
         """Which tests failed, and did not pass since."""
@@ -107,6 +119,41 @@ def _last_failures(runs: Sequence[JudgedRun]) -> list[Failure]:
         for subject, (result, judged) in sorted(last.items(), key=lambda item: item[0])
         if result.outcome in REFUTES
     ]
+
+
+def _outdated_passes(
+    runs: Sequence[JudgedRun], failures: Sequence[Failure]
+) -> dict[Failure, list[Missing]]:
+    """Failures that a newer run of the content settled, with the tests whose results there are not
+    valid any more.
+
+    The test failed no more when it ran last, so it is no failure; but it must run again, also where
+    a result from before the failure is valid.
+    """
+    if not failures:
+        return {}
+    last = last_results(((judged, _own_receipt(judged)) for judged in runs), _settles)
+    results = {split_id(subject)[1]: result for subject, result in last.items()}
+    outdated: dict[Failure, list[Missing]] = {}
+    for failure in failures:
+        if failure.test in results and results[failure.test][0].outcome in REFUTES:
+            continue
+        stale_tests = [
+            Missing(name, judged.run.other.verdicts[name].reason)
+            for name, (_, judged) in results.items()
+            if (name == failure.test or name.startswith(f"{failure.test}::"))
+            and judged.run.other is not None
+            and name in judged.run.other.stale
+        ]
+        if stale_tests:
+            outdated[failure] = stale_tests
+    return outdated
+
+
+def _own_receipt(judged: JudgedRun) -> Receipt:
+    """What a run of the content itself reported, valid or not; of another content what is valid."""
+    other = judged.run.other
+    return other.original.receipt if other is not None and other.is_own else judged.run.receipt
 
 
 def _settles(judged: JudgedRun, result: Evidence) -> bool:

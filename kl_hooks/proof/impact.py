@@ -177,7 +177,7 @@ class Runs:
         return newest
 
     def _failures_of_gate(self) -> dict[str, Result]:
-        """What failed on this content and has not passed since, by the gate's own rule: also in
+        """What failed on this content and must run to settle it, by the gate's own rule: also in
         runs that did not reach their end, such as one that a collection error ended.
         """
         entries = self._seen.of_tree(self._content.trees)
@@ -190,13 +190,11 @@ class Runs:
         expected = cache(partial(expected_of_content, self._ws, self._repo, trees, other or ""))
         facts = facts_of_content(self._repo, self._seen, trees, other, expected, self._direct)
         failures = FailedTests.of([judge_run(run) for run in facts.runs], facts)
-        running = {
-            lasting_name(failure.test): Result(
-                failure.run, "error", VALID, f"was running when run {failure.run[:8]} was killed"
-            )
-            for failure in failures.running
+        to_run = {
+            lasting_name(test.name): Result("", "error", VALID, test.reason)
+            for test in failures.tests_to_run()
         }
-        return running | {
+        return to_run | {
             lasting_name(failure.test): Result(failure.run, "failed", VALID)
             for failure in failures.counting
         }

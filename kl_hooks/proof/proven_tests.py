@@ -61,6 +61,7 @@ class ProvenTests(NamedTuple):
         known_failures = names.add(failure.test for failure in failures.accepted)
         failing = names.add(failure.test for failure in failures.counting)
         running = names.add(failure.test for failure in failures.running)
+        outdated = names.add(test.name for test in failures.outdated)
         ended = [judged for judged in own if judged.shows_passes]
         proven = names.add(_passed(ended))
         others = list(facts.other_runs.values())
@@ -71,7 +72,7 @@ class ProvenTests(NamedTuple):
             if name not in other.stale and not other.removed(name)
         )
         unfinished = names.add(_passed(own))
-        rerun = names.add(
+        rerun = outdated + names.add(
             name for other in others for name in other.stale if not other.removed(name)
         )
         never = names.add(_expected_names(facts, names.functions))

@@ -130,6 +130,37 @@ def test_an_upgrade_makes_the_tests_stale_that_reach_it_and_no_others(
 
 
 @needs_symbols
+def test_a_failure_that_passed_since_is_none_after_an_upgrade_but_must_run(
+    project: Path, site: Path
+) -> None:
+    fails = "import app\n\nif app.version() == '1.0':\n    raise RuntimeError('too old')\n\n\n"
+    (project / "test_leaf.py").write_text(f"{fails}def test_leaf():\n    pass\n", encoding="utf-8")
+    git(project, "commit", "-qam", "needs a newer one")
+    install(site, "leafdep", "3.0")
+    run_pytest(project)
+    assert verify(project)["exit"] == 0
+    install(site, "leafdep", "1.0")
+    assert "1 error" in run_pytest(project).stdout
+    assert "test_leaf.py failed in run" in str(verify(project)["reasons"])
+    install(site, "leafdep", "2.0")
+    run_pytest(project)
+    assert verify(project)["exit"] == 0
+    # it passed with 2.0 after it failed; with the first run alone it would be as before the failure
+    for version in ("4.0", "3.0"):
+        install(site, "leafdep", version)
+        answer = verify(project)
+        assert answer["exit"] == 1
+        assert "did not pass since" not in str(answer["reasons"])
+        why = f"leafdep 2.0 → {version} is installed now"
+        missing = {one["name"].partition("::")[2]: one["reason"] for one in answer["missing"]}
+        assert missing["test_leaf"] == why
+        assert impacted(project)["test_leaf"] == why
+    assert "passed" in run_pytest(project, "--kl-impacted", "--kl-audit=off").stdout
+    assert verify(project)["exit"] == 0
+    assert impacted(project) == {}
+
+
+@needs_symbols
 def test_what_no_file_imports_counts_for_all_tests_and_what_was_never_loaded_for_none(
     project: Path, site: Path
 ) -> None:
