@@ -285,7 +285,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         default=None,
         dest="kl_audit",
         help=(
-            "With --kl-impacted, also run a few tests whose results are valid, at most 5 % of the"
+            "With --kl-impacted, also run a few tests whose results are valid, at most 5 %% of the"
             " time and 2 seconds: auto (not for coding agents), off. Default: auto."
         ),
     )

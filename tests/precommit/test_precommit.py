@@ -86,6 +86,7 @@ def shop(tmp_path: Path, source: Path, env: dict[str, str]) -> Iterator[Reposito
     files = {
         "shop/__init__.py": "",
         "shop/cli/__init__.py": "",
+        "shop/cli/old.py": "",
         "shop/core/__init__.py": "",
         ".kl/architecture.yaml": LAYERS,
         ".pre-commit-config.yaml": config,
@@ -172,10 +173,17 @@ def test_skip_and_no_verify_work_and_the_push_is_blocked(
 def test_a_commit_that_only_deletes_is_checked_and_all_files_can_be(
     shop: Repository, env: dict[str, str]
 ) -> None:
-    sh(shop.top, "rm", "-q", "shop/cli/__init__.py")
+    sh(shop.top, "rm", "-q", "shop/cli/old.py")
     done = try_commit(shop, env, "gone")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^kl check.*Passed$", done.stderr, re.M), done.stderr
+    # the last file of a layer: its rule would be off (ADR-0059)
+    head = sh(shop.top, "rev-parse", "HEAD")
+    sh(shop.top, "rm", "-q", "shop/cli/__init__.py")
+    blocked = try_commit(shop, env, "no layer left")
+    assert blocked.returncode == 1 and sh(shop.top, "rev-parse", "HEAD") == head, blocked.stderr
+    lost = 'shop/cli/ was removed: layer "cli" lost 1 file since HEAD.'
+    assert f".kl/architecture.yaml:4: {lost}" in blocked.stderr, blocked.stderr
     sh(shop.top, "reset", "-q", "--hard")
     manual = pre_commit(shop.top, env, "run", "kl-check", "--all-files", "--hook-stage", "manual")
     assert manual.returncode == 0, manual.stdout + manual.stderr
