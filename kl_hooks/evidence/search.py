@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 COMMIT, CLAIM = "commit", "claim"
 """Kinds of documents. A claim is an asserted one."""
 _REPLACED: Final = ("test", "failure")
-"""Kinds of documents that earlier versions had."""
+"""Kinds of documents of test results that earlier versions had; records of failures are of the
+second kind, too.
+"""
+_OWNERS_REPLACED: Final = ("tests:", "failures:")
+"""How the owners of those documents begin."""
 _ALL: Final = 1_000_000
 """As many documents as match."""
 
@@ -32,7 +36,11 @@ def update_search_index(ws: Workspace, db: Database) -> None:
     """
     with ws.store.reading("graph") as index:
         have = owners(index, (COMMIT, CLAIM)) if index else set()
-        replaced = owners(index, _REPLACED) if index else set()
+        replaced = {
+            owner
+            for owner in (owners(index, _REPLACED) if index else ())
+            if owner.startswith(_OWNERS_REPLACED)
+        }
     batch = dict(_commit_documents(db, have)) | _claim_documents(ws, db, have)
     batch |= {owner: [] for owner in replaced}
     if batch:

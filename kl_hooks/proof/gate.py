@@ -15,6 +15,7 @@ from typing import Any, Final
 from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import Snapshot, newest_first
 from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
+from kl_hooks.evidence.provenance import is_document, worktree_state
 from kl_hooks.evidence.trust import environment_key, why_not_hard
 from kl_hooks.git.files import tree_contains
 from kl_hooks.git.objects import object_id
@@ -116,6 +117,8 @@ def judge(
     if seen.lost and proof.tier < Tier.INFERRED and not proof.failed:
         return entries, _not_assessed(seen)
     losses = [f"{loss}: only runs after that count" for loss in seen.lost]
+    if tree is None:
+        losses += _new_untracked_files(ws.repo, proof, own_facts, trees)
     not_compared = (*_untrusted(seen, trees), *_not_valid([*here.values(), *runs]))
     return entries, replace(
         proof,
@@ -148,6 +151,22 @@ def facts_of_content(
         lost_until=seen.lost_until,
     )
     return _with_environment(facts, here)
+
+
+def _new_untracked_files(
+    repo: Repository, proof: Proof, own_facts: ContentFacts, trees: Sequence[str]
+) -> list[str]:
+    """The files on disk that no commit has and that the proving runs did not have either: pytest
+    would read them, and a push does not take them along.
+    """
+    runs = [run.receipt for run in own_facts.entries if run.receipt.run in proof.runs]
+    if proof.tier < Tier.INFERRED or any(run.tree_all == trees[-1] for run in runs):
+        return []
+    names = [name for name in worktree_state(repo).untracked if not is_document(name)]
+    if not names:
+        return []
+    verb = "is untracked, and was" if len(names) == 1 else "are untracked, and were"
+    return [f"{name_list(names, NAMED)} {verb} not there when the tests ran"]
 
 
 def _unrecorded_reads(

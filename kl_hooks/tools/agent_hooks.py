@@ -215,7 +215,7 @@ def _failing_line(ws: Workspace) -> str:
     from kl_hooks.context.access import access
     from kl_hooks.errors import KlError
     from kl_hooks.evidence.executed import test_path
-    from kl_hooks.model.text import counted, name_list, quoted_field
+    from kl_hooks.model.text import counted, name_list, quoted_lines
     from kl_hooks.proof.failing import failing_tests
 
     try:
@@ -230,10 +230,9 @@ def _failing_line(ws: Workspace) -> str:
         ]
     if not names:
         return ""
-    shown = quoted_field(name_list(names, _NAMED))
-    return (
-        f"\n{counted(len(names), 'test')} failed when last run: {shown}. See: kl proof why TEST\n"
-    )
+    # the parameters of a test, and the names in a report, are text that anybody may have written
+    shown = quoted_lines(name_list(names, _NAMED), "  | ")
+    return f"\n{counted(len(names), 'test')} failed when last run (kl proof why TEST):\n{shown}\n"
 
 
 def _item(one: Candidate) -> str:
