@@ -83,8 +83,8 @@ def test_a_session_starts_with_the_tests_that_fail(shop: Checkout) -> None:
     leave_run(shop.workspace(), [(names[3], "passed", 5)], selection={"keyword": "d"})
     text = context(notify(shop, "SessionStart", source="startup"))
     assert (
-        "\n3 tests failed when last run: tests/test_a.py::test_a, tests/test_a.py::test_b,"
-        " tests/test_a.py::test_c. See: kl proof why TEST\n" in text
+        "\n3 tests failed when last run (kl proof why TEST):\n  | tests/test_a.py::test_a,"
+        " tests/test_a.py::test_b, tests/test_a.py::test_c\n" in text
     )
     leave_run(shop.workspace(), [(name, "passed", 5) for name in names])
     assert notify(shop, "SessionStart", source="startup") is None
