@@ -192,7 +192,7 @@ def expected_tests(
             wanted[path] = (wider, _narrower(now, was, label) if wider != now else "")
         elif was.collects(path):
             wanted[path] = (was, _narrower(now, was, label))
-    configured, changed = _configured(configs, older, label)
+    configured, changed = _configured(configs, older if before is not None else None, label)
     omitted = sorted(path for path in wanted if configured.ignores(path))
     wanted = {path: wanted[path] for path in wanted if path not in omitted}
     # where pytest is started in such a folder, it finds another configuration before the root's
@@ -224,12 +224,18 @@ def expected_tests(
 
 
 def _configured(
-    configs: PytestConfigs, older: PytestConfigs, label: str
+    configs: PytestConfigs, older: PytestConfigs | None, label: str
 ) -> tuple[ConfiguredSelection, list[str]]:
-    """What `addopts` of the root's configuration omits; nothing, and why, where that changed."""
-    now, before = (
-        ConfiguredSelection.of(each.by_folder.get("", PytestConfig())) for each in (configs, older)
-    )
+    """What `addopts` of the root's configuration omits; nothing, and why, where that changed, or
+    where no older commit shows it: a first commit, or a clone without its parent.
+    """
+    now = ConfiguredSelection.of(configs.by_folder.get("", PytestConfig()))
+    if older is None:
+        words = (
+            f"addopts in {now.path} omits tests, and no older commit is here that omits the same"
+        )
+        return ConfiguredSelection(now.path), [words] if any(now.omits) else []
+    before = ConfiguredSelection.of(older.by_folder.get("", PytestConfig()))
     if now.omits == before.omits:
         return now, []
     path = now.path or before.path

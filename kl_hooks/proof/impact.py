@@ -334,7 +334,8 @@ def _never_recorded(
     repo = _repository(ws)
     # a new test file is untracked until it is added, and is what its author wants to run
     source = content_source(repo, content.other or "", untracked=True)
-    wanted = expected_tests(ws, source, None, "", ws.settings.verify_exclude)
+    # what `addopts` omits now is omitted: these are tests to run, no proof
+    wanted = expected_tests(ws, source, source, "", ws.settings.verify_exclude)
     functions = {name.partition("[")[0] for name in known}
     files = {name.partition("::")[0] for name in functions}
     for path, (config, _) in sorted(wanted.files.items()):

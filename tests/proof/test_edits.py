@@ -49,5 +49,7 @@ def test_no_content_is_accepted_whose_suite_fails(
     if kind.harmless:
         assert (verdicts.suite, verdicts.verify) == (0, 0)
     else:
-        assert verdicts.suite != 0, "the edit shows nothing: the suite passes after it"
+        # a suite whose new configuration deselects the failing test passes: the test has vanished
+        is_effective = verdicts.suite != 0 or bool(verdicts.changed)
+        assert is_effective, "the edit shows nothing: the suite passes after it"
         assert verdicts.verify == 1

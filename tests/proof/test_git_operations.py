@@ -342,7 +342,7 @@ def test_claims_of_tests_know_when_they_are_stale_and_since_when(
     assert (
         fresh["freshness"],
         "nothing differs that the test executed" in fresh["reasons"][0],
-    ) == ("current", True)
+    ) == ("transferred", True)
     command = "re-verify: pytest test_kxb.py::test_h"
     assert (stale["freshness"], stale["reasons"][-1]) == (
         "older tree",
