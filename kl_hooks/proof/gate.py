@@ -28,7 +28,7 @@ from kl_hooks.model.text import name_list
 from kl_hooks.proof.configured_selection import OMITTED_FILES
 from kl_hooks.proof.content_policy import expected_of_content
 from kl_hooks.proof.content_proof import Proof, prove
-from kl_hooks.proof.content_runs import NAMED, ContentFacts, by_configuration
+from kl_hooks.proof.content_runs import NAMED, ContentFacts, by_configuration, first_of
 from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.other_runs import OtherRun, environments_of, other_runs, runs_of_content
 from kl_hooks.proof.proven_tests import ProvenTests
@@ -252,13 +252,19 @@ def _with_environment(facts: ContentFacts, here: Mapping[str, OtherRun]) -> Cont
 
 
 def _with_notes(proof: Proof, runs: Iterable[OtherRun]) -> Proof:
-    """What is proven, with the runs named whose environment could not be compared."""
-    notes = [
-        f"run {run.entry.receipt.run[:8]}: {run.not_compared}"
-        for run in runs
-        if run.not_compared and run.entry.receipt.run in proof.runs
-    ]
-    return replace(proof, notes=(*proof.notes, *dict.fromkeys(notes)))
+    """What is proven, with one note for each cause why environments of its runs could not be
+    compared.
+    """
+    runs_by_cause: dict[str, dict[str, None]] = {}
+    for run in runs:
+        name = run.entry.receipt.run
+        if run.not_compared and name in proof.runs:
+            runs_by_cause.setdefault(run.not_compared, {})[name[:8]] = None
+    notes = (
+        f"run{'' if len(names) == 1 else 's'} {first_of([*names], len(names))}: {cause}"
+        for cause, names in runs_by_cause.items()
+    )
+    return replace(proof, notes=(*proof.notes, *notes))
 
 
 def _with_other_runs(
