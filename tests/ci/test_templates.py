@@ -30,6 +30,10 @@ FORK = {"head": {"repo": {"full_name": "stranger/shop"}}}
 """The part of a payload that shows that the commits are from somebody else's repository."""
 SYMBOLS = {"PYTEST_ADDOPTS": "--kl-symbols=on"}
 """Before CPython 3.12 what tests execute is recorded on request."""
+FAILED_TEST = (
+    "::error file=tests/test_order.py,line=4,title=A changed symbol is stale::"
+    "tests.test_order.test_total is stale: tests/test_order.py::test_total failed in run "
+)
 
 
 @pytest.fixture(scope="module")
@@ -167,9 +171,7 @@ def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Pa
     assert done.result == "success" and "written and signed" in done.log, done.log
     fork = runner.start(WORKFLOW, pull_request(origin, 2, "x", fork=True))
     assert (fork["publish"].result, fork["code-scanning"].result) == ("skipped", "skipped")
-    assert "::error file=tests/test_order.py,line=4,title=kl verify::" in fork["kl"].log, (
-        "what is not proven, at its line"
-    )
+    assert FAILED_TEST in fork["kl"].log, "what is not proven, at its line"
     assert fork["kl"].steps["Annotate what is not proven"] == "success", "verify.mode is not block"
     # the queue tests what main will have, with the rules of its base; a re-run is one more receipt
     # of the same content
@@ -233,7 +235,8 @@ def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(
     stranger = runner.start(workflow, pull_request(made, 1, "Add a tax", fork=True))
     assert stranger["kl"].steps[unproven] == "failure" and stranger["publish"].result == "skipped"
     annotation = (
-        f"::error file={ORDER},line=5,title=kl verify::shop.core.order.tax is never exercised"
+        f"::error file={ORDER},line=5,title=A changed symbol is never exercised::"
+        "shop.core.order.tax is never exercised: "
     )
     assert stranger["kl"].log.count(annotation) == 2, "each job annotates the symbol"
 
@@ -274,7 +277,7 @@ def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(
         "proof/never-exercised",
         {"path": ORDER, "lines": {"begin": 5}},
     )
-    cure = "no recorded test executed it. It needs a test."
+    cure = "no recorded test executed it. hint: it needs a test"
     assert shown["description"] == f"shop.core.order.tax is never exercised: {cure}"
 
 
@@ -306,7 +309,7 @@ def test_the_action_fails_loosened_rules_and_failing_tests(
     assert [name for name, outcome in run.steps.items() if outcome == "failure"] == [*gates, ACTION]
     assert f"::error file={MANIFEST},line=5" in run.log
     assert "core may now import web" in run.log
-    assert "::error file=tests/test_order.py,line=4,title=kl verify::" in run.log
+    assert FAILED_TEST in run.log
     reports = runner.artifacts["kl-reports"]
     context = (reports / "context.md").read_text("utf-8")
     assert context.index("test_total") < context.index("## code"), "what fails is first"
