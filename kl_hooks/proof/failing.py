@@ -104,11 +104,13 @@ def failing_tests(ws: Workspace, seen: Snapshot | None = None) -> list[FailingTe
     waiting = tuple(entry.id for entry in seen.waiting)
     head = chain_head(seen.db) if seen.db else None
     key = (ws.root, head, waiting, place.trees, place.tree_all)
-    if key not in _LATEST:
+    # another thread may replace the answer at any moment
+    answer = _LATEST.get(key)
+    if answer is None:
         answer = list(_Content(ws, seen, place.trees).failing())
         _LATEST.clear()
         _LATEST[key] = answer
-    return _LATEST[key]
+    return answer
 
 
 class _Content:

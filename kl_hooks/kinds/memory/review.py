@@ -678,11 +678,12 @@ def _refusal(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> str
     reasons = quarantine_reasons(ws, record)
     if one.do == "approve" and reasons and not who.person:
         return f"only a person may approve it: {'; '.join(reasons)}."
-    if one.do == "approve" and record.text("standing") in MEMORY.by_name["standing"].ends:
+    verification = record.text("standing")
+    if one.do == "approve" and verification in MEMORY.by_name["standing"].ends:
         # approving is no answer to the reason why
         why = f" ({record.text('reason')})" if record.text("reason") else ""
         verify = f"If it is so after all: kl memory verify {record.id}"
-        return f"it is {record.text('standing')}{why}. {verify}"
+        return f"it is {verification}{why}. {verify}"
     return ""
 
 
