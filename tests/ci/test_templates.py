@@ -159,7 +159,7 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(
 def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Path) -> None:
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    runner = Runner(tmp_path / "runner", origin, dict(os.environ))
+    runner = Runner(tmp_path / "runner", origin, dict(os.environ) | SYMBOLS)
     assert runner.start(WORKFLOW, pushed(origin))["publish"].result == "skipped", (
         "only who asked for it"
     )
@@ -296,7 +296,7 @@ def test_the_action_fails_loosened_rules_and_failing_tests(
     }
     job = {"permissions": {"contents": "read"}, "outputs": outputs, "steps": [*steps, own]}
     workflow = yaml.dump({"on": ["push", "pull_request"], "permissions": {}, "jobs": {"kl": job}})
-    runner = Runner(tmp_path, origin, dict(os.environ))
+    runner = Runner(tmp_path, origin, dict(os.environ) | SYMBOLS)
     # of a stranger: nothing of the job needs more than to read
     run = runner.start(workflow, pull_request(origin, 2, "Count loose orders", fork=True))["kl"]
     assert run.result == "failure"
