@@ -34,7 +34,7 @@ from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, run_outcome
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import name_list, one_line
 from kl_hooks.store.database import Database
 from kl_hooks.store.files import read_given
 from kl_hooks.workspace import Workspace, require_setup
@@ -156,13 +156,17 @@ def rerun_text(found: Proof) -> str:
     return f"{number}: {reasons.pop()}" if len(reasons) == 1 else number
 
 
-def proven_content(untracked: bool) -> str:
-    """The content that a passing run proves."""
-    return (
+def passed_text(proof: Proof, untracked: bool) -> str:
+    """`run 5d1e0a77 passed on exactly this content`; of a run that was a part, with the others."""
+    content = (
         "this content, with untracked files in the working tree"
         if untracked
         else "exactly this content"
     )
+    runs = name_list([run[:8] for run in proof.cited_runs], _NAMED_RUNS)
+    if len(proof.cited_runs) > 1:
+        return f"runs {runs} passed together on {content}"
+    return f"run {runs} passed on {content}"
 
 
 def _tree_label(receipt: Receipt) -> str:
@@ -268,6 +272,7 @@ def _evidence_lines(entry: Entry) -> Iterator[str]:
 
 
 _SHOWN_TESTS = 40
+_NAMED_RUNS = 3
 _SHOWN_COMMITS = 10
 
 

@@ -11,7 +11,7 @@ from kl_hooks.cli.evidence import (
     all_evidence,
     failure_text,
     hints,
-    proven_content,
+    passed_text,
     receipt_line,
     rerun_text,
 )
@@ -85,7 +85,7 @@ def status(shape: str) -> None:
                 "tier": found.tier.word,
                 "run": found.run,
                 "reasons": list(found.notes if found.run else found.reasons),
-                "untracked": had_untracked_files(here, found.run, place.tree),
+                "untracked": had_untracked_files(here, found.cited_runs, place.tree),
                 "assessed": not found.gaps,
                 **seen.to_dict(),
                 "nearest": near.to_dict() if near else None,
@@ -247,8 +247,8 @@ def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> I
     elif found.transfers:
         yield f"transferred ({found.tier.word}) {found.transfer_text}{found.except_flaky}"
     elif found.tier >= Tier.INFERRED:
-        where = proven_content(plain["untracked"])
-        yield f"{found.tier.word}: run {short(found.run, 8)} passed on {where}{found.but_for_known}{found.except_flaky}"
+        passed = passed_text(found, plain["untracked"])
+        yield f"{found.tier.word}: {passed}{found.but_for_known}{found.except_flaky}"
     elif failed or (failed := rerun_text(found)):
         yield f"not proven: {failed}"
     elif found.tests.is_partial:

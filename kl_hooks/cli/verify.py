@@ -15,7 +15,7 @@ from kl_hooks.cli.evidence import (
     all_evidence,
     failure_text,
     hints,
-    proven_content,
+    passed_text,
     rerun_text,
 )
 from kl_hooks.cli.output import (
@@ -146,7 +146,7 @@ class _Answer:
 
     @property
     def untracked(self) -> bool:
-        return had_untracked_files(self.entries, self.proof.run, self.tree)
+        return had_untracked_files(self.entries, self.proof.cited_runs, self.tree)
 
     @property
     def command(self) -> str:
@@ -630,12 +630,7 @@ def _passed_lines(answer: _Answer) -> Iterator[str]:
     if found.transfers:
         yield f"  see: kl proof tests SYMBOL, kl evidence show {run}"
         return
-    which = (
-        f"runs {name_list([one[:8] for one in found.runs], 3)} passed together"
-        if found.together
-        else f"run {run} passed"
-    )
-    yield f"  {which} on {proven_content(answer.untracked)}: kl evidence show {run}"
+    yield f"  {passed_text(found, answer.untracked)}: kl evidence show {run}"
     if answer.untracked:
         yield (
             "  These files are not committed. hint: if the tests need them, git add them, then run"

@@ -43,7 +43,9 @@ class Proof:
     tier: Tier
     """Of "the tests pass on this tree": guessed without evidence."""
     run: str | None
-    """The newest run that proves it, by itself or with others."""
+    """The newest run that proves it by itself; where none does, the newest of those that prove it
+    together.
+    """
     reasons: tuple[str, ...]
     failed: str = ""
     """`newest`: the newest run of this content failed; `earlier`: what failed has not passed since;
@@ -58,10 +60,12 @@ class Proof:
     notes: tuple[str, ...] = ()
     """What is worth knowing, and changes nothing."""
     runs: tuple[str, ...] = ()
-    """All runs that prove it; together, where each of them was limited to a part."""
+    """The runs of which a result counts; together, where each of them was limited to a part."""
     together: bool = False
     transfers: tuple[Transfer, ...] = ()
-    """The runs of other contents among them."""
+    """The runs of other contents that it rests on; also one that only shows which tests a file
+    has.
+    """
     transferred_tests: int = 0
     """Tests with a valid result in one of these runs, each counted once."""
     compared_tests: int = 0
@@ -103,6 +107,11 @@ class Proof:
         return f" but for {counted(len(self.known_failures), 'known failure')} (until {first})"
 
     @property
+    def cited_runs(self) -> tuple[str, ...]:
+        """The runs that a person is shown as the proof: one where one is enough."""
+        return self.runs if self.together else (self.run,) if self.run else ()
+
+    @property
     def state(self) -> str:
         """`proven`: this content ran. `transferred`: it did not, or not all of it; what other
         contents showed is valid for it. `not proven`.
@@ -119,6 +128,11 @@ class Proof:
         if not self.transfers:
             return ""
         first = max(self.transfers, key=lambda transfer: transfer.valid)
+        if not first.valid:
+            return (
+                f"from run {first.run[:8]}: it shows which tests the files have; all {self.ran}"
+                " ran here"
+            )
         is_all = self.transferred_tests == self.compared_tests
         valid = "all" if is_all else f"{self.transferred_tests} of"
         others = len(self.transfers) - 1
@@ -161,7 +175,9 @@ def _proof_of_passing(
     """The proof where no failure counts."""
     counting = [judged for judged in runs if judged.counts]
     proving = sorted([*complete.alone, *complete.parts], key=lambda entry: -entry.seq)
-    names = tuple(entry.receipt.run for entry in proving)
+    # what is not valid of a run was taken out of its entry: of one without any left no result counts
+    names = tuple(entry.receipt.run for entry in proving if entry.receipt.evidence)
+    whole = max(complete.alone, key=lambda entry: entry.seq, default=None)
     run_notes = dict.fromkeys(note for judged in counting for note in _run_notes(judged.run))
     transferred = _transferred_runs(proving, facts.other_runs)
     transferred_tests, compared_tests = _test_numbers(transferred)
@@ -174,7 +190,7 @@ def _proof_of_passing(
             if any(failure.covers(failed.test) for failed in failures.accepted)
         ),
         tier=tier(observations, strength),
-        run=names[0] if names else None,
+        run=whole.receipt.run if whole else names[0] if names else None,
         reasons=(
             *_run_reasons(runs, complete.parts),
             *failures.reasons(),
@@ -261,7 +277,7 @@ def _transferred_runs(
 ) -> list[OtherRun]:
     """The runs of other contents among those that prove a content."""
     runs = (other_runs[entry.id] for entry in proving if entry.id in other_runs)
-    return [run for run in runs if run.valid and not run.is_own]
+    return [run for run in runs if not run.is_own]
 
 
 def _test_numbers(runs: Sequence[OtherRun]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ Readers of the store make the facts (`proof.gate`). The rules (`proof.run_rules`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -117,12 +117,12 @@ def first_of(names: object, number: object) -> str:
     return name_list(listed, NAMED, number if isinstance(number, int) else 0)
 
 
-def had_untracked_files(entries: Iterable[Entry], run: str | None, tree: str | None) -> bool:
-    """True if this run, on the tracked files of `tree`, ran with untracked files, which no commit
-    contains.
+def had_untracked_files(entries: Iterable[Entry], runs: Collection[str], tree: str | None) -> bool:
+    """True if one of these runs, on the tracked files of `tree`, ran with untracked files, which no
+    commit contains.
     """
     return any(
-        entry.receipt.run == run
+        entry.receipt.run in runs
         and entry.receipt.tree == tree
         and entry.receipt.tree_all not in (None, tree)
         for entry in entries

@@ -344,3 +344,38 @@ def test_a_pass_on_a_rerun_is_no_clean_pass(tmp_path: Path, home: Path) -> None:
     (tmp_path / "other").mkdir()
     alone = proven(tmp_path / "other", [(name, "flaky", 5) for name, _, _ in RESULTS])
     assert alone.kl("verify").returncode == 1
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on"
+)
+def test_what_only_an_older_run_shows_is_transferred_and_a_part_is_not_cited_as_the_whole(
+    tmp_path: Path, home: Path
+) -> None:
+    tests = "import app\nfor number in [1]:\n    def test_loop():\n        assert app.f()\n"
+    repo = checkout(
+        tmp_path / "repo",
+        {
+            "app.py": "def f():\n    return 1\n",
+            "test_a.py": f"{tests}def test_f():\n    assert app.f()\n",
+            "test_b.py": "import app\ndef test_b():\n    assert app.f()\n",
+        },
+    )
+    assert repo.pytest("-q").returncode == 0
+    older = verdict(repo)["run"]
+    repo.write("app.py", "def f():\n    return 1 + 0\n")
+    for tests in (["test_a.py::test_f", "test_a.py::test_loop"], ["test_b.py"]):
+        assert repo.pytest("-q", *tests).returncode == 0
+    # each test ran here, but that test_a.py has no others is known from the older run alone
+    answer = verdict(repo)
+    assert (answer["state"], answer["ran"], len(answer["runs"])) == ("transferred", 3, 2), answer
+    assert answer["transferred"] == [{"run": older, "valid": 0, "total": 3}]
+    words = f"from run {older[:8]}: it shows which tests the files have; all 3 ran here"
+    assert words in (done := repo.kl("verify")).stdout, done.stdout
+    assert repo.kl("verify", "--require", "ran").returncode == 1
+    assert repo.pytest("-q", "test_a.py").returncode == 0
+    answer = verdict(repo, "--require", "ran")
+    together = f"runs {', '.join(run[:8] for run in answer['runs'])} passed together"
+    for command in ("verify", "status"):
+        assert together in (done := repo.kl(command)).stdout, done.stdout
+    assert (answer["state"], older in answer["runs"], len(answer["runs"])) == ("proven", False, 3)

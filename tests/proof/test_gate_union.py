@@ -174,6 +174,7 @@ def test_another_environment_makes_it_verified_by_parts_too() -> None:
         ["a4", "a3", "a1"],
         False,
     )
+    assert (found.run, found.cited_runs) == ("a1" * 16, ("a1" * 16,)), "a part is not the whole"
     ways = {**LINUX, "way": {"distributed": 2}}
     assert (
         prove(made("a2", *B, selection=PART, environment=ways), parts[1]).tier.word == "inferred"
@@ -565,12 +566,15 @@ def test_a_selection_in_words() -> None:
 
 def test_whether_untracked_files_were_beside_the_tree_of_a_run() -> None:
     entries = [made("a2", *A, tree_all=THERE), made("a1", *A, tree_all=HERE), made("a0", *A)]
-    assert [had_untracked_files(entries, f"{name}" * 16, HERE) for name in ("a2", "a1", "a0")] == [
+    assert [
+        had_untracked_files(entries, [f"{name}" * 16], HERE) for name in ("a2", "a1", "a0")
+    ] == [
         True,
         False,
         False,
     ]
-    assert not had_untracked_files(entries, "a2" * 16, THERE)
+    assert not had_untracked_files(entries, ["a2" * 16], THERE)
+    assert had_untracked_files(entries, ["a1" * 16, "a2" * 16], HERE)
 
 
 # With a repository
