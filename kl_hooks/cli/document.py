@@ -26,6 +26,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.cli.record_output import agent_access, warn_of_index_problems
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
+from kl_hooks.context.access import access
 from kl_hooks.context.package_log import record_search
 from kl_hooks.documents.adding import (
     KIND,
@@ -314,11 +315,17 @@ def process(ids: tuple[str, ...], shape: str) -> int:
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @format_option()
 def refresh(ids: tuple[str, ...], shape: str) -> int:
-    """Read the sources of added documents again, and index those that changed."""
+    """Read the files of the repository that a person added again, and index those that changed.
+
+    Nothing else is read: no file outside the repository, none that an agent named, none that
+    `.kl/policy.yaml` denies. To read another source again, add it again. Exit 1: some were not read.
+    """
     ws = initialized_workspace()
     for one in ids:
         get_record(ws, one, KIND)
-    changed, omitted = refresh_documents(ws, ids, _progress)
+    # the rules apply to a person, too: the text that is read is stored for everybody
+    with access(ws, "kl document refresh") as may:
+        changed, omitted = refresh_documents(ws, may, ids, _progress)
     return _print_documents(ws, changed, omitted, shape)
 
 
@@ -443,7 +450,8 @@ def _rows(ws: Workspace, names: Sequence[str], may: Visibility) -> list[dict[str
     for record in list_records(ws, RecordFilter((KIND,))):
         if (names and record.text("collection") not in names) or not may.shows(record):
             continue
-        stale = needs_refresh(ws, texts[record.id]) if record.id in texts else ""
+        text = texts.get(record.id)
+        stale = needs_refresh(ws, record, text, may) if text is not None else ""
         # the number in the record is of when it was processed: its collection may be cut in another
         # way since
         chunks = indexed[record.id].chunks if record.id in indexed else 0

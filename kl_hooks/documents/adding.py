@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.documents.chunking import HTML, Cut, cut
+from kl_hooks.documents.chunking import HTML, Chunking, Cut, cut
 from kl_hooks.documents.collections import (
     STATUSES,
     AddedText,
@@ -25,16 +25,18 @@ from kl_hooks.documents.collections import (
     store_collection,
 )
 from kl_hooks.documents.indexing import SUFFIXES, redact_document, similarities_of, sync_documents
+from kl_hooks.documents.sources import is_refreshable, read_source, repository_path
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
 from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.records.permissions import agent_author
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import change_record, create_records, delete_record
 from kl_hooks.store.files import read_small, store_lock
 from kl_hooks.store.state import prepare_state
 
 if TYPE_CHECKING:
-    from kl_hooks.documents.indexing import Watch
+    from kl_hooks.documents.indexing import Visibility, Watch
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
@@ -58,6 +60,8 @@ class NewDocument(NamedTuple):
     title: str = ""
     """Empty: its first heading, else its name."""
     source_type: str = "upload"
+    added_path: str = ""
+    """The file of the repository that `kl document refresh` may read again; empty: none."""
 
 
 class Found(NamedTuple):
@@ -104,7 +108,8 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
                 continue
             if data is not None:
                 name = _name_of(ws, path)
-                found.append(NewDocument(name, data, source_type=_type_of(ws, name)))
+                new = NewDocument(name, data, source_type=_type_of(ws, name))
+                found.append(new._replace(added_path=repository_path(ws, path)))
     return Found(found, omitted)
 
 
@@ -151,46 +156,78 @@ def add_documents(
 def _add(
     ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[str], by: str
 ) -> list[Record]:
-    known = collections(ws).get(name) or store_collection(ws, name)
-    if known.status == STATUSES[2]:
+    collection = collections(ws).get(name) or store_collection(ws, name)
+    if collection.status == STATUSES[2]:
         hint = f"Open it again: kl document collections {name} --status active"
         raise UsageProblem("is archived.", place=name, hint=hint)
+    who = agent_author(ws, by)
+    if who:  # what refresh reads in the owner's name is for a person to name
+        new = [document._replace(added_path="") for document in new]
+    stored = _stored_documents(ws, name, of_agents=bool(who))
+    added_again = [document for document in new if document.name in stored]
+    added = [document for document in new if document.name not in stored]
+    cuts = {one.name: cut(one.name, one.data, collection.chunking, redact_document) for one in new}
+    raws = [_raw(document, cuts[document.name], name, tags) for document in added]
+    records = create_records(ws, ws.kinds[KIND], raws, by=by) if raws else []
+    for record, document in zip(records, added, strict=True):
+        _store_text(ws, _text(record.id, name, document, cuts[document.name]))
+    ids = [stored[document.name].id for document in added_again]
+    current = {record.id: record for record in get_records(ws, ids)}
+    for document in added_again:
+        text = _text(stored[document.name].id, name, document, cuts[document.name])
+        if text.id in current:
+            checksum = stored[document.name].checksum
+            current[text.id] = _replace_text(
+                ws, current[text.id], document, text, checksum, cuts[document.name].error
+            )
+    return [*records, *current.values()]
+
+
+def _stored_documents(ws: Workspace, name: str, *, of_agents: bool) -> dict[str, AddedText]:
+    """Return source → document, of the documents of a collection that agents, or people, added.
+
+    What an agent adds never replaces a text of a person: its words would have his authority.
+    """
     texts = list(added_texts(ws))
-    there = {one.name: one for one in texts if one.collection == name and one.name != _STREAM}
+    of_collection = {
+        text.id: text for text in texts if text.collection == name and text.name != _STREAM
+    }
+    documents = {
+        of_collection[record.id].name: of_collection[record.id]
+        for record in get_records(ws, sorted(of_collection))
+        if (record.authority != "human") == of_agents
+    }
     # a process that was killed between the record and its text left a record that nothing can be
     # made of: it is used
-    stored = {one.id for one in texts}
-    there |= {
-        source: AddedText(one.id, name, source, "", "")
-        for one in list_records(
+    ids_with_text = {text.id for text in texts}
+    return documents | {
+        source: AddedText(record.id, name, source, "", "")
+        for record in list_records(
             ws, RecordFilter((KIND,), ("pending", "processing", "failed", "indexed"))
         )
-        if one.id not in stored
-        and one.text("collection") == name
-        and (source := one.text("source")) not in ("", _STREAM)
-        and source not in there
+        if record.id not in ids_with_text
+        and record.text("collection") == name
+        and (record.authority != "human") == of_agents
+        and (source := record.text("source")) not in ("", _STREAM)
+        and source not in documents
     }
-    again = [one for one in new if one.name in there]
-    fresh = [one for one in new if one.name not in there]
-    cuts = {one.name: cut(one.name, one.data, known.chunking, redact_document) for one in new}
-    raws = [_raw(one, cuts[one.name], name, tags) for one in fresh]
-    made = create_records(ws, ws.kinds[KIND], raws, by=by) if raws else []
-    for record, one in zip(made, fresh, strict=True):
-        _store_text(ws, _text(record.id, name, one, cuts[one.name]))
-    known_again = {
-        record.id: record for record in get_records(ws, [there[one.name].id for one in again])
+
+
+def _replace_text(
+    ws: Workspace, record: Record, new: NewDocument, text: AddedText, checksum: str, error: str
+) -> Record:
+    """Replace the text of a document where it differs from that of `checksum`; the record as it is
+    now.
+    """
+    changes = {
+        name: value
+        for name, value in _place_fields(new).items()
+        if (record.many(name) if name == "about" else record.text(name)) != value
     }
-    for one in again:
-        text = _text(there[one.name].id, name, one, cuts[one.name])
-        if text.id in known_again and text.checksum != there[one.name].checksum:
-            _store_text(ws, text)
-            changes = {
-                "status": "pending",
-                "checksum": text.checksum,
-                "error": cuts[one.name].error or None,
-            }
-            known_again[text.id] = change_record(ws, known_again[text.id], changes, how=_HOW)
-    return [*made, *known_again.values()]
+    if text.checksum != checksum:
+        _store_text(ws, text)
+        changes |= {"status": "pending", "checksum": text.checksum, "error": error or None}
+    return change_record(ws, record, changes, how=_HOW) if changes else record
 
 
 def _store_text(ws: Workspace, added: AddedText) -> None:
@@ -218,9 +255,14 @@ def _raw(one: NewDocument, made: Cut, collection: str, tags: Sequence[str]) -> d
     }
     if made.error:
         raw["error"] = made.error
-    if one.source_type == "git":
-        raw["about"] = [f"file:{one.name}"]
-    return raw
+    return raw | _place_fields(one)
+
+
+def _place_fields(one: NewDocument) -> dict[str, Any]:
+    """The fields of a document that is a file of the repository: rules about its path apply."""
+    path = one.added_path or (one.name if one.source_type == "git" else "")
+    fields: dict[str, Any] = {"about": (f"file:{path}",)} if path else {}
+    return fields | ({"added_path": path} if one.added_path else {})
 
 
 def _text(identifier: str, collection: str, one: NewDocument, made: Cut) -> AddedText:
@@ -284,43 +326,41 @@ def process_documents(
 
 
 def refresh_documents(
-    ws: Workspace, ids: Collection[str] = (), watch: Watch | None = None
+    ws: Workspace, may: Visibility, ids: Collection[str] = (), watch: Watch | None = None
 ) -> tuple[list[Record], list[str]]:
     """Read the sources of documents again: (the documents that changed, processed; why others could
     not be read).
     """
     changed, omitted = list[str](), list[str]()
-    for added in list(added_texts(ws, ids or None)):
+    texts = {added.id: added for added in added_texts(ws, ids or None)}
+    chunking = {name: collection.chunking for name, collection in collections(ws).items()}
+    for record in get_records(ws, sorted(texts)):
+        added = texts[record.id]
         if added.name == _STREAM and not ids:
             continue  # nobody expects one to be read again
-        data, why = _read_source(ws, added)
-        if data is None:
-            omitted.append(f"{added.id}: {why}")
-        elif _checksum(data) != added.checksum:
-            again = add_documents(ws, [NewDocument(added.name, data)], added.collection)
-            changed += [record.id for record in again]
+        source = read_source(ws, record, may)
+        if source.data is None:
+            omitted.append(f"{record.id}: {source.problem}")
+        elif _checksum(source.data) != added.checksum:
+            new = NewDocument(added.name, source.data)
+            how = chunking.get(added.collection) or Chunking()
+            made = cut(new.name, new.data, how, redact_document)
+            text = _text(record.id, added.collection, new, made)
+            _replace_text(ws, record, new, text, added.checksum, made.error)
+            changed.append(record.id)
     return (process_documents(ws, changed, watch) if changed else []), omitted
 
 
-def _read_source(ws: Workspace, added: AddedText) -> tuple[bytes | None, str]:
-    """(the bytes that the source of a document has now, else None; why they can't be read)."""
-    if added.name == _STREAM:
-        return None, "was read from a stream."
-    try:
-        data = read_small(ws.root / added.name, most=MAX_BLOB_BYTES)
-    except UsageProblem as problem:
-        return None, problem.reason
-    return data, "" if data is not None else "its source was removed."
-
-
-def needs_refresh(ws: Workspace, added: AddedText) -> str:
-    """Why a document should be refreshed: its source changed, or can't be read; empty: it need not
-    be.
+def needs_refresh(ws: Workspace, record: Record, added: AddedText, may: Visibility) -> str:
+    """Why a document should be refreshed: its source changed, or was removed; empty: it need not
+    be, or it can't.
     """
-    data, why = _read_source(ws, added)
-    if data is None:
-        return "" if added.name == _STREAM else why
-    return "its source changed." if _checksum(data) != added.checksum else ""
+    if not is_refreshable(record):
+        return ""
+    source = read_source(ws, record, may)
+    if source.data is None:
+        return source.problem
+    return "its source changed." if _checksum(source.data) != added.checksum else ""
 
 
 def remove_document(ws: Workspace, record: Record) -> None:

@@ -1099,6 +1099,12 @@ DOCUMENT: Final = Kind(
             choices=("upload", "url", "api", "database", "cloud_storage", "git"),
             also={"file": "upload"},
         ),
+        Field(
+            "added_path",
+            "line",
+            "The file of the repository that a person added, which refresh reads.",
+            internal=True,
+        ),
         Field("checksum", "line", "sha256 of what was read.", internal=True),
         Field("chunks", "number", "Passages that it was cut into.", internal=True, most=1_000_000),
         Field("size", "number", "Bytes.", internal=True, most=100_000_000),

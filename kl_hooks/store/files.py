@@ -7,6 +7,7 @@ judged.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -45,11 +46,37 @@ def read_small(path: Path, within: Path | None = None, most: int = MAX_BYTES) ->
     # RuntimeError: resolve() of a loop of links, before CPython 3.13; ValueError: a NUL in the name
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageProblem(f"can't be read: {error}.", place=str(path)) from error
+    return _read_regular(handle, path, most)
+
+
+def _read_regular(handle: int, path: Path, most: int) -> bytes:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise UsageProblem("is not a file.", place=str(path), hint="Move it away.")
     with os.fdopen(handle, "rb") as file:
         return file.read(most + 1)
+
+
+def read_without_links(within: Path, path: Path, most: int = MAX_BYTES) -> bytes | None:
+    """The same for a file in `within`, which is reached by no link: neither a folder on the way nor
+    the file is one. `path` is relative.
+
+    UsageProblem where one is, and as `read_small`.
+    """
+    try:
+        folder = _without_links(within, within / path.parent)
+        try:
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            handle = os.open(path.name, flags, dir_fd=folder)
+        finally:
+            os.close(folder)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        linked = isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENOTDIR)
+        reason = "is reached by a link." if linked else f"can't be read: {error}."
+        raise UsageProblem(reason, place=str(path)) from error
+    return _read_regular(handle, path, most)
 
 
 def read_given(path: Path, most: int = 256 * 1024 * 1024) -> bytes:
