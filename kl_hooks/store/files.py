@@ -19,6 +19,7 @@ from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, UsageProblem
 from kl_hooks.model.text import one_line
+from kl_hooks.store.write_queue import acquired_in_turn
 
 MAX_BYTES: Final = 256 * 1024
 """Of a file that is parsed; nothing that people write is longer."""
@@ -175,18 +176,20 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
     """Hold the lock at `path` (made if missing) for `what`. Does not nest, not even within one
     process.
 
-    StoreBusy, naming the holder and what it does, after `wait` seconds; OSError where the file
-    can't be made.
+    Whoever waits queues (`write_queue`). StoreBusy, naming the holder and what it does, where
+    nothing moved for `wait` seconds; OSError where the file can't be made.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     ours = os.getpid()
+    started = time.monotonic()
     try:
-        if not _acquire(handle, wait):
-            pid, _, theirs = (
-                os.pread(handle, 200, 0).decode("utf-8", "replace").strip().partition(" ")
-            )
-            who = f"pid {one_line(pid, 20)} ({one_line(theirs, 60)})" if pid else "another process"
-            reason = f"the store is busy: {who} holds it. Waited {wait:g} s."
+        if not acquired_in_turn(
+            path.with_suffix(".queue"), wait, lambda: _try_lock(handle), lambda: _holder(handle)
+        ):
+            pid, _, task = _holder(handle).partition(" ")
+            who = f"pid {one_line(pid, 20)} ({one_line(task, 60)})" if pid else "another process"
+            waited = max(wait, round(time.monotonic() - started))
+            reason = f"the store is busy: {who} holds it. Waited {waited:g} s."
             raise StoreBusy(reason, place=str(path), hint="Try again, or: kl doctor")
         try:
             os.ftruncate(handle, 0)
@@ -223,16 +226,27 @@ def folder_lock(folder: Path, wait: float = _FOLDER_WAIT) -> Iterator[None]:
         os.close(handle)
 
 
+def _holder(handle: int) -> str:
+    """What the holder of a lock wrote into its file; empty where it has not yet."""
+    return os.pread(handle, 200, 0).decode("utf-8", "replace").strip()
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _acquire(handle: int, wait: float) -> bool:
     """Take the lock, trying for `wait` seconds; False if another process holds it for so long."""
     # flock(2) has no timeout, and an alarm signal would belong to the process that we run in
     end, pause = time.monotonic() + wait, 0.001
     while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _try_lock(handle):
             return True
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                return False
+        if time.monotonic() >= end:
+            return False
         time.sleep(pause)
         pause = min(pause * 2, 0.05)

@@ -223,7 +223,17 @@ def _only_ours(directory: Path) -> bool:
     """No file of anybody else's in it: a folder that somebody named with `KL_STATE` may contain
     other files.
     """
-    names = {"kl.db", "spool", "graph", "crash", "backup", "high-water", "store.lock", _KEY}
+    names = {
+        "kl.db",
+        "spool",
+        "graph",
+        "crash",
+        "backup",
+        "high-water",
+        "store.lock",
+        "store.queue",
+        _KEY,
+    }
     return all(name in names or name.startswith("kl.db-") for name in os.listdir(directory))  # noqa: PTH208
 
 
