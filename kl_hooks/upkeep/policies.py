@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -329,6 +330,8 @@ def delete_graphs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
             for end in _DATABASE_FILES:
                 path.with_name(path.name + end).unlink(missing_ok=True)
             path.with_suffix(".lock").unlink(missing_ok=True)
+            with suppress(OSError):  # none was needed, or somebody waits
+                path.with_suffix(".queue").rmdir()
 
 
 def ephemeral_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
