@@ -19,7 +19,6 @@ from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, UsageProblem
 from kl_hooks.model.text import one_line
-from kl_hooks.store.write_queue import acquired_in_turn
 
 MAX_BYTES: Final = 256 * 1024
 """Of a file that is parsed; nothing that people write is longer."""
@@ -183,10 +182,8 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
     ours = os.getpid()
     started = time.monotonic()
     try:
-        if not acquired_in_turn(
-            path.with_suffix(".queue"), wait, lambda: _try_lock(handle), lambda: _holder(handle)
-        ):
-            pid, _, task = _holder(handle).partition(" ")
+        if not _acquire_in_turn(handle, path.with_suffix(".queue"), wait):
+            pid, _, task = _owner(handle).partition(" ")
             who = f"pid {one_line(pid, 20)} ({one_line(task, 60)})" if pid else "another process"
             waited = max(wait, round(time.monotonic() - started))
             reason = f"the store is busy: {who} holds it. Waited {waited:g} s."
@@ -226,8 +223,20 @@ def folder_lock(folder: Path, wait: float = _FOLDER_WAIT) -> Iterator[None]:
         os.close(handle)
 
 
-def _holder(handle: int) -> str:
-    """What the holder of a lock wrote into its file; empty where it has not yet."""
+def _acquire_in_turn(handle: int, queue: Path, wait: float) -> bool:
+    """Take the lock at once where it is free and nobody waits, else after the earlier waiters."""
+    if (wait <= 0 or not (queue.is_dir() and os.listdir(queue))) and _try_lock(handle):  # noqa: PTH208
+        return True
+    if wait <= 0:
+        return False
+    # here, since it is of no use to the many commands that wait for nobody
+    from kl_hooks.store.write_queue import acquired_in_turn
+
+    return acquired_in_turn(queue, wait, lambda: _try_lock(handle), lambda: _owner(handle))
+
+
+def _owner(handle: int) -> str:
+    """What the process that has the lock wrote into its file; empty where it has not yet."""
     return os.pread(handle, 200, 0).decode("utf-8", "replace").strip()
 
 

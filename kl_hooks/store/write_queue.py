@@ -1,8 +1,8 @@
-"""The queue before a lock: whoever came first writes first, however many wait.
+"""The queue before a lock: the first to ask is the first to write, however many wait.
 
 A lock that each waiter only tries now and then goes to whoever happens to try at the right moment;
 of 64 writers some are never that one. So a waiter puts a ticket into a folder beside the lock: a
-file with the next number, held by flock(2), which the kernel releases when its owner dies. The
+file with the next number, locked by flock(2), which the kernel releases when its owner dies. The
 owner of the lowest ticket tries the lock. Tickets decide the order alone. Who may write is decided
 by the lock, so an older kl that takes no ticket, and a file system where none can be made, stay
 correct.
@@ -32,19 +32,15 @@ _MOST_NUMBERS: Final = 100
 
 
 def acquired_in_turn(
-    folder: Path, wait: float, attempt: Callable[[], bool], holder: Callable[[], str]
+    folder: Path, wait: float, attempt: Callable[[], bool], owner: Callable[[], str]
 ) -> bool:
-    """Whether `attempt` took the lock, when the queue in `folder` came to us.
+    """Queue in `folder`; return whether `attempt` took the lock.
 
-    `holder`: who holds the lock, as a text that changes with the holder. False where neither the
-    queue nor the holder changed for `wait` seconds, and after twelve times as long in any case.
+    `owner`: who has the lock, as a text that changes with the owner. False where neither the queue
+    nor the owner changed for `wait` seconds, and after twelve times as long in any case.
     """
-    if (wait <= 0 or not _numbers(folder)) and attempt():
-        return True
-    if wait <= 0:
-        return False
     with _ticket(folder) as number:
-        return _wait_for_turn(folder, number, wait, attempt, holder)
+        return _wait_for_turn(folder, number, wait, attempt, owner)
 
 
 def _wait_for_turn(
@@ -52,17 +48,17 @@ def _wait_for_turn(
     number: int | None,
     wait: float,
     attempt: Callable[[], bool],
-    holder: Callable[[], str],
+    owner: Callable[[], str],
 ) -> bool:
     started = moved = time.monotonic()
     position: tuple[int, str] | None = None
     while True:
         ahead = _count_ahead(folder, number)
         now = time.monotonic()
-        if position != (position := (ahead, holder())):
+        if position != (position := (ahead, owner())):
             moved = now
         end = min(moved + wait, started + _MOST_WAITS * wait)
-        if (now >= min(moved + _OVERTAKE_AFTER * ahead, end)) and attempt():
+        if now >= min(moved + _OVERTAKE_AFTER * ahead, end) and attempt():
             return True
         if now >= end:
             return False

@@ -59,7 +59,7 @@ def until(condition: Callable[[], bool]) -> None:
         pause.wait(0.002)
 
 
-def test_who_came_first_writes_first(tmp_path: Path) -> None:
+def test_the_first_to_ask_is_the_first_to_write(tmp_path: Path) -> None:
     lock, order = tmp_path / "store.lock", list[int]()
 
     def write(number: int) -> None:
@@ -172,7 +172,7 @@ print(json.dumps({code: codes.count(code) for code in codes}))
 
 @pytest.mark.slow
 def test_64_writers_are_all_served(tmp_path: Path) -> None:
-    """Each holds the lock for a tenth of a second: together three times as long as one waits."""
+    """Each has the lock for a tenth of a second: together three times as long as one waits."""
     done = subprocess.run(
         [sys.executable, "-c", _WRITERS, str(tmp_path / "store.lock")],
         cwd=REPO,
