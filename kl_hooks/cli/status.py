@@ -24,7 +24,7 @@ from kl_hooks.cli.record_output import (
     warn_of_unreadable_records,
 )
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.claims import known_assertions
+from kl_hooks.evidence.assertions import known_assertions
 from kl_hooks.evidence.commits import commits_without_check
 from kl_hooks.evidence.ledger import Entry, count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state

@@ -18,7 +18,8 @@ from kl_hooks.context.gather import NEIGHBORS, SEEDS, Gathered, code_of, near_co
 from kl_hooks.context.page import qualname
 from kl_hooks.context.ranking import file_here
 from kl_hooks.errors import KlError, UsageProblem
-from kl_hooks.evidence.claims import claims_about, known_assertions
+from kl_hooks.evidence.assertions import known_assertions
+from kl_hooks.evidence.claims import claims_about
 from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim

@@ -12,21 +12,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
-from kl_hooks.evidence.claims import all_claims, asserted_claims
+from kl_hooks.evidence.assertions import asserted_claims
 from kl_hooks.evidence.executed import forget_runs
 from kl_hooks.evidence.ledger import COMPACTABLE, RETAINED, test_names
 from kl_hooks.evidence.spool_places import QUARANTINED, spool_places
 from kl_hooks.hookspecs import Policy
-from kl_hooks.model.claim import Claim, Tier
+from kl_hooks.model.claim import Claim
 from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.store.database import Database
-from kl_hooks.workspace import is_set_up
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-_CLAIMS, _DECAY, _SPOOL = "expired claims", "claim decay", "set aside"
+_CLAIMS, _SPOOL = "expired claims", "set aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +174,6 @@ def archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
             db.execute("DELETE FROM claim WHERE id = ?", (one.id,))
 
 
-def inspect_decay(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Verified claims that count as inferred by now. Tiers are computed at every reading: this only
-    reports them.
-    """
-    if not is_set_up(ws):
-        return []
-    aged = [claim for claim in all_claims(ws, lambda _: None) if claim.max_tier < Tier.VERIFIED]
-    return [
-        Change("decay", one.about, _DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word)
-        for one in aged
-    ]
-
-
 def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Quarantined captures: reported, for a person to inspect."""
     reason = "a capture that could not be understood; look at it, then delete it yourself"
@@ -198,7 +184,6 @@ def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 
 POLICIES: Final = (
     Policy(_CLAIMS, "Expired claims are moved to their archive.", inspect_claims, archive_claims),
-    Policy(_DECAY, "Verified claims that nobody observed again count as inferred.", inspect_decay),
     Policy(
         _SPOOL, "Captures that kl can't read are listed for a person to inspect.", inspect_spool
     ),

@@ -174,7 +174,7 @@ def kl_schema() -> Sequence[Schema]:
 
 @hookimpl
 def kl_common_events(workspace: Workspace) -> list[CommonEvent]:
-    from kl_hooks.evidence.claims import claims_to_share
+    from kl_hooks.evidence.assertions import claims_to_share
 
     return claims_to_share(workspace)
 

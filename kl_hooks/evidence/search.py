@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.evidence.claims import known_assertions
+from kl_hooks.evidence.assertions import known_assertions
 from kl_hooks.evidence.commits import LoggedCommit, commits_by_sha
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.index.index import Document, Hit, owners, replace_many, search

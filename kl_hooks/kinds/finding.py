@@ -611,12 +611,10 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
 def _observed_tiers(ws: Workspace) -> dict[str, Tier]:
     """Return the tier of each claim that our own evidence makes, by what it is about."""
     from kl_hooks.evidence.claims import all_claims
+    from kl_hooks.evidence.ingestion import sync_evidence
 
-    return {
-        claim.about: claim.tier
-        for claim in all_claims(ws, lambda _: None)
-        if claim.author == "auto"
-    }
+    sync_evidence(ws)
+    return {claim.about: claim.tier for claim in all_claims(ws) if claim.author == "auto"}
 
 
 def _fields_of(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.code.modules import ModuleIndex, module_names
 from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import plain_basis
+from kl_hooks.evidence.assertions import plain_basis
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.files import FileEntry, worktree_files
 from kl_hooks.git.objects import object_id

@@ -14,13 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import (
-    add_claim,
-    all_claims,
-    asserted_claims,
-    claims_about,
-    known_assertions,
-)
+from kl_hooks.evidence.assertions import add_claim, asserted_claims, known_assertions
+from kl_hooks.evidence.claims import all_claims, claims_about
 from kl_hooks.evidence.commits import LoggedCommit, newest_commits
 from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import sync_evidence
@@ -134,13 +129,18 @@ def confirm_claim(
 
 
 def claims_now(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
-    """All claims as they count for the files as they are now. `warn` as `all_claims`.
+    """All claims as they count for the files as they are now. `warn` is called where the answer may
+    be smaller.
 
     One that is stale has the reason, since which commit, and the command that observes it again.
     """
-    return _with_ended(
-        ws, assess(ws, all_claims(ws, warn, _both_ids(ws, about) if about else None))
-    )
+    synced = sync_evidence(ws)
+    claims = all_claims(ws, _both_ids(ws, about) if about else None)
+    # afterwards: a store that can't be read either raises that trouble, and it must not be reported
+    # twice
+    if synced.trouble:
+        warn(synced.trouble)
+    return _with_ended(ws, assess(ws, claims))
 
 
 def _with_ended(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
@@ -189,7 +189,7 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
     """
     # without a limit: expired claims are dropped here, and the number returned is of all that match
     found = find_assertions(ws, words)
-    known = {one.id: one for one in all_claims(ws, lambda _: None)} if found else {}
+    known = {one.id: one for one in all_claims(ws)} if found else {}
     live = [known[key] for key in found if key in known and known[key].freshness != "expired"]
     return _with_ended(ws, assess(ws, live[:limit])), len(live)
 

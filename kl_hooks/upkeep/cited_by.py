@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.claims import known_assertions
+from kl_hooks.evidence.assertions import known_assertions
 from kl_hooks.records.citations import cited_id, cited_records, ended_words
 from kl_hooks.records.query import RecordFilter, list_records
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.evidence.claims import all_claims
 from kl_hooks.evidence.compaction import compact, compactable_runs
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.provenance import worktree_state
@@ -22,6 +23,7 @@ from kl_hooks.git.files import files_matching
 from kl_hooks.git.repository import ref_trees
 from kl_hooks.hookspecs import Policy
 from kl_hooks.kinds.memory.review import tally_of
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import counted
@@ -42,6 +44,7 @@ _DECISIONS, _RUNS, _GRAPHS, _FILES, _CACHE = (
     "ephemeral files",
     "cache",
 )
+_DECAY: Final = "claim decay"
 _AGED, _IDLE = "aged memory", "idle candidates"
 _WAITING, _GOALS, _HABITS = "waiting proposals", "idle objectives", "review habits"
 _ESCALATED_AFTER: Final = 7
@@ -412,6 +415,18 @@ def idle_objectives(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
     return found
 
 
+def decayed_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Verified claims that count as inferred by now. Tiers are computed at every reading: this only
+    reports them.
+    """
+    sync_evidence(ws)
+    aged = [claim for claim in all_claims(ws) if claim.max_tier < Tier.VERIFIED]
+    return [
+        Change("decay", claim.about, _DECAY, claim.reasons[-1], Tier.VERIFIED.word, claim.tier.word)
+        for claim in aged
+    ]
+
+
 def review_habits(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return sorts of memories that reviews nearly always answer alike: only reported, for a
     setting may help.
@@ -457,6 +472,7 @@ POLICIES: Final = (
     ),
     Policy(_IDLE, "Candidates that nobody opened are pruned.", idle_candidates, prune_candidates),
     Policy(_RUNS, "Test rows of old runs are compacted.", old_runs, compact_runs),
+    Policy(_DECAY, "Verified claims that nobody observed again count as inferred.", decayed_claims),
     Policy(_GRAPHS, "Graphs of removed worktrees are deleted.", orphaned_graphs, delete_graphs),
     Policy(
         _FILES,

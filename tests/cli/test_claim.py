@@ -11,7 +11,8 @@ import pytest
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import add_claim, all_claims
+from kl_hooks.evidence.assertions import add_claim
+from kl_hooks.evidence.claims import all_claims
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.proof.claims import parse_expiry
@@ -75,8 +76,8 @@ def test_stating_it_again_is_one_claim(repo: Checkout) -> None:
 @pytest.mark.requirement("A38")
 def test_an_expired_claim_is_shown_only_when_asked_for_and_reports_it(repo: Checkout) -> None:
     add_claim(repo.workspace(), "is quick", "file:a.py", NOW + DAY)
-    (before,) = all_claims(repo.workspace(NOW + DAY - 1), print)
-    (after,) = all_claims(repo.workspace(NOW + DAY), print)
+    (before,) = all_claims(repo.workspace(NOW + DAY - 1))
+    (after,) = all_claims(repo.workspace(NOW + DAY))
     assert (before.freshness, after.freshness) == ("not assessed", "expired")
     assert after.reasons == (f"expired on {iso(NOW + DAY)}",)
     add_claim(repo.workspace(NOW - 3 * DAY), "was quick", "file:b.py", NOW - 2 * DAY)
@@ -373,6 +374,6 @@ def test_every_command_shows_one_tier_of_a_claim_that_cites_something(repo: Chec
     (listed,) = claims(repo)
     shown = json.loads(repo.kl("evidence", "show", "a.py", "--format", "json").stdout)["claims"]
     assert [(one["id"], one["tier"]) for one in shown] == [(listed["id"], "inferred")]
-    assert {one.about: one.tier.word for one in all_claims(repo.workspace(), print)} == {
+    assert {one.about: one.tier.word for one in all_claims(repo.workspace())} == {
         "file:a.py": "inferred"
     }

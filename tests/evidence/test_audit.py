@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.claims import add_claim, asserted_claims
+from kl_hooks.evidence.assertions import add_claim, asserted_claims
 from kl_hooks.evidence.commits import COLUMNS
 from kl_hooks.evidence.high_water import Marks, read_high_water, write_high_water
 from kl_hooks.evidence.ingestion import sync_evidence

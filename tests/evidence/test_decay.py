@@ -65,8 +65,8 @@ def test_the_command_shows_the_lower_tier(repo: Checkout) -> None:
     from kl_hooks.evidence.claims import all_claims
 
     later = repo.workspace(now=repo.workspace().clock.now() + 10**17)
-    (claim,) = [one for one in all_claims(later, print) if one.about.startswith("test:")]
+    (claim,) = [one for one in all_claims(later) if one.about.startswith("test:")]
     assert claim.tier is Tier.VERIFIED
     repo.write(LIFECYCLE_FILE, "ConfidenceDecayDays: 1\n")
-    (claim,) = [one for one in all_claims(later, print) if one.about.startswith("test:")]
+    (claim,) = [one for one in all_claims(later) if one.about.startswith("test:")]
     assert claim.tier is Tier.INFERRED

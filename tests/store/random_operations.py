@@ -22,7 +22,7 @@ import pytest
 
 from kl_hooks.clock import FixedClock
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.claims import add_claim, archived_claims, asserted_claims
+from kl_hooks.evidence.assertions import add_claim, archived_claims, asserted_claims
 from kl_hooks.evidence.commits import newest_commits
 from kl_hooks.evidence.compaction import all_runs, compact
 from kl_hooks.evidence.executed import (

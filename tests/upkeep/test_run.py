@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.claims import archived_claims, asserted_claims
+from kl_hooks.evidence.assertions import archived_claims, asserted_claims
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE
 from kl_hooks.upkeep.run import Report, apply_policies, preview
 from tests.support import NOW, Checkout

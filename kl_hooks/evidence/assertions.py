@@ -1,0 +1,304 @@
+"""Asserted claims: how they are stored, shared and archived, and what their authors cite.
+
+An asserted claim is a receipt of its own (class AgentAssertion), and a row to find it by. What its
+author cites counts while it is valid: the package that knows records answers for them (hook
+`kl_citations`). Which tier a claim has is decided in `claims`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.foreign import foreign_evidence
+from kl_hooks.evidence.high_water import ledger_writer
+from kl_hooks.evidence.ledger import append, assertions, basis_of
+from kl_hooks.evidence.provenance import agent, producer, worktree_state
+from kl_hooks.hookspecs import CommonEvent
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.claim import Anchor, CitedTest, Claim, Confirmation, Observation, Support
+from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.model.symbol import is_hex
+from kl_hooks.store.database import Database
+from kl_hooks.store.redaction import redact, shows_secret
+from kl_hooks.workspace import Workspace, require_setup
+
+_CLAIMED: Final = "claimed"
+"""The name of an event of another clone."""
+UNOBSERVED: Final = "nobody has observed it"
+_COLUMNS: Final = "text, about, author, made_at, expires"
+
+
+def add_claim(
+    ws: Workspace,
+    text: str,
+    about: str,
+    expires: int | None,
+    cites: Sequence[str] = (),
+    author: str = "",
+    rests_on: Sequence[Anchor] = (),
+    tests: Sequence[CitedTest] = (),
+    *,
+    confirms: bool = False,
+) -> Claim:
+    """Record an assertion of whoever runs this, or of `author`. Asserting it again renews it.
+
+    `rests_on`: what it names, as it is now; `tests`: what it cites, likewise. `confirms`: it is one
+    of this store, which stays its author's: this one has looked again, and it is still so.
+    """
+    require_setup(ws)
+    if not text.strip() or not about.strip():
+        raise UsageProblem(
+            "a claim needs a sentence, and an Id that it is about.",
+            hint='Example: kl claim add "parses UTF-8" --about file:src/names.py',
+        )
+    author = redact(author or _author(ws))
+    with ledger_writer(ws) as db:
+        at, until = iso(ws.clock.now()), iso(expires) if expires else None
+        # redacted before the claim is made: its ID is a digest of the text, and must be that of
+        # what is stored
+        claim = _asserted_claim(
+            redact(text.strip()),
+            redact(about.strip()),
+            author,
+            at,
+            until,
+            now=at,
+            cites=tuple(cites),
+        )
+        named = tuple(anchor for anchor in rests_on if not shows_secret(anchor.name))
+        head = worktree_state(ws.repo).head or ""
+        claim = replace(claim, rests_on=named, tests=tuple(tests), head=head)
+        claim = replace(claim, confirmed=Confirmation(author, at) if confirms else None)
+        append(db, [_assertion_receipt(claim)])
+        if confirms:
+            return claim
+        db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
+        values = (claim.id, claim.text, claim.about, author, at, until)
+        db.execute(f"INSERT INTO claim (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
+    return count_citations(ws, [claim])[0]
+
+
+def plain_basis(claim: Claim) -> dict[str, Any]:
+    """What a claim rests on as plain data: `ledger.basis_of` reads it."""
+    return {
+        "rests_on": [list(anchor) for anchor in claim.rests_on],
+        "head": claim.head,
+        "tests": [[test.nodeid, [list(part) for part in test.parts]] for test in claim.tests],
+    }
+
+
+def _author(ws: Workspace) -> str:
+    name = agent(ws.environ)
+    return f"agent:{name}" if name else producer(ws.environ)
+
+
+def _assertion_receipt(claim: Claim) -> Receipt:
+    author, at = claim.last_author, claim.since
+    detail: dict[str, Any] = {"text": claim.text, "author": author, "expires": claim.expires}
+    detail |= {"support": list(claim.cites)} if claim.cites else {}
+    detail |= {key: value for key, value in plain_basis(claim).items() if value}
+    detail |= {"confirms": True} if claim.confirmed else {}
+    return Receipt(
+        run=digest("claim/1", [claim.id, author, at])[:32],
+        source="claim",
+        observer=author,
+        producer=author,
+        started=at,
+        ended=at,
+        evidence=(Evidence("AgentAssertion", claim.about, "asserted", 0, None, detail),),
+        result={
+            "exit": None,
+            "complete": True,
+            "how": "finished",
+            "verdict": "asserted",
+            "reasons": [],
+            "counts": {"asserted": 1},
+        },
+    )
+
+
+def _asserted_claim(
+    text: str,
+    about: str,
+    author: str,
+    made_at: str,
+    expires: str | None,
+    *,
+    now: str,
+    cites: tuple[str, ...] = (),
+) -> Claim:
+    seen = Observation(
+        "AgentAssertion", author, author, "", False, "an assertion is not an observation"
+    )
+    expired = expires is not None and expires <= now
+    return Claim(
+        text,
+        about,
+        author,
+        made_at,
+        expires,
+        (Support(seen, "", "asserted", None, made_at, "for"),),
+        "expired" if expired else "not assessed",
+        (f"expired on {expires}" if expired else UNOBSERVED,),
+        cites=cites,
+    )
+
+
+def asserted_claims(db: Database, now: int) -> list[Claim]:
+    """The assertions, oldest first; expired ones are marked as such."""
+    rows = db.rows(f"SELECT {_COLUMNS} FROM claim ORDER BY made_at, id")
+    claims = [_asserted_claim(*row, now=iso(now)) for row in rows]
+    return _with_receipts(db, claims)
+
+
+def _with_receipts(db: Database, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims of some rows, with what only receipts have: what is cited and named."""
+    recorded = list(assertions(db)) if claims else []
+    stated = {(key, word.made_at): word for key, word in recorded if word.confirmed is None}
+    confirmed: dict[str, list[Claim]] = {}
+    for key, word in recorded:
+        if word.confirmed is not None:
+            confirmed.setdefault(key, []).append(word)
+    return [
+        _with_basis(claim, stated.get((claim.id, claim.made_at)), confirmed.get(claim.id, ()))
+        for claim in claims
+    ]
+
+
+def _with_basis(claim: Claim, assertion: Claim | None, confirmations: Iterable[Claim]) -> Claim:
+    """A claim with what it rested on when somebody last stated it."""
+    if assertion is not None:
+        claim = _resting_on(claim, assertion)
+    for confirmation in confirmations:
+        is_same = (confirmation.rests_on, confirmation.tests) == (claim.rests_on, claim.tests)
+        # an agent's word adds nothing to a person's about the same content
+        adds = not (is_same and confirmation.author.startswith("agent:")) or claim.is_of_agent
+        if confirmation.made_at >= claim.made_at and adds:
+            claim = replace(_resting_on(claim, confirmation), confirmed=confirmation.confirmed)
+    return claim
+
+
+def _resting_on(claim: Claim, word: Claim) -> Claim:
+    """A claim with what another statement of it rests on."""
+    return replace(
+        claim, cites=word.cites, rests_on=word.rests_on, head=word.head, tests=word.tests
+    )
+
+
+def claims_to_share(ws: Workspace) -> list[CommonEvent]:
+    """The assertions of this clone that have not ended, as other clones should know them."""
+    with ws.store.reading() as db:
+        claims = asserted_claims(db, ws.clock.now()) if db else []
+    return [
+        CommonEvent(
+            _CLAIMED,
+            one.about,
+            one.author,
+            one.made_at,
+            {
+                "text": one.text,
+                "expires": one.expires,
+                "cites": list(one.cites),
+                **plain_basis(one),
+                **({"confirmed": list(one.confirmed)} if one.confirmed else {}),
+            },
+        )
+        for one in claims
+        if one.freshness != "expired"
+    ]
+
+
+def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
+    """The assertions of this clone, and those of others that count; expired ones are marked as
+    such.
+
+    Of one claim the one that was made here, but a person's before an agent's.
+    """
+    own = asserted_claims(db, ws.clock.now())
+    found = {one.id: (not one.author.startswith("agent:"), one) for one in own}
+    here = {one.id for one in own}
+    for one in foreign_evidence(ws).events(db, (_CLAIMED,)):
+        try:
+            body = one.body
+            author = f"{one.author} (signed by {one.signer})"
+            cites = tuple(map(str, body["cites"]))
+            made = _asserted_claim(
+                body["text"],
+                one.record,
+                author,
+                one.at,
+                body["expires"],
+                now=iso(ws.clock.now()),
+                cites=cites,
+            )
+            confirmed = body.get("confirmed")
+            made = replace(
+                made,
+                confirmed=Confirmation(*map(str, confirmed)) if confirmed else None,
+                **basis_of(body),
+            )
+            key = made.id
+        except (KeyError, TypeError, ValueError):
+            continue  # whoever has a trusted key wrote something else; the rest of it counts
+        # oldest first, so that of two from elsewhere the newer one counts
+        before = found.get(key)
+        if (
+            before is None
+            or one.by_person > before[0]
+            or (one.by_person == before[0] and key not in here)
+        ):
+            found[key] = one.by_person, made
+    return [claim for _, claim in found.values()]
+
+
+def archived_claims(db: Database, now: int) -> list[Claim]:
+    """The assertions that maintenance archived, oldest first, but for those that were made again
+    since.
+    """
+    rows = db.rows(
+        f"SELECT {_COLUMNS}, archived_at FROM claim_archive WHERE id NOT IN (SELECT id FROM claim)"
+        " ORDER BY made_at, id"
+    )
+    claims = _with_receipts(db, [_asserted_claim(*row[:5], now=iso(now)) for row in rows])
+    made = zip(claims, (row[5] for row in rows), strict=True)
+    # a dictionary in the order of the rows: of a claim that was archived twice the newer one counts
+    newest = {
+        one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}"))
+        for one, at in made
+    }
+    return list(newest.values())
+
+
+def count_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
+    """The same claims, with what their authors cite counted."""
+    cited = sorted({ref for one in claims for ref in one.cites})
+    if not cited:
+        return list(claims)
+    known = {
+        ref: one
+        for answer in ws.plugins.hook.kl_citations(workspace=ws, ids=cited)
+        for ref, one in answer.items()
+    }
+    return [_with_citations(claim, known) for claim in claims]
+
+
+def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) -> Claim:
+    support, reasons = list(claim.support), list(claim.reasons)
+    for ref in claim.cites:
+        # what nobody answers for counts as removed: an unknown ID must not support anything
+        removed = (
+            Observation("AgentAssertion", claim.author, claim.author, ref, False, "removed"),
+            "removed",
+        )
+        seen, why = known.get(ref, removed)
+        support.append(Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"))
+        reasons += (
+            [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"] if why else []
+        )
+    if any(one.outcome == "cited" and one.speaks == "for" for one in support):
+        reasons = [one for one in reasons if one != UNOBSERVED]
+    return replace(claim, support=tuple(support), reasons=tuple(reasons))
