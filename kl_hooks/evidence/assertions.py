@@ -28,7 +28,7 @@ from kl_hooks.workspace import Workspace, require_setup
 
 _CLAIMED: Final = "claimed"
 """The name of an event of another clone."""
-UNOBSERVED: Final = "nobody has observed it"
+_UNOBSERVED: Final = "nobody has observed it"
 _COLUMNS: Final = "text, about, author, made_at, expires"
 
 
@@ -82,15 +82,6 @@ def add_claim(
     return count_citations(ws, [claim])[0]
 
 
-def plain_basis(claim: Claim) -> dict[str, Any]:
-    """What a claim rests on as plain data: `ledger.basis_of` reads it."""
-    return {
-        "rests_on": [list(anchor) for anchor in claim.rests_on],
-        "head": claim.head,
-        "tests": [[test.nodeid, [list(part) for part in test.parts]] for test in claim.tests],
-    }
-
-
 def _author(ws: Workspace) -> str:
     name = agent(ws.environ)
     return f"agent:{name}" if name else producer(ws.environ)
@@ -100,7 +91,7 @@ def _assertion_receipt(claim: Claim) -> Receipt:
     author, at = claim.last_author, claim.since
     detail: dict[str, Any] = {"text": claim.text, "author": author, "expires": claim.expires}
     detail |= {"support": list(claim.cites)} if claim.cites else {}
-    detail |= {key: value for key, value in plain_basis(claim).items() if value}
+    detail |= {key: value for key, value in claim.basis_to_dict().items() if value}
     detail |= {"confirms": True} if claim.confirmed else {}
     return Receipt(
         run=digest("claim/1", [claim.id, author, at])[:32],
@@ -143,7 +134,7 @@ def _asserted_claim(
         expires,
         (Support(seen, "", "asserted", None, made_at, "for"),),
         "expired" if expired else "not assessed",
-        (f"expired on {expires}" if expired else UNOBSERVED,),
+        (f"expired on {expires}" if expired else _UNOBSERVED,),
         cites=cites,
     )
 
@@ -203,7 +194,7 @@ def claims_to_share(ws: Workspace) -> list[CommonEvent]:
                 "text": one.text,
                 "expires": one.expires,
                 "cites": list(one.cites),
-                **plain_basis(one),
+                **one.basis_to_dict(),
                 **({"confirmed": list(one.confirmed)} if one.confirmed else {}),
             },
         )
@@ -212,9 +203,9 @@ def claims_to_share(ws: Workspace) -> list[CommonEvent]:
     ]
 
 
-def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
+def known_assertions(ws: Workspace, db: Database, *, archived: bool = False) -> list[Claim]:
     """The assertions of this clone, and those of others that count; expired ones are marked as
-    such.
+    such. `archived`: then those that maintenance archived and nobody made again.
 
     Of one claim the one that was made here, but a person's before an agent's.
     """
@@ -252,7 +243,10 @@ def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
             or (one.by_person == before[0] and key not in here)
         ):
             found[key] = one.by_person, made
-    return [claim for _, claim in found.values()]
+    claims = [claim for _, claim in found.values()]
+    if archived:
+        claims += [claim for claim in archived_claims(db, ws.clock.now()) if claim.id not in found]
+    return claims
 
 
 def archived_claims(db: Database, now: int) -> list[Claim]:
@@ -300,5 +294,5 @@ def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) 
             [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"] if why else []
         )
     if any(one.outcome == "cited" and one.speaks == "for" for one in support):
-        reasons = [one for one in reasons if one != UNOBSERVED]
+        reasons = [one for one in reasons if one != _UNOBSERVED]
     return replace(claim, support=tuple(support), reasons=tuple(reasons))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.evidence.assertions import (
-    archived_claims,
     count_citations,
     known_assertions,
 )
@@ -75,7 +74,7 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     """The claims in a store, as they count today: the one place where the tier of a claim is
     decided.
     """
-    trees, now = worktree_state(ws.repo).trees, ws.clock.now()
+    trees = worktree_state(ws.repo).trees
     # a dictionary, since a receipt of today's tree is often one of the newest too
     here = [*entries_of_tree(db, trees), *entries_of_tree(db, trees, notes=True)]
     entries = {entry.seq: entry for entry in [*here, *recent(db, RECENT_RECEIPTS)]}
@@ -84,11 +83,8 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     derived = current_claims(
         ws, db, [entries[seq] for seq in sorted(entries, reverse=True)], trees, about
     )
-    known = known_assertions(ws, db)
-    archived = [
-        one for one in archived_claims(db, now) if one.id not in {claim.id for claim in known}
-    ]
-    asserted = [claim for claim in (*known, *archived) if not about or claim.about in about]
+    assertions = known_assertions(ws, db, archived=True)
+    asserted = [claim for claim in assertions if not about or claim.about in about]
     # an assertion of what evidence shows too makes no second claim: it is one more reason for the
     # first
     shown = {claim.id: claim for claim in derived}

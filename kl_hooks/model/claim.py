@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import HARD_CLASSES
@@ -230,6 +230,14 @@ class Claim:
     """What it is about or cites and that has ended or is not there, a line each."""
     confirmed: Confirmation | None = None
     """The newest confirmation; what it rests on is as it was at that time."""
+
+    def basis_to_dict(self) -> dict[str, Any]:
+        """What it rests on as plain data: `ledger.basis_of` reads it."""
+        return {
+            "rests_on": [list(anchor) for anchor in self.rests_on],
+            "head": self.head,
+            "tests": [[test.nodeid, [list(part) for part in test.parts]] for test in self.tests],
+        }
 
     @property
     def since(self) -> str:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.code.modules import ModuleIndex, module_names
 from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.assertions import plain_basis
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.files import FileEntry, worktree_files
 from kl_hooks.git.objects import object_id
@@ -139,7 +138,7 @@ def basis_of_memory(ws: Workspace, about: Sequence[str], text: str) -> Mapping[s
     head = worktree_state(ws.repo).head or ""
     tests = disk.cited_tests(cites)
     claim = Claim(text, "", "", "", rests_on=tuple(anchors), head=head, tests=tests)
-    return plain_basis(claim) | {"support": [f"test:{test.nodeid}" for test in tests]}
+    return claim.basis_to_dict() | {"support": [f"test:{test.nodeid}" for test in tests]}
 
 
 def _node(subject: str) -> str:
