@@ -103,16 +103,20 @@ def judge(
         runs = [
             _by_configuration(run, expected) for run in compared if _is_of(run.original, origin)
         ]
-    valid_runs = [run for run in runs if run.valid] or _newest_stale(runs)
-    all_facts = _with_other_runs(seen, own_facts, valid_runs) if valid_runs else own_facts
-    # what ran on this very content comes first, and a failure there counts whatever ran elsewhere
-    # (ADR-0029)
-    if valid_runs and not proof.failed:
-        proof = prove(all_facts, strength)
+    used_runs: Sequence[OtherRun] = ()
+    all_facts = own_facts
+    for used_runs in _runs_to_use(runs):
+        all_facts = _with_other_runs(seen, own_facts, used_runs)
+        # what ran on this very content comes first, and a failure there counts whatever ran
+        # elsewhere (ADR-0029)
+        proof = proof if proof.failed else prove(all_facts, strength)
+        if proof.tier >= Tier.INFERRED:
+            break
+    if used_runs and origin:
         # that a CI ran this very content is what makes its word enough for `verified`
-        proof = replace(proof, tier=min(proof.tier, Tier.INFERRED)) if origin else proof
-    proof = _with_notes(proof, [*here.values(), *valid_runs])
-    originals = [run.original for run in valid_runs]
+        proof = replace(proof, tier=min(proof.tier, Tier.INFERRED))
+    proof = _with_notes(proof, [*here.values(), *used_runs])
+    originals = [run.original for run in used_runs]
     proof = _without_flaky(ws, seen.db, proof, [*own_facts.entries, *originals])
     if seen.lost and proof.tier < Tier.INFERRED and not proof.failed:
         return entries, _not_assessed(seen)
@@ -122,7 +126,7 @@ def judge(
     not_compared = (*_untrusted(seen, trees), *_not_valid([*here.values(), *runs]))
     return entries, replace(
         proof,
-        notes=(*losses, *proof.notes, *_unrecorded_reads(seen, proof, own_facts, valid_runs)),
+        notes=(*losses, *proof.notes, *_unrecorded_reads(seen, proof, own_facts, used_runs)),
         not_compared=not_compared,
         tests=ProvenTests.of(all_facts),
     )
@@ -195,11 +199,23 @@ def _not_assessed(seen: Snapshot) -> Proof:
     return Proof(Tier.GUESSED, None, reasons, gaps=seen.gaps)
 
 
-def _newest_stale(runs: Iterable[OtherRun]) -> list[OtherRun]:
-    """The newest run of another content of which it is known what must run again; nothing of it is
-    valid.
+def _runs_to_use(runs: Sequence[OtherRun]) -> Iterator[list[OtherRun]]:
+    """The runs of other contents (newest first) of which a result is valid; then also those of
+    which it is known what must run again, down to a complete one: whatever that did not report was
+    never recorded.
     """
-    return [run for run in runs if run.is_compared][:1]
+    valid_runs = [run for run in runs if run.valid]
+    if valid_runs:
+        yield valid_runs
+    compared = (
+        at
+        for at, run in enumerate(runs)
+        if run.is_compared and not selection_limits(run.original.receipt.selection)
+    )
+    end = next(compared, len(runs))
+    known = [run for at, run in enumerate(runs) if run.valid or (at <= end and run.is_compared)]
+    if len(known) > len(valid_runs):
+        yield known
 
 
 def _is_of(entry: Entry, origin: str) -> bool:

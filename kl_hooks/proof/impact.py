@@ -100,6 +100,14 @@ class Result(NamedTuple):
     reason: str = ""
     symbols: tuple[str, ...] = ()
 
+    def shows_more_than(self, newer: Result) -> bool:
+        """Whether an older result is the better reason for a rerun: what changed since the test
+        passed, where it failed later. The edit that failed may be undone.
+        """
+        return (
+            self.state == STALE and self.outcome not in REFUTES and newer.outcome in REFUTES
+        ) and newer.state != VALID
+
     @property
     def settled(self) -> bool:
         """Whether there is no need to run the test again."""
@@ -143,7 +151,8 @@ class Runs:
 
     @cached_property
     def results(self) -> dict[str, Result]:
-        """Lasting node ID → its newest valid result; where there is none, its newest one.
+        """Lasting node ID → its newest valid result; where there is none, its newest one, or the
+        newest that shows what changed since the test passed.
 
         What the gate counts as failed on this content comes before any result. A file that could
         not be collected has its path as its name, and its tests must run again.
@@ -158,9 +167,11 @@ class Runs:
                 if verdict is None or name in collected:
                     continue
                 earlier = newest.get(name)
-                if earlier and (earlier.state == VALID or verdict.state != VALID):
-                    continue
                 result = Result(part.original.receipt.run, evidence.outcome, *verdict)
+                if earlier and (earlier.state == VALID or verdict.state != VALID):
+                    if result.shows_more_than(earlier):
+                        newest[name] = result
+                    continue
                 file = newest.get(test_path(name))
                 if file and file.has_failed and name != test_path(name):
                     why = f"its file could not be collected in run {file.run[:8]}"

@@ -94,6 +94,12 @@ class OtherRun:
         reasons = {verdict.reason for verdict in self.verdicts.values()}
         return reasons.pop() if len(reasons) == 1 else "no result of it is valid here"
 
+    @cached_property
+    def failures(self) -> frozenset[str]:
+        """Node IDs of the tests that failed in it."""
+        results = _results_of(self.original).items()
+        return frozenset(name for name, result in results if result.outcome in REFUTES)
+
     @property
     def is_compared(self) -> bool:
         """Whether it is known of a result that it is valid, or what it rests on that changed."""
@@ -351,6 +357,8 @@ def unsettled(
         for result in run.receipt.evidence
     }
     verdicts: dict[str, Verdict] = {}
+    # a failing edit may be undone since: what changed since a test passed is the better reason
+    since_failure: dict[str, Verdict] = {}
     for part in parts:
         for name, verdict in part.stale.items():
             # it may have other parameters now, so only a run that asked for all of them settles it
@@ -361,8 +369,9 @@ def unsettled(
                 or part.removed(name)
             )
             if not settled:
-                verdicts.setdefault(name, verdict)
-    return verdicts
+                reasons = since_failure if name in part.failures else verdicts
+                reasons.setdefault(name, verdict)
+    return since_failure | verdicts
 
 
 def _has_equal_cases(part: OtherRun, name: str, verdict: Verdict) -> bool:

@@ -299,6 +299,9 @@ def _definition_effects(
 ) -> Iterator[Effect]:
     path, users = change.path, comparison.users(change.path)
     reason = f"{name} in {path} {'was added' if added else 'was removed'}"
+    if comparison.difference.text(path, 0) is None:
+        # its symbols are cached, but not what its import executes: nobody knows what was added
+        reason = f"{path} changed, and what ran was never committed"
     owner, _, last = name.rpartition(".")
     # a new header is evaluated by the import; of a removed one only a registry may know
     if header.loud if added else header.registers:

@@ -379,3 +379,36 @@ def test_what_only_an_older_run_shows_is_transferred_and_a_part_is_not_cited_as_
     for command in ("verify", "status"):
         assert together in (done := repo.kl(command)).stdout, done.stdout
     assert (answer["state"], older in answer["runs"], len(answer["runs"])) == ("proven", False, 3)
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on"
+)
+def test_reasons_are_what_changed_since_a_test_passed_and_no_edit_that_was_undone(
+    tmp_path: Path, home: Path
+) -> None:
+    repo = checkout(
+        tmp_path / "repo",
+        {
+            "app.py": "def f():\n    return 1\ndef g():\n    return 2\n",
+            "test_a.py": (
+                "import app\ndef test_f():\n    assert app.f()\ndef test_g():\n    assert app.g()\n"
+            ),
+        },
+    )
+    assert repo.pytest("-q").returncode == 0
+    repo.write(
+        "app.py",
+        "def f():\n    return boom()\ndef g():\n    return 2\ndef boom():\n    raise ValueError\n",
+    )
+    assert repo.pytest("-q", "--kl-impacted", "--kl-audit=off").returncode == 1
+    repo.write("app.py", "RATE = 3\ndef f():\n    return 1 + 1\ndef g():\n    return 2\n")
+    # the newest run is a failing part; what it did not run was recorded before
+    answer = verdict(repo)
+    assert answer["missing"] == [
+        {"name": "test_a.py::test_f", "reason": "app.f changed"},
+        {"name": "test_a.py::test_g", "reason": "the body of app changed"},
+    ]
+    assert (answer["tests"]["rerun"], answer["tests"]["never"]) == (2, 0)
+    impacted = json.loads(repo.kl("proof", "impacted", "--format", "json").stdout)["tests"]
+    assert [test["reason"] for test in impacted] == ["app.f changed", "the body of app changed"]
