@@ -29,7 +29,7 @@ from kl_hooks.code.query.session import refresh_graph
 from kl_hooks.context.build import build
 from kl_hooks.context.ranking import StoredCode, _missing, rank
 from kl_hooks.index.postings import OTHER, SOURCE, Segments, split
-from kl_hooks.model.package import Request
+from kl_hooks.model.request import Request
 from kl_hooks.workspace import Workspace, open_workspace
 
 FLOOR = str(Path(__file__).with_name("floor.py"))

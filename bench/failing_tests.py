@@ -36,7 +36,7 @@ from kl_hooks.git.commits import TouchedFiles, ancestors, touched_files
 from kl_hooks.git.files import files_at
 from kl_hooks.git.repository import Repository, find_repository, git_in
 from kl_hooks.index.postings import OTHER, SOURCE, corpus_of
-from kl_hooks.model.package import Request
+from kl_hooks.model.request import Request
 from kl_hooks.workspace import open_workspace
 
 MOST_FILES = 4

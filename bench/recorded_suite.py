@@ -22,7 +22,7 @@ from bench.failing_tests import git, name_of, pytest, scratch
 from kl_hooks.context.build import build
 from kl_hooks.context.replay import Replay, Task, bootstrap, find_tasks
 from kl_hooks.git.repository import find_repository
-from kl_hooks.model.package import Request
+from kl_hooks.model.request import Request
 from kl_hooks.workspace import open_workspace
 
 BUDGETS = (1000, 4000)

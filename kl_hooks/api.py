@@ -202,58 +202,20 @@ class Knowledge:
         self,
         task: str = "",
         *,
-        budget: str = "",
         style: str = "text",
-        weight: str = "default",
-        profile: str = "",
-        max_sources: int = 0,
-        pins: Sequence[str] = (),
-        scope: Sequence[str] = (),
-        filters: Sequence[str] = (),
-        queries: Sequence[str] = (),
-        iterate: int = 1,
-        changed: str = "",
-        at: str = "",
-        type: str = "",
-        phase: str = "",
-        complexity: int = 0,
-        actor: str = "",
-        attempt: int = 0,
-        turn: int = 0,
-        threshold: str = "",
-        have: Sequence[str] = (),
         given: Sequence[str] = (),
         trace_id: str = "",
+        **options: Any,
     ) -> Context:
-        """Return the package for a task; each argument is the option of `kl context` of its name,
-        and its default.
+        """Return the package for a task.
 
-        `pins`, `filters`, `queries`: of `--pin`, `--filter`, `--query`. `given`: IDs of what the
-        reader has already.
+        `options`: those of `kl context`, by the names of the fields of
+        `kl_hooks.model.request.Request` or of the options: `budget="1500tok"`, `pins=["ADR-0007"]`,
+        `iterate=2`. `given`: IDs of what the reader has already.
         """
         from kl_hooks.context.deliver import deliver, make_request
 
-        options: dict[str, Any] = {
-            "budget": budget or self.budget,
-            "weight": weight,
-            "profile": profile,
-            "max_sources": max_sources,
-            "pins": [*pins],
-            "scope": [*scope],
-            "filters": [*filters],
-            "queries": [*queries],
-            "rounds": iterate,
-            "changed": changed,
-            "at": at,
-            "type": type,
-            "phase": phase,
-            "complexity": complexity,
-            "actor": actor,
-            "attempt": attempt,
-            "turn": turn,
-            "threshold": threshold,
-            "have": [*have],
-        }
+        options = {"budget": self.budget} | options
 
         def make(ws: Workspace) -> Context:
             made = deliver(ws, make_request(task, style, trace_id, options), given)

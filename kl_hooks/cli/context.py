@@ -25,6 +25,7 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
+from kl_hooks.cli.request_options import request_options
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical, render_critical
 from kl_hooks.context.deliver import (
@@ -35,12 +36,12 @@ from kl_hooks.context.deliver import (
     find_package,
     make_request,
 )
-from kl_hooks.context.page import STYLES
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import Repository, find_repository
 from kl_hooks.model.actors import trace_id
 from kl_hooks.model.canonical import replace_surrogates
-from kl_hooks.model.package import TAKES, TYPES, Candidate
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.request import STYLE_NAMES, Request
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -52,10 +53,6 @@ _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
 _TASK = "TASK"
 _LONGEST_TASK = 1_000_000
 """Bytes that are read from stdin; signals are read from the first 50,000."""
-
-
-def _range(field: str) -> click.IntRange:
-    return click.IntRange(int(TAKES[field][0]), int(TAKES[field][-1]))
 
 
 class _TaskContext(click.Context):
@@ -175,112 +172,7 @@ def context() -> None:
 
 @context.command(_TASK, cls=_TaskCommand, hidden=True)
 @click.argument("words", nargs=-1, metavar="TASK")
-@click.option(
-    "--budget",
-    envvar="KL_CONTEXT_BUDGET",
-    help="Characters (6000, the default) or tokens (1500tok).",
-)
-@click.option(
-    "--weight",
-    type=click.Choice(TAKES["weight"]),
-    default="default",
-    show_default=True,
-    help=(
-        "How much: none, only what is proven (low), or the neighbors of the nearest symbols as well"
-        " (high)."
-    ),
-)
-@click.option(
-    "--profile",
-    type=click.Choice(TAKES["profile"]),
-    help=(
-        "How records are ranked; quota divides the budget by what kind of work it is.  [default:"
-        " blended; quota where an option below describes the work]"
-    ),
-)
-@click.option(
-    "--query",
-    "queries",
-    multiple=True,
-    metavar="TEXT",
-    help="Search for this too, by itself. Repeatable.",
-)
-@click.option(
-    "--iterate",
-    "rounds",
-    type=_range("rounds"),
-    default=1,
-    show_default=True,
-    help="Rounds of search, each with words of the best items before.",
-)
-@click.option(
-    "--changed",
-    metavar="A...B",
-    default="",
-    help="Start from what these commits change, as in kl arch check.",
-)
-@click.option(
-    "--at",
-    metavar="REV",
-    default="",
-    help="What was known at this revision: its files, records and history.",
-)
-@click.option(
-    "--type",
-    "type_",
-    type=click.Choice(TAKES["type"]),
-    metavar="TYPE",
-    help=f"Of the work: {', '.join(TYPES)}.  [default: by the task's first word]",
-)
-@click.option("--phase", type=click.Choice(TAKES["phase"]), help="Of the work.")
-@click.option(
-    "--complexity", type=_range("complexity"), help="Of the work: a larger budget.  [default: 5]"
-)
-@click.option(
-    "--attempt", type=_range("attempt"), help="Tries before this one: more known failures."
-)
-@click.option(
-    "--actor",
-    metavar="ROLE",
-    default="",
-    help="player, coach or a role here: its rules, gates, modes.",
-)
-@click.option(
-    "--turn", type=_range("turn"), help="Of a loop of work and review: what the last turns left."
-)
-@click.option(
-    "--have",
-    multiple=True,
-    metavar="PACKAGE",
-    help="Omit what is in this package already. Repeatable.",
-)
-@click.option(
-    "--threshold",
-    metavar="LEVEL",
-    default="",
-    help="Relevance threshold: strict, relaxed, or 0 to 1.",
-)
-@click.option("--max-sources", type=_range("max_sources"), help="Most files and records.")
-@click.option(
-    "--pin",
-    "pins",
-    multiple=True,
-    metavar="ID",
-    help="A record, symbol or file that belongs to it. Repeatable.",
-)
-@click.option(
-    "--scope",
-    multiple=True,
-    metavar="PATH",
-    help="Only code and pages of this file or folder. Repeatable.",
-)
-@click.option(
-    "--filter",
-    "filters",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Only what matches kind, status, tag or module, and the records that do. Repeatable.",
-)
+@request_options(Request)
 @format_option("markdown", "xml")
 @click.option(
     "--explain", "explained", is_flag=True, help="Then every item's score, its parts and reasons."
@@ -306,8 +198,7 @@ def task(
         "-",
     ):  # a long pytest report is no argument of a command: the kernel limits those (execve(2))
         words = (sys.stdin.buffer.read(_LONGEST_TASK).decode("utf-8", "replace"),)
-    style = shape if shape in STYLES else "text"
-    asked["type"] = asked.pop("type_")
+    style = shape if shape in STYLE_NAMES else "text"
     for one in asked["have"]:
         if not _is_package(one):
             raise UsageProblem(

@@ -19,18 +19,8 @@ from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.index import split_all, stem
-from kl_hooks.model.package import (
-    CODE,
-    QUOTA,
-    WORK,
-    Candidate,
-    Package,
-    Query,
-    Request,
-    Search,
-    Signals,
-    Task,
-)
+from kl_hooks.model.package import CODE, Candidate, Package, Query, Search, Signals, Task
+from kl_hooks.model.request import QUOTA, WORK, Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 
@@ -144,8 +134,8 @@ def _build(
     found = add_related(ws, request, task, found, redact, policy, changes)
     commit, _, tree = head(ws.repo) if ws.repo else (None, None, "")
     if not request.budget:
-        request = replace(
-            request, budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget)
+        request = request._replace(
+            budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget)
         )
     made = assemble(task, found, request, tree, given, policy, quota)
     return replace(made, searches=tuple(searches), queries=tuple(queries), commit=commit or "")

@@ -36,7 +36,9 @@ from kl_hooks.evidence.provenance import agent, one_moment, session, worktree_st
 from kl_hooks.git.repository import resolve_commit
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.package import QUOTA, TAKES, WITHHELD, WORK, Budget, Item, Package, Request
+from kl_hooks.model.package import WITHHELD, Budget, Item, Package
+from kl_hooks.model.parameter import fields_of, values_of
+from kl_hooks.model.request import QUOTA, STYLE_NAMES, WORK, Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line, safe_text
 from kl_hooks.records.repository import authored_files, docs_pages
@@ -145,7 +147,7 @@ class PackageCache:
             state = [f"commit {request.at}"] if request.at else list(_state(ws))
         except (KlError, OSError):
             return ""
-        asked = repr(asdict(replace(request, trace_id="")))
+        asked = repr(request._replace(trace_id=""))
         reader = [self._policy, agent(ws.environ) or "", repr(ws.settings), __version__]
         return (
             digest("package-request/1", [asked, sorted(given), *reader, state])
@@ -266,30 +268,17 @@ class Delivered:
 
 
 def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) -> Request:
-    """Return the request of these options: fields of a request, where None means that one was not
-    given.
+    """Return the request of these options, each by the name of its field or of its option (`pins`,
+    `pin`); what is empty was not given.
 
     Without a profile, options that describe the work choose `quota`, which alone reads them.
-    UsageProblem for a value that an option does not take.
+    UsageProblem for what is no option, and for a value that an option does not take.
     """
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in options.items()
-        if value
-    }
-    for name, value in (*given.items(), ("style", style)):
-        allowed = TAKES.get(name)
-        if allowed is not None and value not in allowed:
-            known = (
-                f"{allowed[0]} to {allowed[-1]}"
-                if isinstance(allowed, range)
-                else ", ".join(allowed)
-            )
-            raise UsageProblem(
-                f"there is no {str(value)[:40]!r}.", place=name, hint=f"One of: {known}."
-            )
-    chosen = QUOTA if any(name in given for name in WORK) else "blended"
-    return replace(Request(task, "", style, trace, profile=chosen), **given)
+    values = values_of(Request, options)
+    if style not in STYLE_NAMES:
+        raise UsageProblem(f"takes {', '.join(STYLE_NAMES)}, not {style[:40]!r}.", place="style")
+    values.setdefault("profile", QUOTA if any(name in values for name in WORK) else "blended")
+    return Request(task, "", style, trace)._replace(**values)
 
 
 def deliver(
@@ -305,7 +294,7 @@ def deliver(
     if (
         request.at and ws.repo
     ):  # logged as what it means now: a branch moves, and this package is built again from it
-        request = replace(request, at=resolve_commit(ws.repo, request.at))
+        request = request._replace(at=resolve_commit(ws.repo, request.at))
     wanted = {*given, *(name for one in request.have for name in items_of(ws, one))}
     try:
         policy = find_policy(ws, actor)
@@ -600,12 +589,12 @@ def _request(record: Mapping[str, Any]) -> Request:
     plain = Request(record["task"], record["budget"], record["style"], record.get("trace_id", ""))
     found = record.get("options")
     options: Mapping[str, Any] = found if isinstance(found, dict) else {}
-    changes: dict[str, Any] = {
-        name: options[name] for name in Request.__dataclass_fields__ if name in options
-    }
-    for name in ("pins", "scope", "queries", "have", "filters"):
-        changes[name] = tuple(changes.get(name, ()))
-    return replace(plain, **changes)
+    changes: dict[str, Any] = {}
+    for field in fields_of(Request):
+        if field.name in options:
+            value = options[field.name]
+            changes[field.name] = tuple(value) if field.value_type is tuple else value
+    return plain._replace(**changes)
 
 
 def items_of(ws: Workspace, package_id: str) -> list[str]:

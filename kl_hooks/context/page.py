@@ -27,17 +27,8 @@ from kl_hooks.context.fuse import Code, Ranked, fuse, kind_order, relevance, sif
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier, tier_words
-from kl_hooks.model.package import (
-    CODE,
-    Budget,
-    Candidate,
-    Item,
-    Omission,
-    Package,
-    Request,
-    Signals,
-    Task,
-)
+from kl_hooks.model.package import CODE, Budget, Candidate, Item, Omission, Package, Signals, Task
+from kl_hooks.model.request import Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import (
     CHARACTERS_OF_A_TOKEN,

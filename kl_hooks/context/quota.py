@@ -20,7 +20,8 @@ from kl_hooks.index.postings import text_terms
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, find_role, render_role
 from kl_hooks.kinds.objective import continuation, last_turns
-from kl_hooks.model.package import TYPE_ALIASES, TYPES, Candidate, Request
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.request import TYPE_ALIASES, TYPES, Request
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import live_records
 from kl_hooks.records.query import RecordFilter, list_records, search_records

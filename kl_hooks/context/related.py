@@ -23,7 +23,8 @@ from kl_hooks.evidence.claims import claims_about
 from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim
-from kl_hooks.model.package import CODE, Candidate, Request, Task
+from kl_hooks.model.package import CODE, Candidate, Task
+from kl_hooks.model.request import Request
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.freshness import assess

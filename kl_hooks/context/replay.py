@@ -44,8 +44,9 @@ from kl_hooks.index.postings import (
     read_query,
     text_terms,
 )
-from kl_hooks.model.package import CODE, Request
+from kl_hooks.model.package import CODE
 from kl_hooks.model.package import Task as PackageTask
+from kl_hooks.model.request import Request
 from kl_hooks.model.text import counted, one_line, safe_text
 
 if TYPE_CHECKING:

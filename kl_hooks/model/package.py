@@ -4,7 +4,7 @@ answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,65 +13,6 @@ from kl_hooks.model.claim import Tier
 CODE: Final = ("file", "symbol")
 """Kinds of candidates that are source: they are ranked and shown by themselves, and have no tier.
 """
-_WEIGHTS: Final = ("default", "none", "low", "high")
-"""How much is retrieved: `low` omits what has no proof, `high` adds the neighbors of the nearest
-symbols.
-"""
-_OPTIONS: Final = (
-    "weight",
-    "profile",
-    "max_sources",
-    "pins",
-    "scope",
-    "queries",
-    "rounds",
-    "changed",
-    "at",
-    "type",
-    "phase",
-    "complexity",
-    "actor",
-    "attempt",
-    "turn",
-    "threshold",
-    "have",
-    "filters",
-)
-"""Fields of a request that the package log keeps where they differ from their defaults."""
-
-_PROFILE_NAMES: Final = ("blended", "tier-first", "authority-first", "rrf", "weighted", "quota")
-"""Ways to rank records (`context.fuse.PROFILES`), the default first."""
-QUOTA: Final = "quota"
-"""The profile that divides the budget by what kind of work the task is."""
-_MOST_ROUNDS: Final = 5
-TYPES: Final = ("implementation", "review", "planning", "refinement", "documentation")
-"""Of work."""
-TYPE_ALIASES: Final = {
-    "implement": "implementation",
-    "plan": "planning",
-    "refine": "refinement",
-    "docs": "documentation",
-    "doc": "documentation",
-}
-_PHASES: Final = ("load", "plan", "implement", "test", "review")
-TAKES: Final[Mapping[str, Sequence[str] | range]] = {
-    "style": ("text", "markdown", "xml"),
-    "weight": _WEIGHTS,
-    "profile": _PROFILE_NAMES,
-    "type": (*TYPES, *TYPE_ALIASES),
-    "phase": _PHASES,
-    "complexity": range(1, 11),
-    "attempt": range(101),
-    "turn": range(1, 1001),
-    "rounds": range(1, _MOST_ROUNDS + 1),
-    "max_sources": range(1, 1001),
-}
-"""Field of a request → what it takes, where that is not any text; the command, the tool and the API
-agree in it.
-"""
-WORK: Final = ("type", "phase", "complexity", "actor", "attempt", "turn", "threshold")
-"""Fields of a request that only this profile reads."""
-
 WITHHELD: Final = "withheld"
 """In place of the ID of a denied item, for agents: the ID of code or of a page is its path and
 name.
@@ -108,67 +49,6 @@ class Task:
     """Dotted names of symbols that the request starts from, besides those in the text."""
     paths: tuple[str, ...] = ()
     """Files that it starts from, besides those in the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request for a package: the task, and how the package is to be made. All but `trace_id`
-    decides its content.
-    """
-
-    task: str
-    budget: str = "6000"
-    """As `context.page.read_budget` reads it; empty: the default of the profile."""
-    style: str = "text"
-    trace_id: str = ""
-    weight: str = "default"
-    """As in `TAKES`."""
-    profile: str = "blended"
-    """How records are ranked: a name in `context.fuse.PROFILES`."""
-    max_sources: int = 0
-    """Most items that are no symbols; 0: as many as fit."""
-    pins: tuple[str, ...] = ()
-    """IDs and paths that belong to the package whatever its task is."""
-    scope: tuple[str, ...] = ()
-    """Files and folders: code and pages elsewhere are omitted. Empty: everywhere."""
-    filters: tuple[str, ...] = ()
-    """`kind=decision`, `tag=money`: only what matches (`context.related`). Empty: all."""
-    queries: tuple[str, ...] = ()
-    """Searched besides the task, each by itself."""
-    rounds: int = 1
-    """How often to search: each further round with words of the best items of those before."""
-    changed: str = ""
-    """A range of commits, `A...B`: what it changes is where the package starts from."""
-    at: str = ""
-    """A revision: what was known there, and nothing newer. Empty: the working tree."""
-    type: str = ""
-    """Of the work: one of `TYPES`, or an alias. This and what follows decides budgets of the
-    profile `quota`.
-    """
-    phase: str = ""
-    complexity: int = 0
-    """1 to 10; 0: not given."""
-    actor: str = ""
-    """The role of whoever does it: `player`, `coach`, or a role that is recorded."""
-    attempt: int = 0
-    """How often it was tried before."""
-    turn: int = 0
-    """Of an automated loop of work and review, from 1; 0: there is none."""
-    have: tuple[str, ...] = ()
-    """IDs of packages that the reader has: what they hold is omitted."""
-    threshold: str = ""
-    """The relevance threshold: `strict`, `relaxed`, or 0 to 1."""
-
-    def options(self) -> dict[str, object]:
-        """Return what differs from the defaults, as the package log and the ID of a package keep
-        it.
-        """
-        chosen: dict[str, object] = {}
-        for name in _OPTIONS:
-            value = getattr(self, name)
-            if value != Request.__dataclass_fields__[name].default:
-                chosen[name] = list(value) if isinstance(value, tuple) else value
-        return chosen
 
 
 @dataclass(frozen=True, slots=True)

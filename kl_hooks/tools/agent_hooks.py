@@ -283,7 +283,7 @@ def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
     from kl_hooks.context.deliver import deliver
     from kl_hooks.git.run import git
     from kl_hooks.model.actors import trace_id
-    from kl_hooks.model.package import Request
+    from kl_hooks.model.request import Request
 
     _begin_turn(ws, event, session)
     asking = git("config", "--local", "--get", ASKING, cwd=str(ws.root), ok=(0, 1, 128)).decode(

@@ -12,7 +12,8 @@ from kl_hooks.context.access import access
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.actors import trace_id
-from kl_hooks.model.package import TAKES
+from kl_hooks.model.parameter import RequestField, fields_of
+from kl_hooks.model.request import Request
 from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
@@ -24,27 +25,9 @@ if TYPE_CHECKING:
 _PAGE: Final = (
     "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
 )
-_CONTEXT_OPTIONS: Final[Mapping[str, str]] = {
-    "at": "at",
-    "have": "have",
-    "iterate": "rounds",
-    "phase": "phase",
-    "complexity": "complexity",
-    "type": "type",
-    "actor": "actor",
-    "attempt": "attempt",
-    "turn": "turn",
-    "pin": "pins",
-    "scope": "scope",
-    "threshold": "threshold",
-    "weight": "weight",
-    "profile": "profile",
-    "filter": "filters",
-    "max-sources": "max_sources",
-}
-"""Option of `kl context` → field of a request."""
-_LISTS: Final = ("have", "pin", "scope", "filter")
-_NAMED_OPTIONS: Final = 11
+_OWN_ARGUMENTS: Final = ("budget", "queries", "changed")
+"""Options of a package that are arguments of the tool; the others are in its `options`."""
+_NAMED_OPTIONS: Final = 10
 """Of these in the listing, which has a limit; the others in the page about tools."""
 _LIMIT: Final = "Most that are given; `total` counts all."
 _TOP: Final = {
@@ -193,7 +176,7 @@ def _context_tool() -> Tool:
             "changed": line("A...B"),
             "options": {
                 "type": "object",
-                "description": f"{', '.join([*_CONTEXT_OPTIONS][:_NAMED_OPTIONS])} …",
+                "description": f"{', '.join([*_package_options()][:_NAMED_OPTIONS])} …",
             },
         },
         _context,
@@ -363,42 +346,37 @@ def _inject(ws: Workspace, given: Arguments) -> Any:
     return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
 
 
-def _context_options(given: Arguments) -> dict[str, Any]:
+def _package_options() -> dict[str, RequestField]:
+    """Option of `kl context` that `options` of the tool takes → the field of a request."""
+    return {
+        field.public_name.replace("_", "-"): field
+        for field in fields_of(Request)
+        if field.name not in _OWN_ARGUMENTS
+    }
+
+
+def _read_options(texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a request that `options` holds. UsageProblem for what `kl context` would
     refuse.
     """
-    found: dict[str, Any] = {}
-    for name, text in given.get("options", {}).items():
-        if name not in _CONTEXT_OPTIONS:
+    fields = _package_options()
+    values: dict[str, Any] = {}
+    for name, text in texts.items():
+        if name not in fields:
             raise UsageProblem(
                 f'"{one_line(name, 60)}" is no option.',
                 place="options",
-                hint=suggest_spelling(name, _CONTEXT_OPTIONS) or "See: kl context --help",
+                hint=suggest_spelling(name, fields) or "See: kl context --help",
             )
-        field, value = _CONTEXT_OPTIONS[name], text.strip()
-        allowed = TAKES.get(field, ())
-        if isinstance(allowed, range) and not (value.isdecimal() and int(value[:9]) in allowed):
-            raise UsageProblem(
-                f"takes {allowed[0]} to {allowed[-1]}, not {value[:40]!r}.", place=name
-            )
-        if allowed and value not in allowed and not isinstance(allowed, range):
-            raise UsageProblem(f"takes {', '.join(allowed)}, not {value[:40]!r}.", place=name)
-        found[field] = (
-            value.replace(",", " ").split()
-            if name in _LISTS
-            else int(value)
-            if isinstance(allowed, range)
-            else value
-        )
-    return found
+        values[fields[name].name] = fields[name].read(text)
+    return values
 
 
 def _context(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.context.deliver import deliver, make_request
 
-    options = {
-        name: given.get(name) for name in ("budget", "queries", "changed")
-    } | _context_options(given)
+    options = {name: given.get(name) for name in _OWN_ARGUMENTS}
+    options |= _read_options(given.get("options", {}))
     request = make_request(given.get("task", ""), "text", trace_id(ws.environ), options)
     made = deliver(ws, request, actor=author(ws))
     shown = made.document

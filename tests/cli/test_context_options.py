@@ -4,7 +4,6 @@ it is divided.
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -598,12 +597,6 @@ def test_the_command_the_api_and_the_tool_take_the_same_options_and_give_the_sam
     assert known - {"--explain", "--output", "--now"} == {
         name.split()[0] for name in OPTIONS if name != "nothing"
     }
-    assert {*inspect.signature(kl.Knowledge.build_context).parameters} - {
-        "self",
-        "task",
-        "given",
-        "trace_id",
-    } == {name for _, arguments, _ in OPTIONS.values() for name in arguments}
     task, made = "round totals of a checkout", dict[str, str]()
     first = package(shop, task)["package_id"]
     for name, (command, arguments, tool) in OPTIONS.items():
@@ -631,5 +624,5 @@ def test_the_command_the_api_and_the_tool_take_the_same_options_and_give_the_sam
         {"iterate": 6},
     ):
         arguments = dict[str, Any](wrong)
-        with pytest.raises(kl.UsageProblem, match=next(iter(wrong)).replace("iterate", "rounds")):
+        with pytest.raises(kl.UsageProblem, match=next(iter(wrong))):
             kl.open(shop.root).build_context(task, **arguments)

@@ -16,7 +16,8 @@ from kl_hooks.context.gather import Gathered
 from kl_hooks.context.page import NO_WORDS, assemble
 from kl_hooks.context.signals import read_signals
 from kl_hooks.model.claim import Tier
-from kl_hooks.model.package import Candidate, Package, Request, Task
+from kl_hooks.model.package import Candidate, Package, Task
+from kl_hooks.model.request import Request
 from tests.context.making import candidate, symbol
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -18,7 +18,7 @@ from kl_hooks.context import package_log
 from kl_hooks.context.deliver import RECORDED_TASK, Delivered, PackageCache, deliver, find_package
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Retriever, hookimpl
-from kl_hooks.model.package import Request
+from kl_hooks.model.request import Request
 from kl_hooks.proof.claims import record_claim
 from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.events import list_events as happened
@@ -205,7 +205,7 @@ def test_an_equal_request_on_equal_content_is_answered_from_the_cache_and_after_
     create_record(
         ws, ws.kinds["fact"], {"title": "Zebra", "answer": "Feed the zebra.", "expires": expires}
     )
-    (first, _), (second, cached) = again(), again(replace(request, trace_id="ab" * 16))
+    (first, _), (second, cached) = again(), again(request._replace(trace_id="ab" * 16))
     assert cached and second.text == first.text and second.document["trace_id"] == "ab" * 16
     assert (
         second.document["request_id"] != first.document["request_id"]
@@ -249,7 +249,7 @@ def test_an_equal_request_on_equal_content_is_answered_from_the_cache_and_after_
         change()
         assert not again()[1], what
     assert not again(KL_AGENT="bot")[1], "another reader"
-    assert not again(replace(request, budget="4000"))[1]
+    assert not again(request._replace(budget="4000"))[1]
     repo.write(".kl/config.yaml", "context_cache: 0\n")
     assert [again()[1] for _ in range(3)] == [False] * 3
 

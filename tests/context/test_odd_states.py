@@ -12,7 +12,7 @@ import pytest
 from kl_hooks.context.build import build
 from kl_hooks.context.page import NO_WORDS
 from kl_hooks.errors import KlError
-from kl_hooks.model.package import Request
+from kl_hooks.model.request import Request
 from tests.support import Checkout, checkout, isolate
 
 FILES = {

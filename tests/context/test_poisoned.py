@@ -18,7 +18,8 @@ from mcp.shared.exceptions import MCPError
 
 from kl_hooks.context.build import build
 from kl_hooks.model.kind import Kind
-from kl_hooks.model.package import Package, Request
+from kl_hooks.model.package import Package
+from kl_hooks.model.request import Request
 from kl_hooks.model.text import safe_text
 from kl_hooks.proof.claims import record_claim
 from kl_hooks.records.write import create_records

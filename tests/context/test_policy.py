@@ -12,8 +12,9 @@ from kl_hooks.context.gather import Gathered
 from kl_hooks.context.page import assemble
 from kl_hooks.context.policy import EFFECTS, Policy, Rule, read_rules
 from kl_hooks.context.signals import read_signals
-from kl_hooks.model.package import WITHHELD, Candidate, Package, Request, Task
+from kl_hooks.model.package import WITHHELD, Candidate, Package, Task
 from kl_hooks.model.problem import Problems
+from kl_hooks.model.request import Request
 from tests.context.making import candidate, steady, symbol
 
 WORDS = "fix the checkout total"

@@ -25,10 +25,12 @@ from kl_hooks.context.quota import (
     weights_of,
 )
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.package import TAKES, TYPES, Candidate
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.parameter import fields_of
+from kl_hooks.model.request import TYPES, Request
 from tests.context.making import candidate, code, code_of_symbols, ranked, steady, symbol, unique
 
-PHASES = [str(one) for one in TAKES["phase"]]
+PHASES = next(field.parameter.choices for field in fields_of(Request) if field.name == "phase")
 KNOWN = Traits(similar_task_count=3)
 traits = st.builds(
     Traits,

@@ -1,0 +1,136 @@
+"""Parameters: what an interface (a command, a tool, a route, the Python API) has to know about a field of
+a request, stated once, beside the field.
+
+A request is a NamedTuple: a class of it is made in a tenth of the time of a frozen dataclass, and
+every command pays for those that it imports (ADR-0070). A field that people and programs may set is
+annotated: `turn: Annotated[int, Parameter("Of a loop of work and review.", bounds=(1, 1000))] = 0`.
+Fields without it are set by the program alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.text import one_line, suggest_spelling
+
+REQUIRED: Final = object()
+"""In place of the default of a field that must be given."""
+
+
+class Parameter(NamedTuple):
+    """How one field of a request is described, and what it takes."""
+
+    help: str
+    """A sentence, for people and agents alike."""
+    choices: tuple[str, ...] = ()
+    """Empty: any text."""
+    bounds: tuple[int, int] | None = None
+    """Least and most of a whole number."""
+    name: str = ""
+    """Its public name where it is not that of the field: `pin` of the field `pins`, which may
+    be given several times.
+    """
+    metavar: str = ""
+    """In place of its value in help."""
+    default: str = ""
+    """What happens without it, where this is more than the default of the field."""
+    is_default_shown: bool = False
+    """Whether help prints the default of the field."""
+
+
+class RequestField(NamedTuple):
+    """A field of a request that people and programs may set."""
+
+    name: str
+    """Of the field."""
+    value_type: type
+    """`str`, `int`, `bool`, or `tuple`: of texts."""
+    default: Any
+    """`REQUIRED` where it has none."""
+    parameter: Parameter
+
+    @property
+    def public_name(self) -> str:
+        """Its name in commands, tools and programs, in words with `_`."""
+        return self.parameter.name or self.name
+
+    def check(self, value: Any) -> None:
+        """UsageProblem for a value that it does not take."""
+        bounds, choices, place = self.parameter.bounds, self.parameter.choices, self.public_name
+        is_list = self.value_type is tuple and isinstance(value, tuple | list)
+        # bool is a subclass of int: `true` would pass as 1
+        is_of_type = is_list or type(value) is self.value_type
+        texts = value if is_list else ()
+        if not is_of_type or not all(isinstance(text, str) for text in texts):
+            raise UsageProblem(f"takes {self._taken()}, not {value!r:.40}.", place=place)
+        if bounds and not bounds[0] <= value <= bounds[1]:
+            raise UsageProblem(f"takes {self._taken()}, not {value}.", place=place)
+        if choices and value not in choices:
+            raise UsageProblem(f"takes {', '.join(choices)}, not {value[:40]!r}.", place=place)
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text means: of several texts those between commas and
+        spaces. UsageProblem for one that it does not take.
+        """
+        text = text.strip()
+        value: Any = text
+        if self.value_type is tuple:
+            value = tuple(text.replace(",", " ").split())
+        elif self.value_type is int:
+            # nine digits: more are no number that any field takes, and slow to read
+            if not (text.isascii() and text.isdecimal() and len(text) <= 9):
+                taken = f"takes {self._taken()}, not {text[:40]!r}."
+                raise UsageProblem(taken, place=self.public_name)
+            value = int(text)
+        self.check(value)
+        return value
+
+    def _taken(self) -> str:
+        bounds = self.parameter.bounds
+        if bounds:
+            return f"{bounds[0]} to {bounds[1]}"
+        return {str: "a text", int: "a whole number", bool: "true or false"}.get(
+            self.value_type, "a list of texts"
+        )
+
+
+@cache
+def fields_of(request_type: type) -> tuple[RequestField, ...]:
+    """Return the fields of a request that people and programs may set, in their order."""
+    hints = get_type_hints(request_type, include_extras=True)
+    return tuple(_fields(request_type, hints))
+
+
+def _fields(request_type: type, hints: Mapping[str, Any]) -> Iterable[RequestField]:
+    for name, hint in hints.items():
+        if get_origin(hint) is not Annotated:
+            continue
+        value_type, parameter = get_args(hint)[:2]
+        default = request_type._field_defaults.get(name, REQUIRED)  # type: ignore[attr-defined]
+        yield RequestField(name, get_origin(value_type) or value_type, default, parameter)
+
+
+def values_of(request_type: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of fields, by field, from options by either name; what is empty was not
+    given.
+
+    UsageProblem for a name that no field has, and for a value that its field does not take.
+    """
+    by_name = {
+        name: field for field in fields_of(request_type) for name in (field.name, field.public_name)
+    }
+    values: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in by_name:
+            raise UsageProblem(
+                f'"{one_line(name, 60)}" is no option.', hint=suggest_spelling(name, by_name)
+            )
+        if value in (None, "", (), [], 0, False):
+            continue
+        field = by_name[name]
+        field.check(value)
+        values[field.name] = tuple(value) if field.value_type is tuple else value
+    return values
