@@ -41,6 +41,7 @@ from kl_hooks.git.repository import Repository, find_repository
 from kl_hooks.model.actors import trace_id
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.package import Candidate
+from kl_hooks.model.parameter import values_of
 from kl_hooks.model.request import STYLE_NAMES, Request
 from kl_hooks.workspace import Workspace
 
@@ -97,15 +98,7 @@ class _TaskFirst(click.Group):
 @click.command(
     "critical", epilog="Example: kl context critical --command feature-build --feature FEAT-AUTH-12"
 )
-@click.option("--task", default="", help="What will be done, in plain words: adds what fits it.")
-@click.option(
-    "--feature", default="", metavar="ID", help="A feature whose overview belongs with it."
-)
-@click.option(
-    "--command",
-    default="",
-    help="What is run; feature-build adds architecture, roles and features.",
-)
+@request_options(CriticalRequest)
 @click.option(
     "--without",
     multiple=True,
@@ -123,13 +116,12 @@ class _TaskFirst(click.Group):
     help="Most in a section.",
 )
 @format_option()
-def critical_(
-    task: str, feature: str, command: str, without: tuple[str, ...], max_items: int, shape: str
-) -> None:
+def critical_(without: tuple[str, ...], max_items: int, shape: str, **options: Any) -> None:
     """Show what binds every piece of work here: decisions, known failures, gates, what this system
     is.
     """
-    found = critical(workspace(), CriticalRequest(task, feature, command), max_items, without)
+    request = CriticalRequest(**values_of(CriticalRequest, options))
+    found = critical(workspace(), request, max_items, without)
     if shape == "json":
         sections = {part.section.name: [_to_dict(one) for one in part.items] for part in found}
         omitted = {part.section.name: part.omitted for part in found if part.omitted}

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kl_hooks.model.parameter import REQUIRED, RequestField, fields_of
+from kl_hooks.model.parameter import RequestField, fields_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -18,7 +18,7 @@ def request_options(request_type: type) -> Callable[[Command], Command]:
     The function gets each by the name of its field; None, or an empty tuple, where it was not
     given.
     """
-    options = [_option(field) for field in fields_of(request_type) if field.default is not REQUIRED]
+    options = [_option(field) for field in fields_of(request_type) if not field.is_required]
 
     def decorate(command: Command) -> Command:
         # click lists the options of decorators from the outermost to the innermost

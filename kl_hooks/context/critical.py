@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.context.access import find_policy
@@ -17,6 +17,7 @@ from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate
 from kl_hooks.kinds.gate import render_role as role_page
 from kl_hooks.model.package import Candidate
+from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.liveness import live_records, stale_reasons
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, list_records, search_records
@@ -92,13 +93,17 @@ SECTIONS: Final = (
 """The lists, in the order in which they are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class CriticalRequest:
+class CriticalRequest(NamedTuple):
     """What critical context is for."""
 
-    task: str = ""
-    feature: str = ""
-    command: str = ""
+    task: Annotated[str, Parameter("What will be done, in plain words: adds what fits it.")] = ""
+    feature: Annotated[
+        str, Parameter("A feature whose overview belongs with it.", metavar="ID")
+    ] = ""
+    command: Annotated[
+        str,
+        Parameter("What is run; feature-build adds architecture, roles and features."),
+    ] = ""
 
     @property
     def builds(self) -> bool:

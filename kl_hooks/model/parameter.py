@@ -16,8 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line, suggest_spelling
 
-REQUIRED: Final = object()
-"""In place of the default of a field that must be given."""
+_REQUIRED: Final = object()
 
 
 class Parameter(NamedTuple):
@@ -49,8 +48,13 @@ class RequestField(NamedTuple):
     value_type: type
     """`str`, `int`, `bool`, or `tuple`: of texts."""
     default: Any
-    """`REQUIRED` where it has none."""
+    """Of a required field a value that is none."""
     parameter: Parameter
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is _REQUIRED
 
     @property
     def public_name(self) -> str:
@@ -109,7 +113,7 @@ def _fields(request_type: type, hints: Mapping[str, Any]) -> Iterable[RequestFie
         if get_origin(hint) is not Annotated:
             continue
         value_type, parameter = get_args(hint)[:2]
-        default = request_type._field_defaults.get(name, REQUIRED)  # type: ignore[attr-defined]
+        default = request_type._field_defaults.get(name, _REQUIRED)  # type: ignore[attr-defined]
         yield RequestField(name, get_origin(value_type) or value_type, default, parameter)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.parameter import REQUIRED, Parameter, fields_of, values_of
+from kl_hooks.model.parameter import Parameter, fields_of, values_of
 
 
 class Loan(NamedTuple):
@@ -22,8 +22,10 @@ class Loan(NamedTuple):
 
 
 def test_fields_that_are_annotated_are_options_in_their_order() -> None:
-    assert [(field.public_name, field.value_type, field.default) for field in fields_of(Loan)] == [
-        ("book", str, REQUIRED),
+    fields = fields_of(Loan)
+    assert [field.is_required for field in fields] == [True, False, False, False, False]
+    assert (fields[0].public_name, fields[0].value_type) == ("book", str)
+    assert [(field.public_name, field.value_type, field.default) for field in fields[1:]] == [
         ("shelf", str, "east"),
         ("for_days", int, 14),
         ("mark", tuple, ()),
