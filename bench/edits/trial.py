@@ -214,6 +214,10 @@ def written(root: Path, before: Mapping[str, str], changes: Mapping[str, Any]) -
         new = edited(text, change, path)
         if new is None:
             file.unlink()
+            # neither git nor an installer leaves a folder behind that had nothing else
+            while file.parent != root and not any(file.parent.iterdir()):
+                file = file.parent
+                file.rmdir()
         else:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(new, encoding="utf-8")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import FileIO
@@ -25,6 +26,7 @@ from os.path import basename, exists, isdir, join
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.model.receipt import Receipt
+from kl_hooks.store.redaction import redact
 
 DISTRIBUTIONS: Final = "distributions"
 """The class of facts, and the key in the environment of a receipt."""
@@ -43,6 +45,10 @@ _SYSTEMS: Final = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}
 _CONTENTS: Final = 200
 """Files of a folder that are read for its digest; of more, sizes and times count."""
 _MOST_FILES: Final = 20_000
+
+
+_HEX: Final = "hex:"
+"""How a path begins that is written as hexadecimal digits."""
 
 
 def normalized(name: str) -> str:
@@ -267,7 +273,7 @@ class Distributions:
         plugins = receipt.environment.get("plugins")
         return cls(
             _pairs(plain["versions"]),
-            tuple(map(str, folders)) if isinstance(folders, list | tuple) else (),
+            tuple(map(_read_name, folders)) if isinstance(folders, list | tuple) else (),
             str(plain.get("machine") or ""),
             _pairs(plain.get("start")),
             frozenset(map(normalized, plugins)) if isinstance(plugins, Mapping) else frozenset(),
@@ -288,7 +294,7 @@ class Distributions:
         """As in a receipt; `plugins` are in another key of its environment."""
         return {
             "versions": _lines(self.versions),
-            "folders": list(self.folders),
+            "folders": list(map(_written_name, self.folders)),
             "machine": self.machine,
             "start": _lines(self.start),
         }
@@ -298,7 +304,7 @@ def _lines(pairs: Mapping[str, str]) -> list[str]:
     """`5.3.0 cachetools`, by name. The value first: after a word such as `secretstorage` or
     `token.pth` redaction takes it for a secret.
     """
-    return [f"{value} {name}" for name, value in sorted(pairs.items())]
+    return [f"{value} {_written_name(name)}" for name, value in sorted(pairs.items())]
 
 
 def _pairs(lines: Any) -> dict[str, str]:
@@ -306,8 +312,28 @@ def _pairs(lines: Any) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for line in lines if isinstance(lines, list | tuple) else ():
         value, _, name = str(line).partition(" ")  # a path may have blanks
-        pairs[name] = value
+        pairs[_read_name(name)] = value
     return pairs
+
+
+def _written_name(name: str) -> str:
+    """A path in which redaction would take a part for a secret, such as the digest of uv's cache, as
+    hexadecimal digits: without it nothing could be compared. It does not leave this machine
+    (`public_dict`).
+    """
+    if not name.startswith("/") or redact(name) == name:
+        return name
+    return f"{_HEX}{name.encode('utf-8', 'surrogateescape').hex()}"
+
+
+def _read_name(written: object) -> str:
+    """The inverse."""
+    name = str(written)
+    if not name.startswith(_HEX):
+        return name
+    with suppress(ValueError):
+        return bytes.fromhex(name.removeprefix(_HEX)).decode("utf-8", "surrogateescape")
+    return name
 
 
 def _markers(environment: Mapping[str, Any]) -> dict[str, str]:

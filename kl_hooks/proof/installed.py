@@ -54,6 +54,9 @@ def changes_since(distributions: Distributions | None, uses: Uses | None) -> Env
         return EnvironmentChanges(not_compared=why)
     if distributions.machine != _machine():
         return EnvironmentChanges(not_compared=_NOT_COMPARED.format("it ran on another machine"))
+    if any("[redacted:" in path for path in distributions.folders):  # of an earlier kl
+        why = "the folders of its distributions were not recorded; run the tests once"
+        return EnvironmentChanges(not_compared=_NOT_COMPARED.format(why))
     folders = [found for path in distributions.folders if (found := _listing(path))]
     if not folders:
         return EnvironmentChanges(not_compared=_NOT_COMPARED.format("its environment was removed"))

@@ -17,7 +17,7 @@ import pytest
 from kl_hooks.evidence import distributions as recorded
 from kl_hooks.evidence.distributions import Distributions, read_folder, start_up
 from kl_hooks.evidence.reach import Reach
-from kl_hooks.proof.installed import Environments, changes_since
+from kl_hooks.proof.installed import EnvironmentChanges, Environments, changes_since
 from kl_hooks.store.redaction import redact_value
 from pytest_kl.distributions import Environment
 from tests.pytest_kl.recorded import environment, git, repository, run_pytest
@@ -350,3 +350,28 @@ def test_no_name_of_a_distribution_makes_its_version_a_secret() -> None:
     plain = redact_value({"distributions": installed.to_dict()})
     receipt: Any = SimpleNamespace(environment=plain)
     assert Distributions.of(receipt) == installed
+
+
+def test_a_folder_whose_name_looks_like_a_secret_is_compared(tmp_path: Path) -> None:
+    site = tmp_path / "v0.x.Xk2J8sd9Qw3Er5Ty7Ui9Op1As2Df4Gh6.lib" / "site-packages"
+    assert redact_value(str(site)) != str(site)
+    install(site, "leafdep", "1.0")
+    (site / "sitecustomize.py").touch()
+    run = Distributions(
+        read_folder(str(site)).versions,
+        (str(site),),
+        recorded.machine(),
+        start_up(read_folder(str(site))),
+    )
+    stored = redact_value({"distributions": run.to_dict()})
+    receipt: Any = SimpleNamespace(environment=stored)
+    read = Distributions.of(receipt)
+    assert read is not None
+    assert (read.folders, read.start, read.versions) == (run.folders, run.start, run.versions)
+    assert changes_since(read, None) == EnvironmentChanges()
+    uninstall(site, "leafdep")
+    assert "not installed" in changes_since(read, None).installed["leafdep"]
+    # as an earlier kl stored it
+    stored["distributions"]["folders"] = [redact_value(str(site))]
+    earlier = Distributions.of(receipt)
+    assert "not recorded" in changes_since(earlier, None).not_compared
