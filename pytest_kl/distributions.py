@@ -132,6 +132,7 @@ class Environment:
             tuple(folders),
             machine(),
             start,
+            own=frozenset({*own, OWN}),
         )
         installed = {name: version for name, version in installed.items() if name not in own}
         self._loaded = _Loaded(tuple(folders.values()), by_module, requires, installed)

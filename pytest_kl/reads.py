@@ -1,12 +1,15 @@
-"""Notes which files of the repository each test reads as data, which folders it lists, and which
-modules it looks for in vain.
+"""Notes which files of the repository each test reads as data, which folders it lists, and what it
+looks for: files, modules that are not there, metadata of distributions.
 
 From the audit events of Python (PEP 578): `open`, `os.listdir`, `os.scandir`, and the globs, whose
-patterns name what a listing was for. An event counts for the nearest caller that acts for itself:
-code of the repository, or a package that is no tool. Reads of the import system, of linecache (a
-warning shows its source), of pytest's collection, of coverage and of kl don't count. These are
-recognized by their code objects, and by the files of modules that are loaded. A module that is not
-found has no event: the last finder of `sys.meta_path` is asked for it, which finds nothing.
+patterns name what a listing was for. `os.path.exists`, `Path.stat` and their like have no event:
+the tracer reports their starts, and calls of `os.stat` and `os.access`. An event counts for the
+nearest caller that acts for itself: code of the repository, or a package that is no tool. Reads of
+the import system, of linecache (a warning shows its source), of pytest's collection, of coverage
+and of kl don't count. These are recognized by their code objects, and by the files of modules that
+are loaded. A module that is not found has no event: the last finder of `sys.meta_path` is asked for
+it, which finds nothing. So it is for all distributions (`importlib.metadata`, "Extending the search
+algorithm"); metadata of one is a file that is opened.
 
 Nothing is imported but the standard library: the processes that tests start load this file by its
 path. Tests replace what they like, so everything that is needed is bound before the first of them.
@@ -41,12 +44,15 @@ EVERYTHING: Final = "*"
 _MOST_FOLDERS: Final = 10_000
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/", "/__pycache__/")
 _MAGIC: Final = frozenset("*?[")
-_HELPER, _ACTOR, _TOOL = 1, 2, 3
-"""Code that reads for its caller (the standard library, generated code), for itself, and as a tool
-that looks at the repository without running anything of it.
+INSTALLED: Final = "/"
+"""In the place of a folder: the metadata of a distribution was read, whose name is the pattern."""
+_METADATA_FOLDERS: Final = (".dist-info/", ".egg-info/")
+_HELPER, _ACTOR, _TOOL, _METADATA = 1, 2, 3, 4
+"""Code that reads for its caller (the standard library, generated code), for itself, as a tool
+that looks at the repository without running anything of it, and what reads metadata for its caller.
 """
+_METADATA_MODULES: Final = ("importlib.metadata", "importlib.metadata._adapters")
 _TOOL_MODULES: Final = (
-    "importlib.metadata",
     "_pytest._code.code",
     "_pytest._code.source",
     "_pytest.assertion.rewrite",
@@ -76,6 +82,15 @@ _GLOB_FUNCTIONS: Final = (("glob", ""), ("pathlib", "_Selector"))
 """What lists folders for a glob, which has an event with its pattern. `_Selector`, and what derives
 from it, was pathlib's own before CPython 3.13.
 """
+_LOOKS: Final = (
+    *("exists", "lexists", "isfile", "isdir", "islink"),
+    *("is_file", "is_dir", "is_symlink"),
+)
+"""Functions of `os.path`, and methods of paths, that ask whether something is there, …"""
+_STATES: Final = ("getsize", "getmtime", "getatime", "getctime", "stat", "lstat")
+"""… and those that ask for its state."""
+STATE_CALLS: Final = {_function.__name__: _function for _function in (os.stat, os.lstat, os.access)}
+"""The same in C. Who calls them has these names; whether it really does its calls show."""
 _identity: Final = object.__hash__
 """As in the tracer: `id()` raises an audit event."""
 _STANDARD: Final = realpath(dirname(os.__file__)) + os.sep
@@ -105,13 +120,58 @@ def _inner(code: CodeType) -> Iterator[CodeType]:
             yield from _inner(const)
 
 
+def _asking() -> Iterator[tuple[CodeType, bool]]:
+    """The code of what looks for files, and whether it asks for their state."""
+    modules = (sys.modules.get(name) for name in ("genericpath", "posixpath"))
+    path = getattr(sys.modules.get("pathlib"), "Path", object)
+    owners = [*filter(None, modules), *path.__mro__]
+    for name in (*_LOOKS, *_STATES):
+        for owner in owners:
+            function = vars(owner).get(name)
+            if isinstance(function, FunctionType):
+                yield function.__code__, name in _STATES
+
+
+def _distribution(name: str) -> str:
+    """The normalized name (PyPA) of the distribution whose metadata a file is in; empty for other
+    files.
+    """
+    for ending in _METADATA_FOLDERS:
+        folder, found, _ = name.partition(ending)
+        if found:
+            plain = folder.rpartition("/")[2].partition("-")[0]
+            return plain.replace("_", "-").replace(".", "-").lower()
+    return ""
+
+
+def _path_of_uri(name: str) -> str:
+    """The path of a file that SQLite opens by a URI ("Uniform Resource Identifiers" of its
+    documentation); other names as they are.
+    """
+    if name[:5] != "file:":
+        return name
+    path = name[5:].partition("?")[0].partition("#")[0]
+    if path[:2] == "//":
+        path = f"/{path[2:].partition('/')[2]}"
+    head, *parts = os.fsencode(path).split(b"%")
+    try:
+        decoded = b"".join(bytes.fromhex(part[:2].decode()) + part[2:] for part in parts)
+    except ValueError:
+        return path
+    return os.fsdecode(head + decoded)
+
+
 class LastFinder:
     """The last of `sys.meta_path`, which is asked for what no other finder found (importlib,
     "The meta path"), whether code imports it or only looks for it, by whatever name.
     """
 
-    def __init__(self, note: Callable[[str, Iterable[object] | None], None]) -> None:
-        self._note = note
+    def __init__(
+        self,
+        note: Callable[[str, Iterable[object] | None], None],
+        note_distributions: Callable[[str], None],
+    ) -> None:
+        self._note, self._note_distributions = note, note_distributions
         self._finders: list[Any] = []
         """The list that it is in: suites replace it."""
 
@@ -120,6 +180,12 @@ class LastFinder:
     ) -> None:
         """Nothing, after it was noted."""
         self._note(name, path)
+
+    def find_distributions(self, context: Any) -> tuple[object, ...]:
+        """Nothing either: all distributions are asked for, or one that was not found."""
+        name = getattr(context, "name", None)
+        self._note_distributions(name if isinstance(name, str) else EVERYTHING)
+        return ()
 
     def install(self) -> None:
         """Be the last one, as long as nobody replaces the list."""
@@ -168,7 +234,10 @@ class Reads:
         """The name of a file, or a folder with a pattern → its number."""
         self._absent: set[int] = set()
         """Files that were not there when they were opened for reading."""
-        self.finder = LastFinder(self._look)
+        self.finder = LastFinder(self._look, self._look_for_distributions)
+        self.asking = dict(_asking())
+        """Code that looks for files → whether it asks for their state."""
+        self._asking_files = {code.co_filename for code in self.asking}
         self.session: dict[str, set[int]] = {}
         """What was read outside of tests → by the file that pytest called; empty: by none."""
 
@@ -196,7 +265,9 @@ class Reads:
 
     def _on_connect(self, args: tuple[Any, ...]) -> None:
         # it may be `:memory:`, or a file that is made now
-        self._open(args[0], True, self._getframe(1).f_back)
+        name = os.fsdecode(args[0]) if type(args[0]) is bytes else args[0]
+        if type(name) is str:
+            self._open(_path_of_uri(name), True, self._getframe(1).f_back)
 
     def _on_list(self, args: tuple[Any, ...]) -> None:
         folder = "." if args[0] is None else args[0]
@@ -242,6 +313,8 @@ class Reads:
             name = os.fsdecode(name)
         if type(name) is not str:  # a descriptor
             return
+        if _METADATA_FOLDERS[0] in name or _METADATA_FOLDERS[1] in name:
+            self._read_metadata(_distribution(name), frame)
         if name[:1] != "/":
             name = join(self._getcwd(), name)
         number = self._numbers.get(name)
@@ -249,6 +322,50 @@ class Reads:
             number = self._add(name, name, creates)
         if number >= 0:
             self._count(number, frame, listing=False)
+
+    def _look_for_distributions(self, name: str) -> None:
+        try:
+            wanted = name.replace("_", "-").replace(".", "-").lower()
+            self._read_metadata(wanted, self._getframe(2))
+        # it would be raised in the code that asks for distributions
+        except Exception as problem:
+            self.fail(problem)
+
+    def _read_metadata(self, distribution: str, frame: FrameType | None) -> None:
+        """Of installed packages that are imported their version is known, whatever they read."""
+        reader = self._stack[-1] if self._stack else None
+        actor = self._actor(frame, False, metadata=True)
+        is_import = reader is None or getattr(reader, "code", None) is not None
+        if not actor or (is_import and not self._path_of(actor)) or self.too_many:
+            return
+        number = self._numbers.setdefault((INSTALLED, distribution), len(self._numbers))
+        reads = reader.reads if reader else self.session.setdefault(self._owner(frame), set())
+        reads.add(number)
+
+    def asks(self, code: CodeType, frame: FrameType) -> None:
+        """One of `asking` starts. What these call themselves belongs to that."""
+        caller = frame.f_back
+        if caller is not None and caller.f_code.co_filename not in self._asking_files:
+            self.ask(frame.f_locals.get(code.co_varnames[0]), self.asking[code], caller)
+
+    def ask(self, path: object, state: bool, frame: FrameType | None) -> None:
+        """Somebody asks whether a file is there, or for its state."""
+        if type(path) is bytes:
+            path = os.fsdecode(path)
+        if type(path) is not str:
+            try:
+                path = os.fspath(path)  # type: ignore[call-overload]
+            except Exception:  # a descriptor, or what is no path at all
+                return
+        if type(path) is not str or not self._actor(frame, False):
+            return
+        if not self._stack and not self._owner(frame):
+            return  # pytest and plugins look for their files
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if state or not name or _MAGIC.intersection(name):
+            self._open(path, False, frame)
+        else:
+            self._list(folder or ("/" if path[:1] == "/" else "."), name, frame, listing=False)
 
     def _glob(self, parts: Sequence[str], frame: FrameType | None) -> None:
         last = len(parts) - 1
@@ -307,21 +424,27 @@ class Reads:
 
     def _acts(self, frame: FrameType | None, listing: bool) -> bool:
         """Whether the nearest caller that reads for itself is no tool. `listing`: nor a glob."""
-        if frame is None:  # the interpreter opens the script that it runs
-            return False
+        return bool(self._actor(frame, listing))
+
+    def _actor(self, frame: FrameType | None, listing: bool, metadata: bool = False) -> str:
+        """The file of that caller; empty for a tool. `metadata`: it may read metadata by what is a
+        tool otherwise.
+        """
+        filename = ""  # the interpreter opens the script that it runs
         kinds, tools, globs = self._kinds, self._tools, self._globs
         while frame is not None:
             code = frame.f_code
-            kind = kinds.get(code.co_filename)
+            filename = code.co_filename
+            kind = kinds.get(filename)
             if kind is None:
-                kind = self._learn(code.co_filename)
-            if kind != _HELPER:
-                return kind == _ACTOR
+                kind = self._learn(filename)
+            if kind != _HELPER and not (metadata and kind == _METADATA):
+                return filename if kind == _ACTOR else ""
             identity = _identity(code)
             if identity in tools or (listing and identity in globs):
-                return False
+                return ""
             frame = frame.f_back
-        return True
+        return filename
 
     def _learn(self, filename: str) -> int:
         for name in list(self._unresolved):
@@ -346,6 +469,8 @@ class Reads:
             return _HELPER
         if self._path_of(filename):
             return _ACTOR
+        if self._is_of(filename, _METADATA_MODULES):
+            return _METADATA
         if self._is_of(filename, _TOOL_MODULES):
             return _TOOL
         if self._is_of(filename, _HELPER_MODULES):
@@ -376,6 +501,9 @@ class Reads:
         paths: dict[int, tuple[str, str, bool]] = {}
         for key, number in self._numbers.items():
             name, pattern = (key, "") if isinstance(key, str) else key
+            if name == INSTALLED and pattern:
+                paths[number] = (name, pattern, False)
+                continue
             path = "" if pattern and realpath(name) == self._top else self._path_of(name)
             if path is not None and (path or pattern):
                 paths[number] = (path, pattern, number in self._absent)

@@ -255,6 +255,8 @@ class Tracer:
         self._fixtures: dict[Any, Context] = {}
         self._imports: set[tuple[str, str]] = set()
         self._reads: Reads | None = None
+        self.asking: set[int] = set()
+        """Identities of the code that looks for files (`pytest_kl.reads`)."""
         self._outside: set[tuple[str, str]] = set()
         """(file, first part of a module that it imported while tests ran or modules were loaded)."""
         self._children: tuple[float, ...] = ()
@@ -299,6 +301,9 @@ class Tracer:
             self._reads = make(self._top, self._path, self._stack, self.fail)
             HANDLERS.update(self._reads.handlers())
             self._reads.finder.install()
+            self.asking |= set(map(_identity, self._reads.asking))
+            for code in self._reads.asking:
+                self._engine.watch(code)
         HANDLERS["import"] = self._on_import
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
         HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
@@ -446,6 +451,36 @@ class Tracer:
             self._session.setdefault(owner, set()).add(number)
         self._session_calls += 1
         return self._session_calls < _MOST_SESSION_CALLS
+
+    # what looks for files
+
+    def asks(self, code: CodeType, frame: FrameType) -> None:
+        """A function that looks for files starts."""
+        if self._reads is not None:
+            try:
+                self._reads.asks(code, frame)
+            except Exception as problem:
+                self.fail(problem)
+
+    def calls(self, function: object, argument: object, frame: FrameType) -> bool:
+        """Code of the repository calls something. False where it is nothing that looks for files."""
+        if self._reads is None or self._reads_module is None:
+            return False
+        wanted = self._reads_module.STATE_CALLS.get(getattr(function, "__name__", ""))
+        if wanted is not function:
+            return False
+        try:
+            self._reads.ask(argument, True, frame)
+        except Exception as problem:
+            self.fail(problem)
+        return True
+
+    def may_call(self, code: CodeType) -> bool:
+        """Whether some call of it may be such a one: a call has the function's name."""
+        return (
+            self._reads_module is not None
+            and not self._reads_module.STATE_CALLS.keys().isdisjoint(code.co_names)
+        )
 
     # what is stored for later tests
 
@@ -929,6 +964,8 @@ class _Monitoring:
         self._watched: list[CodeType] = []
         self._silent: list[CodeType] = []
         """What does not report its starts any more."""
+        self._calling: set[int] = set()
+        """Identities of the code whose calls are reported, too."""
         self._depth = False
         self.trouble = ""
         # 0, 1, 2 and 5 belong to debuggers, coverage, profilers and optimizers (documentation of
@@ -952,13 +989,22 @@ class _Monitoring:
             self._events.PY_UNWIND,
             lambda code, offset, problem: self._unwound(code, frame(1)),
         )
+        register(
+            self._tool,
+            self._events.CALL,
+            lambda code, offset, function, argument: (
+                None if tracer.calls(function, argument, frame(1)) else monitoring.DISABLE
+            ),
+        )
 
     def _callbacks(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         append, disable, tracer = self._tracer._hits.append, self._api.DISABLE, self._tracer
         getframe, memoizing = sys._getframe, self._tracer.memoizing
-        silent = self._silent.append
+        silent, asking = self._silent.append, self._tracer.asking
 
         def on_start(code: CodeType, offset: int) -> Any:
+            if _identity(code) in asking:
+                return tracer.asks(code, getframe(1))
             append(code)
             if _identity(code) in memoizing:
                 try:
@@ -970,6 +1016,8 @@ class _Monitoring:
             return disable
 
         def on_outside(code: CodeType, offset: int) -> Any:
+            if _identity(code) in asking:
+                return tracer.asks(code, getframe(1))
             try:
                 return None if tracer.outside(code, getframe(1)) else disable
             except Exception as problem:
@@ -982,15 +1030,19 @@ class _Monitoring:
         """From now on the starts of this code are reported."""
         self._api.set_local_events(self._tool, code, self._wanted(code))
         self._watched.append(code)
+        if self._tracer.may_call(code):
+            self._calling.add(_identity(code))
 
     def _wanted(self, code: CodeType) -> int:
         events = self._events
+        calls = events.CALL if self._tracer.may_call(code) else 0
         if code.co_name == MODULE:
-            return int(events.PY_RETURN)
+            return int(events.PY_RETURN | calls)
         more = events.PY_RESUME if code.co_flags & _SUSPENDING else 0
         return int(
             events.PY_START
             | more
+            | calls
             | (events.PY_RETURN if _identity(code) in self._tracer.memoizing else 0)
         )
 
@@ -1004,10 +1056,10 @@ class _Monitoring:
         # coverage, report everything again
         tool, local = self._tool, self._api.set_local_events
         start, suspending = self._events.PY_START, self._events.PY_START | self._events.PY_RESUME
-        memoizing = self._tracer.memoizing
+        memoizing, calling = self._tracer.memoizing, self._calling
         for one in some:
             local(tool, one, 0)
-            if _identity(one) in memoizing:
+            if _identity(one) in memoizing or _identity(one) in calling:
                 local(tool, one, self._wanted(one))
             else:
                 local(tool, one, suspending if one.co_flags & _SUSPENDING else start)
@@ -1050,7 +1102,8 @@ class _Monitoring:
         """Gives the tool ID back."""
         api, tool, events = self._api, self._tool, self._events
         api.set_events(tool, 0)
-        for event in (events.PY_START, events.PY_RESUME, events.PY_RETURN, events.PY_UNWIND):
+        used = (events.PY_START, events.PY_RESUME, events.PY_RETURN, events.PY_UNWIND, events.CALL)
+        for event in used:
             api.register_callback(tool, event, None)
         # in CPython 3.12 free_tool_id does not disable events (its documentation)
         for code in self._watched:
@@ -1074,6 +1127,9 @@ class _Profile:
 
     def _profile(self, frame: FrameType, event: str, value: object) -> None:
         code, tracer = frame.f_code, self._tracer
+        if event == "call" and _identity(code) in tracer.asking:
+            tracer.asks(code, frame)
+            return
         if tracer._paths.get(code.co_filename) is None:
             return
         if event == "call" and code.co_name != MODULE:

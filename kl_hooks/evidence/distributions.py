@@ -260,6 +260,8 @@ class Distributions:
     """Path → digest of what the interpreter executed when it started."""
     plugins: frozenset[str] = frozenset()
     """Distributions of pytest's plugins."""
+    own: frozenset[str] | None = None
+    """Distributions that are the repository itself, or kl; None where an earlier kl recorded it."""
     markers: Mapping[str, str] = field(default_factory=dict)
     """Environment markers of the run (Dependency specifiers, PyPA), as far as they are known."""
 
@@ -270,13 +272,14 @@ class Distributions:
         if not isinstance(plain, Mapping) or not isinstance(plain.get("versions"), list | tuple):
             return None
         folders = plain.get("folders")
-        plugins = receipt.environment.get("plugins")
+        plugins, own = receipt.environment.get("plugins"), plain.get("own")
         return cls(
             _pairs(plain["versions"]),
             tuple(map(_read_name, folders)) if isinstance(folders, list | tuple) else (),
             str(plain.get("machine") or ""),
             _pairs(plain.get("start")),
             frozenset(map(normalized, plugins)) if isinstance(plugins, Mapping) else frozenset(),
+            frozenset(map(str, own)) if isinstance(own, list | tuple) else None,
             _markers(receipt.environment),
         )
 
@@ -297,6 +300,7 @@ class Distributions:
             "folders": list(map(_written_name, self.folders)),
             "machine": self.machine,
             "start": _lines(self.start),
+            **({} if self.own is None else {"own": sorted(self.own)}),
         }
 
 

@@ -187,6 +187,10 @@ class Executed:
     """
     reads: Reads | None = None
     """Which test read which file, and listed which folder; None where that is not known."""
+    absent: frozenset[str] = frozenset()
+    """Paths where the run looked, and nothing was, whatever git shows of it."""
+    listed: Mapping[str, str] = field(default_factory=dict)
+    """Listing (`books/*.txt`) → a digest of the names on disk, those of ignored files too."""
     distributions: Uses | None = None
     """What its files import from installed distributions; None where that was not recorded."""
 
@@ -351,6 +355,8 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
         ),
         **({"reads": executed.reads.to_dict()} if executed.reads is not None else {}),
         **({"distributions": executed.distributions.to_dict()} if executed.distributions else {}),
+        **({"absent": sorted(executed.absent)} if executed.absent else {}),
+        **({"listed": dict(executed.listed)} if executed.listed else {}),
     }
 
 
@@ -424,6 +430,8 @@ def executed_from_dict(plain: Any) -> Executed:
                 for at, some in plain.get("values", ())
             },
             reads=Reads.from_dict(plain["reads"]) if "reads" in plain else None,
+            absent=frozenset(map(_text, plain.get("absent", ()))),
+            listed={_text(key): _text(names) for key, names in plain.get("listed", {}).items()},
             distributions=_uses(plain.get("distributions")),
         )
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
@@ -615,6 +623,10 @@ def store_executed(db: Database, executed: Executed) -> None:
     if executed.distributions is not None:
         # of its own: an environment that did not change adds no row
         parts.append(_part(db, ["distributions", executed.distributions.to_dict()], ()))
+    if executed.absent:
+        parts.append(_part(db, ["absent", sorted(executed.absent)], ()))
+    if executed.listed:
+        parts.append(_part(db, ["listed", dict(sorted(executed.listed.items()))], ()))
     for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
         parts += [_part(db, [sort, dict(some)], ())] if some else []
     parts += [_part(db, body, ()) for body in executed.reads.parts()] if executed.reads else []
@@ -758,6 +770,8 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
             for at, some in body[1]
         },
         reads=Reads.from_parts(bodies),
+        absent=frozenset(name for body in bodies if body[0] == "absent" for name in body[1]),
+        listed=next((body[1] for body in bodies if body[0] == "listed"), {}),
         distributions=_uses(next((body[1] for body in bodies if body[0] == "distributions"), None)),
     )
 

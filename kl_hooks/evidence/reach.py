@@ -8,10 +8,12 @@ counts for every test; so does everything where it is not known what a test exec
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Final
 
 from kl_hooks.evidence.distributions import OWN, Distributions, change_words
 from kl_hooks.evidence.executed import Executed, test_path
+from kl_hooks.evidence.reads import INSTALLED
 
 _RUNNER: Final = "pytest"
 
@@ -49,6 +51,38 @@ class Reach:
             names = {name for path in files for name in self._uses.files.get(path, ())}
             self._by_files[files] = (self._uses.required(names) & self._all) | self.always
         return self._by_files[files]
+
+    def metadata(self, nodeid: str) -> frozenset[str]:
+        """The distributions whose metadata a test reads, or a module that it needs; `*`: it looks at
+        all. All of them where it is not known what the test executed.
+        """
+        executed = self._executed
+        if executed is None or executed.reads is None or not self._metadata_readers:
+            return frozenset()
+        files = self.files(nodeid)
+        if files is None:
+            return frozenset(self._metadata_readers)
+        needed = {executed.symbols[index].symbol for index in executed.needed(nodeid)}
+        return frozenset(
+            name
+            for name, readers in self._metadata_readers.items()
+            for reader in readers
+            if reader in (nodeid, "") or reader in files or reader in needed
+        )
+
+    @cached_property
+    def _metadata_readers(self) -> dict[str, set[str]]:
+        """Distribution → tests, files and symbols that read its metadata, or got what was computed
+        from it.
+        """
+        readers: dict[str, set[str]] = {}
+        reads = self._executed.reads if self._executed else None
+        for part in (reads.tests, reads.modules, reads.values) if reads else ():
+            for reader, read in part.items():
+                for path, name in read:
+                    if path == INSTALLED:
+                        readers.setdefault(name, set()).add(reader)
+        return readers
 
     def missing(self, nodeid: str) -> frozenset[str]:
         """The modules that files which a test needs import, and that were not installed."""

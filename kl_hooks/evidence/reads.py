@@ -16,14 +16,20 @@ OTHER_PART: Final = "other reads"
 """… and of what is read by others than tests; every run that recorded reads has one."""
 
 
+INSTALLED: Final = "/"
+"""The path of a read of metadata of installed distributions, …"""
+EVERYTHING: Final = "*"
+"""… and the pattern where that is of all of them."""
+
+
 class Read(NamedTuple):
     """A file that was opened, or a folder that was listed."""
 
     path: str
-    """Of the file or folder; empty: the top folder."""
+    """Of the file or folder; empty: the top folder; `INSTALLED`."""
     pattern: str = ""
-    """What a listing looked for, `*` or `**/*.json`, or the name of a module that was not found there;
-    empty: a file.
+    """What a listing looked for, `*` or `**/*.json`, or a name that was looked for there, such as that
+    of a module; empty: a file. Of metadata the name of the distribution, `*`: of all.
     """
 
 

@@ -107,6 +107,7 @@ FACT_CLASSES: Final[Mapping[str, str]] = {
     "reads": "the source files that its tests read as data, and the folders that they listed",
     "lookups": "the modules that its tests looked for and did not find",
     "distributions": "the installed distributions",
+    "looks": "the files that its tests looked for, and whose state they asked for",
     "stores": "what computed the values that functions store for later calls",
 }
 """Class of facts → in words what a run recorded that has it. A run names its classes in

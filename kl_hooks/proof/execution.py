@@ -30,10 +30,10 @@ from kl_hooks.evidence.executed import (
     test_path,
     write_executed,
 )
-from kl_hooks.evidence.reads import Read
+from kl_hooks.evidence.reads import INSTALLED, Read, Reads
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.worktree import scan_worktree
-from kl_hooks.proof.opened_bytes import bytes_id
+from kl_hooks.proof.opened_bytes import bytes_id, names_id
 from kl_hooks.proof.read_trace import ReadTrace
 from kl_hooks.store.redaction import may_hold_secret, shows_secret
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
+_MAGIC: Final = frozenset("*?[")
+"""What makes a pattern of a listing more than one name."""
 _OPTIMIZED: Final = 0x1
 """Flag of the code of functions; the body of a class has none (inspect.CO_OPTIMIZED)."""
 _AT_ONCE: Final = 150
@@ -336,7 +338,9 @@ class _Resolver:
         found_executed = self._assemble(run, symbols, tests, modules, incomplete, values)
         names_of = [None if at is None else symbols.rows[at][0] for at in by_code]
         reads = trace.reads.reads(names_of.__getitem__, self._is_content)
-        found_executed = replace(found_executed, reads=reads)
+        absent = self._absent(reads, tests)
+        listed = self._listed(reads)
+        found_executed = replace(found_executed, reads=reads, absent=absent, listed=listed)
         self.remember()
         return found_executed
 
@@ -461,6 +465,30 @@ class _Resolver:
         )
         return {path: bytes_id(self._repo, path) for path in wanted}
 
+    def _absent(self, reads: Reads | None, tests: Iterable[str]) -> frozenset[str]:
+        """Where the run looked, and pytest for a `conftest.py`, and nothing is now that it is over."""
+        if reads is None or self._source != "worktree":
+            return frozenset()
+        paths = {path for test in tests for path in _conftests(test)}
+        for path, pattern in reads.everything():
+            if path != INSTALLED and not _MAGIC.intersection(pattern):
+                paths.add("/".join(filter(None, (path, pattern))))
+        paths -= self._content_files
+        return frozenset(path for path in paths if not os.path.lexists(self._repo.top / path))
+
+    def _listed(self, reads: Reads | None) -> dict[str, str]:
+        """The listings of folders, with the names that they show. Not of the top folder, where tools
+        leave what is theirs, and not of all folders below another one.
+        """
+        if reads is None or self._source != "worktree":
+            return {}
+        listings = {
+            f"{path}/{pattern}"
+            for path, pattern in reads.everything()
+            if path not in ("", INSTALLED) and "/" not in pattern and _MAGIC.intersection(pattern)
+        }
+        return {listing: names_id(self._repo, listing) for listing in sorted(listings)}
+
     def _is_content(self, read: Read, absent: bool) -> bool:
         """Whether another content may have something else in the place of what was read. Not so
         what git ignores, such as what tests write; what was not there may come.
@@ -469,7 +497,7 @@ class _Resolver:
         # what is in .kl/ we open ourselves
         if path == ".kl" or path.startswith(".kl/"):
             return False
-        if read.pattern and (not path or path in self._content_folders):
+        if read.pattern and (path in ("", INSTALLED) or path in self._content_folders):
             return True
         return absent or path in self._content_files
 

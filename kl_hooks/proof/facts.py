@@ -122,6 +122,12 @@ class RunFacts:
     """What an interpreter executes otherwise when it starts; empty: nothing."""
     other_bytes: frozenset[str] = frozenset()
     """Files that it opened, and that have other bytes on disk now, whatever git calls the same."""
+    appeared: frozenset[str] = frozenset()
+    """Paths where it looked in vain, and where something is on disk now, ignored by git or not."""
+    relisted: frozenset[str] = frozenset()
+    """Listings (`books/*.txt`) that show other names on disk now."""
+    new: Mapping[str, str] = field(default_factory=dict)
+    """Distribution that is installed now, and was not at all → in words."""
 
     def changed_distributions(self, difference: Difference) -> dict[str, str]:
         """Distribution → why its recorded version is not what is installed now, or what the other

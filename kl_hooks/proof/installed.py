@@ -43,6 +43,8 @@ class EnvironmentChanges(NamedTuple):
     """First part of a module that can be imported now → in words."""
     start: str = ""
     """What an interpreter executes otherwise when it starts."""
+    new: Mapping[str, str] = {}
+    """Distribution that was not installed at all → in words."""
     not_compared: str = ""
     """Why nothing could be compared; empty: it was."""
 
@@ -64,6 +66,7 @@ def changes_since(distributions: Distributions | None, uses: Uses | None) -> Env
         dict(_changed(distributions, uses, folders)),
         _added(uses, folders),
         _start_changed(distributions, folders),
+        _new(distributions, uses, folders),
     )
 
 
@@ -110,6 +113,17 @@ def _added(uses: Uses | None, folders: Iterable[Folder]) -> dict[str, str]:
     missing = {name for names in (uses.missing if uses else {}).values() for name in names}
     here = {name for folder in folders for name in folder.modules}
     return {name: f"{name} is installed now" for name in missing & here}
+
+
+def _new(
+    distributions: Distributions, uses: Uses | None, folders: Iterable[Folder]
+) -> dict[str, str]:
+    if uses is None or distributions.own is None:
+        return {}
+    before = uses.installed.keys() | distributions.versions.keys() | distributions.own
+    now = {name: version for folder in folders for name, version in folder.versions.items()}
+    words = {name: f"{name} {version} is installed now" for name, version in now.items()}
+    return {name: words[name] for name in sorted(now.keys() - before)}
 
 
 def _start_changed(distributions: Distributions, folders: Iterable[Folder]) -> str:
@@ -170,6 +184,9 @@ class Environments:
         newer = {} if is_own else self.changes_in_newer_runs(receipt, entry.origin, distributions)
         installed = newer if changes.not_compared else changes.installed
         other_bytes = self._disk.differing(executed) if self._disk else frozenset[str]()
+        # what git ignores is this machine's own
+        is_here = distributions is not None and distributions.machine == _machine()
+        disk = self._disk if is_here else None
         facts = RunFacts(
             executed,
             opened,
@@ -179,6 +196,9 @@ class Environments:
             changes.added,
             changes.start,
             other_bytes,
+            disk.appeared(executed) if disk else frozenset(),
+            disk.relisted(executed) if disk else frozenset(),
+            changes.new,
         )
         return facts, changes.not_compared
 

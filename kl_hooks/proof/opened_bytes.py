@@ -1,15 +1,22 @@
-"""Whether the bytes of opened files are on disk what they were when a run opened them.
+"""Whether on disk is what was there when a run read it, where git does not show that.
 
 git may give the same content other bytes on disk: line ends (`core.autocrlf`, the attributes `text` and
 `eol`), encodings, filters, keywords (gitattributes(5)). The content is compared as git stores it,
 so a fresh checkout may change what a test reads and no blob. A run recorded the IDs of the bytes
 themselves (`Executed.files`); files that nobody opened are not looked at.
+
+Files that git ignores are in no content. Of these a run recorded the places where it looked for
+something that was not there (`Executed.absent`), and the names in the folders that it listed
+(`Executed.listed`).
 """
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from hashlib import sha256
 from typing import Final
 
 from kl_hooks.evidence.executed import Executed
@@ -34,12 +41,41 @@ def bytes_id(repo: Repository, path: str) -> str:
     return ""
 
 
+def names_id(repo: Repository, listing: str) -> str:
+    """A digest of the names that a listing shows (`books/*.txt`); empty where it can't be listed."""
+    folder, _, pattern = listing.rpartition("/")
+    try:
+        names = [path.name for path in (repo.top / folder).iterdir()]
+    except OSError:
+        return ""
+    shown = sorted(name for name in names if fnmatchcase(name, pattern) and name != "__pycache__")
+    return sha256("\0".join(shown).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
 class BytesOnDisk:
     """The working tree, of which each file is read once, whichever runs opened it."""
 
     def __init__(self, repo: Repository) -> None:
         self._repo = repo
         self._ids: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+
+    def appeared(self, executed: Executed | None) -> frozenset[str]:
+        """The places where a run looked in vain, and where something is now."""
+        absent = executed.absent if executed else frozenset[str]()
+        return frozenset(path for path in absent if os.path.lexists(self._repo.top / path))
+
+    def relisted(self, executed: Executed | None) -> frozenset[str]:
+        """The listings that show other names now."""
+        listed: Mapping[str, str] = executed.listed if executed else {}
+        return frozenset(
+            listing for listing, recorded in listed.items() if self._listing(listing) != recorded
+        )
+
+    def _listing(self, listing: str) -> str:
+        if listing not in self._names:
+            self._names[listing] = names_id(self._repo, listing)
+        return self._names[listing]
 
     def differing(self, executed: Executed | None) -> frozenset[str]:
         """The files that a run opened, and that have other bytes now."""

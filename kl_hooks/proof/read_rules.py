@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reads import Read
-from kl_hooks.proof.comparison import Comparison, TestFacts, Touch
+from kl_hooks.proof.comparison import CONFTEST, Comparison, TestFacts, Touch
 from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, Difference, FileChange, RunFacts, Verdict
 
@@ -90,13 +90,45 @@ def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         yield from _effects(comparison, [read], f"{change.path} {word}, which the test opened")
 
 
-def bytes_changed(comparison: Comparison, path: str) -> Iterator[Effect]:
+def _bytes_changed(comparison: Comparison, path: str) -> Iterator[Effect]:
     """A file that a test opened has other bytes on disk, which git stores as the same content."""
     reason = f"{path} has other bytes on disk than when the test opened it"
     if comparison.executed.reads is None:
         yield Effect(reason)  # which tests did is not recorded
     elif Read(path) in comparison.reads:
         yield from _effects(comparison, [Read(path)], reason)
+
+
+def _appeared(comparison: Comparison, path: str) -> Iterator[Effect]:
+    """Where a test looked in vain something is on disk now, such as a file that git ignores; pytest
+    looks for each `conftest.py`.
+    """
+    folder, _, name = path.rpartition("/")
+    reason = f"{path} is there now"
+    if name == CONFTEST:
+        yield Effect(reason, below=folder)
+    reads = comparison.reads.intersection([Read(path), Read(folder, name)])
+    yield from _effects(comparison, sorted(reads), f"{reason}, which the test looked for")
+
+
+def _relisted(comparison: Comparison, listing: str) -> Iterator[Effect]:
+    """A folder that a test listed has other names on disk, such as that of an ignored file."""
+    folder, _, pattern = listing.rpartition("/")
+    reason = f"{folder}/ has other files on disk than when the test listed it"
+    yield from _effects(comparison, [Read(folder, pattern)], reason)
+
+
+def disk_effects(
+    comparison: Comparison, run: RunFacts, changes: Collection[str]
+) -> Iterator[Effect]:
+    """Of what differs on disk, beside the `changes` that git shows."""
+    for rule, places in (
+        (_bytes_changed, run.other_bytes.difference(changes)),
+        (_appeared, run.appeared.difference(changes)),
+        (_relisted, run.relisted),
+    ):
+        for place in sorted(places):
+            yield from rule(comparison, place)
 
 
 def listed_folder_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -256,6 +288,16 @@ def _is_at_or_below(folder: str, folders: Collection[str]) -> bool:
 # runs of an earlier kl
 
 
+def may_have_been_asked_for(difference: Difference) -> bool:
+    """Whether a data file differs: a run that did not record which files its tests looked for, or
+    asked for their state, has no word on it.
+    """
+    return any(
+        not change.is_python and change.path not in difference.documents
+        for change in difference.changes.values()
+    )
+
+
 def may_have_been_looked_for(difference: Difference) -> bool:
     """Whether a file of Python comes or goes: a run that did not record which modules were looked
     for in vain has no word on it.
@@ -275,3 +317,11 @@ def may_have_been_read(difference: Difference) -> bool:
         or (not _is_in_both(change) and change.path not in difference.documents)
         for change in difference.changes.values()
     )
+
+
+READ_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
+    "reads": may_have_been_read,
+    "lookups": may_have_been_looked_for,
+    "looks": may_have_been_asked_for,
+}
+"""Class of facts → whether two contents differ in what it is about."""

@@ -15,6 +15,7 @@ from typing import Final
 from kl_hooks.code.import_time import QUIET_DECORATORS, Header, ImportTime
 from kl_hooks.code.introspection import WORDS
 from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.reads import EVERYTHING
 from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.comparison import (
     CONFTEST,
@@ -33,10 +34,9 @@ from kl_hooks.proof.facts import (
 )
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.read_rules import (
+    READ_SUBJECTS,
     data_file_changed,
     link_changed,
-    may_have_been_looked_for,
-    may_have_been_read,
 )
 from kl_hooks.proof.requirements import is_dependency_file
 
@@ -78,8 +78,7 @@ def may_have_been_stored(difference: Difference) -> bool:
 
 
 FACT_SUBJECTS: Final[Mapping[str, Callable[[Difference], bool]]] = {
-    "reads": may_have_been_read,
-    "lookups": may_have_been_looked_for,
+    **READ_SUBJECTS,
     "distributions": _requirements_differ,
     "stores": may_have_been_stored,
 }
@@ -571,11 +570,20 @@ def module_added(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verd
     return Verdict(STALE, run.added[names[0]]) if names else None
 
 
+def metadata_changed(run: RunFacts, changed: Mapping[str, str], nodeid: str) -> Verdict | None:
+    """The test read metadata of a distribution that has another version, or looked at all of them."""
+    names = run.reach.metadata(nodeid) if run.reach else frozenset[str]()
+    words = {**run.new, **changed}
+    first = min(words if EVERYTHING in names else names & words.keys(), default="")
+    return Verdict(STALE, words[first]) if first else None
+
+
 EnvironmentRule = Callable[[RunFacts, Mapping[str, str], str], Verdict | None]
 ENVIRONMENT_RULES: Final[Sequence[EnvironmentRule]] = (
     start_changed,
     distribution_changed,
     module_added,
+    metadata_changed,
 )
 
 

@@ -16,7 +16,7 @@ from kl_hooks.proof.facts import STALE, VALID, Difference, FileChange, RunFacts,
 from kl_hooks.proof.read_rules import (
     READ_RULES,
     READ_TEST_RULES,
-    bytes_changed,
+    disk_effects,
     unseen_read,
 )
 from kl_hooks.proof.rules import (
@@ -36,9 +36,9 @@ def judge_results(
     installed now.
     """
     verdicts = _by_content(run, difference, list(nodeids))
-    _judge_bytes(run, difference, verdicts)
+    _judge_disk(run, difference, verdicts)
     changed = run.changed_distributions(difference)
-    if not changed and not run.added and not run.start:
+    if not (changed or run.added or run.start or run.new):
         return verdicts
     for name, verdict in verdicts.items():
         if verdict.state == VALID:
@@ -47,15 +47,14 @@ def judge_results(
     return verdicts
 
 
-def _judge_bytes(run: RunFacts, difference: Difference, verdicts: dict[str, Verdict]) -> None:
-    """Take back what rests on files that git calls unchanged, and that have other bytes on disk."""
-    paths = sorted(run.other_bytes - difference.changes.keys())
-    if not paths or run.executed is None:
+def _judge_disk(run: RunFacts, difference: Difference, verdicts: dict[str, Verdict]) -> None:
+    """Take back what rests on files that git shows no change of, and that are others on disk."""
+    if run.executed is None or not (run.other_bytes or run.appeared or run.relisted):
         return
     comparison = Comparison(run.executed, Difference())
-    effects = [effect for path in paths for effect in bytes_changed(comparison, path)]
+    effects = list(disk_effects(comparison, run, difference.changes.keys()))
     for name, verdict in verdicts.items():
-        if verdict.state == VALID:
+        if effects and verdict.state == VALID:
             test = comparison.test(name)
             reasons = (Verdict(STALE, one.reason) for one in effects if one.applies(test))
             verdicts[name] = next(reasons, _VALID)

@@ -375,3 +375,41 @@ def test_a_folder_whose_name_looks_like_a_secret_is_compared(tmp_path: Path) -> 
     stored["distributions"]["folders"] = [redact_value(str(site))]
     earlier = Distributions.of(receipt)
     assert "not recorded" in changes_since(earlier, None).not_compared
+
+
+METADATA_TESTS = """\
+import importlib.metadata as metadata
+import pytest
+
+def test_version():
+    assert metadata.version("leafdep")
+
+def test_none():
+    with pytest.raises(metadata.PackageNotFoundError):
+        metadata.version("Other_Dep")
+
+def test_all():
+    assert metadata.entry_points(group="app") == ()
+
+def test_alone():
+    pass
+"""
+
+
+@needs_symbols
+@pytest.mark.slow
+def test_who_reads_metadata_rests_on_it(project: Path, site: Path) -> None:
+    for path in (*project.glob("test_*.py"), *project.glob("requirements*")):
+        git(project, "rm", "-qr", path.name)
+    (project / "test_a.py").write_text(METADATA_TESTS, encoding="utf-8")
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "-m", "metadata")
+    run_pytest(project)
+    assert impacted(project) == {}
+    install(site, "leafdep", "2.0")
+    words = "leafdep 1.0 → 2.0 is installed now"
+    assert impacted(project) == {"test_version": words, "test_all": words}
+    install(site, "leafdep", "1.0")
+    install(site, "other_dep", "1.0")
+    words = "other-dep 1.0 is installed now"
+    assert impacted(project) == {"test_none": words, "test_all": words}

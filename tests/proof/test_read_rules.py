@@ -184,7 +184,7 @@ def test_a_link_and_a_submodule_are_not_assessed() -> None:
 
 def test_a_run_of_an_earlier_kl_has_no_word_on_source_and_listings() -> None:
     run = run_of(None, files={"data/a.json": ""})
-    facts = RunFacts(run, True, frozenset())
+    facts = RunFacts(run, True, frozenset({"looks"}))
     for path, states, expected in (
         ("lint.py", (OLD, NEW), NOT_ASSESSED),
         ("plugins/two.cfg", ("", NEW), NOT_ASSESSED),

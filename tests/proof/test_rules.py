@@ -12,6 +12,7 @@ from kl_hooks.evidence.distributions import Distributions, Uses
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.evidence.reads import Read, Reads
+from kl_hooks.model.receipt import FACT_CLASSES
 from kl_hooks.proof.comparison import Comparison, Touch
 from kl_hooks.proof.effect import ChangeRule, Effect, needs
 from kl_hooks.proof.facts import (
@@ -135,11 +136,19 @@ def test_without_symbols_no_python_file_may_differ() -> None:
 
 def test_a_requirement_that_is_documentation_is_none() -> None:
     path = "docs/requirements.txt"
-    run = RunFacts(recorded=frozenset({"reads"}))
+    run = RunFacts(recorded=frozenset({"reads", "looks"}))
     differs = Difference({path: FileChange(path, *STATES)})
     assert facts_not_recorded(run, differs) is not None
     assert facts_not_recorded(run, replace(differs, documents=frozenset({path}))) is None
     assert facts_not_recorded(run, Difference({"a.txt": FileChange("a.txt", *STATES)})) is None
+
+
+def test_of_a_data_file_an_earlier_kl_did_not_record_who_looks_for_it() -> None:
+    run = RunFacts(recorded=frozenset(FACT_CLASSES.keys() - {"looks"}))
+    differs = Difference({"a.txt": FileChange("a.txt", *STATES)})
+    assert facts_not_recorded(run, differs) is not None
+    assert facts_not_recorded(run, replace(differs, documents=frozenset({"a.txt"}))) is None
+    assert facts_not_recorded(run, Difference({"a.py": FileChange("a.py", *STATES)})) is None
 
 
 def test_a_function_that_differs_may_have_stored_a_value() -> None:
