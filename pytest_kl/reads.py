@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from os.path import dirname, join, realpath
 from types import CodeType, FrameType, FunctionType, ModuleType
 
@@ -46,6 +46,8 @@ _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/", "/_
 _MAGIC: Final = frozenset("*?[")
 INSTALLED: Final = "/"
 """In the place of a folder: the metadata of a distribution was read, whose name is the pattern."""
+VARIABLES: Final = "/environ"
+"""In the place of a folder: a variable of the environment was looked for that was not set."""
 _METADATA_FOLDERS: Final = (".dist-info/", ".egg-info/")
 _HELPER, _ACTOR, _TOOL, _METADATA = 1, 2, 3, 4
 """Code that reads for its caller (the standard library, generated code), for itself, as a tool
@@ -130,6 +132,17 @@ def _asking() -> Iterator[tuple[CodeType, bool]]:
             function = vars(owner).get(name)
             if isinstance(function, FunctionType):
                 yield function.__code__, name in _STATES
+
+
+def _environ_code() -> list[CodeType]:
+    """The code that reads one variable of the environment, …"""
+    own = vars(type(os.environ)).get("__getitem__")
+    return [own.__code__] if isinstance(own, FunctionType) else []
+
+
+def _environ_files() -> set[str]:
+    """… and the files of what calls it for others: `os.getenv`, `Mapping.get`."""
+    return {function.__code__.co_filename for function in (os.getenv, MutableMapping.get)}
 
 
 def _distribution(name: str) -> str:
@@ -235,9 +248,13 @@ class Reads:
         self._absent: set[int] = set()
         """Files that were not there when they were opened for reading."""
         self.finder = LastFinder(self._look, self._look_for_distributions)
-        self.asking = dict(_asking())
+        self._files = dict(_asking())
         """Code that looks for files → whether it asks for their state."""
-        self._asking_files = {code.co_filename for code in self.asking}
+        self._asking_files = {code.co_filename for code in self._files}
+        self.asking = [*self._files, *_environ_code()]
+        """Code whose starts are wanted."""
+        self._environ, self._variables = os.environ, frozenset(os.environ)
+        self._environ_files = _environ_files()
         self.session: dict[str, set[int]] = {}
         """What was read outside of tests → by the file that pytest called; empty: by none."""
 
@@ -345,8 +362,28 @@ class Reads:
     def asks(self, code: CodeType, frame: FrameType) -> None:
         """One of `asking` starts. What these call themselves belongs to that."""
         caller = frame.f_back
-        if caller is not None and caller.f_code.co_filename not in self._asking_files:
-            self.ask(frame.f_locals.get(code.co_varnames[0]), self.asking[code], caller)
+        if code not in self._files:
+            self._ask_for_variable(frame.f_locals, caller)
+        elif caller is not None and caller.f_code.co_filename not in self._asking_files:
+            self.ask(frame.f_locals.get(code.co_varnames[0]), self._files[code], caller)
+
+    def _ask_for_variable(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
+        """Code of the repository asks for a variable that is not set, and was not at the start. Those
+        of Python and of libraries differ from terminal to terminal.
+        """
+        name = asked.get("key")
+        if asked.get("self") is not self._environ or not isinstance(name, str):
+            return
+        if name in self._variables or self._environ.encodekey(name) in self._environ._data:
+            return
+        while frame is not None and frame.f_code.co_filename in self._environ_files:
+            frame = frame.f_back
+        if frame is None or not self._path_of(frame.f_code.co_filename) or self.too_many:
+            return
+        number = self._numbers.setdefault((VARIABLES, name), len(self._numbers))
+        stack, session = self._stack, self.session
+        reads = stack[-1].reads if stack else session.setdefault(self._owner(frame), set())
+        reads.add(number)
 
     def ask(self, path: object, state: bool, frame: FrameType | None) -> None:
         """Somebody asks whether a file is there, or for its state."""
@@ -501,7 +538,7 @@ class Reads:
         paths: dict[int, tuple[str, str, bool]] = {}
         for key, number in self._numbers.items():
             name, pattern = (key, "") if isinstance(key, str) else key
-            if name == INSTALLED and pattern:
+            if name in (INSTALLED, VARIABLES) and pattern:
                 paths[number] = (name, pattern, False)
                 continue
             path = "" if pattern and realpath(name) == self._top else self._path_of(name)

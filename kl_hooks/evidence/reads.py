@@ -20,16 +20,19 @@ INSTALLED: Final = "/"
 """The path of a read of metadata of installed distributions, …"""
 EVERYTHING: Final = "*"
 """… and the pattern where that is of all of them."""
+VARIABLES: Final = "/environ"
+"""The path of a question for a variable of the environment that was not set."""
 
 
 class Read(NamedTuple):
     """A file that was opened, or a folder that was listed."""
 
     path: str
-    """Of the file or folder; empty: the top folder; `INSTALLED`."""
+    """Of the file or folder; empty: the top folder; `INSTALLED`, `VARIABLES`."""
     pattern: str = ""
     """What a listing looked for, `*` or `**/*.json`, or a name that was looked for there, such as that
     of a module; empty: a file. Of metadata the name of the distribution, `*`: of all.
+    Of a variable its name.
     """
 
 

@@ -30,7 +30,7 @@ from kl_hooks.evidence.executed import (
     test_path,
     write_executed,
 )
-from kl_hooks.evidence.reads import INSTALLED, Read, Reads
+from kl_hooks.evidence.reads import INSTALLED, VARIABLES, Read, Reads
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.worktree import scan_worktree
 from kl_hooks.proof.opened_bytes import bytes_id, names_id
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 _MAGIC: Final = frozenset("*?[")
 """What makes a pattern of a listing more than one name."""
+_ELSEWHERE: Final = (INSTALLED, VARIABLES)
+"""The paths of reads of what is no file of the repository."""
 _OPTIMIZED: Final = 0x1
 """Flag of the code of functions; the body of a class has none (inspect.CO_OPTIMIZED)."""
 _AT_ONCE: Final = 150
@@ -471,7 +473,7 @@ class _Resolver:
             return frozenset()
         paths = {path for test in tests for path in _conftests(test)}
         for path, pattern in reads.everything():
-            if path != INSTALLED and not _MAGIC.intersection(pattern):
+            if path not in _ELSEWHERE and not _MAGIC.intersection(pattern):
                 paths.add("/".join(filter(None, (path, pattern))))
         paths -= self._content_files
         return frozenset(path for path in paths if not os.path.lexists(self._repo.top / path))
@@ -485,7 +487,10 @@ class _Resolver:
         listings = {
             f"{path}/{pattern}"
             for path, pattern in reads.everything()
-            if path not in ("", INSTALLED) and "/" not in pattern and _MAGIC.intersection(pattern)
+            if path
+            and path not in _ELSEWHERE
+            and "/" not in pattern
+            and _MAGIC.intersection(pattern)
         }
         return {listing: names_id(self._repo, listing) for listing in sorted(listings)}
 
@@ -497,7 +502,7 @@ class _Resolver:
         # what is in .kl/ we open ourselves
         if path == ".kl" or path.startswith(".kl/"):
             return False
-        if read.pattern and (path in ("", INSTALLED) or path in self._content_folders):
+        if read.pattern and (path in ("", *_ELSEWHERE) or path in self._content_folders):
             return True
         return absent or path in self._content_files
 

@@ -126,6 +126,8 @@ class RunFacts:
     """Paths where it looked in vain, and where something is on disk now, ignored by git or not."""
     relisted: frozenset[str] = frozenset()
     """Listings (`books/*.txt`) that show other names on disk now."""
+    variables: frozenset[str] = frozenset()
+    """Variables of the environment that it looked for in vain, and that are set now."""
     new: Mapping[str, str] = field(default_factory=dict)
     """Distribution that is installed now, and was not at all → in words."""
 

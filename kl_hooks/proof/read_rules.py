@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from kl_hooks.evidence.executed import Executed
-from kl_hooks.evidence.reads import Read
+from kl_hooks.evidence.reads import VARIABLES, Read
 from kl_hooks.proof.comparison import CONFTEST, Comparison, TestFacts, Touch
 from kl_hooks.proof.effect import ChangeRule, Effect, TestRule, needs
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, Difference, FileChange, RunFacts, Verdict
@@ -118,14 +118,21 @@ def _relisted(comparison: Comparison, listing: str) -> Iterator[Effect]:
     yield from _effects(comparison, [Read(folder, pattern)], reason)
 
 
+def _variable_set(comparison: Comparison, name: str) -> Iterator[Effect]:
+    """A variable of the environment is set that a test looked for in vain."""
+    reason = f"the variable {name} is set now, which the test looked for"
+    yield from _effects(comparison, [Read(VARIABLES, name)], reason)
+
+
 def disk_effects(
     comparison: Comparison, run: RunFacts, changes: Collection[str]
 ) -> Iterator[Effect]:
-    """Of what differs on disk, beside the `changes` that git shows."""
+    """Of what differs on disk and in the environment, beside the `changes` that git shows."""
     for rule, places in (
         (_bytes_changed, run.other_bytes.difference(changes)),
         (_appeared, run.appeared.difference(changes)),
         (_relisted, run.relisted),
+        (_variable_set, run.variables),
     ):
         for place in sorted(places):
             yield from rule(comparison, place)

@@ -49,7 +49,9 @@ def judge_results(
 
 def _judge_disk(run: RunFacts, difference: Difference, verdicts: dict[str, Verdict]) -> None:
     """Take back what rests on files that git shows no change of, and that are others on disk."""
-    if run.executed is None or not (run.other_bytes or run.appeared or run.relisted):
+    if run.executed is None or not (
+        run.other_bytes or run.appeared or run.relisted or run.variables
+    ):
         return
     comparison = Comparison(run.executed, Difference())
     effects = list(disk_effects(comparison, run, difference.changes.keys()))

@@ -7,7 +7,9 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -54,6 +56,13 @@ def test_import():
 def test_database():
     sqlite3.connect(f"file:{HERE}/my%20store.db?mode=ro", uri=True).close()
 
+def test_variable():
+    assert os.environ.get("APP_" + "MODE", "1") and dict(os.environ) and os.environ["PATH"]
+
+def test_own_variable(monkeypatch):
+    monkeypatch.setenv("APP_OWN", "1")
+    assert os.getenv("APP_OWN") and os.path.expandvars("$APP_ANY")
+
 def test_where():
     assert pathlib.Path(__file__).resolve()
 """
@@ -89,8 +98,9 @@ pytestmark = [
 ]
 
 
-def impacted(folder: Path) -> set[str]:
-    done = run_in_process(["proof", "impacted", "--format", "json"], folder, environment({}))
+def impacted(folder: Path, variables: Mapping[str, str] = MappingProxyType({})) -> set[str]:
+    environ = environment({}) | dict(variables)
+    done = run_in_process(["proof", "impacted", "--format", "json"], folder, environ)
     return {test["test"].partition("::")[2] for test in json.loads(done.stdout)["tests"]}
 
 
@@ -123,6 +133,11 @@ def test_what_tests_look_for_reaches_them(project: Path) -> None:
     assert impacted(project) == {"test_access"}
     (project / "tool.sh").chmod(0o644)
     assert impacted(project) == set()
+    for name in ("APP_MODE", "APP_OWN", "APP_ANY"):
+        assert impacted(project, {name: "2"}) == (
+            {"test_variable"} if name == "APP_MODE" else set()
+        )
+    assert impacted(project, {"PATH": "/usr/bin:/bin:/usr/local/bin"}) == set()
     # what was there when the run was over is no news
     (project / "folder" / "x.tmp").touch()
     assert impacted(project) == {"test_listing"}
