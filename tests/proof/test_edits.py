@@ -17,7 +17,7 @@ from bench.edits.kinds import DATA, Edit, Kind, kinds_in
 
 CLOSED = (
     *("import", "fixtures", "frameworks", "bodies", "machinery", "modules", "pytest"),
-    "patching",
+    *("patching", "introspection", "environment", "read", "runs"),
 )
 """Groups of which no verdict was wrong when all their edits were judged."""
 EACH = 4
@@ -37,7 +37,15 @@ def share() -> list[tuple[Kind, Edit]]:
 
 
 @pytest.mark.skipif("sys.version_info < (3, 12)", reason="symbols are recorded from 3.12 on")
-@pytest.mark.parametrize(("kind", "edit"), share(), ids=lambda value: getattr(value, "name", None))
+@pytest.mark.parametrize(
+    ("kind", "edit"),
+    [
+        # an environment of its own takes seconds
+        pytest.param(*chosen, marks=[pytest.mark.slow] if chosen[0].site else [])
+        for chosen in share()
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
 def test_no_content_is_accepted_whose_suite_fails(
     kind: Kind, edit: Edit, tmp_path: Path, home: Path
 ) -> None:
