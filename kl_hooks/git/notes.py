@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import object_id, read_blobs
@@ -74,18 +74,28 @@ def _folder(remote: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", remote).strip("-") or "remote"
 
 
-def refs_of(repo: Repository, sort: str) -> dict[str, str]:
-    """Ref → its commit, of all writers of a sort of data: those of this clone, and fetched ones."""
-    found = {}
-    for row in (
-        git_in(repo, "for-each-ref", "--format=%(objectname) %(refname)", _FETCHED, _OWN)
-        .decode()
-        .splitlines()
-    ):
-        commit, _, ref = row.partition(" ")
-        if ref.rpartition("/")[0].rpartition("/")[2] == sort:
-            found[ref] = commit
-    return found
+class NoteRef(NamedTuple):
+    """A ref of a writer."""
+
+    name: str
+    commit: str
+    tree: str
+    """Two refs with the same one have the same content."""
+    time: int
+    """When it was committed (seconds), as its writer states it."""
+
+
+def refs_of(repo: Repository, sort: str) -> list[NoteRef]:
+    """The refs of all writers of a sort of data: those of this clone, and fetched ones."""
+    fields = "%(objectname) %(tree) %(committerdate:unix) %(refname)"
+    rows = git_in(repo, "for-each-ref", f"--format={fields}", _FETCHED, _OWN)
+    refs = []
+    for row in rows.decode("utf-8", "replace").splitlines():
+        commit, tree, time, name = row.split(" ", 3)
+        if name.rpartition("/")[0].rpartition("/")[2] == sort:
+            # what is no commit has neither tree nor time
+            refs.append(NoteRef(name, commit, tree or commit, int(time or 0)))
+    return refs
 
 
 def _tip(repo: Repository, ref: str) -> str:
@@ -125,6 +135,17 @@ def rows_of(
         if kind in _MODES:  # no submodules
             found[path] = (kind, identifier)
     return found
+
+
+def commits_with(repo: Repository, commits: Sequence[str], folder: str) -> list[str]:
+    """Those of these commits that have such a folder, each content of it once; one process for all."""
+    if not commits:
+        return []
+    asked = "".join(f"{commit}:{folder}\n" for commit in commits).encode()
+    form = "--batch-check=%(objecttype) %(objectname)"
+    rows = git_in(repo, "cat-file", form, stdin=asked).decode().splitlines()
+    by_content = {row: commit for commit, row in zip(commits, rows, strict=True)}
+    return [commit for row, commit in by_content.items() if row.startswith("tree ")]
 
 
 # -- writing
@@ -196,9 +217,12 @@ def write_blobs(repo: Repository, contents: Iterable[bytes]) -> list[str]:
 
 
 def read_lines(
-    repo: Repository, ref: str, remarks: list[str] | None = None
+    repo: Repository, ref: str, remarks: list[str] | None = None, *, place: str = ""
 ) -> dict[str, list[bytes]]:
-    """Name → lines of each file of a ref, up to `_MOST_BYTES` and `_MOST_LINES`."""
+    """Name → lines of each file of a ref or commit, up to `_MOST_BYTES` and `_MOST_LINES`.
+
+    `remarks` gets one where that is not all, about `place`.
+    """
     blobs = _blobs_of(repo, ref)
     found: dict[str, list[bytes]] = {}
     size = number = 0
@@ -210,7 +234,7 @@ def read_lines(
             if remarks is not None:
                 why = "incomplete here, or " if content is None else ""
                 remarks.append(
-                    f"{ref}: not all of it was read: it is {why}larger than any that kl writes."
+                    f"{place or ref}: not all of it was read: it is {why}larger than any that kl writes."
                 )
             break
         found[name] = [line for line in content.splitlines() if line.strip()]
@@ -222,10 +246,7 @@ def _blobs_of(repo: Repository, ref: str) -> dict[str, str]:
 
     Other tools fan notes out in folders: the parts of their names are put together.
     """
-    named = {
-        path.replace("/", ""): one
-        for path, one in (rows_of(repo, ref, "-r") if _tip(repo, ref) else {}).items()
-    }
+    named = {path.replace("/", ""): one for path, one in rows_of(repo, ref, "-r").items()}
     return {
         name: one for name, (kind, one) in named.items() if kind == "blob" and _NAME.fullmatch(name)
     }

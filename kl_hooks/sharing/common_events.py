@@ -30,6 +30,7 @@ from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
+    from kl_hooks.sharing.note_reading import Limits
 
 # `attestation` and `git.notes` are imported in functions: most stores have nothing of others, and
 # reading that is all that most commands do
@@ -95,21 +96,22 @@ def share_events(
     return new
 
 
-def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
-    """Import what trusted keys signed, of all refs that moved; (how many are new, what was refused
-    and why).
+def import_events(ws: Workspace, repo: Repository, limits: Limits) -> tuple[int, list[str], str]:
+    """Import what trusted keys signed, of the refs that moved, up to the limits; (how many are new,
+    what was refused and why, what was not read to its end).
     """
-    from kl_hooks.evidence.commits import write_cursor
     from kl_hooks.evidence.high_water import ledger_writer
-    from kl_hooks.git.notes import read_lines, refs_of
+    from kl_hooks.git.notes import refs_of
     from kl_hooks.sharing.attestation import trusted_keys
+    from kl_hooks.sharing.note_reading import NoteReading
 
     trusted = trusted_keys(ws).keys
     now = iso(ws.clock.now())
     with ws.store.reading() as db:
         there = db if db is not None and _has_table(db) else None
         sql = "SELECT name, value FROM evidence_cursor WHERE name LIKE 'events:%'"
-        cursors: dict[str, str] = dict(there.rows(sql)) if there else {}
+        rows_of_cursors = there.rows(sql) if there else []
+        cursors = {str(name).removeprefix("events:"): str(at) for name, at in rows_of_cursors}
         batches = (
             {str(one) for (one,) in there.rows("SELECT DISTINCT batch FROM common_event")}
             if there
@@ -117,28 +119,27 @@ def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
         )
     # with the keys: a batch counts from the moment on that its key is trusted
     state = digest("trusted/1", sorted(trusted))[:16]
-    moved = {
-        ref: one
-        for ref, one in refs_of(repo, _SORT).items()
-        if cursors.get(f"events:{ref}") != f"{one} {state}"
-    }
-    if not moved:
-        return 0, []
+    reading = NoteReading(refs_of(repo, _SORT), _SORT, cursors, limits, state)
+    if not reading.moved:
+        return 0, [], ""
     rows, refused = [], []
     own = own_events(ws)
-    for ref in moved:
-        for line in (one for lines in read_lines(repo, ref).values() for one in lines):
+    for content in reading.contents():
+        for number, _, line in reading.lines(repo, content, []):
             batch = sha256(line).hexdigest()
             if batch in batches:
                 continue
-            found = _checked(line, trusted)
-            if isinstance(found, str):
-                refused.append(f"{ref.rpartition('/')[2]}: events: {found}")
+            if not reading.allows(content, number, line):
+                break
+            batches.add(batch)
+            checked = _checked(line, trusted)
+            if isinstance(checked, str):
+                refused.append(f"{content.writer}: events: {checked}")
                 continue
             rows += [
-                (_key(one), name, batch, *_row(one)[:4], canonical(dict(one.body)).decode(), now)
-                for one, name in found
-                if _key(one) not in own
+                (_key(event), key, batch, *_row(event)[:4], _body(event), now)
+                for event, key in checked
+                if _key(event) not in own
             ]
     with ledger_writer(ws) as db:
         before = _count(db)
@@ -148,9 +149,12 @@ def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
             " ON CONFLICT (event, fingerprint) DO NOTHING",
             rows,
         )
-        for ref, commit in moved.items():
-            write_cursor(db, f"events:{ref}", f"{commit} {state}")
-        return _count(db) - before, refused
+        reading.store_cursors(db, "events")
+        return _count(db) - before, refused, reading.remark()
+
+
+def _body(event: CommonEvent) -> str:
+    return canonical(dict(event.body)).decode()
 
 
 def common_events(ws: Workspace, db: Database | None, names: Collection[str]) -> list[CommonEvent]:

@@ -16,11 +16,11 @@ import json
 from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.commits import write_cursor
 from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
 from kl_hooks.evidence.executed import NEWEST_SHARED, Executed, executed_of_run, vouched_digest
 from kl_hooks.evidence.high_water import ledger_writer
@@ -49,6 +49,13 @@ from kl_hooks.sharing.attestation import (
     signed_receipt,
 )
 from kl_hooks.sharing.common_events import import_events, share_events
+from kl_hooks.sharing.note_reading import (
+    OF_A_SYNC,
+    OF_OTHER_COMMANDS,
+    Limits,
+    NoteContent,
+    NoteReading,
+)
 from kl_hooks.sharing.shared_symbols import share_executed
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact_value
@@ -274,7 +281,7 @@ def share(
     remarks: list[str] = []
     # fetched first: then it is known whether there is anything to push
     fetched = not dry_run and fetch_notes(repo, remote, remarks)
-    done = import_notes(ws) if pull and fetched else Shared()
+    done = import_notes(ws, OF_A_SYNC) if pull and fetched else Shared()
     done = replace(
         done,
         writer=writer,
@@ -390,87 +397,119 @@ def _run_of(line: bytes, *, signed: bool = False) -> str:
 # -- reading
 
 
-def import_notes(ws: Workspace) -> Shared:
-    """Import what fetched notes have that the store does not; refs that did not move are not read
-    again.
+def import_notes(ws: Workspace, limits: Limits = OF_OTHER_COMMANDS) -> Shared:
+    """Import what fetched notes have that the store does not, up to the limits; refs that did not
+    move are not read again.
 
     Raises as `ledger_writer`, and GitFailed.
     """
     repo = ws.repo
     assert repo is not None
+    refs = refs_of(repo, _SORT)
     with ws.store.reading() as db:
-        seen = _cursors(db)
-    tips = refs_of(repo, _SORT)
-    moved = {ref: commit for ref, commit in tips.items() if seen.get(ref) != commit}
-    with ws.store.reading() as db:
-        known = _known(db) if moved else frozenset()
+        reading = NoteReading(refs, _SORT, _cursors(db), limits)
+        known = _KnownLines.of_store(db) if reading.moved else _KnownLines()
     remarks: list[str] = []
     receipts: list[SignedReceipt] = []
     refused: list[str] = []
-    for ref in sorted(moved):
-        for one in _read_ref(repo, ref, known, remarks):
-            if isinstance(one, str):
-                refused.append(f"{ref.rpartition('/')[2]}: {one}")
+    for content in reading.contents():
+        for answer in _read_content(repo, reading, content, known, remarks):
+            if isinstance(answer, str):
+                refused.append(f"{content.writer}: {answer}")
             else:
-                receipts.append(one)
+                receipts.append(answer)
     new = add_receipts(ws, receipts, NOTES)
-    if moved:
+    if reading.moved:
         with ledger_writer(ws) as db:
-            for ref, commit in moved.items():
-                write_cursor(db, f"notes:{ref}", commit)
-    events, refused_events = import_events(ws, repo)
+            reading.store_cursors(db, "notes")
+    events, refused_events, remark = import_events(ws, repo, limits)
     refused += refused_events
-    writers = tuple(
-        sorted({ref.rpartition("/")[2] for ref in tips if not ref.startswith(own_ref(_SORT, ""))})
-    )
-    shown = tuple(refused[:_SHOWN])
+    own = own_ref(_SORT, "")
+    writers = {ref.name.rpartition("/")[2] for ref in refs if not ref.name.startswith(own)}
+    # one sentence for both sorts: a writer has a ref of each
+    unread = reading.remark() or remark
     return Shared(
         imported=new,
         imported_events=events,
-        writers=writers,
-        refused=shown,
+        writers=tuple(sorted(writers)),
+        refused=tuple(refused[:_SHOWN]),
         refusals=len(refused),
-        remarks=tuple(remarks),
+        remarks=(*remarks[:_SHOWN], *([unread] if unread else ())),
     )
 
 
-def _read_ref(
-    repo: Repository, ref: str, known: frozenset[tuple[str, int]], remarks: list[str]
+def _read_content(
+    repo: Repository,
+    reading: NoteReading,
+    content: NoteContent,
+    known: _KnownLines,
+    remarks: list[str],
 ) -> Iterator[SignedReceipt | str]:
-    """The receipts of a ref that are not known; for a line that is refused, why."""
-    for tree, lines in read_lines(repo, ref, remarks).items():
-        for line in lines:
-            if not known.isdisjoint(_names_of(line)):
-                continue
-            one = read_note_line(line)
-            moved = isinstance(one, SignedReceipt) and one.receipt.tree != tree
-            yield "it is attached to another content than its own" if moved else one
+    """The receipts of a content that are not known; for a line that is refused, why."""
+    for number, tree, line in reading.lines(repo, content, remarks):
+        names = _names_of(line)
+        if not known.add(tree, line, names):
+            continue
+        if not reading.allows(content, number, line, len(names.signatures)):
+            return
+        signed = read_note_line(line)
+        moved = isinstance(signed, SignedReceipt) and signed.receipt.tree != tree
+        yield "it is attached to another content than its own" if moved else signed
 
 
-def _known(db: Database | None) -> frozenset[tuple[str, int]]:
-    """What need not be read again, since each signature costs a process: runs of this store, and
-    stored receipts.
+class _KnownLines:
+    """What need not be read again, since each signature costs a process."""
 
-    (run, 0), or (ID of the receipt, number of its signatures).
-    """
-    if db is None:
-        return frozenset()
-    own = db.rows(f"SELECT run, 0 FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")
-    theirs = db.rows(
-        "SELECT id, (SELECT COUNT(*) FROM attestation a WHERE a.receipt = r.id) FROM receipt r"
-        f" WHERE origin LIKE '{IMPORTED}%'"
-    )
-    return frozenset((str(name), int(number)) for name, number in (*own, *theirs))
+    def __init__(self) -> None:
+        self._runs: set[str] = set()
+        """Of this store, whatever they are called elsewhere."""
+        self._signed: dict[str, set[str]] = {}
+        """ID of an imported receipt → its signatures (base64)."""
+        self._lines: set[bytes] = set()
+        """Digests of those that this command has read."""
+
+    @classmethod
+    def of_store(cls, db: Database | None) -> _KnownLines:
+        known = cls()
+        if db is None:
+            return known
+        own = db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")
+        known._runs = {str(run) for (run,) in own}
+        sql = (
+            "SELECT r.id, a.signature FROM receipt r LEFT JOIN attestation a ON a.receipt = r.id"
+            f" WHERE r.origin LIKE '{IMPORTED}%'"
+        )
+        for id, signature in db.rows(sql):
+            blobs = known._signed.setdefault(str(id), set())
+            blobs |= {b64encode(bytes(signature)).decode()} if signature else set()
+        return known
+
+    def add(self, tree: str, line: bytes, names: _Names) -> bool:
+        """Note that this command reads a line; False where it need not."""
+        # with the tree: attached to another one the same line is refused
+        digest = sha256(tree.encode() + b"\n" + line.strip()).digest()
+        if digest in self._lines or names.run in self._runs:
+            return False
+        self._lines.add(digest)
+        stored = self._signed.get(names.id)
+        return stored is None or not names.signatures <= stored
 
 
-def _names_of(line: bytes) -> tuple[tuple[str, int], ...]:
-    """The names by which `_known` knows this line; the ID is computed, not what the line states."""
+class _Names(NamedTuple):
+    run: str
+    id: str
+    """Of its receipt: computed, not what the line states."""
+    signatures: frozenset[str]
+
+
+def _names_of(line: bytes) -> _Names:
     try:
         plain = json.loads(line)
         header = {key: plain["header"][key] for key in HEADER_KEYS}
-        return (str(header["run"]), 0), (receipt_id(header), len(plain["signatures"]))
+        signatures = frozenset(map(str, plain["signatures"]))
+        return _Names(str(header["run"]), receipt_id(header), signatures)
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ()
+        return _Names("", "", frozenset())
 
 
 def _cursors(db: Database | None) -> dict[str, str]:

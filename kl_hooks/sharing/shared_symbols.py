@@ -29,7 +29,15 @@ from kl_hooks.evidence.executed import (
     executed_to_dict,
     vouched_digest,
 )
-from kl_hooks.git.notes import move_ref, own_ref, refs_of, rows_of, write_blobs, write_tree
+from kl_hooks.git.notes import (
+    commits_with,
+    move_ref,
+    own_ref,
+    refs_of,
+    rows_of,
+    write_blobs,
+    write_tree,
+)
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository
 from kl_hooks.model.canonical import canonical, replace_surrogates
@@ -42,6 +50,8 @@ _MOST_PACKED: Final = 2 * 1024 * 1024
 """Compressed bytes of the sets of one run that travel (a run of 20,000 tests has about 600,000)."""
 _MOST_TEXT: Final = 64 * 1024 * 1024
 _MOST_PARTS: Final = 50_000
+_MOST_COPIES: Final = 20
+"""Different folders that claim to be the sets of one run, of which all but one are forged."""
 _WHOLE: Final = ("opened", "incomplete", "runtime", "reads", "distributions")
 """What is a part as it is: it has no numbers of symbols."""
 _ENTRY: Final = re.compile(r"\d{14}-[0-9a-f]{64}")
@@ -118,7 +128,9 @@ def read_shared(repo: Repository, receipt: Receipt) -> Executed | None:
     digest = vouched_digest(receipt.environment)
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         return None
-    for commit in dict.fromkeys(refs_of(repo, _SORT).values()):
+    commits = {ref.tree: ref.commit for ref in refs_of(repo, _SORT)}
+    holders = commits_with(repo, list(commits.values()), _entry(receipt))
+    for commit in holders[:_MOST_COPIES]:
         found = _read_folder(repo, commit, _entry(receipt), digest)
         # the digest covers the name of its run: a receipt that names the digest of another run's
         # sets has none

@@ -17,6 +17,7 @@ from kl_hooks.evidence.executed import NEWEST_SHARED, Executed, executed_to_dict
 from kl_hooks.evidence.ingestion import snapshot
 from kl_hooks.git import notes
 from kl_hooks.git.notes import own_ref, read_lines, refs_of, rows_of, write_blobs, write_tree
+from kl_hooks.git.repository import git_in
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.sharing import shared_symbols as subject
@@ -103,7 +104,7 @@ def test_sets_that_no_trusted_receipt_names_transfer_nothing(
     edited(bob, "calc.py", FILES["calc.py"].replace("a + b", "a + b + 0"))
     repo = bob.workspace().repo
     assert repo
-    [(ref, commit)] = refs_of(repo, subject._SORT).items()
+    [(ref, commit, *_)] = refs_of(repo, subject._SORT)
     [folder] = rows_of(repo, commit)
     ids = [one for _, one in rows_of(repo, commit, folder=folder).values()]
     parts = [json.loads(one or b"") for one in subject.read_blobs(repo, ids)]
@@ -187,7 +188,7 @@ def test_the_newest_runs_stay_and_two_writers_of_one_name_are_merged(repo: Check
     notes._merge(
         git,
         own_ref(subject._SORT, "first"),
-        refs_of(git, subject._SORT)[own_ref(subject._SORT, "other")],
+        git_in(git, "rev-parse", own_ref(subject._SORT, "other")).decode().strip(),
     )
     subject._write(git, "first", made[-1:])
     known = subject._known(git, "first")
@@ -229,7 +230,7 @@ def test_a_job_with_the_key_publishes_what_another_executed(
     assert (done.returncode, "1 run written" in done.stdout) == (0, True), done
     repo = publish.workspace().repo
     assert repo and len(refs_of(repo, subject._SORT)) == 1
-    [tree] = read_lines(repo, next(iter(refs_of(repo, "receipts"))))
+    [tree] = read_lines(repo, refs_of(repo, "receipts")[0].name)
     assert tree == publish.git("rev-parse", "HEAD^{tree}")
     assert publish.kl("evidence", "import", "receipts", str(file)).returncode == 0, (
         "these lines are no receipts"
