@@ -2,7 +2,7 @@
 
 Whoever may push to a remote may write as many refs as they like, of any content. So refs with the
 same content are read once, and a command stops at its limits. It stores how far it has read: the
-next one goes on there, so that nothing is left out for good and no command takes long.
+next one goes on there, so that all of it is read in the end, and no command takes long.
 """
 
 from __future__ import annotations
