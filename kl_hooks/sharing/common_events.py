@@ -120,27 +120,24 @@ def import_events(ws: Workspace, repo: Repository, limits: Limits) -> tuple[int,
     # with the keys: a batch counts from the moment on that its key is trusted
     state = digest("trusted/1", sorted(trusted))[:16]
     reading = NoteReading(refs_of(repo, _SORT), _SORT, cursors, limits, state)
-    if not reading.moved:
+    if not reading:
         return 0, [], ""
     rows, refused = [], []
     own = own_events(ws)
-    for content in reading.contents():
-        for number, _, line in reading.lines(repo, content, []):
-            batch = sha256(line).hexdigest()
-            if batch in batches:
-                continue
-            if not reading.allows(content, number, line):
-                break
-            batches.add(batch)
-            checked = _checked(line, trusted)
-            if isinstance(checked, str):
-                refused.append(f"{content.writer}: events: {checked}")
-                continue
-            rows += [
-                (_key(event), key, batch, *_row(event)[:4], _body(event), now)
-                for event, key in checked
-                if _key(event) not in own
-            ]
+    for writer, _, line in reading.lines(repo, []):
+        batch = sha256(line).hexdigest()
+        if batch in batches or not reading.allows(line):
+            continue
+        batches.add(batch)
+        checked = _checked(line, trusted)
+        if isinstance(checked, str):
+            refused.append(f"{writer}: events: {checked}")
+            continue
+        rows += [
+            (_key(event), key, batch, *_row(event)[:4], _body(event), now)
+            for event, key in checked
+            if _key(event) not in own
+        ]
     with ledger_writer(ws) as db:
         before = _count(db)
         columns = "event, fingerprint, batch, name, record, author, at, body, added"

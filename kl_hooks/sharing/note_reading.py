@@ -24,28 +24,27 @@ _SHOWN: Final = 3
 
 
 class Limits(NamedTuple):
-    """Of one command."""
+    """Of one command; without values those of a command that imports what a `git fetch` brought
+    before it answers.
+    """
 
-    contents: int
+    contents: int = 50
     """Different ones: each takes three processes of git."""
-    size: int
+    size: int = 32 * 1024 * 1024
     """Bytes of the lines of all of them."""
-    units: int
+    units: int = 200
     """A line that is not stored yet takes one, one more for each signature, and for each
     `_BYTES_OF_ONE_UNIT`.
     """
 
 
-OF_A_SYNC: Final = Limits(200, 128 * 1024 * 1024, 2_000)
-OF_OTHER_COMMANDS: Final = Limits(50, 32 * 1024 * 1024, 200)
-"""Of those that import what a `git fetch` brought before they answer."""
-
-
-class NoteContent:
-    """The lines that one or more refs have."""
+class _Content:
+    """What one or more refs have."""
 
     def __init__(self, refs: list[NoteRef], start: int) -> None:
         self.refs, self.start = refs, start
+        self.number = 0
+        """Of the line at which reading is."""
         self.end: int | None = None
         """The line where reading stopped; None: all were read."""
         self.units = 0
@@ -74,8 +73,8 @@ class NoteReading:
             if cursors.get(ref.name) != self._stamp(ref):
                 by_tree.setdefault(ref.tree, []).append(ref)
         # those of strangers last: they may be many
-        self.moved = [
-            NoteContent(group, max(self._start(ref, cursors) for ref in group))
+        self._moved = [
+            _Content(group, max(self._start(ref, cursors) for ref in group))
             for group in sorted(
                 by_tree.values(),
                 key=lambda group: (
@@ -85,38 +84,39 @@ class NoteReading:
                 ),
             )
         ]
-        self._share = max(_LEAST_SHARE, limits.units // max(1, len(self.moved)))
-        self._read: list[NoteContent] = []
-        self._size = self._units = 0
+        self._share = max(_LEAST_SHARE, limits.units // max(1, len(self._moved)))
+        self._read: list[_Content] = []
+        self._units = 0
 
-    def contents(self) -> Iterator[NoteContent]:
-        """Those that this command reads."""
-        for content in self.moved[: self._limits.contents]:
-            if self._size >= self._limits.size or self._units >= self._limits.units:
+    def __bool__(self) -> bool:
+        return bool(self._moved)
+
+    def lines(self, repo: Repository, remarks: list[str]) -> Iterator[tuple[str, str, bytes]]:
+        """(writer, file, line) of what was not read yet, as far as the limits and `allows` let."""
+        size = 0
+        for content in self._moved[: self._limits.contents]:
+            if size >= self._limits.size or self._units >= self._limits.units:
                 return
             self._read.append(content)
-            yield content
+            first = content.refs[0]
+            files = read_lines(repo, first.commit, remarks, place=first.name)
+            size += sum(len(line) for lines in files.values() for line in lines)
+            rows = ((name, line) for name, lines in files.items() for line in lines)
+            for content.number, (name, line) in enumerate(rows):
+                if content.number >= content.start:
+                    yield content.writer, name, line
+                if content.end is not None:
+                    break
 
-    def lines(
-        self, repo: Repository, content: NoteContent, remarks: list[str]
-    ) -> Iterator[tuple[int, str, bytes]]:
-        """(number, file, line) of what was not read yet."""
-        first = content.refs[0]
-        files = read_lines(repo, first.commit, remarks, place=first.name)
-        self._size += sum(len(line) for lines in files.values() for line in lines)
-        rows = ((name, line) for name, lines in files.items() for line in lines)
-        for number, (name, line) in enumerate(rows):
-            if number >= content.start:
-                yield number, name, line
-
-    def allows(self, content: NoteContent, number: int, line: bytes, signatures: int = 1) -> bool:
-        """Whether this line may be checked yet; else reading of the content stops at it."""
+    def allows(self, line: bytes, signatures: int = 1) -> bool:
+        """Whether this line may be checked yet; else the reading of its content ends before it."""
+        content = self._read[-1]
         units = 1 + signatures + len(line) // _BYTES_OF_ONE_UNIT
         # a content of which nothing was checked yet gets its first line: else it would never move
         if content.units and (
             content.units + units > self._share or self._units + units > self._limits.units
         ):
-            content.end = number
+            content.end = content.number
             return False
         content.units += units
         self._units += units
@@ -132,7 +132,7 @@ class NoteReading:
     def remark(self) -> str:
         """What the next sync reads, in a sentence; empty: nothing is left."""
         waiting = [content for content in self._read if content.end is not None]
-        waiting += self.moved[len(self._read) :]
+        waiting += self._moved[len(self._read) :]
         if not waiting:
             return ""
         names = ", ".join(content.writer for content in waiting[:_SHOWN])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -49,13 +49,7 @@ from kl_hooks.sharing.attestation import (
     signed_receipt,
 )
 from kl_hooks.sharing.common_events import import_events, share_events
-from kl_hooks.sharing.note_reading import (
-    OF_A_SYNC,
-    OF_OTHER_COMMANDS,
-    Limits,
-    NoteContent,
-    NoteReading,
-)
+from kl_hooks.sharing.note_reading import Limits, NoteReading
 from kl_hooks.sharing.shared_symbols import share_executed
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact_value
@@ -83,6 +77,7 @@ _DETAILS: Final = ("path", "line", "by")
 _RUNS: Final = 200
 """The newest runs that a push looks at."""
 _SHOWN: Final = 10
+_OF_A_SYNC: Final = Limits(200, 128 * 1024 * 1024, 2_000)
 _NO_SETS: Final[Mapping[str, Executed]] = {}
 
 
@@ -281,7 +276,7 @@ def share(
     remarks: list[str] = []
     # fetched first: then it is known whether there is anything to push
     fetched = not dry_run and fetch_notes(repo, remote, remarks)
-    done = import_notes(ws, OF_A_SYNC) if pull and fetched else Shared()
+    done = import_notes(ws, _OF_A_SYNC) if pull and fetched else Shared()
     done = replace(
         done,
         writer=writer,
@@ -397,29 +392,35 @@ def _run_of(line: bytes, *, signed: bool = False) -> str:
 # -- reading
 
 
-def import_notes(ws: Workspace, limits: Limits = OF_OTHER_COMMANDS) -> Shared:
+def import_notes(ws: Workspace, limits: Limits | None = None) -> Shared:
     """Import what fetched notes have that the store does not, up to the limits; refs that did not
     move are not read again.
 
     Raises as `ledger_writer`, and GitFailed.
     """
-    repo = ws.repo
+    repo, limits = ws.repo, limits or Limits()
     assert repo is not None
     refs = refs_of(repo, _SORT)
     with ws.store.reading() as db:
         reading = NoteReading(refs, _SORT, _cursors(db), limits)
-        known = _KnownLines.of_store(db) if reading.moved else _KnownLines()
+        known = _KnownLines.of_store(db) if reading else _KnownLines()
     remarks: list[str] = []
     receipts: list[SignedReceipt] = []
     refused: list[str] = []
-    for content in reading.contents():
-        for answer in _read_content(repo, reading, content, known, remarks):
-            if isinstance(answer, str):
-                refused.append(f"{content.writer}: {answer}")
-            else:
-                receipts.append(answer)
+    for writer, tree, line in reading.lines(repo, remarks):
+        names = _names_of(line)
+        if known.has(tree, line, names) or not reading.allows(line, len(names.signatures)):
+            continue
+        known.add(tree, line)
+        signed = read_note_line(line)
+        if isinstance(signed, str):
+            refused.append(f"{writer}: {signed}")
+        elif signed.receipt.tree != tree:
+            refused.append(f"{writer}: it is attached to another content than its own")
+        else:
+            receipts.append(signed)
     new = add_receipts(ws, receipts, NOTES)
-    if reading.moved:
+    if reading:
         with ledger_writer(ws) as db:
             reading.store_cursors(db, "notes")
     events, refused_events, remark = import_events(ws, repo, limits)
@@ -436,25 +437,6 @@ def import_notes(ws: Workspace, limits: Limits = OF_OTHER_COMMANDS) -> Shared:
         refusals=len(refused),
         remarks=(*remarks[:_SHOWN], *([unread] if unread else ())),
     )
-
-
-def _read_content(
-    repo: Repository,
-    reading: NoteReading,
-    content: NoteContent,
-    known: _KnownLines,
-    remarks: list[str],
-) -> Iterator[SignedReceipt | str]:
-    """The receipts of a content that are not known; for a line that is refused, why."""
-    for number, tree, line in reading.lines(repo, content, remarks):
-        names = _names_of(line)
-        if not known.add(tree, line, names):
-            continue
-        if not reading.allows(content, number, line, len(names.signatures)):
-            return
-        signed = read_note_line(line)
-        moved = isinstance(signed, SignedReceipt) and signed.receipt.tree != tree
-        yield "it is attached to another content than its own" if moved else signed
 
 
 class _KnownLines:
@@ -484,15 +466,19 @@ class _KnownLines:
             blobs |= {b64encode(bytes(signature)).decode()} if signature else set()
         return known
 
-    def add(self, tree: str, line: bytes, names: _Names) -> bool:
-        """Note that this command reads a line; False where it need not."""
-        # with the tree: attached to another one the same line is refused
-        digest = sha256(tree.encode() + b"\n" + line.strip()).digest()
-        if digest in self._lines or names.run in self._runs:
-            return False
-        self._lines.add(digest)
+    def has(self, tree: str, line: bytes, names: _Names) -> bool:
         stored = self._signed.get(names.id)
-        return stored is None or not names.signatures <= stored
+        signed = stored is not None and names.signatures <= stored
+        return signed or names.run in self._runs or _digest(tree, line) in self._lines
+
+    def add(self, tree: str, line: bytes) -> None:
+        """Note that this command has read a line."""
+        self._lines.add(_digest(tree, line))
+
+
+def _digest(tree: str, line: bytes) -> bytes:
+    # with the tree: attached to another one the same line is refused
+    return sha256(tree.encode() + b"\n" + line.strip()).digest()
 
 
 class _Names(NamedTuple):

@@ -20,7 +20,7 @@ from kl_hooks.records.query import get_record
 from kl_hooks.records.write import create_record
 from kl_hooks.sharing import common_events as subject
 from kl_hooks.sharing.attestation import sign
-from kl_hooks.sharing.note_reading import OF_A_SYNC
+from kl_hooks.sharing.note_reading import Limits
 from tests.support import Checkout
 
 from .test_notes_and_keys import clones, keys, trust  # noqa: F401 (fixtures)
@@ -114,7 +114,7 @@ def arrived(repo: Checkout, git: Repository, line: bytes) -> tuple[int, list[str
     number = len(refs_of(git, subject._SORT))
     ref = f"refs/notes/kl-remote/origin/events/other{number}"
     change_lines(git, ref, lambda files: {subject._FILE: [line]})
-    return subject.import_events(repo.workspace(), git, OF_A_SYNC)[:2]
+    return subject.import_events(repo.workspace(), git, Limits())[:2]
 
 
 NOW = "2026-11-23T10:00:00.000000Z"
