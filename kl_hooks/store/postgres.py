@@ -237,6 +237,11 @@ def _rules(name: str, private: bool, append_only: bool) -> Iterator[str]:
     level = 3 if append_only else 2
     yield f"CREATE POLICY kl_change ON {name} FOR UPDATE USING ({mine}({level})))"
     yield f"CREATE POLICY kl_remove ON {name} FOR DELETE USING ({mine}({level})))"
+    # the policy for INSERT compares it; a changed row is of whoever changed it
+    yield (
+        f"CREATE TRIGGER written_by BEFORE UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION"
+        " set_written_by()"
+    )
     yield f"GRANT SELECT ON {name} TO kl_reader"
     yield f"GRANT INSERT ON {name} TO kl_writer"
     yield f"GRANT UPDATE, DELETE ON {name} TO {'kl_admin' if append_only else 'kl_writer'}"
@@ -283,8 +288,9 @@ $$;
 CREATE OR REPLACE FUNCTION kl.add_repository(wanted text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = kl, pg_temp AS $$
 BEGIN
-    IF NOT pg_has_role(session_user, 'kl_admin', 'MEMBER') THEN
-        RAISE insufficient_privilege USING MESSAGE = 'only a member of kl_admin adds repositories';
+    -- not kl_admin: each admin of a repository is a member of it
+    IF NOT has_database_privilege(session_user, current_database(), 'CREATE') THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only who may create schemas in the database adds repositories';
     END IF;
     INSERT INTO kl.repositories (name) VALUES (wanted) ON CONFLICT DO NOTHING;
     IF FOUND THEN
@@ -294,7 +300,10 @@ END $$;
 -- `wanted`: 1 reader, 2 writer, 3 admin, 0 none.
 CREATE OR REPLACE FUNCTION kl.set_access(who text, wanted integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = kl, pg_temp AS $$
-DECLARE here integer := kl.allowed(3);
+DECLARE
+    here integer := kl.allowed(3);
+    groups text[] := ARRAY['kl_reader', 'kl_writer', 'kl_admin'];
+    highest integer;
 BEGIN
     IF here IS NULL THEN
         RAISE insufficient_privilege USING MESSAGE = 'only an admin of the repository changes who may use it';
@@ -302,11 +311,44 @@ BEGIN
     IF who = session_user THEN
         RAISE insufficient_privilege USING MESSAGE = 'an admin cannot change their own access: another admin does';
     END IF;
+    -- oids below 16384 are of PostgreSQL itself (FirstNormalObjectId), such as pg_monitor
+    IF wanted > 0 AND EXISTS (SELECT FROM pg_roles WHERE rolname = who AND (oid < 16384 OR who = ANY (groups))) THEN
+        RAISE insufficient_privilege USING MESSAGE = format('%s is a role of the server itself', who);
+    END IF;
     DELETE FROM kl.access WHERE repository = here AND member = who;
     IF wanted > 0 THEN
-        EXECUTE format('GRANT %I TO %I', (ARRAY['kl_reader', 'kl_writer', 'kl_admin'])[wanted], who);
+        EXECUTE format('GRANT %I TO %I', groups[wanted], who);
         INSERT INTO kl.access VALUES (here, who, wanted);
     END IF;
+    -- whoever lost a level in all repositories leaves its group
+    SELECT coalesce(max(level), 0) INTO highest FROM kl.access WHERE member = who;
+    FOR number IN highest + 1 .. 3 LOOP
+        IF EXISTS (
+            SELECT FROM pg_auth_members m
+            WHERE m.roleid = to_regrole(groups[number]) AND m.member = to_regrole(quote_ident(who))
+        ) THEN
+            EXECUTE format('REVOKE %I FROM %I', groups[number], who);
+        END IF;
+    END LOOP;
+END $$;
+-- The login that changed a row, whatever the statement states.
+CREATE OR REPLACE FUNCTION kl.set_written_by() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.written_by := session_user;
+    RETURN NEW;
+END $$;
+DO $$
+DECLARE tab regclass;
+BEGIN
+    -- of tables that an earlier version made
+    FOR tab IN
+        SELECT c.oid FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE c.relnamespace = 'kl'::regnamespace AND c.relkind = 'r' AND a.attname = 'written_by'
+        AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = 'written_by')
+    LOOP
+        EXECUTE format('CREATE TRIGGER written_by BEFORE UPDATE ON %s FOR EACH ROW'
+            ' EXECUTE FUNCTION kl.set_written_by()', tab);
+    END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION kl.members() RETURNS TABLE (member text, level integer)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kl, pg_temp AS $$

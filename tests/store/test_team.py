@@ -183,6 +183,12 @@ def test_row_level_security_holds_against_plain_sql(
     assert attempt("rita", insert.format("", shop, "")) == denied
     assert attempt("wendy", insert.format(", written_by", shop, ", 'somebody else'")) == denied
     assert attempt("wendy", insert.format("", shop, "")) == 1
+    changed = "UPDATE kl.claim SET written_by = 'somebody else' RETURNING written_by"
+    assert attempt("wendy", changed) == [("wendy",)]
+    # of a table that an earlier version made, after an upgrade
+    team.sql("DROP TRIGGER written_by ON kl.claim", database="team")
+    assert clone.kl("store", "upgrade").returncode == 0
+    assert attempt("wendy", changed) == [("wendy",)]
     for statement in (
         "UPDATE kl.receipt SET header = ''",
         "DELETE FROM kl.evidence",
@@ -194,6 +200,15 @@ def test_row_level_security_holds_against_plain_sql(
     # what an admin of one repository may do is nothing in another one
     assert other.kl("store", "grant", "mallory", "admin").returncode == 0
     assert attempt("mallory", "UPDATE kl.receipt SET header = ''") == 0
+    assert attempt("mallory", "SELECT kl.add_repository('third')") == denied
+    ((own,),) = team.sql("SELECT id FROM kl.repositories WHERE name = 'other'", database="team")
+    here = f"SET kl.repository = '{own}'"
+    for role in ("pg_monitor", "kl_reader", "postgres"):
+        assert attempt("mallory", here, f"SELECT kl.set_access('{role}', 3)") == denied, role
+    member = "SELECT pg_has_role('mallory', 'kl_admin', 'MEMBER')"
+    assert team.sql(member) == [(True,)]
+    assert other.kl("store", "grant", "mallory", "reader").returncode == 0
+    assert team.sql(member) == [(False,)]
     assert run(["git", "config", "kl.store", team.url("team", "wendy")], clone.root).returncode == 0
     assert "you may not do this" in clone.kl("store", "grant", "rita", "none").stderr
 
