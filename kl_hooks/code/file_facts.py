@@ -661,9 +661,12 @@ def _redacted(facts: Facts) -> Facts:
         return facts
     for row in facts["symbols"]:
         before, bracket, after = row[3].partition("(")
-        row[3] = redact(row[3]) if row[0].startswith("field:") else before + bracket + redact(after)
+        after = redact(after, "python")
+        row[3] = (
+            redact(row[3], "python") if row[0].startswith("field:") else before + bracket + after
+        )
         row[4] = redact(row[4])
     hide_literals(literal)
     for place, some in marks.items():
-        marks[place] = [redact(mark) for mark in some]
+        marks[place] = [redact(mark, "python") for mark in some]
     return facts

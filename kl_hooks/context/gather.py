@@ -17,6 +17,7 @@ from kl_hooks.evidence.provenance import agent
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.postings import SOURCE, corpus_of
 from kl_hooks.model.package import CODE, Candidate, Omission, Task
+from kl_hooks.model.symbol import language_of
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def gather(
     retrievers: Sequence[Retriever],
     workspace: Any,
     task: Task,
-    clean: Callable[[str], str] = lambda text: text,
+    clean: Callable[..., str] = lambda text, language="": text,
 ) -> Gathered:
     """Return what each retriever finds for the task. `clean` redacts every text once more, whoever
     wrote the plugin.
@@ -148,7 +149,7 @@ def gather(
 
 
 def _ask(
-    retriever: Retriever, workspace: Any, task: Task, clean: Callable[[str], str], reader: str
+    retriever: Retriever, workspace: Any, task: Task, clean: Callable[..., str], reader: str
 ) -> tuple[tuple[Candidate, ...], str, int]:
     """Return (its candidates, the coverage, milliseconds) of one retriever."""
     began = perf_counter()
@@ -164,13 +165,16 @@ def _ask(
     return rows, how, round((perf_counter() - began) * 1000)
 
 
-def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candidate:
+def _checked(row: Any, clean: Callable[..., str], reader: str = "") -> Candidate:
     if not isinstance(row, Candidate):
         raise TypeError(f"gave a {type(row).__name__} where a Candidate belongs")
     found: Candidate = row
     if found.read_from and found.read_from in _OWN_DOCUMENTS.get(reader, ()):
         found = replace(found, omit=f"{reader} reads {found.read_from} itself")
-    title, text, summary = clean(found.title), clean(found.text), clean(found.summary)
+    # a signature and a body are code, where a name is no secret; a docstring is a text
+    code = language_of(found.path) if found.kind in CODE else ""
+    title, text = clean(found.title, code), clean(found.text, code)
+    summary = clean(found.summary)
     if (title, text, summary) == (found.title, found.text, found.summary):
         return found
     return replace(found, title=title, text=text, summary=summary)

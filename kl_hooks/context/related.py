@@ -25,7 +25,7 @@ from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim
 from kl_hooks.model.package import CODE, Candidate, Task
 from kl_hooks.model.request import Request
-from kl_hooks.model.symbol import is_test_path, split_id
+from kl_hooks.model.symbol import is_test_path, language_of, split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.symbol_tests import results, tests_calling, tests_executing
@@ -232,7 +232,7 @@ def add_related(
     request: Request,
     task: Task,
     found: Gathered,
-    clean: Callable[[str], str],
+    clean: Callable[..., str],
     policy: Policy | None = None,
     changes: Changes | None = None,
 ) -> Gathered:
@@ -565,7 +565,7 @@ def _described(
     ws: Workspace,
     db: Database,
     lists: dict[str, tuple[Candidate, ...]],
-    clean: Callable[[str], str],
+    clean: Callable[..., str],
     policy: Policy | None,
 ) -> dict[str, tuple[Candidate, ...]]:
     """Return the lists with bodies and test results at the code that will be shown first."""
@@ -585,7 +585,10 @@ def _described(
         for one in symbols
         if one.id in known and split_id(one.id)[0] in ("function", "method")
     ]
-    bodies = {one: clean(_body(ws, known[one])) for one in callables[:_WITH_BODY]}
+    bodies = {
+        name: clean(_body(ws, known[name]), language_of(known[name].path))
+        for name in callables[:_WITH_BODY]
+    }
     tests, executing, assumed = _tests_of(ws, db, source, files)
     words = {name: one.words() for name, one in results(ws, tests, executing, assumed).items()}
     lists = {name: tuple(_with(row, bodies, words) for row in rows) for name, rows in lists.items()}

@@ -63,6 +63,11 @@ def is_hex(text: str) -> bool:
     return _HEX.fullmatch(text) is not None
 
 
+def language_of(path: str) -> str:
+    """Return the language whose syntax decides what of a file is code: `python`, or empty."""
+    return "python" if path.endswith((".py", ".pyi")) else ""
+
+
 def is_test_path(path: str) -> bool:
     """Return whether a path is one that pytest users keep tests in."""
     *folders, name = path.split("/")

@@ -19,9 +19,32 @@ from itertools import pairwise
 from typing import Any, Final
 
 from kl_hooks.model.text import safe_text
+from kl_hooks.store.secret_shapes import (
+    hide_cards,
+    hide_command_secrets,
+    hide_in_arguments,
+    hide_url_users,
+    is_public_key,
+    parts_by_privacy,
+    replace_spans,
+)
+from kl_hooks.store.source_literals import python_literals
 
 _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
-"""Everything that `_assignment` matches begins with one of these, in small or capital letters."""
+"""Everything that `_assignment` matches begins with one of these or of `_PASSWORD_WORDS`, in small
+or capital letters.
+"""
+_PASSWORD_WORDS: Final = (
+    *("kennwort", "mot de passe", "mdp", "senha", "clave", "contrasena", "wachtwoord", "parola"),
+    *("adgangskode", "losenord", "salasana", "haslo", "heslo", "jelszo", "lozinka", "kata sandi"),
+)
+"""`password` in other languages, as typed on a keyboard without accents …"""
+_PASSWORD_LETTERS: Final = (
+    *("contraseña", "lösenord", "hasło", "jelszó", "şifre", "parolă", "mật khẩu", "пароль"),
+    *("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "κωδικός", "סיסמה"),
+    *("كلمة السر", "كلمة المرور", "पासवर्ड", "รหัสผ่าน"),
+)
+"""… and in their own letters, looked for in texts that are not ASCII only."""
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -30,7 +53,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _ALONE: Final = _words("""
-    password passwords passwd passphrase passcode pwd pass pw secret secrets token tokens credential
+    password passwords passwd passphrase passcode passwort passord pwd pass pw secret secrets token
+    tokens credential
     credentials creds auth authorization apikey jwt bearer pat otp
     """)
 _WITH_KEY: Final = _words("""
@@ -38,9 +62,14 @@ _WITH_KEY: Final = _words("""
     storage deploy service webhook session hmac aes
     """)
 _GLUED: Final = re.compile(
-    r"passw(?:or)?d|passphrase|secret(?!ar)|credential|(?:api|access|private|secret|encryption|signing)key|"
+    r"passw(?:or)?[dt]|passphrase|(?:store|key|db|user|root|admin|my|bind)pass$|secret(?!ar)|credential|(?:api|access|private|secret|encryption|signing)key|"
     r"(?:access|auth|refresh|bearer|id|session)token"
 )
+_FOREIGN: Final = _PASSWORD_WORDS + _PASSWORD_LETTERS
+_PUBLIC_KEYS: Final = _words("""
+    public primary foreign cache object content sort partition dedupe idempotency restore storage
+    """)
+"""Words before `key` that make it no secret."""
 _ABOUT: Final = _words("""
     count counts type types name names len length size sizes limit limits file files filename path paths
     url uri field fields ttl expiry expires expiration max min estimator kind class re regex pattern
@@ -66,6 +95,8 @@ def _is_secret_name(name: str) -> bool:
     """True for `DB_PASSWORD`, `apiKey`, `x-auth-token`; False for `token_count`, `author`, `key`,
     `bypass`.
     """
+    if name.lower().endswith(_FOREIGN):
+        return True
     words = [w.lower() for w in _WORDS.findall(name[-100:])]
     while words and words[-1].isdigit():
         words.pop()
@@ -83,6 +114,8 @@ def _is_password(name: str) -> bool:
     may not).
     """
     low = name.lower()
+    if low.endswith(_FOREIGN):
+        return True
     return ("pass" in low or "pwd" in low or "secret" in low) and not low.endswith(
         ("words", "secrets")
     )
@@ -132,7 +165,7 @@ _BREAK: Final = re.compile(r"\\n|\n")
 _PEM: Final = "[redacted:private-key]"
 # possessive (CPython 3.11) and bounded repetitions: hostile text costs its length, not the square
 # of it
-_URL: Final = re.compile(r"://([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
+_URL: Final = re.compile(r"://(?!\[redacted:)([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
 # `Cookie: …` and `Set-Cookie: …`, to the end of the line
 _COOKIE: Final = re.compile(
     r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)"
@@ -258,6 +291,13 @@ _HEX_DIGITS: Final = "0123456789abcdef"
 
 def _hide_words(text: str) -> str:
     """`text` with each word or part of a word that is a secret by itself as `[redacted:<rule>]`."""
+    return "".join(
+        part if is_public else _hide_private_words(part)
+        for part, is_public in parts_by_privacy(text)
+    )
+
+
+def _hide_private_words(text: str) -> str:
     new = set(_WORD.findall(text)) - _harmless_words
     if not new:
         return text
@@ -286,7 +326,9 @@ def _redact_part(match: re.Match[str]) -> str:
     # an integrity hash (`sha512-…`, `sha256=…`) identifies a file and opens nothing
     before = match.string[max(0, match.start() - 10) : match.start()]
     is_hash = _INTEGRITY.match(match[0]) or re.search(_INTEGRITY.pattern + r"\Z", before)
-    return "[redacted:random]" if _looks_random(match[0]) and not is_hash else match[0]
+    if is_hash or not _looks_random(match[0]) or is_public_key(match[0]):
+        return match[0]
+    return "[redacted:random]"
 
 
 def _looks_random(part: str) -> bool:
@@ -304,8 +346,13 @@ def _looks_random(part: str) -> bool:
 
 _QUOTED: Final = re.compile(r"[^\"'`\n\\]+")
 _BARE: Final = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
-_VALUE_HEAD: Final = 64
+_VALUE_HEAD: Final = 72
 _HEAD: Final = re.compile(r"[A-Za-z0-9_.-]*\Z")
+
+
+def _letters() -> str:
+    # not by a flag: what it takes for the same letter is more than `str.lower` does
+    return "|".join(f"{word}|{word.capitalize()}" for word in _PASSWORD_LETTERS)
 
 
 @cache
@@ -315,13 +362,18 @@ def _assignment() -> re.Pattern[str]:
     """
     return re.compile(
         r"(?:[Pp](?:[Aa][Ss][Ss]|[Ww][Dd])|[Ss][Ee][Cc][Rr][Ee][Tt]|[Tt][Oo][Kk][Ee][Nn]|[Cc][Rr][Ee][Dd]|[Aa][Uu][Tt][Hh]|"
-        r"[Kk][Ee][Yy]|[Bb]earer)"
+        rf"[Kk][Ee][Yy]|[Bb]earer|(?ai:{'|'.join(_PASSWORD_WORDS)})|{_letters()})"
         r"(?P<rest>[A-Za-z0-9_.-]{0,40}+)(?:\\{0,3}[\"'`])?\]?"
         r"(?P<type>: ?[A-Za-z]{1,20}(?: \| None)?(?= ?=))?"
-        r"(?P<sep>[ \t]{0,4}+(?:(?P<sign>:=|=>|==?|:(?!:))[ \t]{0,4}+)?(?:is |was )?)"
+        r"(?P<sep>[ \t]{0,4}+(?:(?P<sign>:=|=>|==?|:(?!:)|：)[ \t]{0,4}+)?"
+        r"(?:is |was |ist |est |es |é |è |är |jest )?)"
         r"(?P<scheme>(?:[Bb]asic|[Bb]earer|[Dd]igest|[Tt]oken|[Aa]pi[Kk]ey|[Nn]egotiate)[ ]{1,4}+)?"
-        r"(?P<open>[bBrRuUfF]{0,2}\\{0,3}[\"'`])?(?=[^\s\"'`,;&|<>(){}\\])(?!\[redacted:)"
+        r"(?P<open>[bBrRuUfF]{0,2}\\{0,3}[\"'`])?+(?=[^\s\"'`,;&|<>(){}\\])(?!\[redacted:)"
     )
+
+
+_ASCII_WORDS: Final = _SECRET_WORDS + _PASSWORD_WORDS
+_ALL_WORDS: Final = _SECRET_WORDS + _FOREIGN
 
 
 def _keywords(text: str) -> list[int]:
@@ -330,7 +382,7 @@ def _keywords(text: str) -> list[int]:
     """
     low = text.replace("İ", "i").lower()  # the one character whose small form is of another length
     found = []
-    for word in _SECRET_WORDS:
+    for word in _ASCII_WORDS if text.isascii() else _ALL_WORDS:
         at = low.find(word)
         while at >= 0:
             found.append(at)
@@ -338,19 +390,19 @@ def _keywords(text: str) -> list[int]:
     return sorted(found)
 
 
-def _hide_assignments(text: str) -> str:
-    """`text` without the values of names that mean a secret. What could be code (`token =
-    self.token`) stays.
+def _assigned_secrets(text: str) -> list[tuple[int, int]]:
+    """Where values of names that mean a secret are, in order. What could be code (`token =
+    self.token`) is none.
     """
-    parts: list[str] = []
-    copied = at = 0
+    spans: list[tuple[int, int]] = []
+    at = 0
     for place in _keywords(text):
         match = _assignment().match(text, place) if place >= at else None
         if match is None:
             continue
         at = match.end()
         name = _assigned_name(match)
-        if not match["sep"] or not _is_secret_name(name):
+        if not match["sep"] or not (_is_secret_name(name) or _is_bare_key(name)):
             continue
         quoted = match["open"] is not None
         pattern = _QUOTED if quoted else _BARE
@@ -358,22 +410,47 @@ def _hide_assignments(text: str) -> str:
         first = pattern.match(text, match.end(), match.end() + _VALUE_HEAD)
         if first and _is_assigned_secret(match, name, first[0], quoted):
             end = pattern.match(text, match.end())
-            parts += [text[copied : match.end()], "[redacted:assignment]"]
-            copied = at = end.end() if end else at
-    return "".join([*parts, text[copied:]]) if parts else text
+            at = end.end() if end else at
+            spans.append((match.end(), at))
+    return spans
+
+
+def _hide_assignments(text: str) -> str:
+    return replace_spans(text, _assigned_secrets(text), "[redacted:assignment]")
 
 
 def _assigned_name(match: re.Match[str]) -> str:
     """The identifier around the keyword: what precedes it (at most 40 characters) belongs to the
     name.
     """
-    head = _HEAD.search(match.string, max(0, match.start() - 40), match.start())
-    return (head[0] if head else "") + match.string[match.start() : match.end("rest")]
+    start = match.start()
+    head = _HEAD.search(match.string, max(0, start - 40), start)
+    name = (head[0] if head else "") + match.string[start : match.end("rest")]
+    # `the signing key is …`: a name that is written as words
+    is_spaced = name.lower() == "key" and match["sep"]
+    before = _WORD_BEFORE.search(match.string, max(0, start - 20), start) if is_spaced else None
+    if before is None or (not match["sep"].strip() and before[1].lower() not in _PUBLIC_KEYS):
+        return name
+    return f"{before[1].lower()} key"
+
+
+_WORD_BEFORE: Final = re.compile(r"(?<![A-Za-z])([A-Za-z]{3,15}) \Z")
+_KEY_OF_256_BITS: Final = re.compile(r"[0-9a-fA-F]{64}")
+
+
+def _is_bare_key(name: str) -> bool:
+    """`key`, alone or after a word that does not make it public: a value of 256 bits opens
+    something.
+    """
+    before, _, key = name.lower().rpartition(" ")
+    return key == "key" and before not in _PUBLIC_KEYS
 
 
 def _is_assigned_secret(match: re.Match[str], name: str, value: str, quoted: bool) -> bool:
     if _is_placeholder(value) or value.startswith("[redacted:"):
         return False
+    if not _is_secret_name(name):  # a key of something
+        return _KEY_OF_256_BITS.fullmatch(value) is not None
     if match["scheme"]:
         return len(value) >= 6
     sign = match["sign"]
@@ -387,12 +464,16 @@ def _is_assigned_secret(match: re.Match[str], name: str, value: str, quoted: boo
         return not (
             value.endswith(":") or ("." in value and _looks_like_code(value)) or value == name
         )
-    if _is_random_word(value) or (any(c.isdigit() for c in value) and not _looks_like_code(value)):
+    if _is_random_word(value):
+        return True
+    if any(c.isdigit() for c in value) and (
+        not _looks_like_code(value) or (_is_password(name) and value.replace("_", "").isalnum())
+    ):
         return True
     # `password: swordfish` at the end of a line, as a settings file has it, unlike `:param
     # password: what it is for`
     after = match.string[match.end() + len(value) :][:1]
-    return sign == ":" and _is_password(name) and after in ("", "\r", "\n")
+    return sign in (":", "：") and _is_password(name) and after in ("", "\r", "\n")
 
 
 def _is_secret_after_name(name: str, value: str, sep: str) -> bool:
@@ -409,7 +490,7 @@ _Redactor = Callable[[str], str]
 
 _COLOR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
 _HARMLESS_ID: Final = re.compile(
-    r"(?:[a-z_/.,\[\]()-]*+(?:::|[0-9]++(?![A-Za-z])|(?<![a-z])[A-Z]{1,6}+(?![A-Z])|[A-Z](?![A-Z0-9])))*+[a-z_/.,\[\]()-]*+"
+    r"(?:[a-z_/.,\[\]()-]*+(?:::|[0-9]{1,12}+(?![0-9A-Za-z]|-[0-9]{4})|(?<![a-z])[A-Z]{1,6}+(?![A-Z])|[A-Z](?![A-Z0-9])))*+[a-z_/.,\[\]()-]*+"
 ).fullmatch
 """A test ID that does not look like a token: small letters and the signs of a path, `:` in pairs,
 digits that no letter follows, few capitals. A random word of sixteen characters is none of these
@@ -474,10 +555,15 @@ def may_hold_secret(text: str) -> bool:
     return False
 
 
-def redact(text: str) -> str:
+def redact(text: str, language: str = "") -> str:
     """`text` without the secrets that can be recognised, and without control characters (newline
     and tab stay).
+
+    `language`: `python` for source or a part of it, of which only string literals and comments can
+    hold a secret; empty for everything else, where `password=token` may be one.
     """
+    if language == "python":
+        return _redact_python(text)
     if not may_hold_secret(text):
         return text
     # until nothing changes, but not for ever: a plugin's function may change its own output each
@@ -490,6 +576,33 @@ def redact(text: str) -> str:
             break
         text = new
     return text
+
+
+def _redact_python(source: str) -> str:
+    """Python source whose names and operators are as they were: `password=token` is code.
+
+    What is before a literal says whether it is a secret, so assignments are looked for in the whole
+    source; what they find outside of a literal is none.
+    """
+    if redact(source) == source:  # nearly all source ends here
+        return source
+    # of a value of the environment it is known that it is one, whatever it looks like
+    source = _hide_environment(safe_text(_COLOR.sub("", source)))
+    literals = python_literals(source)
+    secrets = iter(_assigned_secrets(source))
+    secret = next(secrets, None)
+    parts: list[str] = []
+    copied = 0
+    for start, end in literals:
+        inside: list[tuple[int, int]] = []
+        while secret and secret[0] < end:
+            if secret[0] >= start:
+                inside.append((secret[0] - start, min(secret[1], end) - start))
+            secret = next(secrets, None)
+        literal = replace_spans(source[start:end], inside, "[redacted:assignment]")
+        parts += [source[copied:start], redact(literal)]
+        copied = end
+    return "".join([*parts, source[copied:]])
 
 
 def shows_secret(text: str) -> bool:
@@ -505,17 +618,37 @@ def shows_secret(text: str) -> bool:
 def builtin_rules(text: str) -> str:
     """Our own rules, once."""
     text = safe_text(_COLOR.sub("", text) if "\x1b" in text else text)
-    for value in _hidden:
-        if value in text:
-            text = text.replace(value, "[redacted:environment]")
-    text = _hide_key_blocks(text)
+    text = _hide_key_blocks(_hide_environment(text))
     # the searches before the patterns: most texts have none of these, and `in` costs a fraction of
     # a pattern
     if "://" in text:
         text = _URL.sub(r"://\1:[redacted:url]@", text)
+        text = hide_url_users(text, _is_key)
     if "ookie" in text or "OOKIE" in text:
         text = _COOKIE.sub(r"\1[redacted:cookie]", text)
+    text = hide_cards(hide_command_secrets(text, _is_common))
     return _hide_words(_hide_assignments(text))
+
+
+def _hide_environment(text: str) -> str:
+    for value in _hidden:
+        if value in text:
+            text = text.replace(value, "[redacted:environment]")
+    return text
+
+
+def _is_key(word: str) -> bool:
+    """Whether a word by itself opens something, such as the user of a URL."""
+    return (
+        _HEX.fullmatch(word) is not None
+        or _looks_random(word)
+        or _known_tokens().search(word) is not None
+    )
+
+
+def _is_common(value: str) -> bool:
+    """Whether a value is a placeholder, or what documentation writes for one."""
+    return _is_placeholder(value) or value.lower() in _COMMON_VALUES
 
 
 def compile_patterns() -> None:
@@ -550,6 +683,8 @@ def _redact_under(key: str, item: Any) -> Any:
 
 
 def _redact_list(items: list[Any] | tuple[Any, ...]) -> list[Any]:
+    if len(items) > 1 and all(isinstance(item, str) for item in items):
+        items = hide_in_arguments(list(items), _is_common)
     found: list[Any] = []
     after_secret_option = False
     for item in items:

@@ -156,7 +156,10 @@ def test_texts_are_redacted_once_more() -> None:
     secret = candidate("f", title="a s3cret", text="total s3cret", summary="the s3cret")
     retriever = ListRetriever("one", (secret,)).offered()
     (found,) = gather(
-        [retriever], Workspace(), TASK, lambda text: text.replace("s3cret", "[redacted]")
+        [retriever],
+        Workspace(),
+        TASK,
+        lambda text, language="": text.replace("s3cret", "[redacted]"),
     ).lists["one"]
     assert (found.title, found.text, found.summary) == (
         "a [redacted]",

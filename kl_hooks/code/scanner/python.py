@@ -109,7 +109,7 @@ def hide_literals(rows: Sequence[list[Any]]) -> None:
         if row[4] == "dynamic import":
             from kl_hooks.store.redaction import redact
 
-            row[5] = redact(row[5])
+            row[5] = redact(row[5], "python")
 
 
 Progress = Callable[[Iterator[Any], int], Iterator[Any]]
@@ -133,7 +133,7 @@ def no_progress(made: Iterator[Any], number: int) -> Iterator[Any]:
     return made
 
 
-VERSION: Final = f"{parser.PARSER_VERSION}+6"
+VERSION: Final = f"{parser.PARSER_VERSION}+7"
 """Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other
 facts, or their links would differ."""
 PARTS: Final = 200

@@ -485,14 +485,14 @@ def _secret_lines(source: bytes) -> set[int]:
 
     text = source.decode("utf-8", "replace")
     clean = text.replace("\r", "\n")
-    hidden = redact(clean)
+    hidden = redact(clean, "python")
     if hidden == clean:
         return set()
     lines = safe_text(text).split("\n")
     whole = "\n".join(lines)
-    redacted = (hidden if whole == clean else redact(whole)).split("\n")
+    redacted = (hidden if whole == clean else redact(whole, "python")).split("\n")
     if len(redacted) != len(lines):  # a key of several lines
-        found = {number for number, line in enumerate(lines) if redact(line) != line}
+        found = {number for number, line in enumerate(lines) if redact(line, "python") != line}
     else:
         found = {
             number
@@ -501,4 +501,4 @@ def _secret_lines(source: bytes) -> set[int]:
         }
     # what is seen in the whole only: then no text of this file is stored
     rest = "\n".join("" if number in found else line for number, line in enumerate(lines))
-    return found if redact(rest) == rest else set(range(source.count(b"\n") + 1))
+    return found if redact(rest, "python") == rest else set(range(source.count(b"\n") + 1))
