@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,13 +43,11 @@ from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.parameter import values_of
 from kl_hooks.model.request import STYLE_NAMES, Request
+from kl_hooks.model.text import inert_json
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.context.replay import Replayed
-
-_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
-
 
 _TASK = "TASK"
 _LONGEST_TASK = 1_000_000
@@ -213,11 +211,8 @@ def task(
 
 
 def ascii_json(value: Mapping[str, Any]) -> str:
-    """Return indented ASCII JSON, keys sorted; `<`, `>` and backticks are escapes, so that no text
-    in it is markup.
-    """
-    text = json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True)
-    return "".join(_ESCAPES.get(character, character) for character in text)
+    """Return indented ASCII JSON, keys sorted, in which no text delimits a conversation."""
+    return inert_json(json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True))
 
 
 @context.command(

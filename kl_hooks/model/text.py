@@ -88,6 +88,16 @@ def slug(text: str, most: int | None = 60) -> str:
 
 _TAG: Final = re.compile(r"<(?![ =]|(?:locals|lambda|module|genexpr)>|$)", re.MULTILINE)
 """A `<` that could open a tag. `<locals>` and its like stay: they are parts of Python names."""
+_DELIMITERS: Final = (
+    r"antml:\w+|system(?:[-_]\w+)?|assistant|human|user|developer|instructions?|invoke|parameter"
+    r"|functions?|function_(?:calls?|results?)|tools?|tool_\w+|im_start|im_end|knowledge|thinking"
+)
+_DELIMITER: Final = re.compile(rf"<(?=/?(?:{_DELIMITERS})[\s/>]|\||<SYS>>)", re.IGNORECASE)
+"""A `<` of what agents delimit turns and tools with."""
+_ENCLOSURE: Final = re.compile(rf"<(?=/\w|[!?|]|(?:{_DELIMITERS})[\s/>]|<SYS>>)", re.IGNORECASE)
+"""The same, and of every closing tag: whoever puts an answer into a conversation may enclose it in
+one of any name.
+"""
 _FENCE: Final = re.compile(r"`{3,}|~{3,}")
 
 
@@ -100,6 +110,24 @@ def defuse(text: str) -> str:
     )
 
 
+def defuse_code(source: str) -> str:
+    """Source as its file has it, but for control, hidden and bidirectional characters and what
+    delimits a conversation.
+
+    An agent puts it into an edit: `if a <b:` must stay. No page shows it as HTML, and no fence
+    begins in the middle of a quoted line.
+    """
+    return _DELIMITER.sub(r"\\x3c", safe_text(source))
+
+
+def inert_json(text: str) -> str:
+    """JSON of the same value, in which no tag is closed, and no turn or fence begins, of the
+    conversation that it is put into. Other tags stay: code with `a <b` reads as it is.
+    """
+    text = _ENCLOSURE.sub(r"\\u003c", text)
+    return _FENCE.sub(lambda m: f"\\u{ord(m[0][0]):04x}" * len(m[0]), text)
+
+
 def quoted_field(text: str, limit: int = 300) -> str:
     """One defused line for a place among our own words, such as an id or a path; no backtick in
     it.
@@ -109,7 +137,16 @@ def quoted_field(text: str, limit: int = 300) -> str:
 
 def quoted_lines(text: str, prefix: str) -> str:
     """The defused lines, each after `prefix`, without blank ones at both ends."""
-    lines = [line.rstrip() for line in defuse(text).strip("\n").split("\n")]
+    return _prefixed(defuse(text), prefix)
+
+
+def quoted_code(source: str, prefix: str) -> str:
+    """The same of source, see `defuse_code`."""
+    return _prefixed(defuse_code(source), prefix)
+
+
+def _prefixed(text: str, prefix: str) -> str:
+    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
     return "\n".join((prefix + line).rstrip() for line in lines)
 
 

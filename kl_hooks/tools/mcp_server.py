@@ -9,7 +9,6 @@ anew: a server may live for days.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
-from kl_hooks.model.text import quoted_field, quoted_lines, safe_text, suggest_spelling
+from kl_hooks.model.text import inert_json, quoted_field, quoted_lines, safe_text, suggest_spelling
 from kl_hooks.tools.call import call, catalogue
 from kl_hooks.tools.kind_tools import author
 
@@ -187,20 +186,16 @@ def answer(reply: Mapping[str, Any], code: int) -> types.CallToolResult:
     return types.CallToolResult(content=content, structured_content=structured)
 
 
-_MARKUP: Final = re.compile(r"<(?=[/!?\w])|`{3,}|~{3,}")
-"""What could open a tag or a fence in the conversation that an answer is put into."""
-
-
 def _inert_json(plain: Any) -> str:
-    """Return a value as JSON on one line in which nothing is hidden and nothing is markup: the same
-    value, escaped.
+    """Return a value as JSON on one line in which nothing is hidden and nothing delimits the
+    conversation that it is put into: the same value, escaped.
     """
     text = json.dumps(plain, ensure_ascii=False)
     if safe_text(text) != text:
         text = json.dumps(
             plain
         )  # hidden and bidirectional characters; other letters are shorter as they are
-    return _MARKUP.sub(lambda found: "".join(f"\\u{ord(sign):04x}" for sign in found[0]), text)
+    return inert_json(text)
 
 
 def read_resource(ws: Workspace, uri: str) -> str:

@@ -72,6 +72,10 @@ layers:
 """
 
 
+OPENS = re.compile(r"</|<[!?|]|<(?:system|tool_call|invoke|user)\b|```|~~~", re.IGNORECASE)
+"""What no JSON has: the end of a tag, and the beginning of a turn, a comment or a fence."""
+
+
 def poisoned(shape: str) -> str:
     return f"zebra{shape} {SHAPES[shape]}"
 
@@ -274,7 +278,7 @@ def test_orders_are_quoted_by_tools_and_hooks_of_agents(repo: Checkout) -> None:
         text = hook(event, **more)
         assert "zebra" in text and unquoted(text, "hook") == [], unquoted(text, "hook")[:3]
     shown = repo.kl("context", EVERYTHING, "--format", "json").stdout
-    assert shown.isascii() and not set("<>`") & set(shown) and json.loads(shown)["items"]
+    assert shown.isascii() and not OPENS.search(shown) and json.loads(shown)["items"]
 
 
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -320,9 +324,9 @@ def test_orders_are_quoted_through_a_client_of_the_mcp_server(repo: Checkout) ->
         if name == "context" or "://" in name:
             assert unquoted(text, "text") == [], name
         else:
-            # one line of JSON: nothing ends it, hides in it, or opens a tag or a fence of its own
+            # one line of JSON: nothing ends it or hides in it, and see `OPENS`
             assert "\n" not in text and safe_text(text) == text and json.loads(text), name
-            assert not re.search(r"<[/!?\w]|```|~~~", text), name
+            assert not OPENS.search(text), name
 
 
 def test_markup_in_an_answer_is_escaped_and_the_value_stays() -> None:
