@@ -56,6 +56,7 @@ def build(
     """
     from kl_hooks.workspace import require_setup, workspace_at
 
+    request = without_secrets(request)
     _check(request)
     require_setup(ws)
     policy = find_policy(
@@ -72,6 +73,21 @@ def build(
         past.store.reusing(),
     ):
         return _build(past, request, given, policy, learned)
+
+
+def without_secrets(request: Request) -> Request:
+    """Return the request with a task and queries from which no secret can be derived.
+
+    A prompt is where people paste passwords. What makes one a secret (`api_key="…"`) is not in the
+    names and words that are read from it, so nothing could remove it from these.
+    """
+    from kl_hooks.store.redaction import redact
+
+    return replace(
+        request,
+        task=redact(request.task),
+        queries=tuple(redact(query) for query in request.queries),
+    )
 
 
 def _check(request: Request) -> None:

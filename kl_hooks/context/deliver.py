@@ -26,7 +26,7 @@ from kl_hooks.clock import iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.context import package_log
 from kl_hooks.context.access import find_policy
-from kl_hooks.context.build import build
+from kl_hooks.context.build import build, without_secrets
 from kl_hooks.context.gather import NEIGHBORS
 from kl_hooks.context.page import write_budget
 from kl_hooks.context.signals import read_signals
@@ -116,16 +116,10 @@ class PackageCache:
         return self.Entry(shown, text) if known and self._ws.clock.now() < over else None
 
     def put(self, document: Mapping[str, Any], text: str) -> None:
-        """Store a package under its ID. It may hold what the caller may see, but no secret that its
-        task quotes.
+        """Store a package under its ID. It may hold what the caller may see; its task was redacted
+        before anything was read from it (`without_secrets`).
         """
-        from kl_hooks.store.redaction import redact
-
-        entry = {
-            "document": {**document, "task": redact(document["task"])},
-            "text": text,
-            "policy": self._policy,
-        }
+        entry = {"document": document, "text": text, "policy": self._policy}
         self._ws.cache.set(
             _name(document["package_id"]), json.dumps(entry).encode(), ttl=self.TTL_SECONDS
         )
@@ -291,6 +285,7 @@ def deliver(
     policy is evaluated for; empty: whoever runs this. `turn`: of the session of an agent, from 1.
     """
     began, now = time.perf_counter(), ws.clock.now()
+    request = without_secrets(request)
     if (
         request.at and ws.repo
     ):  # logged as what it means now: a branch moves, and this package is built again from it

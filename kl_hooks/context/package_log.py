@@ -69,6 +69,8 @@ def record_search(ws: Workspace, answer: SearchAnswer, ms: float) -> None:
     """Append the event of a search: its query, how it ended and the IDs of what it found, no text
     of that.
     """
+    from kl_hooks.store.redaction import redact
+
     scores = [one.score for one in answer.results]
     if not ws.state.directory.is_dir():  # a search creates nothing where nothing is
         return
@@ -77,7 +79,8 @@ def record_search(ws: Workspace, answer: SearchAnswer, ms: float) -> None:
         {
             "event": SEARCH,
             "created_at": iso(ws.clock.now()),
-            "query": one_line(answer.query, _QUERY),
+            # redacted before it is cut: of half a secret nothing shows that it is one
+            "query": one_line(redact(answer.query), _QUERY),
             "mode": answer.mode,
             "total": answer.total,
             "results": len(scores),
