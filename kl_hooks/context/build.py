@@ -83,8 +83,7 @@ def without_secrets(request: Request) -> Request:
     """
     from kl_hooks.store.redaction import redact
 
-    return replace(
-        request,
+    return request._replace(
         task=redact(request.task),
         queries=tuple(redact(query) for query in request.queries),
     )

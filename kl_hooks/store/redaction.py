@@ -581,7 +581,7 @@ def redact(text: str, language: str = "") -> str:
 def _redact_python(source: str) -> str:
     """Python source whose names and operators are as they were: `password=token` is code.
 
-    What is before a literal says whether it is a secret, so assignments are looked for in the whole
+    What is before a literal decides whether it is a secret, so assignments are looked for in the whole
     source; what they find outside of a literal is none.
     """
     if redact(source) == source:  # nearly all source ends here

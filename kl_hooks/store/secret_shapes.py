@@ -34,7 +34,7 @@ class _Credential(NamedTuple):
     """What is between an option and its argument; empty: it is glued to it."""
 
 
-# Each row is from the manual of its programs. `-p` alone says nothing: it is a port of docker, and
+# Each row is from the manual of its programs. `-p` alone decides nothing: it is a port of docker, and
 # a folder of mkdir.
 _CREDENTIALS: Final = (
     _Credential("curl", r"-[a-zA-Z]{0,8}[uU]|--(?:proxy-)?user", ":", r"[\s=]?\s?"),
