@@ -110,7 +110,7 @@ def defuse(text: str) -> str:
     )
 
 
-def defuse_code(source: str) -> str:
+def _defuse_code(source: str) -> str:
     """Source as its file has it, but for control, hidden and bidirectional characters and what
     delimits a conversation.
 
@@ -141,8 +141,8 @@ def quoted_lines(text: str, prefix: str) -> str:
 
 
 def quoted_code(source: str, prefix: str) -> str:
-    """The same of source, see `defuse_code`."""
-    return _prefixed(defuse_code(source), prefix)
+    """The same of source, see `_defuse_code`."""
+    return _prefixed(_defuse_code(source), prefix)
 
 
 def _prefixed(text: str, prefix: str) -> str:

@@ -20,10 +20,8 @@ from typing import Any, Final
 
 from kl_hooks.model.text import safe_text
 from kl_hooks.store.secret_shapes import (
-    hide_cards,
-    hide_command_secrets,
+    hide_by_grammar,
     hide_in_arguments,
-    hide_url_users,
     is_public_key,
     parts_by_privacy,
     replace_spans,
@@ -623,10 +621,9 @@ def builtin_rules(text: str) -> str:
     # a pattern
     if "://" in text:
         text = _URL.sub(r"://\1:[redacted:url]@", text)
-        text = hide_url_users(text, _is_key)
     if "ookie" in text or "OOKIE" in text:
         text = _COOKIE.sub(r"\1[redacted:cookie]", text)
-    text = hide_cards(hide_command_secrets(text, _is_common))
+    text = hide_by_grammar(text, _is_common, _is_key)
     return _hide_words(_hide_assignments(text))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-MARK: Final = "[redacted:"
+_MARK: Final = "[redacted:"
 _GAP: Final = "\x1f"
 """Between the arguments of a command that is a list: no argument holds it, and `\\s` matches it."""
 _MOST: Final = 4_000
@@ -86,7 +86,7 @@ _LINE_END: Final = re.compile(r"(?<!\\)\n")
 _COMMAND_END: Final = re.compile(r"(?<!\\)\n|[|;&]{1,2}(?=\s)")
 
 
-def hide_command_secrets(text: str, is_placeholder: Callable[[str], bool]) -> str:
+def _hide_command_secrets(text: str, is_placeholder: Callable[[str], bool]) -> str:
     """Return the text with the arguments of programs that are passwords as
     `[redacted:command]`.
     """
@@ -99,7 +99,7 @@ def hide_command_secrets(text: str, is_placeholder: Callable[[str], bool]) -> st
             ends = _LINE_END.search(text, option.end(), option.end() + _MOST)
             done = ends.start() if ends else min(len(text), option.end() + _MOST)
             spans += _secret_arguments(text, start, done, is_placeholder)
-    return replace_spans(text, spans, f"{MARK}command]")
+    return replace_spans(text, spans, f"{_MARK}command]")
 
 
 def _secret_arguments(
@@ -113,14 +113,14 @@ def _secret_arguments(
         arguments = _arguments(row, _GAP in text)
         for match in arguments.finditer(text, program.end(), stop.start() if stop else limit):
             group = "quoted" if match["quote"] else "bare"
-            if not is_placeholder(match[group]) and not match[group].startswith(MARK):
+            if not is_placeholder(match[group]) and not match[group].startswith(_MARK):
                 yield match.span(group)
 
 
 def hide_in_arguments(arguments: list[str], is_placeholder: Callable[[str], bool]) -> list[str]:
     """The same for a command that is a list of its arguments."""
     text = _GAP.join(arguments)
-    hidden = hide_command_secrets(text, is_placeholder)
+    hidden = _hide_command_secrets(text, is_placeholder)
     changed = hidden.split(_GAP)
     return changed if hidden != text and len(changed) == len(arguments) else arguments
 
@@ -151,9 +151,9 @@ _ISSUERS: Final = re.compile(
 )
 
 
-def hide_cards(text: str) -> str:
+def _hide_cards(text: str) -> str:
     """Return the text with numbers of payment cards as `[redacted:card]`."""
-    return _CARD.sub(lambda match: f"{MARK}card]" if _is_card(match[0]) else match[0], text)
+    return _CARD.sub(lambda match: f"{_MARK}card]" if _is_card(match[0]) else match[0], text)
 
 
 def _is_card(number: str) -> bool:
@@ -167,13 +167,23 @@ def _is_card(number: str) -> bool:
 _URL_USER: Final = re.compile(r"://(?P<user>[A-Za-z0-9+/=_-]{16,256}+)(?=:?@|:\[redacted:url\]@)")
 
 
-def hide_url_users(text: str, is_key: Callable[[str], bool]) -> str:
+def _hide_url_users(text: str, is_key: Callable[[str], bool]) -> str:
     """Return the text with a user of a URL that is a key (a DSN of Sentry, a token before
     `@github.com`) as `[redacted:url]`.
     """
     return _URL_USER.sub(
-        lambda match: f"://{MARK}url]" if is_key(match["user"]) else match[0], text
+        lambda match: f"://{_MARK}url]" if is_key(match["user"]) else match[0], text
     )
+
+
+def hide_by_grammar(
+    text: str, is_placeholder: Callable[[str], bool], is_key: Callable[[str], bool]
+) -> str:
+    """Return the text without the secrets that their grammar reveals. `is_placeholder`: a value
+    that hides nothing; `is_key`: a word that opens something by itself.
+    """
+    text = _hide_url_users(text, is_key) if "://" in text else text
+    return _hide_cards(_hide_command_secrets(text, is_placeholder))
 
 
 @cache
