@@ -22,7 +22,6 @@ from kl_hooks.model.text import safe_text
 from kl_hooks.store.secret_shapes import (
     hide_by_grammar,
     hide_in_arguments,
-    is_public_key,
     parts_by_privacy,
     replace_spans,
 )
@@ -324,9 +323,7 @@ def _redact_part(match: re.Match[str]) -> str:
     # an integrity hash (`sha512-…`, `sha256=…`) identifies a file and opens nothing
     before = match.string[max(0, match.start() - 10) : match.start()]
     is_hash = _INTEGRITY.match(match[0]) or re.search(_INTEGRITY.pattern + r"\Z", before)
-    if is_hash or not _looks_random(match[0]) or is_public_key(match[0]):
-        return match[0]
-    return "[redacted:random]"
+    return "[redacted:random]" if _looks_random(match[0]) and not is_hash else match[0]
 
 
 def _looks_random(part: str) -> bool:

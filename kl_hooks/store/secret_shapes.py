@@ -194,11 +194,12 @@ def _public() -> re.Pattern[str]:
         # no `-` in it: where the end is missing, the next line of dashes ends the search
         r"|-----BEGIN (?P<label>(?:(?!PRIVATE)[A-Z0-9 ]){1,40}+)-----[A-Za-z0-9+/=\s:.,()\\]*+"
         r"-----END (?P=label)-----"
+        r"|(?<![A-Za-z0-9+/])(?P<key>AAAA[A-Za-z0-9+/]{28,}+={0,2})"
         r"|(?:SHA|sha)(?:224|256|384|512):[A-Za-z0-9+/=]{27,88}+"
     )
 
 
-_MAY_BE_PUBLIC: Final = (";base64,", "-----BEGIN ", "224:", "256:", "384:", "512:")
+_MAY_BE_PUBLIC: Final = (";base64,", "-----BEGIN ", "AAAA", "224:", "256:", "384:", "512:")
 
 
 def parts_by_privacy(text: str) -> Iterator[tuple[str, bool]]:
@@ -206,6 +207,8 @@ def parts_by_privacy(text: str) -> Iterator[tuple[str, bool]]:
     copied = 0
     if any(word in text for word in _MAY_BE_PUBLIC):
         for match in _public().finditer(text):
+            if match["key"] and not _is_public_key(match["key"]):
+                continue
             yield text[copied : match.start()], False
             yield match[0], True
             copied = match.end()
@@ -215,7 +218,7 @@ def parts_by_privacy(text: str) -> Iterator[tuple[str, bool]]:
 _KEY_TYPES: Final = (b"ssh-", b"ecdsa-", b"sk-ssh-", b"sk-ecdsa-")
 
 
-def is_public_key(word: str) -> bool:
+def _is_public_key(word: str) -> bool:
     """Return whether a word is an SSH public key: base64 of the length of its type, then the type
     (RFC 4253, 6.6). A private key begins with `openssh-key-v1`.
     """

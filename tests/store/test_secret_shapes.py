@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.store.redaction import configure_redaction, redact, redact_value, shows_secret
-from kl_hooks.store.secret_shapes import is_public_key
+from kl_hooks.store.secret_shapes import _is_public_key
 from kl_hooks.store.source_literals import python_literals
 
 WORD = "orange_tulip_7731_wagon"
@@ -260,12 +260,12 @@ def test_what_only_resembles_it_is_hidden(text: str) -> None:
 
 
 def test_a_public_key_names_its_type() -> None:
-    assert is_public_key(_public_key(b"ssh-rsa"))
-    assert not is_public_key(_public_key(b"openssh-key-v1"))
-    assert not is_public_key(_public_key(b"ssh-x"[:4]))
-    assert not is_public_key("AAAA")
-    assert not is_public_key("B" + _public_key(b"ssh-rsa"))
-    assert not is_public_key("AAAA" + "é" * 40)
+    assert _is_public_key(_public_key(b"ssh-rsa"))
+    assert not _is_public_key(_public_key(b"openssh-key-v1"))
+    assert not _is_public_key(_public_key(b"ssh-x"[:4]))
+    assert not _is_public_key("AAAA")
+    assert not _is_public_key("B" + _public_key(b"ssh-rsa"))
+    assert not _is_public_key("AAAA" + "é" * 40)
 
 
 def test_the_name_of_a_rule_is_that_of_its_kind() -> None:
