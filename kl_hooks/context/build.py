@@ -15,7 +15,7 @@ from kl_hooks.context.access import find_policy
 from kl_hooks.context.fuse import fuse
 from kl_hooks.context.gather import Gathered, all_retrievers, code_of, gather
 from kl_hooks.context.page import assemble, read_budget
-from kl_hooks.context.signals import read_signals
+from kl_hooks.context.signals import read_signals, without_secrets
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.index import split_all, stem
@@ -73,20 +73,6 @@ def build(
         past.store.reusing(),
     ):
         return _build(past, request, given, policy, learned)
-
-
-def without_secrets(request: Request) -> Request:
-    """Return the request with a task and queries from which no secret can be derived.
-
-    A prompt is where people paste passwords. What makes one a secret (`api_key="…"`) is not in the
-    names and words that are read from it, so nothing could remove it from these.
-    """
-    from kl_hooks.store.redaction import redact
-
-    return request._replace(
-        task=redact(request.task),
-        queries=tuple(redact(query) for query in request.queries),
-    )
 
 
 def _check(request: Request) -> None:

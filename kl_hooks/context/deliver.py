@@ -26,10 +26,10 @@ from kl_hooks.clock import iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.context import package_log
 from kl_hooks.context.access import find_policy
-from kl_hooks.context.build import build, without_secrets
+from kl_hooks.context.build import build
 from kl_hooks.context.gather import NEIGHBORS
 from kl_hooks.context.page import write_budget
-from kl_hooks.context.signals import read_signals
+from kl_hooks.context.signals import read_signals, without_secrets
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.provenance import agent, one_moment, session, worktree_state

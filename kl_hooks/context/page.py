@@ -35,7 +35,6 @@ from kl_hooks.model.text import (
     counted,
     defuse,
     one_line,
-    quoted_code,
     quoted_field,
     quoted_lines,
     safe_text,
@@ -247,7 +246,7 @@ class TextStyle:
         lines = [f"- {quoted_field(candidate.path)}{_in_brackets(candidate)}"]
         for one in symbols:
             if one.form == "full":
-                lines += [f"  {_name(one)}", quoted_code(one.text, "  | ")]
+                lines += [f"  {_name(one)}", quoted_lines(one.text, "  | ", is_code=True)]
             elif one.form == "summary":
                 lines.append(
                     f"  {_name(one)}" + (f"  | {_quoted_line(one.text)}" if one.text else "")
@@ -289,7 +288,7 @@ class MarkdownStyle:
         ]
         for one in symbols:
             if one.form == "full":
-                lines += [f"      {_name(one)}", quoted_code(one.text, "      ")]
+                lines += [f"      {_name(one)}", quoted_lines(one.text, "      ", is_code=True)]
             elif one.form == "summary":
                 lines.append(
                     f"      {_name(one)}" + (f"  {_quoted_line(one.text)}" if one.text else "")

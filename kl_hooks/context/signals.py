@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from kl_hooks.model.package import Signals
+from kl_hooks.model.request import Request
 
 
 def _words(text: str) -> frozenset[str]:
@@ -105,6 +106,20 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
         paths=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "path")),
         frames=_frames(text),
         tests=_first(MOST_OTHERS, (match[1] for match in _TEST.finditer(text[:MOST_TEXT]))),
+    )
+
+
+def without_secrets(request: Request) -> Request:
+    """Return the request with a task and queries from which no secret can be derived.
+
+    A prompt is where people paste passwords. What makes one a secret (`api_key="…"`) is not in the
+    names and words that are read from it, so nothing could remove it from these.
+    """
+    from kl_hooks.store.redaction import redact
+
+    return request._replace(
+        task=redact(request.task),
+        queries=tuple(redact(query) for query in request.queries),
     )
 
 

@@ -135,19 +135,24 @@ def quoted_field(text: str, limit: int = 300) -> str:
     return defuse(one_line(text, limit)).replace("`", "\\x60")
 
 
-def quoted_lines(text: str, prefix: str) -> str:
-    """The defused lines, each after `prefix`, without blank ones at both ends."""
-    return _prefixed(defuse(text), prefix)
-
-
-def quoted_code(source: str, prefix: str) -> str:
-    """The same of source, see `_defuse_code`."""
-    return _prefixed(_defuse_code(source), prefix)
-
-
-def _prefixed(text: str, prefix: str) -> str:
-    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
+def quoted_lines(text: str, prefix: str, *, is_code: bool = False) -> str:
+    """The defused lines, each after `prefix`, without blank ones at both ends. `is_code`: of
+    source only what delimits a conversation is defused, so that an edit can have it.
+    """
+    safe = _defuse_code(text) if is_code else defuse(text)
+    lines = [line.rstrip() for line in safe.strip("\n").split("\n")]
     return "\n".join((prefix + line).rstrip() for line in lines)
+
+
+def replace_spans(text: str, spans: list[tuple[int, int]], mark: str) -> str:
+    """Return the text with each of the spans, which are in order, replaced by a mark."""
+    parts: list[str] = []
+    copied = 0
+    for start, end in spans:
+        if start >= copied:
+            parts += [text[copied:start], mark]
+            copied = end
+    return "".join([*parts, text[copied:]]) if parts else text
 
 
 def suggest_spelling(word: str, known: Collection[str]) -> str:

@@ -18,13 +18,8 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-from kl_hooks.model.text import safe_text
-from kl_hooks.store.secret_shapes import (
-    hide_by_grammar,
-    hide_in_arguments,
-    parts_by_privacy,
-    replace_spans,
-)
+from kl_hooks.model.text import replace_spans, safe_text
+from kl_hooks.store.secret_shapes import Grammar
 from kl_hooks.store.source_literals import python_literals
 
 _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
@@ -289,8 +284,7 @@ _HEX_DIGITS: Final = "0123456789abcdef"
 def _hide_words(text: str) -> str:
     """`text` with each word or part of a word that is a secret by itself as `[redacted:<rule>]`."""
     return "".join(
-        part if is_public else _hide_private_words(part)
-        for part, is_public in parts_by_privacy(text)
+        part if is_public else _hide_private_words(part) for part, is_public in _GRAMMAR.parts(text)
     )
 
 
@@ -620,7 +614,7 @@ def builtin_rules(text: str) -> str:
         text = _URL.sub(r"://\1:[redacted:url]@", text)
     if "ookie" in text or "OOKIE" in text:
         text = _COOKIE.sub(r"\1[redacted:cookie]", text)
-    text = hide_by_grammar(text, _is_common, _is_key)
+    text = _GRAMMAR.hide(text)
     return _hide_words(_hide_assignments(text))
 
 
@@ -643,6 +637,9 @@ def _is_key(word: str) -> bool:
 def _is_common(value: str) -> bool:
     """Whether a value is a placeholder, or what documentation writes for one."""
     return _is_placeholder(value) or value.lower() in _COMMON_VALUES
+
+
+_GRAMMAR: Final = Grammar(_is_common, _is_key)
 
 
 def compile_patterns() -> None:
@@ -678,7 +675,7 @@ def _redact_under(key: str, item: Any) -> Any:
 
 def _redact_list(items: list[Any] | tuple[Any, ...]) -> list[Any]:
     if len(items) > 1 and all(isinstance(item, str) for item in items):
-        items = hide_in_arguments(list(items), _is_common)
+        items = _GRAMMAR.hide_arguments(list(items))
     found: list[Any] = []
     after_secret_option = False
     for item in items:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
+from kl_hooks.model.text import replace_spans
+
 _MARK: Final = "[redacted:"
 _GAP: Final = "\x1f"
 """Between the arguments of a command that is a list: no argument holds it, and `\\s` matches it."""
@@ -117,23 +119,12 @@ def _secret_arguments(
                 yield match.span(group)
 
 
-def hide_in_arguments(arguments: list[str], is_placeholder: Callable[[str], bool]) -> list[str]:
+def _hide_in_arguments(arguments: list[str], is_placeholder: Callable[[str], bool]) -> list[str]:
     """The same for a command that is a list of its arguments."""
     text = _GAP.join(arguments)
     hidden = _hide_command_secrets(text, is_placeholder)
     changed = hidden.split(_GAP)
     return changed if hidden != text and len(changed) == len(arguments) else arguments
-
-
-def replace_spans(text: str, spans: list[tuple[int, int]], mark: str) -> str:
-    """Return the text with each of the spans, which are in order, replaced by a mark."""
-    parts: list[str] = []
-    copied = 0
-    for start, end in spans:
-        if start >= copied:
-            parts += [text[copied:start], mark]
-            copied = end
-    return "".join([*parts, text[copied:]]) if parts else text
 
 
 # The issuer's first digits and the length decide (ISO/IEC 7812-1), then the check digit. Digits in
@@ -176,7 +167,7 @@ def _hide_url_users(text: str, is_key: Callable[[str], bool]) -> str:
     )
 
 
-def hide_by_grammar(
+def _hide_by_grammar(
     text: str, is_placeholder: Callable[[str], bool], is_key: Callable[[str], bool]
 ) -> str:
     """Return the text without the secrets that their grammar reveals. `is_placeholder`: a value
@@ -202,7 +193,7 @@ def _public() -> re.Pattern[str]:
 _MAY_BE_PUBLIC: Final = (";base64,", "-----BEGIN ", "AAAA", "224:", "256:", "384:", "512:")
 
 
-def parts_by_privacy(text: str) -> Iterator[tuple[str, bool]]:
+def _parts_by_privacy(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a text in order, and of each whether it states that it is public."""
     copied = 0
     if any(word in text for word in _MAY_BE_PUBLIC):
@@ -230,3 +221,25 @@ def _is_public_key(word: str) -> bool:
         return False
     size = int.from_bytes(start[:4], "big")
     return 6 < size < 40 and start[4:].startswith(_KEY_TYPES)
+
+
+class Grammar(NamedTuple):
+    """What the grammar around a value reveals of it."""
+
+    is_placeholder: Callable[[str], bool]
+    """Whether a value hides nothing."""
+    is_key: Callable[[str], bool]
+    """Whether a word opens something by itself."""
+
+    def hide(self, text: str) -> str:
+        """Return the text without the secrets that their grammar reveals."""
+        return _hide_by_grammar(text, self.is_placeholder, self.is_key)
+
+    def hide_arguments(self, arguments: list[str]) -> list[str]:
+        """The same for a command that is a list of its arguments."""
+        return _hide_in_arguments(arguments, self.is_placeholder)
+
+    @staticmethod
+    def parts(text: str) -> Iterator[tuple[str, bool]]:
+        """Yield the parts of a text in order, and of each whether it states that it is public."""
+        return _parts_by_privacy(text)
