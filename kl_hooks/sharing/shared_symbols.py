@@ -52,7 +52,10 @@ _MOST_TEXT: Final = 64 * 1024 * 1024
 _MOST_PARTS: Final = 50_000
 _MOST_COPIES: Final = 20
 """Different folders that claim to be the sets of one run, of which all but one are forged."""
-_WHOLE: Final = ("opened", "incomplete", "runtime", "reads", "distributions")
+_WHOLE: Final = (
+    *("opened", "incomplete", "runtime"),
+    *("reads", "distributions", "absent", "listed"),
+)
 """What is a part as it is: it has no numbers of symbols."""
 _ENTRY: Final = re.compile(r"\d{14}-[0-9a-f]{64}")
 
