@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.argument("approach")
 @click.option("--symptom", help="What was seen.")
-@click.option("--cause", "root_cause", help="Why it failed.")
+@click.option("--root-cause", "root_cause", cls=Option, old=("--cause",), help="Why it failed.")
 @click.option("--prevention", help="What to do instead.")
 @click.option("--fix", "fix_applied", help="How it was put right.")
 @click.option(

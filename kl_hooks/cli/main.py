@@ -109,11 +109,11 @@ are found on need.
 
 _SECTIONS = {
     "Start": ("init", "doctor"),
-    "Daily": ("status", "context", "arch", "graph", "verify"),
-    "Knowledge": ("decision", "memory", "knowledge"),
-    "Maintenance": ("agents", "config", "maintain", "help"),
+    "Daily": ("status", "context", "search", "arch", "graph", "run", "verify", "proof"),
+    "Knowledge": ("decision", "memory"),
+    "Maintenance": ("agents", "help"),
 }
-"""Heading → commands of a person's first days: those that `kl --help` shows."""
+"""Heading → commands of a person's first week: those that `kl --help` shows."""
 
 
 class Commands(LazyGroup):

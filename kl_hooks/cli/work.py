@@ -320,8 +320,22 @@ _NUMBER = click.IntRange(0, 1_000_000)
     metavar="PATH",
     help="A file it changed. May be repeated.",
 )
-@click.option("--passed", "tests_passed", type=_NUMBER, help="Tests that passed at its end.")
-@click.option("--failed", "tests_failed", type=_NUMBER, help="Tests that failed at its end.")
+@click.option(
+    "--tests-passed",
+    "tests_passed",
+    cls=Option,
+    old=("--passed",),
+    type=_NUMBER,
+    help="Tests that passed at its end.",
+)
+@click.option(
+    "--tests-failed",
+    "tests_failed",
+    cls=Option,
+    old=("--failed",),
+    type=_NUMBER,
+    help="Tests that failed at its end.",
+)
 @click.option("--coverage", type=click.IntRange(0, 100), help="Coverage at its end, percent.")
 @click.option("--arch-score", type=click.IntRange(0, 100), help="Score of the architecture review.")
 @click.option("--lessons", "lessons_from_turn", help="What was learned.")

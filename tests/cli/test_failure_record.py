@@ -20,6 +20,14 @@ def recorded(repo: Checkout, *args: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("option", ["--root-cause", "--cause"])
+def test_the_cause_is_given_by_the_name_of_its_field_or_by_its_former_option(
+    repo: Checkout, option: str
+) -> None:
+    made = recorded(repo, "Mock the database", option, "It hid a lock.")
+    assert made["fields"]["root_cause"] == "It hid a lock."
+
+
 @pytest.mark.requirement("B31")
 def test_the_same_approach_again_is_counted_and_fills_in(repo: Checkout) -> None:
     first = recorded(

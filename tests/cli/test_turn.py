@@ -41,7 +41,7 @@ def test_everything_that_can_be_recorded_of_a_turn_is_stored(repo: Checkout) -> 
         "a = b=done",
         "--file",
         "src/a.py",
-        "--passed",
+        "--tests-passed",
         "3",
         "--failed",
         "1",
