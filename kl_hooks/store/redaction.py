@@ -18,9 +18,9 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
+from kl_hooks.model.secret_shapes import Grammar
+from kl_hooks.model.source_literals import python_literals
 from kl_hooks.model.text import replace_spans, safe_text
-from kl_hooks.store.secret_shapes import Grammar
-from kl_hooks.store.source_literals import python_literals
 
 _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
 """Everything that `_assignment` matches begins with one of these or of `_PASSWORD_WORDS`, in small
