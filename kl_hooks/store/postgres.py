@@ -526,7 +526,7 @@ _CONNECTION_HINTS: Final = {
         "Name the authority that signed the server's certificate: ?sslrootcert=FILE."
     ),
     "does not support SSL": (
-        "Turn TLS on at the server; ?sslmode=disable sends everything in the clear."
+        "Turn TLS on at the server. Without it, passwords are sent in the clear."
     ),
     "no encryption": "The server wants TLS: ?sslmode=require, or verify-full.",
     "password authentication failed": "See PGPASSWORD, ~/.pgpass and the service file.",
@@ -744,11 +744,10 @@ class Server:
             "tcp_user_timeout": 10_000,
             "application_name": "kl",
         }
-        host = urlsplit(self.address.url).hostname or ""
-        # libpq's default would send everything in the clear where the server offers no TLS
-        if host not in ("", "localhost", "127.0.0.1", "::1") and "PGSSLMODE" not in os.environ:
-            wanted["sslmode"] = "require"
-        return {name: value for name, value in wanted.items() if name not in given}
+        from kl_hooks.store.clear_text import tls_options
+
+        options = {name: value for name, value in wanted.items() if name not in given}
+        return options | tls_options(self.address.url)
 
     def _enter(self, connection: psycopg.Connection[Any], read_only: bool) -> int:
         """Make the repository that of the session; return the level of whoever logged in."""
