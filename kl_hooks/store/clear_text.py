@@ -43,7 +43,7 @@ def tls_options(url: str) -> dict[str, str]:
 
 
 def _defaults(service: str) -> dict[str, str]:
-    """What libpq takes from the environment and a service file, by its own reading."""
+    """What libpq reads in the environment and a service file, by its own reading."""
     from psycopg.pq import Conninfo
 
     before = os.environ.get("PGSERVICE")
