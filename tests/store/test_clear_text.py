@@ -10,7 +10,7 @@ from kl_hooks.errors import UsageProblem
 
 pytest.importorskip("psycopg")
 
-from kl_hooks.store.clear_text import tls_options
+from kl_hooks.store.postgres import _tls_options
 
 HOST = "postgresql://db.example.org/team"
 
@@ -39,21 +39,21 @@ def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_sends_a_password_in_the_clear_is_refused(url: str) -> None:
     with pytest.raises(UsageProblem, match=r"kl\.store: (hostaddr sends|sslmode=\w+ sends)"):
-        tls_options(url)
+        _tls_options(url)
 
 
 def test_the_environment_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSSLMODE", "disable")
     with pytest.raises(UsageProblem):
-        tls_options(HOST)
-    assert tls_options(f"{HOST}?sslmode=verify-full") == {}
-    assert tls_options("postgresql://localhost/team") == {}
+        _tls_options(HOST)
+    assert _tls_options(f"{HOST}?sslmode=verify-full") == {}
+    assert _tls_options("postgresql://localhost/team") == {}
 
 
 def test_this_machine_is_free_and_another_one_gets_tls() -> None:
     for url in ("postgresql:///team", "postgresql://[::1]/team", "postgresql:///t?host=/run/pg"):
-        assert tls_options(f"{url}{'&' if '?' in url else '?'}sslmode=disable") == {}
-        assert tls_options(url) == {}
-    assert tls_options(HOST) == {"sslmode": "require"}
-    assert tls_options("postgresql://?service=tls") == {"sslmode": "require"}
-    assert tls_options(f"{HOST}?sslmode=verify-full&hostaddr=192.0.2.1") == {}
+        assert _tls_options(f"{url}{'&' if '?' in url else '?'}sslmode=disable") == {}
+        assert _tls_options(url) == {}
+    assert _tls_options(HOST) == {"sslmode": "require"}
+    assert _tls_options("postgresql://?service=tls") == {"sslmode": "require"}
+    assert _tls_options(f"{HOST}?sslmode=verify-full&hostaddr=192.0.2.1") == {}
