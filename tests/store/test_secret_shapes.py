@@ -14,9 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.model.secret_shapes import _is_public_key
 from kl_hooks.model.source_literals import python_literals
-from kl_hooks.store.redaction import configure_redaction, redact, redact_value, shows_secret
+from kl_hooks.store.redaction import (
+    _is_public_key,
+    configure_redaction,
+    redact,
+    redact_value,
+    shows_secret,
+)
 
 WORD = "orange_tulip_7731_wagon"
 HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
