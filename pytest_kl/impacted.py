@@ -18,6 +18,10 @@ controller alone looks.
 """
 
 
+IMPACTED: Final = "kl-impacted-tests"
+"""The name that `Selection` is registered by."""
+
+
 class Selection:
     """Registered where `--kl-impacted` is given."""
 
@@ -118,6 +122,11 @@ class Selection:
             config.hook.pytest_deselected(items=out)
         self._deselected, self._nothing_left = len(out), bool(out) and not items
 
+    @property
+    def nothing_had_to_run(self) -> int:
+        """The number of valid results where all tests have one; else 0."""
+        return self._deselected if self._nothing_left else 0
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """That nothing had to run is what was hoped for, and no failure (pytest's status 5)."""
@@ -126,14 +135,16 @@ class Selection:
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         """One line after the collection, and one of the sample."""
+        from kl_hooks.model.text import counted
+
         lines = [
-            f"kl: {self._deselected} tests deselected, whose results are valid for this content: kl"
-            " proof impacted"
+            f"kl: {counted(self._deselected, 'test')} deselected, whose results are valid for this"
+            " content: kl proof impacted"
         ]
         if self._sample:
-            number = f"{len(self._sample)} test{'s' if len(self._sample) > 1 else ''}"
             lines.append(
-                f"kl: {number} with a valid result run as a sample (--kl-audit=off): kl proof audit"
+                f"kl: {counted(len(self._sample), 'test')} with a valid result run as a sample"
+                " (--kl-audit=off): kl proof audit"
             )
         return lines
 

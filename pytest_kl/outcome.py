@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES
+from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, counted_outcome
 from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.store.redaction import redact
 
@@ -106,7 +106,7 @@ def how_it_ended(ending: Ending) -> str:
 
 def count_phrase(numbers: dict[str, int], words: Iterable[str] = TEST_OUTCOMES) -> str:
     """`2 failed, 1 error`: the words that occur, with how often."""
-    return ", ".join(f"{numbers[word]} {word}" for word in words if numbers[word])
+    return ", ".join(counted_outcome(numbers[word], word) for word in words if numbers[word])
 
 
 def objections(ending: Ending) -> list[str]:

@@ -343,9 +343,9 @@ def select_impacted(config: pytest.Config, folder: Path | None) -> None:
         )
     if folder is None:
         raise pytest.UsageError("--kl-impacted: no runs are recorded here; see: kl init")
-    from pytest_kl.impacted import Selection
+    from pytest_kl.impacted import IMPACTED, Selection
 
-    config.pluginmanager.register(Selection(config, folder.resolve(), asked), "kl-impacted-tests")
+    config.pluginmanager.register(Selection(config, folder.resolve(), asked), IMPACTED)
 
 
 def pytest_configure(config: pytest.Config) -> None:

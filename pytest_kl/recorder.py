@@ -39,6 +39,7 @@ from pytest_kl import outcome
 from pytest_kl.distributions import Environment
 from pytest_kl.environment import environment_of, selection_of
 from pytest_kl.failures import FailureReport
+from pytest_kl.impacted import IMPACTED
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
 from pytest_kl.interference import CONTENT, IMPORTED, Tally, merge_tallies
 from pytest_kl.listener import Journal, Listener
@@ -410,7 +411,13 @@ class Recorder:
             try:
                 recording, result = self._recording, outcome.run_result(self._ending())
                 self._shown = result["verdict"]
-                for line in closing_lines(recording.run, result, recording.elsewhere):
+                impacted = terminalreporter.config.pluginmanager.get_plugin(IMPACTED)
+                valid = impacted.nothing_had_to_run if impacted is not None else 0
+                for line in (
+                    [nothing_to_run_line(valid)]
+                    if valid and result["how"] == "no-tests"
+                    else closing_lines(recording.run, result, recording.elsewhere)
+                ):
                     terminalreporter.write_line(line)
                 if recording.unread_settings:
                     terminalreporter.write_line(settings_line(recording.unread_settings))
@@ -770,6 +777,12 @@ def closing_lines(run: str, result: Mapping[str, Any], elsewhere: str = "") -> l
     if result["verdict"] == "inconclusive":
         lines.append(one_line(f"kl: no evidence of success: {'; '.join(result['reasons'])}", WIDTH))
     return [*lines, f"kl: kl evidence show {run[:_SHORT]}"]
+
+
+def nothing_to_run_line(valid: int) -> str:
+    """What `--kl-impacted` prints where no test had to run."""
+    verb = "is" if valid == 1 else "are"
+    return f"kl: nothing had to run: {counted(valid, 'earlier result')} {verb} valid"
 
 
 def correction_lines(run: str, result: Mapping[str, Any]) -> list[str]:

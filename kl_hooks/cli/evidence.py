@@ -33,7 +33,7 @@ from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.receipt import Receipt, run_outcome
+from kl_hooks.model.receipt import Receipt, counted_outcome, run_outcome
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.store.database import Database
 from kl_hooks.store.files import read_given
@@ -127,9 +127,8 @@ def _outcome_counts(receipt: Receipt) -> str:
     """`1 failed, 211 passed`; the command itself for a single command."""
     if receipt.source == "command" and receipt.evidence:
         return one_line(receipt.evidence[0].subject.removeprefix("command:"), 32)
-    return ", ".join(
-        f"{n} {what}" for what, n in sorted((receipt.result.get("counts") or {}).items()) if n
-    )
+    counts = sorted((receipt.result.get("counts") or {}).items())
+    return ", ".join(counted_outcome(number, outcome) for outcome, number in counts if number)
 
 
 def failure_text(found: Proof, entries: Iterable[Entry]) -> str:

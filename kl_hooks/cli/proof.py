@@ -379,10 +379,12 @@ def impacted(changed: str, staged: bool, shape: str) -> None:
     if shape == "pytest":
         echo_lines(plain["arguments"])
         return
-    end = (
-        f"{counted(plain['total'], 'test')} to run; the results of {plain['settled']} others are"
-        " valid"
+    others = (
+        "1 other result is valid"
+        if plain["settled"] == 1
+        else f"the results of {plain['settled']} others are valid"
     )
+    end = f"{counted(plain['total'], 'test')} to run; {others}"
     print_answer(
         shape, plain, [*(f"{one['test']}: {one['reason']}" for one in plain["tests"]), end]
     )

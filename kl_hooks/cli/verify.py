@@ -489,9 +489,13 @@ def _demands(
     ws: Workspace, asked: _Question, content: Content, seen: Snapshot
 ) -> Iterator[_Demanded]:
     """What the command line and the settings ask of changed symbols, with their states."""
-    from kl_hooks.proof.impact import symbol_states
+    from kl_hooks.proof.impact import symbol_states, unmatched_paths
 
     if asked.by_symbol:
+        for path in unmatched_paths(ws, content, asked.paths):
+            raise UsageProblem(
+                "no file has this path.", place=f"--paths {path}", hint="Paths start at the root."
+            )
         # where a tier is asked for, it is that of the whole content, and the symbols are shown
         found = tuple(symbol_states(ws, seen, content, asked.paths, asked.origin))
         yield _Demanded(asked.paths, _PROVEN, "any", found, asked.require == _PROVEN)
@@ -544,8 +548,8 @@ def _lines(answer: _Answer) -> Iterator[str]:
         if answer.state == "transferred":
             how = f"transferred ({word}) {answer.proof.transfer_text}"
         else:
-            how = f"proven ({word})"
-        yield f"{tree}: {how}{answer.proof.but_for_known}{answer.proof.except_flaky}"
+            how = f"proven ({word}){answer.proof.but_for_known}"
+        yield f"{tree}: {how}{answer.proof.except_flaky}"
         yield from _symbol_lines(answer)
         yield from _passed_lines(answer) if whole else ()
     elif Tier.INFERRED <= answer.proof.tier < answer.tier:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.text import counted
 
 TEST_OUTCOMES: Final = ("passed", "skipped", "xfailed", "xpassed", "flaky", "error", "failed")
 """The verdicts of a test, best first. `flaky`: passed on a later attempt. `error`: setup, teardown
@@ -30,6 +31,11 @@ REFUTES: Final = frozenset({"failed", "error"})
 def worst_outcome(outcomes: Iterable[str]) -> str:
     """The worst test outcome of a non-empty collection. KeyError for a word that is none."""
     return max(outcomes, key=_RANK.__getitem__)
+
+
+def counted_outcome(number: int, outcome: str) -> str:
+    """`2 failed`, `1 error`, `2 errors`."""
+    return counted(number, outcome) if outcome == "error" else f"{number} {outcome}"
 
 
 def run_outcome(result: Mapping[str, Any]) -> str:

@@ -101,10 +101,12 @@ class Proof:
     @property
     def but_for_known(self) -> str:
         """` but for 2 known failures (until 2026-12-24)`; empty where none is accepted."""
-        if not self.known_failures:
-            return ""
+        return f" but for {self._known}" if self.known_failures else ""
+
+    @property
+    def _known(self) -> str:
         first = min(failure.until for failure in self.known_failures)
-        return f" but for {counted(len(self.known_failures), 'known failure')} (until {first})"
+        return f"{counted(len(self.known_failures), 'known failure')} (until {first})"
 
     @property
     def cited_runs(self) -> tuple[str, ...]:
@@ -127,6 +129,10 @@ class Proof:
         """
         if not self.transfers:
             return ""
+        known = f"; {self._known}" if self.known_failures else ""
+        return f"{self._transferred_tests_text()}{known}"
+
+    def _transferred_tests_text(self) -> str:
         first = max(self.transfers, key=lambda transfer: transfer.valid)
         if not first.valid:
             return (

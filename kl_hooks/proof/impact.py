@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -15,6 +16,7 @@ from kl_hooks.evidence.ingestion import Snapshot, newest_first
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.provenance import ci, worktree_state
 from kl_hooks.git.commits import count_since
+from kl_hooks.git.files import tree_contains
 from kl_hooks.git.repository import Repository, merge_base
 from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
@@ -414,6 +416,23 @@ def symbol_states(
             answer += _states_of(change, names.get(change.path, change.path), parts, runs.flaky)
     answer = [one._replace(tests=tuple(runs.names_now(one.tests))) for one in answer]
     return sorted(answer, key=lambda one: (one.path, one.line, one.symbol))
+
+
+def unmatched_paths(ws: Workspace, content: Content, paths: Sequence[str]) -> list[str]:
+    """Those of these files and folders that neither the content nor the one before it has."""
+    if not paths:
+        return []
+    repo = _repository(ws)
+    trees = [
+        tree_of_revision(repo, content.before) if content.before else None,
+        content.other if content.other != STAGED else None,
+    ]
+    return [
+        path
+        for path in paths
+        if not (content.other in (None, STAGED) and os.path.lexists(repo.top / path))
+        and not any(tree and tree_contains(repo, tree, path.rstrip("/")) for tree in trees)
+    ]
 
 
 def _below(path: str, paths: Sequence[str]) -> bool:

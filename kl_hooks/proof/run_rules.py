@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import contradiction, observation
-from kl_hooks.model.receipt import REFUTES, Receipt
+from kl_hooks.model.receipt import REFUTES, Receipt, counted_outcome
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.content_runs import ContentRun, first_of
@@ -89,7 +89,9 @@ def tests_failed(run: ContentRun) -> Reason | None:
     if failed and all(run.accepts_failure(test) for test in failed):
         return None
     counts = run.receipt.result.get("counts") or {}
-    words = ", ".join(f"{counts[key]} {key}" for key in ("error", "failed") if counts.get(key))
+    words = ", ".join(
+        counted_outcome(counts[key], key) for key in ("error", "failed") if counts.get(key)
+    )
     return Reason(_TESTS_FAILED, f"tests failed: {words}")
 
 
@@ -201,7 +203,14 @@ def selection_words(receipt: Receipt) -> str:
         words.append(f"{counted(limits['dropped'], 'test')} taken out by a plugin or a conftest.py")
     if omitted := limits.get("left_out"):
         words.append(
-            f"{omitted['files']} test files omitted:"
+            f"{_files_omitted(omitted['files'])}:"
             f" {first_of(omitted.get('first'), omitted['files'])}"
         )
     return ", ".join(words)
+
+
+def _files_omitted(number: object) -> str:
+    """`2 test files omitted`, of a number that a receipt has."""
+    if isinstance(number, int) and not isinstance(number, bool):
+        return f"{counted(number, 'test file')} omitted"
+    return "test files omitted"

@@ -201,7 +201,18 @@ def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -
         "test_shop.py::test_empty: shop.empty changed\n1 test to run;"
     ), reached
     assert "1 passed" in repo.pytest("-q", "--kl-impacted=HEAD~1...HEAD").stdout
-    assert repo.pytest("-q", "--kl-impacted").returncode == 0, "nothing had to run"
+    done = repo.pytest("-q", "--kl-impacted", "--kl-audit=off")
+    assert (
+        done.returncode,
+        "kl: nothing had to run: 2 earlier results are valid\n" in done.stdout,
+    ) == (
+        0,
+        True,
+    ), done.stdout
+    assert "no evidence of success" not in done.stdout
+    done = repo.kl("verify", "--changed", "HEAD", "--paths", "nosuch")
+    assert (done.returncode, "--paths nosuch: no file has this path" in done.stderr) == (2, True)
+    assert repo.kl("verify", "--changed", "HEAD", "--paths", "./").returncode == 0
     assert repo.pytest("-q", "--kl-impacted", "test_shop.py").returncode == 4
     rows = repo.kl("proof", "tests", "shop.empty").stdout
     assert "passed" in rows and "test_shop.py::test_empty  valid" in rows

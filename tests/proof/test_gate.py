@@ -31,7 +31,7 @@ def seen(**outcomes: str) -> tuple[Evidence, ...]:
 @pytest.mark.parametrize(
     ("selection", "printed"),
     [
-        (PART, "1 test files omitted: b.py"),
+        (PART, "1 test file omitted: b.py"),
         (
             {"left_out": {"files": 9, "first": ["a", "b", "c"]}},
             "9 test files omitted: a, b, c and 6 more",

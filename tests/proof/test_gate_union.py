@@ -121,7 +121,7 @@ def test_runs_of_parts_prove_together_what_none_proves_alone() -> None:
     assert (found.tier.word, found.run, found.runs, found.together) == ("guessed", None, (), False)
     assert found.missing == (("test_b.py", "no test of it was reported, 2 tests expected"),)
     assert found.reasons == (
-        "run a1a1a1a1: only a selection ran (1 test files omitted: x.py)",
+        "run a1a1a1a1: only a selection ran (1 test file omitted: x.py)",
         "test_b.py: no test of it was reported, 2 tests expected",
     )
 
@@ -139,7 +139,7 @@ def test_a_limited_run_that_omitted_nothing_that_is_expected_proves_it() -> None
 def test_a_part_beside_a_run_of_everything_is_no_part_of_the_proof() -> None:
     found = prove(made("a2", *B, selection=PART), made("a1", *A, *B))
     assert (found.tier.word, names(found), found.together) == ("inferred", ["a1"], False)
-    assert found.reasons == ("run a2a2a2a2: only a selection ran (1 test files omitted: x.py)",)
+    assert found.reasons == ("run a2a2a2a2: only a selection ran (1 test file omitted: x.py)",)
     found = prove(made("a2", *A), made("a1", *A, *B))
     assert names(found) == ["a1"], "limited by nothing, and yet it left a file out"
 

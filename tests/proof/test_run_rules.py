@@ -56,6 +56,8 @@ def test_a_run_in_which_only_known_failures_failed_counts() -> None:
     found = prove(failing, content=accepting)
     assert (found.tier, found.known_failures, found.failing) == (Tier.INFERRED, (KNOWN,), ())
     assert found.but_for_known == " but for 1 known failure (until 2027-03-01)"
+    transferred = replace(found, transfers=(Transfer("b2" * 16, 3, 3),), transferred_tests=3)
+    assert transferred.transfer_text.endswith("; 4 ran here; 1 known failure (until 2027-03-01)")
     assert prove(failing).tier is Tier.GUESSED
     more = made("a1", f"{A[0]}=failed", A[1], f"{B[0]}=error", B[1], result=FAILED)
     found = prove(more, content=accepting)

@@ -116,7 +116,7 @@ def test_a_run_that_reported_nothing_is_no_pass() -> None:
         ({"exit": 1, "verdicts": ("passed", "failed")}, ["1 failed"]),
         (
             {"exit": 0, "verdicts": ("error", "error", "failed")},
-            ["1 failed, 2 error", "exit status 0 disagrees with 1 failed, 2 error"],
+            ["1 failed, 2 errors", "exit status 0 disagrees with 1 failed, 2 errors"],
         ),
         (
             {"exit": 5, "selected": 0, "ran": 0, "verdicts": ()},
