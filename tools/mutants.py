@@ -32,6 +32,7 @@ import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -311,13 +312,15 @@ def install(module: types.ModuleType, tree: ast.Module, function: str) -> None:
 
 def _function(names: dict[str, Any], path: str) -> Any:
     """The outermost function of this dotted name, without what decorates it."""
-    found: Any = None
+    member: Any = None
     for name in path.split("."):
-        found = names[name] if found is None else vars(found)[name]
-        found = getattr(found, "fget", None) or getattr(found, "__func__", found)
-        found = getattr(found, "__wrapped__", found)
-        if isinstance(found, types.FunctionType):
-            return found
+        member = names[name] if member is None else vars(member)[name]
+        if isinstance(member, cached_property):
+            member = member.func
+        member = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        member = getattr(member, "__wrapped__", member)
+        if isinstance(member, types.FunctionType):
+            return member
     raise TypeError(f"{path} is no function")
 
 

@@ -442,6 +442,12 @@ def _record_lines(found: TestRecord) -> Iterator[str]:
             yield f"changed   {names}, since it passed in run {found.passed_before.run}"
         lines = history_lines(found.history) if found.history else ["no earlier failure like it"]
         yield from (f"{'' if at else 'earlier':<9} {line}" for at, line in enumerate(lines))
+    if found.distributions:
+        installed = [
+            f"{Path(name).name} ({name})" if name.startswith("/") else f"{name} {version}"
+            for name, version in found.distributions.items()
+        ]
+        yield f"imports   {name_list(installed, _CHANGED)}"
     for at, one in enumerate(found.attempts[:_RESULTS]):
         ended = one.receipt.ended[:16].replace("T", " ")
         content = f"tree {short(one.receipt.tree, 7)}{'+dirty' if one.receipt.dirty else ''}"

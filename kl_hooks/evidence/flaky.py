@@ -151,6 +151,13 @@ class Comparison:
             return ()
         return tuple(reach.differing(other_reach, one.test, other.test))
 
+    def imported(self, attempt: Attempt) -> dict[str, str] | None:
+        """Distribution → version, of what the files import that the test needed in this run; None
+        where that is not known.
+        """
+        reach = self._reach(attempt.receipt)
+        return reach.imported(attempt.test) if reach else None
+
     def _reach(self, receipt: Receipt) -> Reach | None:
         if receipt.run not in self._reaches:
             distributions = Distributions.of(receipt)

@@ -84,6 +84,15 @@ class Reach:
                         readers.setdefault(name, set()).add(reader)
         return readers
 
+    def imported(self, nodeid: str) -> dict[str, str] | None:
+        """Distribution → version, of what the files import that a test needs; without pytest, its
+        plugins and what else counts for every test. None where not all that it executed is known.
+        """
+        if self._uses is None or self.files(nodeid) is None:
+            return None
+        versions = self.distributions.versions
+        return {name: versions[name] for name in sorted(self.of(nodeid) - self.always)}
+
     def missing(self, nodeid: str) -> frozenset[str]:
         """The modules that files which a test needs import, and that were not installed."""
         files = self.files(nodeid)

@@ -187,10 +187,14 @@ class TestRecord:
     where recorded.
     """
     passed_before: Attempt | None = None
+    distributions: Mapping[str, str] | None = None
+    """Distribution → version, of what the files import that it needed when it ran last; None where
+    that was not recorded.
+    """
 
     @property
     def newest_failure(self) -> Attempt | None:
-        return next((one for one in self.attempts if one.failed), None)
+        return next((attempt for attempt in self.attempts if attempt.failed), None)
 
 
 def record_of_test(ws: Workspace, name: str) -> TestRecord:
@@ -214,12 +218,13 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
         )
         failure, passed = _failure_and_pass(attempts)
         suspects = _Changes(ws, db).symbols(failure, passed)[0] if failure and passed else ()
-    found = (
+        distributions = Comparison(ws, db).imported(attempts[0]) if attempts else None
+    histories = (
         failure_histories(ws, {test: _as_named(test, failure)}, failure.receipt.run)
         if failure
         else {}
     )
-    return TestRecord(test, attempts, found.get(test), earlier, suspects, passed)
+    return TestRecord(test, attempts, histories.get(test), earlier, suspects, passed, distributions)
 
 
 def _failure_and_pass(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | None]:
@@ -449,10 +454,10 @@ def _with_decisions(ws: Workspace, history: FailureHistory, failure: Evidence) -
 
 
 def record_to_dict(record: TestRecord) -> dict[str, Any]:
-    """`kl.proof.why/2`."""
+    """`kl.proof.why/3`."""
     history, failure = record.history, record.newest_failure
     return {
-        "schema": "kl.proof.why/2",
+        "schema": "kl.proof.why/3",
         "test": record.test,
         "results": [
             {
@@ -474,6 +479,13 @@ def record_to_dict(record: TestRecord) -> dict[str, Any]:
         "history": history_lines(history) if history else [],
         "earlier": [one.receipt.run for one in history.earlier] if history else [],
         "changed": list(record.suspects),
+        "distributions": (
+            None
+            if record.distributions is None
+            else [
+                {"name": name, "version": version} for name, version in record.distributions.items()
+            ]
+        ),
         "passed_before": record.passed_before.receipt.run if record.passed_before else None,
         "fix": _fix_to_dict(history.fix) if history and history.fix else None,
         "flaky": [one.receipt.run for one in history.flaky] if history and history.flaky else [],

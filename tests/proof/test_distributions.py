@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.evidence import distributions as recorded
-from kl_hooks.evidence.distributions import Distributions, read_folder, start_up
+from kl_hooks.evidence.distributions import Distributions, Uses, read_folder, start_up
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.proof.installed import EnvironmentChanges, Environments, changes_since
 from kl_hooks.store.redaction import redact_value
@@ -101,6 +101,20 @@ def verify(folder: Path) -> dict[str, Any]:
     return answer | {"exit": done.returncode}
 
 
+def shown_distributions(folder: Path, test: str) -> list[tuple[str, str]] | None:
+    """As `kl proof why` shows them, in both forms."""
+    asked = ("proof", "why", test)
+    plain = json.loads(
+        run_in_process([*asked, "--format", "json"], folder, environment({})).stdout
+    )["distributions"]
+    text = run_in_process(list(asked), folder, environment({})).stdout
+    lines = [line for line in text.splitlines() if line.startswith("imports ")]
+    names = [(one["name"], one["version"]) for one in plain or ()]
+    words = ", ".join(f"{name} {version}" for name, version in names)
+    assert lines == ([f"imports   {words}"] if names else [])
+    return None if plain is None else names
+
+
 def edit(folder: Path, path: str, text: str) -> None:
     git(folder, "checkout", "-q", ".")
     (folder / path).write_text(text, encoding="utf-8")
@@ -112,6 +126,13 @@ def test_an_upgrade_makes_the_tests_stale_that_reach_it_and_no_others(
 ) -> None:
     run_pytest(project)
     assert verify(project)["state"] == "proven"
+    imported = {
+        "test_leaf": [("leafdep", "1.0")],
+        "test_middle": [("leafdep", "1.0"), ("middep", "1.0")],
+        "test_plain": [],
+        "test_process": None,
+    }
+    assert {test: shown_distributions(project, test) for test in imported} == imported
     install(site, "leafdep", "2.0")
     why = "leafdep 1.0 → 2.0 is installed now"
     # what a test's processes load is not known
@@ -413,3 +434,63 @@ def test_who_reads_metadata_rests_on_it(project: Path, site: Path) -> None:
     install(site, "other_dep", "1.0")
     words = "other-dep 1.0 is installed now"
     assert impacted(project) == {"test_none": words, "test_all": words}
+
+
+def entry_of(distributions: Distributions | None, facts: Sequence[str] = ("reads",)) -> Any:
+    plain = {"distributions": distributions.to_dict()} if distributions else {}
+    environment = {"facts": list(facts), **plain}
+    receipt = SimpleNamespace(run="ab" * 16, environment=environment)
+    return SimpleNamespace(receipt=receipt, origin="local")
+
+
+def test_what_a_run_recorded_of_each_class_of_facts() -> None:
+    environments = Environments()
+    facts, not_compared = environments.facts_of_run(entry_of(None), None)
+    assert (facts.opened, facts.recorded, facts.reach) == (False, {"reads"}, None)
+    assert "was not recorded" in not_compared
+    traced: Any = SimpleNamespace(recorder="sys.monitoring", reads=object(), distributions=None)
+    facts, _ = environments.facts_of_run(entry_of(None, ("reads", "distributions")), traced)
+    # the facts of a class got lost
+    assert (facts.opened, facts.recorded) == (True, {"reads"})
+    too_many: Any = SimpleNamespace(recorder="coverage", reads=None, distributions=None)
+    recorded = Distributions({"a": "1"}, machine="elsewhere")
+    entry = entry_of(recorded, ("reads", "distributions"))
+    facts, not_compared = environments.facts_of_run(entry, too_many)
+    assert (facts.opened, facts.recorded) == (False, {"distributions"})
+    assert facts.reach is not None and "another machine" in not_compared
+
+
+def test_on_the_very_content_no_newer_run_is_asked() -> None:
+    environments = Environments()
+    for versions, expected in (({"a": "2"}, {}), ({"a": "1"}, {"a": "a 1 → 2 in run abababab"})):
+        entry = entry_of(Distributions(versions, machine="elsewhere"))
+        own, _ = environments.facts_of_run(entry, None, is_own=True)
+        facts, _ = environments.facts_of_run(entry, None)
+        assert (own.installed, facts.installed) == ({}, expected)
+    # a run without them is compared with none, and shows none
+    assert environments.facts_of_run(entry_of(None), None)[0].installed == {}
+
+
+def test_modules_without_a_distribution_are_compared_where_they_lie(tmp_path: Path) -> None:
+    environments = Environments()
+    receipt: Any = SimpleNamespace(run="ab" * 16, environment={})
+    newest, other = ({"/srv/a.py": version} for version in ("files:1", "files:2"))
+    environments.changes_in_newer_runs(receipt, "local", Distributions(newest))
+    assert environments.changes_in_newer_runs(receipt, "local", Distributions(other)) == {}
+    site = listing(tmp_path / "site-packages", ["a-1.dist-info"])
+    hook, module = tmp_path / "hook.pth", tmp_path / "alone.py"
+    for path in (hook, module):
+        path.write_text("import x\n", encoding="utf-8")
+    start = {str(hook): recorded.digest_of(str(hook))}
+    version = {str(module): f"files:{recorded.digest_of(str(module))}"}
+    before = Distributions(version, (str(site),), recorded.machine(), start)
+    assert changes_since(before, None) == EnvironmentChanges()
+    (site / "quick.py").touch()
+    (site / "other.py").touch()
+    uses = Uses(missing={"soft.py": ("quick", "slow")})
+    assert changes_since(before, uses).added == {"quick": "quick is installed now"}
+    module.unlink()
+    hook.unlink()
+    changes = changes_since(before, None)
+    assert changes.installed == {str(module): f"alone.py ({module}) changed"}
+    assert changes.start == f"{hook} changed, which Python executes when it starts"

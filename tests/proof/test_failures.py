@@ -177,7 +177,7 @@ def test_both_commands_name_their_runs(suite: Path) -> None:
             ["proof", "why", "test_broken", "--format", "json"], suite, environment({})
         ).stdout
     )
-    assert answer["schema"] == "kl.proof.why/2"
+    assert answer["schema"] == "kl.proof.why/3"
     assert [one["outcome"] for one in answer["results"]] == ["passed"] + ["failed"] * 6
     assert answer["history"][0].startswith("failed like this in 5 earlier runs, since ")
     shown = run_in_process(["proof", "why", "test_stable"], suite, environment({})).stdout

@@ -15,6 +15,7 @@ from kl_hooks.evidence.reads import Read, Reads
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, Difference, FileChange, RunFacts
 from kl_hooks.proof.read_rules import (
     READ_RULES,
+    _is_module,
     data_file_changed,
     link_changed,
     may_have_been_looked_for,
@@ -299,6 +300,11 @@ def test_without_reads_by_test_a_data_file_counts_for_all() -> None:
     assert data_file_changed(RunFacts(new, True), both) is None
     assert data_file_changed(RunFacts(None, True), both) is not None
     assert may_have_been_read(both) and not may_have_been_read(Difference())
+
+
+def test_a_pattern_of_one_name_is_a_module_that_was_looked_for() -> None:
+    names = {"X": True, "parserX.py": True, "*.py": False, "a?": False, "[ab]": False, "": False}
+    assert {name: _is_module(Read("", name)) for name in names} == names
 
 
 def test_each_rule_of_a_read_is_among_those_that_are_asked() -> None:
