@@ -61,7 +61,14 @@ from kl_hooks.documents.search import (
 from kl_hooks.documents.search import search as search_everything
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
-from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, name_list, one_line
+from kl_hooks.model.text import (
+    CHARACTERS_OF_A_TOKEN,
+    defuse,
+    name_list,
+    one_line,
+    quoted_field,
+    without_role_markup,
+)
 from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
 if TYPE_CHECKING:
@@ -212,6 +219,7 @@ def search(
             if found.results
             else []
         )
+    plain = without_role_markup(plain)
     if shape != "json":
         echo_lines(f" =  {one.summary}" for one in found.communities)
     print_list(shape, plain, rows, found.total, f"no matches for: {one_line(text)}")
@@ -233,8 +241,9 @@ def _show_progress(done: int, total: int) -> None:
 def _lines(number: int, one: Result, explain: bool) -> str:
     place = f"{one.path}:{one.line}" if one.path else one.id
     marks = "".join(f"  [{mark}]" for mark in one.marks)
-    lines = [f"{number:>2}  {one.score:.2f}  {place}  {one_line(one.title, 160)}{marks}"]
-    lines += [f"          {line.rstrip()}" for line in one.snippet.text.split("\n") if line.strip()]
+    lines = [f"{number:>2}  {one.score:.2f}  {place}  {quoted_field(one.title, 160)}{marks}"]
+    text = one.snippet.text if one.kind == "code" else defuse(without_role_markup(one.snippet.text))
+    lines += [f"        | {line.rstrip()}" for line in text.split("\n") if line.strip()]
     if explain:
         parts: dict[str, Any] = {name: round(value, 2) for name, value in one.parts.items()}
         lines.append(

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -459,6 +460,7 @@ def search(
     from kl_hooks.cli.record_output import agent_access
     from kl_hooks.code.query.search import find_all
     from kl_hooks.code.query.serialize import found_to_dict
+    from kl_hooks.records.liveness import LiveRecords
 
     known = (*SEARCHED_KINDS, *workspace().kinds)
     if wrong := [kind for kind in kinds if kind not in known]:
@@ -468,14 +470,18 @@ def search(
             hint=f"Use: {', '.join(known)}",
         )
     with _opened_graph(rev, shape) as graph:
-        hits, more = find_all(graph, words, kinds, file, limit)
+        hits, more = find_all(graph, words, kinds, file, limit, LiveRecords(workspace()))
     with agent_access(workspace()) as may:
         rows = may.answer([found_to_dict(hit) for hit in hits])
     if shape == "json":
         echo_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
         return
     lines = [
-        _Line(row["path"], row["line"], f"{row['id']}  {row.get('signature', '')}".rstrip())
+        _Line(
+            row["path"],
+            row["line"],
+            f"{row['id']}{_mark(row.get('mark', '')[: len('quarantined')])}  {row.get('signature', '')}".rstrip(),
+        )
         for row in rows
     ]
     # where tests are all there is, their number alone would answer nothing
@@ -485,6 +491,10 @@ def search(
         warn(f"these are the first {limit}; more with --top.")
     if not rows:
         warn(f"no matches for: {one_line(' '.join(words))}")
+
+
+def _mark(text: str) -> str:
+    return f"  [{text}]" if text else ""
 
 
 _SHOWN_LINKS = 8
@@ -510,13 +520,16 @@ def show(name: str, rev: str | None, shape: str) -> None:
     from kl_hooks.cli.record_output import agent_access
     from kl_hooks.code.query.references import symbol_page as find
     from kl_hooks.documents.neighborhood import mentioning
+    from kl_hooks.records.liveness import LiveRecords
 
     with _opened_graph(rev, shape) as graph:
         page = find(graph, name)
+        page = replace(page, written=LiveRecords(workspace()).links(page.written))
         tests = _executed_by(graph.db, page.symbol)
         with agent_access(workspace()) as may:
             mentions = mentioning(workspace(), graph.db, page.symbol.id, may) if rev is None else []
         hidden = _runtime_imports(graph.db, page.symbol)
+        mark = LiveRecords(workspace()).mark(page.symbol.id) if rev is None else ""
     layer = _layer(page.symbol.path)
     if _as_json(shape):
         executed = [one._asdict() for one in tests]
@@ -528,11 +541,12 @@ def show(name: str, rev: str | None, shape: str) -> None:
                 "executed_by": executed,
                 "runtime_imports": hidden,
                 "mentioned_in": [link_to_dict(one) for one in mentions],
+                **({"mark": mark} if mark else {}),
             }
         )
         return
     symbol = page.symbol
-    echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
+    echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}{_mark(mark)}")
     for line in (*symbol.decorators, symbol.signature, symbol.doc):
         if line:
             echo_line(f"    {line}")

@@ -29,6 +29,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.cli.record_output import (
     agent_access,
+    listed_records,
     print_deleted,
     print_record,
     record_lines,
@@ -479,7 +480,6 @@ def _list(kind: Kind) -> click.Command:
 
 
 def _search(kind: Kind) -> click.Command:
-    from kl_hooks.records.liveness import with_stale_status
     from kl_hooks.records.retrieval import search_live
 
     @click.command("search", epilog=f"Example: kl {kind.name} search parser --top 5")
@@ -516,7 +516,7 @@ def _search(kind: Kind) -> click.Command:
             found = found._replace(records=some[:limit], total=len(some))
         warn_of_index_problems()
         none = f"no matches in {kind.plural} for: {one_line(' '.join(words))}"
-        _print_list(kind, with_stale_status(ws, found.records), found.total, none, shape)
+        _print_list(kind, found.records, found.total, none, shape)
         warn_of_omitted(found.omitted)
 
     search_.help = f"Find {kind.plural} in force that match any of the WORDS, best first."
@@ -600,7 +600,8 @@ def _delete(kind: Kind) -> click.Command:
         # before the question: nobody is asked about what is refused
         refuse_delete(kind, record, agent_author(ws, ""))
         if not yes:
-            confirm(f"delete {record.id} {record.title}?")
+            (listed,) = listed_records(ws, [record])
+            confirm(f"delete {record.id} {listed.title}?")
         delete_record(ws, record)
         print_deleted(record, shape)
 
@@ -627,7 +628,7 @@ def _current_records(
 def _print_list(kind: Kind, found: list[Record], total: int, none: str, shape: str) -> None:
     ws = workspace()
     with agent_access(ws) as may:
-        seen = may.records(found)
+        seen = may.records(listed_records(ws, found))
     found, total = seen, total - len(found) + len(seen)
     plain = [record_to_dict(ws, record, whole=False) for record in found]
     whole = {"schema": "kl.record.list/1", "kind": kind.name, "records": plain, "total": total}

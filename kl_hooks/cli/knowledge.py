@@ -34,6 +34,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.cli.record_output import (
     agent_access,
+    listed_records,
     print_record,
     print_steps,
     record_line,
@@ -142,7 +143,6 @@ def list_(
     shape: str,
 ) -> None:
     """Records of every kind."""
-    from kl_hooks.records.liveness import with_stale_status
     from kl_hooks.records.query import Selection
 
     ws = workspace()
@@ -157,7 +157,7 @@ def list_(
         some = [one for one in list_records(ws, wanted) if meant.holds(one)]
         found, total = some[:limit], len(some)
     with agent_access(ws) as may:
-        seen = may.records(with_stale_status(ws, found))
+        seen = may.records(listed_records(ws, found))
     found, total = seen, total - len(found) + len(seen)
     warn_of_index_problems()
     warn_of_unreadable_records(ws)
@@ -283,7 +283,6 @@ def search(
         return
     from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.proof.claims import search_claims
-    from kl_hooks.records.liveness import with_stale_status
     from kl_hooks.records.page_search import search_all, section_to_dict
     from kl_hooks.records.pages import PAGE_KIND
     from kl_hooks.records.query import Selection
@@ -302,9 +301,7 @@ def search(
     # a claim is of no kind and has no topic
     claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
     with agent_access(ws) as may:
-        records = may.records(
-            with_stale_status(ws, [one for one in found if isinstance(one, Record)])
-        )
+        records = may.records(listed_records(ws, [one for one in found if isinstance(one, Record)]))
         pages = [
             one
             for one in found
@@ -611,7 +608,7 @@ def proposals(shape: str) -> None:
     from kl_hooks.records.write import pending_proposals
 
     ws = workspace()
-    records, changes = _proposed_records(ws), pending_proposals(ws)
+    records, changes = listed_records(ws, _proposed_records(ws)), pending_proposals(ws)
     warn_of_index_problems()
     plain = {
         "schema": "kl.knowledge.proposals/1",
@@ -912,7 +909,9 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     Three kinds have an import of their own: kl decision import, kl memory import, kl finding
     import.
     """
+    from kl_hooks.model.actors import agent
     from kl_hooks.records.interchange import format_records
+    from kl_hooks.records.liveness import quarantines
 
     ws = workspace()
     _refuse_unknown_kinds((name,) if name else ())
@@ -925,6 +924,10 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     found = [get_record(ws, one, name) for one in ids] or list_records(
         ws, RecordFilter((name,), archived=True, expired=True)
     )
+    if agent(ws.environ) is not None and (hidden := quarantines(ws, found)):
+        found = [record for record in found if ids or record.id not in hidden]
+        what = f"{counted(len(hidden), 'quarantined record')}, which no person has read"
+        warn(f"{'exported' if ids else 'omitted'}: {what}")
     # a terminal that is not UTF-8 gets escapes (\u00e9), so that what is read back is the same
     narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     text = format_records(ws.kinds, found, form, ascii_only=narrow) if found else ("[]\n")

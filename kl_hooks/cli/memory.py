@@ -32,6 +32,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.cli.record_output import (
     agent_access,
+    listed_records,
     print_deleted,
     record_line,
     record_lines,
@@ -50,6 +51,7 @@ from kl_hooks.kinds.memory.review import (
     review_items,
     review_queue,
 )
+from kl_hooks.model.actors import agent
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import brief, one_line, safe_text
@@ -242,7 +244,8 @@ def delete(id: str, yes: bool, shape: str) -> None:
     ws, record = workspace(), _find_memory(id)
     refuse_delete(ws.kinds[record.kind], record, agent_author(ws, ""))
     if not yes:
-        confirm(f"delete {record.id} {record.title}?")
+        (listed,) = listed_records(ws, [record])
+        confirm(f"delete {record.id} {listed.title}?")
     take_away(ws, record)
     print_deleted(record, shape)
     _update_page()
@@ -698,13 +701,14 @@ def export(statuses: tuple[str, ...]) -> None:
     it.
     """
     from kl_hooks.kinds.memory.interchange import to_fuseraft
+    from kl_hooks.records.liveness import quarantines
 
     ws = workspace()
-    echo_json(
-        to_fuseraft(
-            review_items(ws, list_records(ws, RecordFilter((MEMORY.name,), statuses, expired=True)))
-        )
-    )
+    records = list_records(ws, RecordFilter((MEMORY.name,), statuses, expired=True))
+    if agent(ws.environ) is not None and (hidden := quarantines(ws, records)):
+        records = [record for record in records if record.id not in hidden]
+        warn(f"omitted: {counted(len(hidden), 'quarantined memory')}, which no person has read")
+    echo_json(to_fuseraft(review_items(ws, records)))
 
 
 @click.command(epilog="Example: kl memory configure --top 3 --auto-extract no")

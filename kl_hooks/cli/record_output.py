@@ -41,6 +41,18 @@ def agent_access(ws: Workspace) -> Iterator[Access]:
         yield seen
 
 
+def listed_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:
+    """Return the records of a list: of quarantined ones an agent is shown no text, a person is,
+    who reviews them.
+    """
+    from kl_hooks.model.actors import agent
+    from kl_hooks.records.liveness import with_stale_status, withhold_quarantined
+
+    if agent(ws.environ) is not None:
+        records = withhold_quarantined(ws, records)
+    return with_stale_status(ws, records)
+
+
 def record_rows(
     ws: Workspace, records: Sequence[Record], *, of_kind: bool = False
 ) -> Iterator[str]:
@@ -79,6 +91,7 @@ def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, statu
 
 def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
     """A record as a page."""
+    from kl_hooks.records.liveness import quarantine_reasons
     from kl_hooks.records.repository import is_expired
     from kl_hooks.records.write import pending_proposals
 
@@ -99,6 +112,8 @@ def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iter
             f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is its"
             " last valid content."
         )
+    if reasons := quarantine_reasons(ws, record):
+        yield f"{'attention':<{wide}} quarantined until a person has read it: {'; '.join(reasons)}"
     if len(chain) > 1:
         yield f"{'chain':<{wide}} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
     for one in pending_proposals(ws, record.id):

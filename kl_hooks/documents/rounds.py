@@ -21,7 +21,7 @@ from kl_hooks.documents.search import (
     search,
 )
 from kl_hooks.index.postings import search_terms, significant_words
-from kl_hooks.model.text import safe_text
+from kl_hooks.model.text import safe_text, without_role_markup
 
 if TYPE_CHECKING:
     from kl_hooks.documents.indexing import Visibility
@@ -155,10 +155,10 @@ def _quotes(results: Collection[Result]) -> Iterator[tuple[str, str]]:
     reads as an order.
     """
     for one in list(results)[:_QUOTED]:
-        text = safe_text(_text(one)).strip()
+        text = str(without_role_markup(safe_text(_text(one)))).strip()
         place = f"{one.path}:{one.line}" if one.path else one.id
         yield (
-            f"{place} {safe_text(one.title)}",
+            f"{place} {without_role_markup(safe_text(one.title))}",
             text if len(text) <= _QUOTE else f"{text[:_QUOTE]}…",
         )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 # Bidirectional characters change the order in which a person reads (CVE-2021-42574), invisible ones
 # hide text.
@@ -126,6 +126,31 @@ def inert_json(text: str) -> str:
     """
     text = _ENCLOSURE.sub(r"\\u003c", text)
     return _FENCE.sub(lambda m: f"\\u{ord(m[0][0]):04x}" * len(m[0]), text)
+
+
+_ROLE_MARKUP: Final = re.compile(
+    r"<(?=/?(?:antml:)?(?:system(?:[-_]\w+)?|assistant|human|user|developer|tool_(?:calls?|use|results?)"
+    r"|function_(?:calls?|results?)|invoke|im_(?:start|end))(?=[\s/>])[^>\n]{0,80}>)"
+    r"|<(?=\|[\w-]{2,30}\|>)|<(?=</?SYS>>)|\[(?=/?(?:INST|SYS(?:TEM)?|TOOL_CALLS?)\])",
+    re.IGNORECASE,
+)
+_LOOKALIKES: Final = {"<": "\u2039", "[": "\uff3b"}
+
+
+def without_role_markup(value: Any) -> Any:
+    """Return a text, or a plain value, in which no text opens a turn, a tool call or its result in
+    the conversation that it is put into.
+
+    One character of such a tag is replaced by one that looks like it, so positions stay; other
+    markup and code stay as they are.
+    """
+    if isinstance(value, str):
+        return _ROLE_MARKUP.sub(lambda tag: _LOOKALIKES[tag[0]], value)
+    if isinstance(value, Mapping):
+        return {key: without_role_markup(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_role_markup(entry) for entry in value]
+    return value
 
 
 def quoted_field(text: str, limit: int = 300) -> str:

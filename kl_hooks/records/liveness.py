@@ -1,7 +1,8 @@
 """Liveness: whether a record may be shown to somebody who did not ask for it by its ID.
 
-One rule for context packages, critical context, `memory inject`, agent tools and the default of
-every search.
+One rule for context packages, critical context, `memory inject`, agent tools, the graph and the
+default of every search. Lists for agents, which show what waits, too, have nothing of the text of
+what is quarantined.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.record import Record
+from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.query import RecordFilter, get_records
 from kl_hooks.records.repository import is_expired
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
+    from kl_hooks.model.symbol import Link
     from kl_hooks.workspace import Workspace
 
 # A `source` that is a file: the record was imported from it.
@@ -46,6 +49,60 @@ def filter_live(
     stale = stale_reasons(ws, live)
     live = [one for one in live if one.id not in stale]
     return live, len(found) - len(live)
+
+
+class LiveRecords:
+    """The records that a search of the graph may show."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self._ws = ws
+
+    def unasked(self, ids: Collection[str]) -> frozenset[str]:
+        """Return those of the IDs whose records a search shows unasked."""
+        live, _ = filter_live(self._ws, get_records(self._ws, sorted(ids)), RecordFilter())
+        return frozenset(record.id for record in live)
+
+    def links(self, links: Sequence[Link]) -> tuple[Link, ...]:
+        """Return the links without those of quarantined records: their files are named by their
+        texts.
+        """
+        ids = {link: link.source.rpartition(":")[2] for link in links}
+        names = sorted({name for name in ids.values() if RECORD_ID.fullmatch(name)})
+        hidden = quarantines(self._ws, get_records(self._ws, names)) if names else {}
+        return tuple(link for link in links if ids[link] not in hidden)
+
+    def mark(self, identifier: str) -> str:
+        """Return the label of a record that somebody asked for by its ID: why it is quarantined."""
+        records = get_records(self._ws, [identifier.rpartition(":")[2]])
+        reasons = [reason for some in quarantines(self._ws, records).values() for reason in some]
+        return f"quarantined until a person has read it: {'; '.join(reasons)}" if reasons else ""
+
+
+def quarantines(ws: Workspace, records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
+    """Return the ID of each quarantined record → why, as `quarantine_reasons`; git is asked once for
+    all of them.
+    """
+    reasons = {record.id: _injection_reasons(ws, record) for record in records}
+    suspects = [record for record in records if reasons[record.id]]
+    uncommitted = uncommitted_paths(ws, [record.path for record in suspects])
+    return {record.id: reasons[record.id] for record in suspects if record.path in uncommitted}
+
+
+QUARANTINED: Final = "(quarantined: no person has read it. It is shown by its ID)"
+"""In place of the title of what is quarantined. Its text is in its file's name, too."""
+
+
+def withhold_quarantined(ws: Workspace, records: Sequence[Record]) -> list[Record]:
+    """Return the records of a list for an agent, which asked for none of them by its ID: of
+    quarantined ones the kind, the ID and the status.
+    """
+    hidden = quarantines(ws, records)
+    return [
+        Record(record.kind, record.id, {"title": QUARANTINED, "status": record.status})
+        if record.id in hidden
+        else record
+        for record in records
+    ]
 
 
 def stale_reasons(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
@@ -83,8 +140,7 @@ def quarantine_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
     accepted by nobody. What a person wrote, accepted or committed never is. The text is inspected
     each time: a file can be edited.
     """
-    found = _injection_reasons(ws, record)
-    return found if found and uncommitted_paths(ws, [record.path]) else ()
+    return quarantines(ws, [record]).get(record.id, ())
 
 
 def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:

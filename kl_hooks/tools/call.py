@@ -15,7 +15,12 @@ from kl_hooks.errors import CLEAN, KlError, UsageProblem
 from kl_hooks.model.actors import trace_id
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
-from kl_hooks.model.text import counted, one_line, suggest_spelling
+from kl_hooks.model.text import (
+    counted,
+    one_line,
+    suggest_spelling,
+    without_role_markup,
+)
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
 from kl_hooks.tools.kind_tools import author, tools_of, work_tools
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool
@@ -166,7 +171,7 @@ def call(
             result = seen.answer(tool.call(ws, arguments), wrote=tool.writes)
         # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section
         # 8.2)
-        result = bounded(replace_surrogates(result))
+        result = bounded(without_role_markup(replace_surrogates(result)))
     except KlError as problem:
         trace = trace_id(ws.environ)
         return failed(name, problem) | ({"trace_id": trace} if trace else {}), problem.exit_code

@@ -17,7 +17,12 @@ from kl_hooks.kinds.feature import detect_features
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, fitting_gates
 from kl_hooks.kinds.task import Work, Works, complete_task, record_fulfilled, valid_tokens
 from kl_hooks.model.kind import AUTHORITIES, COUNT_FIELDS, SEEDED, SUPERSEDED, Field, Kind, Verb
-from kl_hooks.records.liveness import stale_reasons, with_stale_status
+from kl_hooks.records.liveness import (
+    quarantine_reasons,
+    stale_reasons,
+    with_stale_status,
+    withhold_quarantined,
+)
 from kl_hooks.records.query import (
     RecordFilter,
     get_record,
@@ -189,16 +194,22 @@ def to_dict(ws: Workspace, record: Any) -> dict[str, Any]:
     """
     (seen,) = with_stale_status(ws, [record])
     line_ = [one.id for one in supersession_chain(ws, record)]
-    return record_to_dict(ws, seen) | {
-        "chain": line_,
-        "stale": stale_reasons(ws, [record]).get(record.id, ""),
-    }
+    reasons = quarantine_reasons(ws, record)
+    return (
+        record_to_dict(ws, seen)
+        | ({"quarantined": list(reasons)} if reasons else {})
+        | {
+            "chain": line_,
+            "stale": stale_reasons(ws, [record]).get(record.id, ""),
+        }
+    )
 
 
 def _to_list(ws: Workspace, found: Any, total: int) -> dict[str, Any]:
     """Records as a list is given."""
+    records = with_stale_status(ws, withhold_quarantined(ws, found))
     return {
-        "records": [record_to_dict(ws, one, whole=False) for one in with_stale_status(ws, found)],
+        "records": [record_to_dict(ws, record, whole=False) for record in records],
         "total": total,
     }
 

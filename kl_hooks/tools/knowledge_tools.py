@@ -231,7 +231,7 @@ def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
 
 def _search(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.model.record import Record
-    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.liveness import with_stale_status, withhold_quarantined
     from kl_hooks.records.page_search import search_all, section_to_dict
     from kl_hooks.records.query import RecordFilter, record_to_dict
 
@@ -240,7 +240,8 @@ def _search(ws: Workspace, given: Arguments) -> Any:
     found, total, omitted = search_all(
         ws, words, RecordFilter(kinds, archived=True), given["limit"]
     )
-    records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
+    records = withhold_quarantined(ws, [one for one in found if isinstance(one, Record)])
+    records = with_stale_status(ws, records)
     pages = [section_to_dict(one, words) for one in found if not isinstance(one, Record)]
     order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
     return {

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
@@ -31,6 +32,7 @@ from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
+    from kl_hooks.model.symbol import Symbol
     from kl_hooks.workspace import Workspace
 
 
@@ -156,11 +158,17 @@ def _opened(ws: Workspace) -> Iterator[Graph]:
 def _search_graph(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.code.query.search import find_all
     from kl_hooks.code.query.serialize import found_to_dict
+    from kl_hooks.records.liveness import LiveRecords
 
     kinds = (given["kind"],) if given.get("kind") else ()
     with _opened(ws) as graph:
         hits, more = find_all(
-            graph, given["query"].split(), kinds, given.get("file", ""), given["limit"]
+            graph,
+            given["query"].split(),
+            kinds,
+            given.get("file", ""),
+            given["limit"],
+            LiveRecords(ws),
         )
     return {"hits": [found_to_dict(hit) for hit in hits], "more": more}
 
@@ -171,9 +179,18 @@ def _path(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.documents.neighborhood import mentioned
 
     with access(ws, "graph path", author(ws)) as may, _opened(ws) as graph:
-        return path_to_dict(
-            dependency_path(graph, given["from"], given["to"], mentioned(ws, graph.db, may))
-        )
+        way = dependency_path(graph, given["from"], given["to"], mentioned(ws, graph.db, may))
+    ends = {"from": _node_to_dict(ws, way.start), "to": _node_to_dict(ws, way.end)}
+    return path_to_dict(way) | ends
+
+
+def _node_to_dict(ws: Workspace, node: Symbol) -> dict[str, Any]:
+    """A symbol, or a record that somebody asked for by its ID: labelled where it is quarantined."""
+    from kl_hooks.code.query.serialize import symbol_to_dict
+    from kl_hooks.records.liveness import LiveRecords
+
+    mark = LiveRecords(ws).mark(node.id)
+    return symbol_to_dict(node) | ({"mark": mark} if mark else {})
 
 
 def _neighbors(ws: Workspace, given: Arguments) -> Any:
@@ -194,23 +211,26 @@ def _show(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.code.query.references import symbol_page
     from kl_hooks.code.query.serialize import link_to_dict, page_to_dict
     from kl_hooks.documents.neighborhood import mentioning
+    from kl_hooks.records.liveness import LiveRecords
 
     with access(ws, "graph show", author(ws)) as may, _opened(ws) as graph:
         page = symbol_page(graph, given["id"])
+        page = replace(page, written=LiveRecords(ws).links(page.written))
         mentions = [link_to_dict(one) for one in mentioning(ws, graph.db, page.symbol.id, may)]
-    return {**page_to_dict(page), "mentioned_in": mentions}
+        mark = LiveRecords(ws).mark(page.symbol.id)
+    return {**page_to_dict(page), "mentioned_in": mentions, **({"mark": mark} if mark else {})}
 
 
 def _inbound(ws: Workspace, given: Arguments, verb: str) -> Any:
     from kl_hooks.code.query import references
-    from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict, symbol_to_dict
+    from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict
 
     with _opened(ws) as graph:
         ask = references.callers if verb == "callers" else references.references
         found = ask(graph, given["id"])
     links = [link_to_dict(link) for link in found.links[: given["limit"]]]
     return {
-        "symbol": symbol_to_dict(found.symbol),
+        "symbol": _node_to_dict(ws, found.symbol),
         verb: links,
         "total": len(found.links),
         **answer_to_dict(found.answer),
@@ -219,7 +239,7 @@ def _inbound(ws: Workspace, given: Arguments, verb: str) -> Any:
 
 def _dependents(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.code.query.dependents import dependents
-    from kl_hooks.code.query.serialize import answer_to_dict, symbol_to_dict
+    from kl_hooks.code.query.serialize import answer_to_dict
 
     with _opened(ws) as graph:
         found = dependents(
@@ -236,7 +256,7 @@ def _dependents(ws: Workspace, given: Arguments) -> Any:
         for d in found.found
     ]
     return {
-        "symbol": symbol_to_dict(found.symbol),
+        "symbol": _node_to_dict(ws, found.symbol),
         "dependents": rows,
         "total": found.total,
         **answer_to_dict(found.answer),

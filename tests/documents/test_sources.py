@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_what_took_the_place_of_an_added_file_is_not_read(
     repo: Checkout, salaries: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "id_rsa.txt").write_text(f"a key {CANARY}, zebra\n")
-    replaced = {
+    replaced: dict[str, Callable[[Path], None]] = {
         "a/link.txt": lambda path: path.symlink_to(tmp_path / "id_rsa.txt"),
         "b/inside.txt": lambda path: path.symlink_to(salaries),
         "c/pipe.txt": lambda path: os.mkfifo(path),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kl_hooks.code.query.lookup import (
     reexported_symbol,
@@ -33,6 +33,8 @@ begins so.
 """
 _OTHERS: Final = 5
 """Records, pages and violations by words, where no kind is asked for."""
+_LOOKED_AT: Final = 200
+"""Hits of which those that may be shown are chosen."""
 BY_WORDS: Final = 2000
 """Most hits by words that are looked at where only some files are wanted."""
 _QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
@@ -50,10 +52,39 @@ class Found:
     """`name` or `words`: how it was found."""
     kind: str = ""
     """Of what has no prefix in its Id: `memory`, `page`."""
+    mark: str = ""
+    """What a reader should know of it: that it is quarantined."""
+
+
+class ShownRecords(Protocol):
+    """Which records a search may show; `kl_hooks.records.liveness.LiveRecords` is one."""
+
+    def unasked(self, ids: Collection[str]) -> Collection[str]:
+        """Return those that may be shown to somebody who did not ask for their IDs."""
+
+    def mark(self, identifier: str) -> str:
+        """Return what is shown beside a record whose ID was asked for; empty: nothing."""
+
+
+class _NoRecords:
+    def unasked(self, ids: Collection[str]) -> Collection[str]:
+        return ()
+
+    def mark(self, identifier: str) -> str:
+        return ""
+
+
+NO_RECORDS: Final[ShownRecords] = _NoRecords()
+"""A search that states nothing else shows the records whose IDs it was asked for, and no others."""
 
 
 def find_all(
-    graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, limit: int
+    graph: Graph,
+    words: Sequence[str],
+    kinds: Sequence[str],
+    file: str,
+    limit: int,
+    records: ShownRecords = NO_RECORDS,
 ) -> tuple[list[Found], bool]:
     """At most `limit` matches, best first, and whether there are more.
 
@@ -64,6 +95,7 @@ def find_all(
 
     Records, pages and violations come after the names that fit whole, before those that only begin
     so: each of them has many words, so they would come last among many symbols, or first among few.
+    Records are shown as far as `records` allows.
     """
     wanted = kinds or (*SYMBOL_KINDS, *graph.kinds)
     whole, begun = _symbols_by_name(graph, words, wanted, file)
@@ -73,6 +105,7 @@ def find_all(
         [kind for kind in wanted if kind in graph.kinds],
         file,
         limit if kinds else _OTHERS,
+        records,
     )
     found = list(dict.fromkeys([*whole, *others, *begun, *_files(graph, words, kinds, file)]))
     seen = {(one.id, one.path) for one in found}
@@ -83,7 +116,8 @@ def find_all(
         with graph.db.snapshot():  # the index may be merged meanwhile, see `index.search`
             by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
         rest = [kind for kind in kinds if kind in graph.kinds]
-        by_words += map(_hit, index.search(graph.db, words, spare, rest) if rest else ())
+        hits = index.search(graph.db, words, max(spare, _LOOKED_AT), rest) if rest else []
+        by_words += map(_hit, _unasked(hits, records)[:spare])
         found += [
             one
             for one in by_words
@@ -108,19 +142,33 @@ def path_matches(path: str, file: str) -> bool:
     )
 
 
+def _unasked(hits: Sequence[Hit], records: ShownRecords) -> list[Hit]:
+    """The hits without the records that nobody is shown unasked."""
+    ids = {hit.id for hit in hits if hit.kind not in ALL_KINDS}
+    shown = records.unasked(ids) if ids else ()
+    return [hit for hit in hits if hit.id not in ids or hit.id in shown]
+
+
 def _others(
-    graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, most: int
+    graph: Graph,
+    words: Sequence[str],
+    kinds: Sequence[str],
+    file: str,
+    most: int,
+    records: ShownRecords,
 ) -> list[Found]:
     """What is no code: by its id, then by words."""
     by_id = [
-        replace(_hit(hit), by="name")
+        replace(_hit(hit), by="name", mark=records.mark(hit.id))
         for word in words
         for hit in index.hits_by_id(graph.db, _record_id(word))
     ]
-    hits = index.search(graph.db, words, BY_WORDS if file else most, kinds) if kinds else []
+    looked_at = BY_WORDS if file else max(most, _LOOKED_AT)
+    hits = index.search(graph.db, words, looked_at, kinds) if kinds else []
+    asked = {one.id for one in by_id}
     found = {
         one.id: one
-        for one in (*by_id, *map(_hit, hits))
+        for one in (*by_id, *(_hit(hit) for hit in _unasked(hits, records) if hit.id not in asked))
         if one.kind in kinds and path_matches(one.path, file)
     }
     return list(found.values())[:most]

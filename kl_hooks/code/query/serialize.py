@@ -49,6 +49,7 @@ def found_to_dict(one: Found) -> dict[str, Any]:
         **place,
         "signature": one.signature,
         "by": one.by,
+        **({"mark": one.mark} if one.mark else {}),
     }
 
 
