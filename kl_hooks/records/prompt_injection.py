@@ -6,13 +6,19 @@ before anything is escaped. A net, not a promise: wordings that nobody thought o
 reads them in the review.
 """
 
+# ruff: noqa: E501 (patterns: cut into pieces they can no longer be read)
+
 from __future__ import annotations
 
 import base64
 import binascii
+import codecs
+import html
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
+from urllib.parse import unquote
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
@@ -43,6 +49,37 @@ _DESTINATION: Final = (
 )
 _FETCH: Final = r"(?:curl|wget|iwr|invoke-webrequest|nc|ncat|telnet)"
 
+# What an order consists of, by language: to set aside, what is set aside. English has its own
+# patterns, since engineers write about ignored rules all day.
+_SET_ASIDE: Final = (
+    r"(?:vergiss|vergesst|ignorier\w*|missachte\w*|übergeh\w*|oublie[zr]?|ignore[zr]?|néglige[zr]?"
+    r"|olvid[ae]\w*|ignora\w*|descarta\w*|dimentica\w*|trascura\w*|esqueç\w+|esquec\w+|ignore|negeer"
+    r"|vergeet|забудь\w*|игнорируй\w*|zapomnij|zignoruj|görmezden gel)"
+)
+_SET_ASIDE_NOUN: Final = (
+    r"(?:anweisung\w*|befehl\w*|regeln?|vorgaben?|instructions?|consignes?|règles?|directives?|instruccion\w*"
+    r"|reglas?|órdenes|istruzion\w*|regol\w*|instruções|instrucoes|regras?|instructies|regels?"
+    r"|инструкци\w*|правил\w*|указани\w*|polece\w*|instrukcj\w*|zasady|talimat\w*)"
+)
+_WHOLE: Final = (
+    r"(?:alle\w*|alles|bisherig\w*|vorherig\w*|vorig\w*|obig\w*|deine\w*|toutes?|tous|précédent\w*|antérieur\w*"
+    r"|tes|vos|todas?|todos|anterior\w*|previa\w*|tus|tutt[ei]|precedent\w*|tue|suas|vorige|eerdere|все|всё"
+    r"|предыдущ\w*|wszystki\w*|poprzedni\w*|önceki|tüm)"
+)
+_ADDRESSED: Final = (
+    r"(?:always|you must|you should|you have to|you need to|you shall|must always|make sure (?:to|you)"
+    r"|be sure to|never forget to|remember to|from now on|before (?:each|every|any|you|answering|the next)"
+    r"|after (?:each|every|any)|please|first|instead|immediately|silently|automatically|use|just)"
+)
+"""How a text addresses its reader with an order."""
+_PACKAGE_RUN: Final = (
+    r"(?:\bnpx (?:-y |--yes )?[\w@./-]+|\buvx [\w@./-]+|\bpipx run [\w@./-]+|\bbunx [\w@./-]+|\bdeno run\b[^\n]{0,60}https?:"
+    r"|\bpip3? install\b[^\n]{0,80}(?:https?://|git\+)|\bnpm (?:i|install|exec)\b[^\n]{0,80}(?:--registry|https?://)"
+    r"|\bgo run [\w./-]+@|\bcurl\b[^\n]{0,120}-o\b[^\n]{0,120}(?:chmod|&&|;)|\bwget\b[^\n]{0,160}(?:chmod|&&|;)"
+    r"|\bpowershell\b[^\n]{0,60}(?:-enc\w*|iex\b)|\biex\b[^\n]{0,40}(?:iwr|invoke-webrequest|downloadstring))"
+)
+_FOREIGN_INDEX: Final = r"(?:--(?:extra-)?|global\.|PIP_(?:EXTRA_)?)index[-_]url[ =]?[\"']?https?://(?!(?:test\.)?pypi\.org|pypi\.python\.org|localhost|127\.|download\.pytorch\.org)"
+
 PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     (
         "it instructs the reader to set other instructions aside",
@@ -54,6 +91,16 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r" )?(?:you (?:have"
             r" |were |are )|(?:said |written |stated )?(?:above|before this))",
             rf"\bforget (?:all|any|your) {_DIRECTIVES}",
+            rf"\b{_SET_ASIDE}\b[^\n.]{{0,30}}\b{_WHOLE}\b[^\n.]{{0,30}}\b{_SET_ASIDE_NOUN}",
+            rf"\b{_SET_ASIDE}\b[^\n.]{{0,30}}\b{_SET_ASIDE_NOUN}\b[^\n.]{{0,20}}\b{_WHOLE}\b",
+            r"\b(?:vergiss|vergesst|oublie[zr]?|olvida|dimentica|esqueça|забудь)\b (?:alles|tout|todo|tutto|tudo|всё|все)\b"
+            r"[^\n.]{0,40}\b(?:was|bisher|ce que|lo que|quello che|o que|что)\b",
+            rf"\b(?:stop|cease|quit) (?:following|obeying|applying)\b[^\n.]{{0,30}}\b(?:your|all|any|the (?:previous|system|above))\b"
+            rf"[^\n.]{{0,30}}\b{_DIRECTIVES}\b",
+            rf"\b(?:these|the following|my|new) {_DIRECTIVES} (?:take precedence|supersede|replace|override|have priority)\b[^\n.]{{0,40}}"
+            rf"\b(?:{_EARLIER}|your|all|any)\b",
+            rf"\byour (?:system )?{_DIRECTIVES} (?:have|has) (?:been )?(?:changed|updated|replaced|revoked)\b",
+            r"\b(?:system|safety|instruction|policy) override\b\s{0,3}[:!]",
             r"\bignorier\w* (?:alle |die |sämtliche )?(?:vorherigen|bisherigen|obigen|vorigen)"
             r" (?:anweisungen"
             r"|regeln|befehle)",
@@ -88,8 +135,27 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         ),
     ),
     (
+        "it claims to speak for the user or for whoever made the reader",
+        _any_of(
+            r"\bthe (?:user|owner|maintainer|developer|operator|human) (?:has |have |had )?(?:already )?(?:approved|authori[sz]ed|agreed"
+            r"|consented|allowed|pre-?approved)\b[^\n.]{0,40}\b(?:this|all|every|any|you|it)\b",
+            r"\b(?:this|the following) (?:message|note|instruction|order|request) (?:is|comes) (?:directly )?from (?:the |your )?(?:system"
+            r"|developers?|admin\w*|anthropic|openai|google|user|operator)\b",
+            r"\b(?:as|i am|i'm) (?:the|your) (?:developer|admin\w*|creator|owner|operator|maintainer|user),? i (?:hereby )?(?:authori[sz]e|order|instruct|command"
+            r"|allow|permit)\b",
+            r"\byou (?:have|are) (?:full |been )?(?:permission|authori[sz]ed|granted|cleared) (?:to|from)\b[^\n.]{0,40}\b(?:skip|bypass|delete|push"
+            r"|merge|send|read|without)\b",
+        ),
+    ),
+    (
         "it asks to keep something from the user",
         _any_of(
+            r"\b(?:without|no need (?:to|for)|don't|do not|never) (?:ask\w*|wait\w*|request\w*|seek\w*)(?: for| the user for| first for)?"
+            r" (?:confirm\w*|permission|approval|consent)\b[^\n.]{0,60}\b(?:push|delete|merge|commit|run|send|install|you|execute|apply)\b",
+            r"\b(?:push|delete|merge|commit|run|send|install|execute|apply)\b[^\n.]{0,60}\bwithout (?:asking|telling|notifying|informing"
+            r"|mentioning)\b(?! (?:for )?(?:a|the) (?:password|question))",
+            r"\b(?:leave|keep) (?:this|it|that|the \w+) out of (?:your|the) (?:summary|report|answer|reply|response|commit message)\b",
+            r"\bact as (?:if|though) nothing (?:had )?happened\b",
             r"\b(?:do not|don't|never|without)"
             r" (?:tell|telling|inform|informing|mention|mentioning|reveal"
             r"|revealing|show|showing|alert|alerting|notify|notifying|ask|asking"
@@ -114,6 +180,11 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r"^\s{0,8}(?:#{1,6} *)?(?:system|assistant|human|user)(?: prompt| message)? ?:\s",
             r"\"(?:tool_calls?|function_call|tool_use)\"\s{0,4}:",
             r"\bBEGIN (?:SYSTEM|NEW) (?:PROMPT|INSTRUCTIONS?|MESSAGE)\b",
+            r"<(?:start|end)_of_turn>|<\uff5c[^\n>]{1,40}\uff5c>|\[(?:AVAILABLE_TOOLS|TOOL_RESULTS)\]",
+            r"^\s{0,8}#{2,4} (?:instruction|response|system)s?\s{0,2}:\s*$",
+            r"^[\s\W]{0,12}(?:end of|end) (?:the )?(?:data|documents?|context|user input|untrusted (?:text|content)|quoted text|knowledge|memor(?:y|ies))"
+            r"[\s\W]{0,12}$[\s\S]{0,200}\b(?:you|now|run|ignore|execute|push|new)\b",
+            r"^\s{0,8}</(?:item|knowledge|data|document|context|untrusted\w*|memory)>\s*$",
         ),
     ),
     (
@@ -123,6 +194,14 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             rf"\b{_FETCH}\b[^\n|]{{0,200}}\|\s{{0,4}}(?:sudo\s{{1,4}})?(?:python3?|perl|ruby|node)\b",
             rf"\b(?:eval|source|(?:ba|z)?sh)\b[^\n]{{0,20}}[$<]\(\s?{_FETCH}\b",
             r"\bbase64 (?:-d|-D|--decode)\b[^\n]{0,80}\|\s{0,4}(?:ba|z)?sh\b",
+            rf"\b{_ADDRESSED}\b[^\n]{{0,80}}?{_PACKAGE_RUN}[^\n]{{0,80}}?\b(?:before|after|first|every|each|always|then|so that|otherwise|or else)\b",
+            rf"\b(?:always|you must|before (?:each|every|any|you|answering)|from now on|after (?:each|every))\b[^\n]{{0,80}}?{_PACKAGE_RUN}",
+            _FOREIGN_INDEX,
+            rf"\b{_FETCH}\b[^\n]{{0,120}}\bchmod (?:\+x|[0-7]{{3,4}})[^\n]{{0,80}}(?:&&|;)\s{{0,4}}[\w./~$-]{{1,60}}",
+            r"\b(?:python3?|node|perl|ruby) -[ce] [\"'][^\n]{0,160}(?:urlopen|requests\.get|fetch\(|http\.get)[^\n]{0,160}(?:exec|eval)|\b(?:exec|eval)\("
+            r"[^\n]{0,80}(?:urlopen|requests\.get|b64decode|fetch)\(",
+            r"\b(?:download|fetch|get|clone)\b[^\n.]{0,60}https?://[^\n]{0,120}\b(?:and|then)\b[^\n.]{0,20}\b(?:run|execute|source|eval|follow (?:its|the)"
+            r" instructions)\b",
             rf"\b(?:always|you must|you should|you have to|you need to|you shall|make sure to|be"
             rf" sure to|never"
             r" forget to|remember"
@@ -137,6 +216,9 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             rf"|include|put|report)\b[^\n]{{0,80}}{_SECRET}[^\n]{{0,80}}{_DESTINATION}",
             rf"{_DESTINATION}[^\n]{{0,60}}\?[^\n]{{0,40}}=[^\n]{{0,10}}(?:\$\{{?[A-Z_]{{3,}}|\{{\{{)",
             r"!\[[^\]\n]{0,80}\]\(https?://[^)\n]{0,200}\?[^)\n]{0,200}\)",
+            rf"\b(?:include|paste|put|add|append|write|copy|reveal|print|embed)\b[^\n.]{{0,40}}\b(?:contents?|values?|all|your|the user's)\b[^\n]{{0,40}}{_SECRET}"
+            rf"[^\n]{{0,40}}\b(?:in|into|to|as) (?:your|the|a|each|every) (?:answer|reply|response|commit|pull request|pr|comment|issue|summary|url|branch)",
+            rf"\b(?:env|printenv)\b\s{{0,4}}\|[^\n]{{0,80}}\b(?:{_FETCH}|base64|nslookup|dig)\b",
             rf"\bcat\b[^\n|]{{0,60}}{_SECRET}[^\n|]{{0,60}}\|\s{{0,4}}{_FETCH}\b",
             rf"\b{_FETCH}\b[^\n]{{0,160}}(?:-d|--data\S*|-F|-T|--upload-file)["
             r" =]?['\"]?[^\n]{0,30}(?:@|\$\("
@@ -150,6 +232,10 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
             r" to)\b[^\n.]{0,60}(?:--no-verify|--dangerously-skip-permissions|--force\b|--no-gpg-sign|git"
             r" push"
             r" -f\b|rm -rf [/~]|chmod 777|verify=False|--insecure\b)",
+            r"\b(?:always|please|just|instead|use|commit|run)\b[^\n.]{0,30}\bgit (?:commit|push)\b[^\n.]{0,60}--no-verify\b(?![^\n]{0,40}(?:skips?|bypass|option))",
+            r"\b(?:always|please|just|from now on)\b[^\n.]{0,40}\b(?:skip|disable|delete|remove|comment out)\b[^\n.]{0,30}\b(?:failing tests?|all tests|the tests"
+            r"|assertions?|the hooks?|ci checks?|code review|the linter|type checks?)\b",
+            r"\b(?:set|export|use|add)\b[^\n.]{0,30}(?:GIT_SSL_NO_VERIFY|NODE_TLS_REJECT_UNAUTHORIZED=0|PYTHONHTTPSVERIFY=0|--allow-write\b[^\n]{0,30}always)",
             r"\b(?:always |automatically |silently |you must |you should |please"
             r" )(?:approve|accept|merge|grant"
             r"|allow)\b[^\n.]{0,30}\b(?:this|all|every|any|each|these)\b[^\n.]{0,30}\b(?:memor\w+|candidates?"
@@ -171,7 +257,7 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
 # Control, bidirectional, zero width and tag characters: a person who reads the text does not see
 # what they hide.
 _INVISIBLE: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
+    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 # The zero width joiner is legitimate between emoji.
@@ -190,23 +276,80 @@ _MIXED: Final = re.compile(r"(?:[a-z][а-яё]|[а-яё][a-z])", re.IGNORECASE)
 _LONG_BLOB: Final = 400
 
 
+_COMMENT: Final = re.compile(r"<!--(.{0,2000}?)(?:-->|\Z)", re.DOTALL)
+_ORDER_IN_COMMENT: Final = _any_of(
+    rf"\b(?:{_MODEL}|agents?|assistants?|models?|reviewers?|you|your)\b",
+    r"(?:^|[.,;:!]\s{0,3})\s{0,8}(?:please |always |never |do not |don't )?(?:run|push|approve|delete|send|ignore|execute|install|merge|commit|call|fetch|curl|reply"
+    r"|answer|print|output|accept|disable|skip)\b(?!-)",
+)
+_DIGITS: Final = str.maketrans("013457@$!|", "oieastasil")
+_SPACED: Final = re.compile(r"(?:\b\w[ .*_-]{1,2}){5,}\w\b")
+_ENTITIES: Final = re.compile(
+    r"(?:&#(?:x[0-9a-f]{2,4}|[0-9]{2,5});){6,}|(?:%[0-9a-f]{2}){8,}", re.I
+)
+_ESCAPES: Final = re.compile(r"(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}){8,}", re.IGNORECASE)
+
+
 def injection_reasons(text: str) -> tuple[str, ...]:
     """Return why a text should be quarantined, one reason each; empty: it need not be."""
-    found = [f"it is longer than {LONGEST} characters"] if len(text) > LONGEST else []
-    text = _COLOUR.sub("", text[:LONGEST].replace("\r\n", "\n"))
+    reasons = [f"it is longer than {LONGEST} characters"] if len(text) > LONGEST else []
+    # a byte order mark is no part of the text
+    text = _COLOUR.sub("", text[:LONGEST].replace("\r\n", "\n").removeprefix("\ufeff"))
     bare = _EMOJI_JOIN.sub("", text)
     if _INVISIBLE.search(bare):
-        found.append("it has characters that nobody can see")
+        reasons.append("it has characters that nobody can see")
     # one spelling of full-width and mathematical letters, of accents typed apart, and of spaces
     plain = re.sub(r"[ \t\u00a0]+", " ", unicodedata.normalize("NFKC", _INVISIBLE.sub("", bare)))
     if _MIXED.search(plain):
-        found.append("it mixes letters of two scripts in a word")
-    if "<!--" in _QUOTED.sub("", plain):
-        found.append("it has an HTML comment, which is not shown where Markdown is rendered")
+        reasons.append("it mixes letters of two scripts in a word")
+    comments = _COMMENT.findall(_QUOTED.sub("", plain))
+    if any(_ORDER_IN_COMMENT.search(comment) for comment in comments):
+        reasons.append("it has an HTML comment, which is not shown where Markdown is rendered")
     if any(map(_is_encoded_text, _BLOB.findall(text))):
-        found.append("it has a block of encoded text")
-    found += [reason for reason, pattern in PHRASES if pattern.search(plain)]
-    return tuple(dict.fromkeys(found))
+        reasons.append("it has a block of encoded text")
+    reasons += [reason for reason, pattern in PHRASES if pattern.search(plain)]
+    for spelling in _other_spellings(plain):
+        disguised = [reason for reason, pattern in PHRASES if pattern.search(spelling)]
+        reasons += [f"{reason}, in a disguised spelling" for reason in disguised]
+    return tuple(dict.fromkeys(reasons))
+
+
+def _other_spellings(plain: str) -> Iterator[str]:
+    """Yield what a reader may decode: letters typed apart, digits for letters, escapes, ROT13. Only
+    the part that is written so, where it can be separated: the rest was inspected as it is.
+    """
+    if apart := _SPACED.findall(plain):
+        # two separators between words, one between letters; where there is one only, words run
+        # together, and the letters are compared without any space
+        joined = " ".join(re.sub(r"(?<=\w)[ .*_-](?=\w\b)", "", part) for part in apart)
+        yield from (joined, _with_words(joined))
+    digits = [word for word in re.findall(r"[\w@$!|]+", plain) if _is_leet(word)]
+    if len(digits) >= 2:
+        yield re.sub(r"[\w@$!|]+", lambda word: _read_digits(word[0]), plain)
+    for escaped in (*_ENTITIES.finditer(plain), *_ESCAPES.finditer(plain)):
+        yield html.unescape(unquote(re.sub(r"\\(?:x|u00)", "%", escaped[0])))
+    if re.search(r"\bnyy\b|\bvtaber\b|\brot ?13\b|\bvafgehpgvba", plain, re.IGNORECASE):
+        yield codecs.encode(plain, "rot13")
+
+
+def _is_leet(word: str) -> bool:
+    letters = sum(map(str.isalpha, word))
+    return letters >= 2 and 0 < len(word) - letters <= letters and word[-1:] not in "!|"
+
+
+def _read_digits(word: str) -> str:
+    return word.translate(_DIGITS) if _is_leet(word) else word
+
+
+_JOINED: Final = re.compile(
+    r"(ignore|disregard|forget|override|bypass|all|any|the|your|of|previous|prior|above|earlier|instructions?|rules?|prompts?|system|and"
+    r"|run|send|reveal|print|user|tell|do|not)",
+    re.IGNORECASE,
+)
+
+
+def _with_words(joined: str) -> str:
+    return " ".join(_JOINED.sub(r" \1 ", joined).split())
 
 
 def _is_encoded_text(word: str) -> bool:
