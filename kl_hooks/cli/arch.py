@@ -34,6 +34,7 @@ from kl_hooks.cli.output import (
     path_from_root,
     warn,
     workspace,
+    write,
 )
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
@@ -162,11 +163,11 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
         for line in output_lines(
             found, seconds, quiet=asked.quiet, on_disk=on_disk, lists=asked.lists
         ):
-            click.echo(line)
+            write(f"{line}\n")
     else:
         from kl_hooks.arch.formats import render_document
 
-        click.echo(render_document(ws, asked.shape, found, asked.lists), nl=False)
+        write(render_document(ws, asked.shape, found, asked.lists))
     return 0 if all(verdict is None or verdict.clean for _, verdict in found) else 1
 
 
@@ -253,7 +254,7 @@ def _print_invalid(ws: Workspace, shape: str, source: str, problem: UsageProblem
     single = (Problem(problem.place, 0, 0, problem.reason, problem.hint),)
     problems = problem.problems if isinstance(problem, Problems) else single
     verdict = Verdict(Manifest(MANIFEST, ()), (), problems, (), 0, source, invalid=True)
-    click.echo(render_document(ws, shape, [(source, verdict)]), nl=False)
+    write(render_document(ws, shape, [(source, verdict)]))
 
 
 def _stdin() -> list[str]:

@@ -24,6 +24,8 @@ from kl_hooks.cli.output import (
     progress,
     warn,
     workspace,
+    write,
+    write_file,
 )
 from kl_hooks.cli.request_options import request_options
 from kl_hooks.clock import FixedClock, micros
@@ -204,9 +206,7 @@ def task(
     if output is None:
         _echo_exactly(text, ws.environ)
         return
-    from kl_hooks.store.files import write_atomic
-
-    write_atomic(output, text.encode("utf-8", "replace"))
+    write_file(output, text, "replace")
     warn(f"{made.document['package_id']} written to {output}")
 
 
@@ -399,7 +399,7 @@ def _echo_exactly(text: str, environ: Mapping[str, str]) -> None:
             .encode(encoding, "replace")
             .decode(encoding)
         )
-    click.echo(text, nl=False)
+    write(text, is_governed=True)
 
 
 def _replay(repos: Sequence[Path], last: int, tasks: int, seed: int, as_json: bool) -> None:

@@ -8,16 +8,20 @@ from pathlib import Path
 import click
 
 from kl_hooks.cli.output import (
+    command_access,
     counted,
     echo,
     echo_json,
     format_option,
     initialized_workspace,
+    path_from_root,
     print_answer,
     warn,
     workspace,
+    write,
 )
 from kl_hooks.cli.record_output import (
+    exported,
     print_record,
     record_line,
     warn_of_citations,
@@ -255,6 +259,9 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     imported again.
     """
     ws = initialized_workspace()
+    for place in paths:
+        for file in place.rglob("*") if place.is_dir() else (place,):
+            command_access().require_shown_file(path_from_root(ws.root, str(file)))
     done = import_decisions(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
     for remark in done.remarks:
         warn(remark)
@@ -310,14 +317,15 @@ def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) ->
     """
     ws = workspace()
     known = list_records(ws, RecordFilter(("decision",), archived=True, expired=True))
-    found = [get_record(ws, one, "decision") for one in ids] or known
+    known = exported(known)
+    found = [command_access().record(get_record(ws, one, "decision")) for one in ids] or known
     broken = next((one for one in found if one.broken), None)
     if broken:
         raise UsageProblem(
             f"can't be read today: {broken.broken}", place=broken.path, hint="Fix the file first."
         )
     if output is None:
-        click.echo(export_text(found, form, known), nl=False)
+        write(export_text(found, form, known))
         return
     written = export_files(output, found, form, known, force=force)
     echo(f"wrote {counted(written, 'file')} into {output}.")

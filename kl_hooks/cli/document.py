@@ -14,6 +14,7 @@ import click
 
 from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.output import (
+    command_access,
     counted,
     echo_lines,
     format_option,
@@ -295,6 +296,9 @@ def add(
     raw: dict[str, Any] = {}
     by = sign_record(ws, raw)
     found = find_files(ws, [Path(one) for one in places if one != "-"])
+    for one in found.documents:
+        if one.added_path:
+            command_access().require_shown_file(one.added_path)
     new = [one._replace(title=title) for one in found.documents]
     if "-" in places:
         new.append(NewDocument("-", sys.stdin.buffer.read(MAX_BLOB_BYTES + 1), title))

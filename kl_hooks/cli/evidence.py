@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.output import (
+    command_access,
     counted,
     echo,
     format_option,
@@ -24,7 +25,10 @@ from kl_hooks.cli.output import (
     top_option,
     warn,
     workspace,
+    write,
+    write_file,
 )
+from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.executed import COVERAGE
 from kl_hooks.evidence.foreign import with_origins
@@ -552,7 +556,6 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
     from kl_hooks.evidence.ledger import recent
     from kl_hooks.evidence.sources.receipts import executed_lines, to_lines
     from kl_hooks.sharing.attestation import bundle_lines, signing_key
-    from kl_hooks.store.files import write_atomic
 
     ws = workspace()
     with open_store(ws) as db:
@@ -574,13 +577,17 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
         lines = list(bundle_lines(known, signing_key(ws, sign)))
     else:
         lines = [*to_lines(whole), *sets]
+    shown = [line for line in lines if command_access().text(line) == line]
+    if omitted := len(lines) - len(shown):
+        warn(f"{counted(omitted, 'line')} omitted: hidden from you by {POLICY_FILE}.")
+    lines = shown
     text = "".join(f"{one}\n" for one in lines)
     if output:
-        write_atomic(output, text.encode())
+        write_file(output, text)
         what = "statement" if sign or in_toto else "receipt"
         warn(f"{counted(len(lines) - len(sets), what)} written to {output}.")
     else:
-        click.echo(text, nl=False)
+        write(text)
 
 
 @evidence.command(epilog="Example: kl evidence verify, or: kl evidence verify ci.intoto.jsonl")

@@ -13,6 +13,7 @@ import click
 from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.output import (
     Option,
+    command_access,
     counted,
     echo,
     echo_json,
@@ -86,7 +87,8 @@ def failure_record(approach: str, shape: str, **options: Any) -> None:
     raw: dict[str, Any] = {"approach": " ".join(approach.split())}
     raw |= given(options)
     by = sign_record(ws, raw)
-    made, how_often = record_failure(ws, raw, by)
+    recorded, how_often = record_failure(ws, raw, by)
+    made = command_access().written(recorded)
     if shape == "json":
         echo_json(record_to_dict(ws, made) | _counts(how_often))
         return
@@ -105,7 +107,7 @@ def failure_record(approach: str, shape: str, **options: Any) -> None:
 def failure_show(id: str, shape: str) -> None:
     """One failure, whole, with how often it happened here."""
     ws = workspace()
-    record = get_record(ws, id, "failure")
+    record = command_access().record(get_record(ws, id, "failure"))
     how_often = occurrences(ws, record)
     warn_of_index_problems()
     head, *rest = record_lines(ws, record, supersession_chain(ws, record))

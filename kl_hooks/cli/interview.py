@@ -21,6 +21,7 @@ from kl_hooks.cli.output import (
     initialized_workspace,
     warn,
     workspace,
+    write,
 )
 from kl_hooks.cli.record_output import print_steps, warn_of_proposals
 from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
@@ -196,7 +197,7 @@ def _run_session(collected: _Answers, asked: Sequence[Question]) -> None:
             for event in events:
                 _print_event(event)
     except (click.Abort, EOFError):
-        click.echo(err=True)
+        write("\n", err=True)
         warn(
             f"interrupted; {counted(len(collected.answered), 'answer')} recorded. Go on with: kl"
             " interview"
@@ -331,7 +332,7 @@ def _print_event(event: SessionEvent) -> None:
     """What happened, as the person hears it: the conversation on stderr, the summary on stdout."""
     if event.name == "question" and event.question is not None:
         question = event.question
-        click.echo(err=True)
+        write("\n", err=True)
         _print_to_person(f"{event.number}/{event.total}  {question.category.replace('_', ' ')}")
         _print_to_person(f"{question.asks}\n  ({question.context})")
         if question.example:
@@ -347,4 +348,4 @@ def _print_event(event: SessionEvent) -> None:
 
 def _print_to_person(text: str) -> None:
     """Part of the conversation: on stderr, safe for a terminal."""
-    click.echo(safe_text(text), err=True)
+    write(f"{safe_text(text)}\n", err=True)

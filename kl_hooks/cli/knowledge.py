@@ -17,6 +17,7 @@ from kl_hooks.cli.kind_commands import decide_changes, sign_record
 from kl_hooks.cli.output import (
     about_option,
     broken_kinds_are_shown,
+    command_access,
     confirm,
     counted,
     echo,
@@ -31,9 +32,12 @@ from kl_hooks.cli.output import (
     topic_option,
     warn,
     workspace,
+    write,
+    write_file,
 )
 from kl_hooks.cli.record_output import (
     agent_access,
+    exported,
     listed_records,
     print_record,
     print_steps,
@@ -63,7 +67,7 @@ from kl_hooks.records.query import (
     supersession_chain,
 )
 from kl_hooks.records.write import apply_verb
-from kl_hooks.store.files import read_small, write_atomic
+from kl_hooks.store.files import read_small
 from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
@@ -608,7 +612,13 @@ def proposals(shape: str) -> None:
     from kl_hooks.records.write import pending_proposals
 
     ws = workspace()
-    records, changes = listed_records(ws, _proposed_records(ws)), pending_proposals(ws)
+    may = command_access()
+    records = may.records(listed_records(ws, _proposed_records(ws)))
+    changes = [
+        change
+        for change in pending_proposals(ws)
+        if all(map(may.shows, get_records(ws, [change.record])))
+    ]
     warn_of_index_problems()
     plain = {
         "schema": "kl.knowledge.proposals/1",
@@ -731,6 +741,8 @@ def add(
 
     ws = workspace()
     files = list(_documents(Path(path), pattern))
+    for file in files:
+        command_access().require_shown_file(_name_from_root(ws, file))
     sorts = {file: sort or type_of_file(_name_from_root(ws, file), file) for file in files}
     seeds = [
         seed for file in files if sorts[file] != "adr" for seed in _seeds(ws, file, sorts[file])
@@ -921,8 +933,9 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
             place="kl knowledge export",
             hint="See: kl knowledge list",
         )
-    found = [get_record(ws, one, name) for one in ids] or list_records(
-        ws, RecordFilter((name,), archived=True, expired=True)
+    found = exported(
+        [command_access().record(get_record(ws, one, name)) for one in ids]
+        or list_records(ws, RecordFilter((name,), archived=True, expired=True))
     )
     if agent(ws.environ) is not None and (hidden := quarantines(ws, found)):
         found = [record for record in found if ids or record.id not in hidden]
@@ -932,9 +945,9 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     text = format_records(ws.kinds, found, form, ascii_only=narrow) if found else ("[]\n")
     if output is None:
-        click.echo(text, nl=False)
+        write(text)
         return
-    write_atomic(output, text.encode("utf-8", "replace"))
+    write_file(output, text, "replace")
     warn(f"{counted(len(found), 'record')} written to {output}")
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -126,6 +126,16 @@ class Commands(LazyGroup):
             return super().get_command(ctx, name)
         line = KINDS.get(name) or self._described(ctx).get(name)
         return KindGroup(name, line) if line else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of it names no more than its output may."""
+        try:
+            return super().invoke(ctx)
+        except KlError as problem:
+            from kl_hooks.cli.output import conceal_in_error
+
+            conceal_in_error(problem)
+            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -17,6 +17,7 @@ from kl_hooks.cli.kind_commands import decide_changes
 from kl_hooks.cli.output import (
     ABOUT,
     Option,
+    command_access,
     confirm,
     counted,
     echo,
@@ -29,9 +30,11 @@ from kl_hooks.cli.output import (
     top_option,
     warn,
     workspace,
+    write,
 )
 from kl_hooks.cli.record_output import (
     agent_access,
+    exported,
     listed_records,
     print_deleted,
     record_line,
@@ -71,6 +74,7 @@ def _find_memory(identifier: str) -> Record:
 
 def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
     """Print what a memory is now, in a line or two or as JSON, and update MEMORY.md."""
+    record = command_access().written(record)
     line = f"{record.id}  {done or record.status}  {one_line(record.title, 120)}"
     plain = record_to_dict(workspace(), record) | {"done": done or record.status}
     print_answer(shape, plain, [line, *([f"    {record.path}"] if record.path else [])])
@@ -421,7 +425,7 @@ def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> 
             }
         )
         return
-    click.echo(given.text, nl=False)
+    write(given.text)
     if not given.ids:
         warn("no approved memory fits. See: kl memory review")
 
@@ -640,7 +644,7 @@ def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
 
 def _read_line(prompt: str) -> str | None:
     """One line from stdin; None at its end."""
-    click.echo(safe_text(prompt), nl=False, err=True)
+    write(safe_text(prompt), err=True)
     line = (
         sys.stdin.readline()
     )  # click.prompt ends with Abort at the end of a pipe; here that is an answer too
@@ -704,7 +708,8 @@ def export(statuses: tuple[str, ...]) -> None:
     from kl_hooks.records.liveness import quarantines
 
     ws = workspace()
-    records = list_records(ws, RecordFilter((MEMORY.name,), statuses, expired=True))
+    wanted = RecordFilter((MEMORY.name,), statuses, expired=True)
+    records = exported(list_records(ws, wanted))
     if agent(ws.environ) is not None and (hidden := quarantines(ws, records)):
         records = [record for record in records if record.id not in hidden]
         warn(f"omitted: {counted(len(hidden), 'quarantined memory')}, which no person has read")

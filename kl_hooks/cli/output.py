@@ -11,14 +11,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.text import brief, safe_text
 from kl_hooks.model.text import counted as counted
 from kl_hooks.workspace import Workspace, open_workspace, require_initialized
+
+if TYPE_CHECKING:
+    from kl_hooks.context.access import Access
 
 _SHOWN_PROBLEMS: Final = "broken kinds are shown"
 PROGRESS_DELAY = 1.0
@@ -66,13 +69,80 @@ def broken_kinds_are_shown() -> None:
     click.get_current_context().find_root().ensure_object(dict)[_SHOWN_PROBLEMS] = True
 
 
+def command_access() -> Access:
+    """Return what an agent may be shown by this command; a person may be shown everything: he can
+    open the files. What was decided is appended to the audit when the command ends.
+
+    Raises Problems for a wrong policy: without the rules nothing may be shown.
+    """
+    from kl_hooks.context.access import Access, find_policy
+    from kl_hooks.model.actors import agent
+
+    context = click.get_current_context()
+    root = context.find_root()
+    shared: dict[str, Any] = root.ensure_object(dict)
+    if "access" not in shared:
+        ws = workspace()
+        policy = None if agent(ws.environ) is None else find_policy(ws)
+        shared["access"] = Access(ws, policy)
+        if policy is not None:
+            root.call_on_close(lambda: shared["access"].audit(context.command_path))
+    access: Access = shared["access"]
+    return access
+
+
+def _shown(value: Any) -> Any:
+    """Return a text, or a plain value, without the words that are hidden from whoever runs this.
+    Every output passes here; a command that opened no repository has none of its words.
+    """
+    return command_access().plain(value) if _is_governed() else value
+
+
+def _is_governed() -> bool:
+    """Return whether an agent runs a command that has opened a repository."""
+    from kl_hooks.model.actors import agent
+
+    context = click.get_current_context(silent=True)
+    opened = context.find_root().ensure_object(dict).get("workspace") if context else None
+    return opened is not None and agent(opened.environ) is not None
+
+
+def conceal_in_error(problem: KlError) -> None:
+    """Take out of an error of a command what is hidden from whoever runs it. Raises as
+    `command_access`: under a wrong policy that is the error to be shown.
+    """
+    if _is_governed():
+        command_access().conceal_in_error(problem)
+
+
+def write(text: str, *, err: bool = False, is_governed: bool = False) -> None:
+    """Write a text as it is, without a line end: a document, or a part of a conversation.
+
+    `is_governed`: the policy was applied to each item of it, which the audit has already.
+    """
+    if is_governed and _is_governed():
+        from kl_hooks.context.access import Access, find_policy
+
+        text = Access(workspace(), find_policy(workspace())).text(text)
+    click.echo(text if is_governed else _shown(text), nl=False, err=err)
+
+
+def write_file(path: Path, text: str, errors: str = "strict") -> None:
+    """Write an answer into a file, in one step; what is hidden from whoever runs this is omitted
+    as on stdout.
+    """
+    from kl_hooks.store.files import write_atomic
+
+    write_atomic(path, str(_shown(text)).encode("utf-8", errors))
+
+
 def echo(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
     """A line of the answer, on stdout, made safe for a terminal.
 
     `red`, `yellow`: from which character on it has that colour (-1: it has none), where anybody
     sees colours.
     """
-    start = max(red, yellow)
+    text, start = _shown(text), max(red, yellow)
     head, tail = (text[:start], text[start:]) if start >= 0 else (text, "")
     paint = click.style(safe_text(tail), fg="red" if red >= 0 else "yellow") if tail else ""
     click.echo(safe_text(head) + paint)
@@ -96,7 +166,7 @@ def echo_json(value: Any) -> None:
     pipe can take it).
     """
     click.echo(
-        json.dumps(value, indent=2, sort_keys=True)
+        json.dumps(_shown(value), indent=2, sort_keys=True)
     )  # ensure_ascii: no encoding of a pipe can fail
 
 
@@ -125,7 +195,7 @@ def print_list(shape: str, plain: Any, rows: Iterable[str], total: int, none: st
 
 def warn(text: str) -> None:
     """A remark, on stderr, in one line."""
-    click.echo(f"kl: {brief(text).replace(chr(10), ' ')}", err=True)
+    click.echo(f"kl: {brief(_shown(text)).replace(chr(10), ' ')}", err=True)
 
 
 @contextmanager
@@ -164,7 +234,7 @@ def confirm(question: str) -> None:
     nobody can answer.
     """
     try:
-        click.confirm(question, abort=True, err=True)
+        click.confirm(_shown(question), abort=True, err=True)
     except click.Abort:
         if sys.stdin is None or not sys.stdin.isatty():
             raise UsageProblem(

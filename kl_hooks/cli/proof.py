@@ -14,6 +14,7 @@ import click
 from kl_hooks.cli.evidence import all_evidence
 from kl_hooks.cli.output import (
     ABOUT,
+    command_access,
     counted,
     echo_lines,
     format_option,
@@ -106,6 +107,9 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
         warn(f"{made.about} is not in the files here: no change of code makes this claim stale.")
     for line in made.ended:
         warn(f"claim {made.id}: {line}.")
+    if not command_access().shows_claim(made):  # what it rests on is hidden from whoever made it
+        print_answer(shape, {"id": made.id}, [f"claim {made.id}  {made.tier.word}"])
+        return
     print_answer(shape, claim_to_dict(made), [f"claim {made.id}  {made.tier.word}  {made.text}"])
 
 
@@ -133,6 +137,7 @@ def list_(
         if (everything or c.freshness != "expired") and tier in (None, c.tier.word)
     ]
     found = [c for c in found if not stale or c.freshness in DOUBTFUL]
+    found = command_access().claims(found)
     none = (
         "no such claim. See: kl claim list"
         if about or tier
@@ -178,7 +183,9 @@ def search(words: tuple[str, ...], limit: int, shape: str) -> None:
     from kl_hooks.proof.claims import search_claims
 
     found, total = search_claims(workspace(), list(words), limit)
-    _print_claims(found, total, f"no matches for: {one_line(' '.join(words))}", shape)
+    shown = command_access().claims(found)
+    total -= len(found) - len(shown)
+    _print_claims(shown, total, f"no matches for: {one_line(' '.join(words))}", shape)
 
 
 @claim.command(epilog="Example: kl claim show 3f9a1c2b")
@@ -188,7 +195,7 @@ def show(id: str, shape: str) -> None:
     """One claim with every reason for its tier."""
     from kl_hooks.proof.claims import claim_with_id
 
-    found = claim_with_id(workspace(), id, warn)
+    found = command_access().claim(claim_with_id(workspace(), id, warn))
     print_answer(shape, claim_to_dict(found), _reason_lines(found))
 
 
@@ -200,8 +207,9 @@ def confirm(id: str, shape: str) -> None:
 
     It lifts no tier. A claim that a cited test refutes can't be confirmed.
     """
-    from kl_hooks.proof.claims import confirm_claim
+    from kl_hooks.proof.claims import claim_with_id, confirm_claim
 
+    command_access().claim(claim_with_id(workspace(), id, warn))
     confirmed = confirm_claim(workspace(), id, warn)
     print_answer(shape, claim_to_dict(confirmed), _claim_rows([confirmed]))
 

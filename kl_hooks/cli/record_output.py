@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import click
-
-from kl_hooks.cli.output import counted, print_answer, warn, workspace
+from kl_hooks.cli.output import command_access, counted, print_answer, warn, workspace
+from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import name_list, one_line
@@ -28,17 +27,18 @@ _HEAD = ("title", "status", "supersedes", "superseded_by")
 
 @contextmanager
 def agent_access(ws: Workspace) -> Iterator[Access]:
-    """Yield what an agent may be shown by this command; a person may be shown everything: he can
-    open the files.
-    """
-    from kl_hooks.context.access import Access, access
-    from kl_hooks.model.actors import agent
+    """Yield what an agent may be shown by this command, as `command_access`."""
+    yield command_access()
 
-    if agent(ws.environ) is None:
-        yield Access(ws, None)
-        return
-    with access(ws, click.get_current_context().command_path) as seen:
-        yield seen
+
+def exported(records: Sequence[Record]) -> list[Record]:
+    """Return the records that an export holds: of one of which only a part may be shown, nothing is
+    read back as it was.
+    """
+    shown = command_access().shown(records)
+    if omitted := len(records) - len(shown):
+        warn(f"{counted(omitted, 'record')} omitted: hidden from you by {POLICY_FILE}.")
+    return shown
 
 
 def listed_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:
@@ -219,6 +219,7 @@ def warn_of_index_problems() -> None:
 
 def print_record(ws: Workspace, record: Record, shape: str) -> None:
     """A record that was just made or changed: where it is, or all of it as JSON."""
+    record = command_access().written(record)
     print_answer(shape, record_to_dict(ws, record), [record_line(record)])
     if shape == "text":
         warn_of_proposals(record)

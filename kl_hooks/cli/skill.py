@@ -367,8 +367,10 @@ def gaps(shape: str) -> None:
 @format_option()
 def team(task: str, shape: str) -> None:
     """Put at most five agents together that have the skills TASK needs."""
-    found = library.discover(initialized_workspace(), task, "manifest")
-    made = library.team(found.found)
+    ws = initialized_workspace()
+    with agent_access(ws) as may:
+        matches = library.discover(ws, task, "manifest").found
+        made = library.team([one for one in matches if may.shows(one.record)])
     plain = {
         "schema": "kl.skill.team/1",
         **made._asdict(),

@@ -27,6 +27,7 @@ from kl_hooks.cli.output import (
     short,
     warn,
     workspace,
+    write,
 )
 from kl_hooks.clock import iso
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
@@ -346,11 +347,8 @@ def verify(
     elif shape != "text":
         from kl_hooks.proof.formats import render
 
-        click.echo(
-            render(
-                shape, answer.tree, answer.accepted, answer.states, answer.proof, answer.command
-            ),
-            nl=False,
+        write(
+            render(shape, answer.tree, answer.accepted, answer.states, answer.proof, answer.command)
         )
     echo_lines(_lines(answer) if shape == "text" else ())
     code = answer.exit_code

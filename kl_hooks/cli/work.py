@@ -14,6 +14,7 @@ from kl_hooks.cli.kind_commands import make_record, sign_record
 from kl_hooks.cli.output import (
     ABOUT,
     Option,
+    command_access,
     format_option,
     given,
     initialized_workspace,
@@ -72,10 +73,10 @@ if TYPE_CHECKING:
 
 
 def _works(ws: Workspace, path: str | None) -> Works:
-    """The works of a file, or of the tasks on record; with a warning for each token that is
-    none.
+    """The works of a file, or of the tasks on record that may be shown; with a warning for each
+    token that is none.
     """
-    found = Works.load(ws, path)
+    found = Works.load(ws, path, command_access().records)
     for identifier, error in found.errors:
         warn(f"{identifier}: {error}. It counts for nothing. See: kl task edit {identifier}")
     return found
@@ -257,10 +258,12 @@ def fulfil(what: str, force: bool, shape: str) -> None:
             raise UsageProblem(f"{error}.", place="kl task fulfil") from None
         print_answer(shape, {"schema": "kl.task.fulfil/1", "token": made}, [f"{made} is there."])
         return
+    if agent(ws.environ):  # its outcome has the title of the task, and nothing that hides it
+        command_access().require_shown(get_record(ws, what, "task"))
     done = complete_task(
         ws,
         what,
-        _works(ws, None),
+        Works.load(ws, None),
         force=force,
         by=by,
         authority="agent" if agent(ws.environ) else "",
@@ -381,7 +384,7 @@ def turn_continue(feature: str, task: str, shape: str) -> None:
     MUST ADDRESS.
     """
     ws = workspace()
-    turns = list_records(ws, RecordFilter(("turn",)))
+    turns = command_access().shown(list_records(ws, RecordFilter(("turn",))))
     last = last_turns(turns, feature, task)
     must = last[-1].text("coach_feedback") if last and is_rejected(last[-1]) else None
     plain = {
@@ -592,7 +595,9 @@ def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
     """
     ws = workspace()
     record_queued(ws)
-    all_ = search_records(ws, list(requirements), RecordFilter(("outcome",)), NO_LIMIT)
+    all_ = command_access().records(
+        search_records(ws, list(requirements), RecordFilter(("outcome",)), NO_LIMIT)
+    )
     rows = [record_to_dict(ws, one) for one in all_[:limit]]
     none = "no outcome shares a word with it. Record one at the end of a task: kl outcome capture"
     plain = {"schema": "kl.outcome.similar/1", "outcomes": rows, "total": len(all_)}
@@ -687,10 +692,11 @@ def objective_status(id: str | None, shape: str) -> None:
     shown.
     """
     ws = workspace()
+    may = command_access()
     found = (
-        [get_record(ws, id, "objective")]
+        [may.record(get_record(ws, id, "objective"))]
         if id
-        else list_records(ws, RecordFilter(("objective",), ("active",)))
+        else may.records(list_records(ws, RecordFilter(("objective",), ("active",))))
     )
     warn_of_index_problems()
     seen = reported_progress(ws, found)
@@ -730,7 +736,8 @@ def objective_link(id: str, task: str, done: bool, shape: str) -> None:
     It leaves the other list; the session that did it (KL_SESSION) is noted.
     """
     ws = workspace()
-    record = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
+    linked = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
+    record = command_access().written(linked)
     seen = reported_progress(ws, [record])[record.id]
     plain = record_to_dict(ws, record) | {"percent": seen.percent}
     print_answer(shape, plain, seen.summary(record))
@@ -750,7 +757,7 @@ def objective_link(id: str, task: str, done: bool, shape: str) -> None:
 def gate_for(task_type: str, complexity: int, shape: str) -> None:
     """The gates for work of this type and complexity, at most four, the narrowest first."""
     ws = workspace()
-    found = fitting_gates(ws, task_type, complexity)
+    found = command_access().records(fitting_gates(ws, task_type, complexity))
     warn_of_index_problems()
     plain = {
         "schema": "kl.gate.for/1",
@@ -776,11 +783,12 @@ def gate_for(task_type: str, complexity: int, shape: str) -> None:
 def role_show(name: str, context: str, shape: str) -> None:
     """What an actor in this role must do, must not do, and asks about first."""
     ws = workspace()
-    roles = list_records(ws, RecordFilter(("role",)))
+    may = command_access()
+    roles = may.shown(list_records(ws, RecordFilter(("role",))))
     warn_of_index_problems()
     record = find_role(roles, name, context)
     if record is None and name.upper().startswith("ROLE-"):
-        record = get_record(ws, name, "role")
+        record = may.record(get_record(ws, name, "role"))
     if record is None:
         known = sorted({one.text("role") for one in roles if one.status == "active"})
         hint = suggest_spelling(name, known) or (

@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.settings import POLICY_FILE
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import KlError, UsageProblem
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
+    from kl_hooks.context.veil import HiddenKnowledge
     from kl_hooks.model.claim import Claim
     from kl_hooks.model.package import Candidate
     from kl_hooks.model.record import Record
@@ -51,11 +53,14 @@ def access(ws: Workspace, purpose: str, actor: str = "") -> Iterator[Access]:
     `actor`: `human` or `agent:NAME`; empty: whoever runs this. Raises Problems for a wrong policy,
     as `load_policy`: without the rules nothing may be shown.
     """
-    made = Access(ws, find_policy(ws, actor))
+    seen = Access(ws, find_policy(ws, actor))
     try:
-        yield made
+        yield seen
+    except KlError as problem:
+        seen.conceal_in_error(problem)
+        raise
     finally:
-        made.audit(purpose)
+        seen.audit(purpose)
 
 
 class Access:
@@ -82,29 +87,77 @@ class Access:
 
     def shows_claim(self, claim: Claim) -> bool:
         """Return whether a claim is neither denied nor redacted, by what it is about."""
-        return self.shows_node(f"claim:{claim.id}", "claim", _path_of(claim.about))
+        return self.effect_on_claim(claim)[0] == "allow"
+
+    def effect_on_claim(self, claim: Claim) -> tuple[str, str]:
+        """Return the effect on a claim, by what it is about, and the rule."""
+        if self._policy is None or self._hidden is None:
+            return "allow", ""
+        return self._decide(*self._hidden.claim_candidates(claim.id, claim.about))
+
+    def claims(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Return the claims that are neither denied nor redacted: one is its text, and of that
+        nothing may be left.
+        """
+        return [claim for claim in claims if self.shows_claim(claim)]
+
+    def claim(self, claim: Claim) -> Claim:
+        """Return a claim that somebody asked for by its ID. UsageProblem where it is hidden."""
+        return claim if self.shows_claim(claim) else _refuse(claim.id)
+
+    def text(self, text: str) -> str:
+        """Return a text of an answer without the words of what is hidden."""
+        return self._hidden.veil.text(text) if self._hidden is not None else text
+
+    def plain(self, value: Any) -> Any:
+        """Return a plain value of an answer without the words of what is hidden."""
+        return self._hidden.veil.plain(value) if self._hidden is not None else value
+
+    def conceal_in_error(self, problem: KlError) -> None:
+        """Take the words of what is hidden out of an error."""
+        from kl_hooks.model.problem import Problems
+
+        if self._hidden is None:
+            return
+        problem.place, problem.reason, problem.hint = map(
+            self.text, (problem.place, problem.reason, problem.hint)
+        )
+        if isinstance(problem, Problems):
+            problem.problems = tuple(
+                one._replace(
+                    path=self.text(one.path),
+                    message=self.text(one.message),
+                    hint=self.text(one.hint),
+                )
+                for one in problem.problems
+            )
 
     def records(self, found: Sequence[Record]) -> list[Record]:
-        """Return the records without the denied ones; of a redacted one its ID, status and file are
-        left.
+        """Return the records without the denied ones; of a redacted one its ID, status and place
+        are left. Its file is named after its title, which is not shown.
         """
-        from kl_hooks.model.record import Record
-
-        made = []
-        for one in found:
-            effect, rule = self._decide_record(one)
+        shown: list[Record] = []
+        for record in found:
+            effect, rule = self._decide_record(record)
             if effect == "redact":
-                made.append(
-                    Record(
-                        one.kind,
-                        one.id,
-                        {"title": f"(redacted by policy: {rule})", "status": one.status},
-                        path=one.path,
-                    )
-                )
+                shown.append(redacted_record(record, rule))
             elif effect == "allow":
-                made.append(one)
-        return made
+                shown.append(record)
+        return shown
+
+    def shown(self, records: Sequence[Record]) -> list[Record]:
+        """Return the records of which everything may be shown."""
+        return [record for record in records if self.shows(record)]
+
+    def require_shown(self, record: Record) -> None:
+        """UsageProblem for a record of which not everything may be shown."""
+        if not self.shows(record):
+            _refuse(record.id)
+
+    def require_shown_file(self, path: str) -> None:
+        """UsageProblem for a file, given from the root, of which not everything may be shown."""
+        if not self.shows_node(f"file:{path}", "page", path):
+            _refuse(path)
 
     def record(self, one: Record) -> Record:
         """Return a record that somebody asked for by its ID, as `records`. UsageProblem where it is
@@ -112,9 +165,16 @@ class Access:
         """
         return next(iter(self.records([one])), None) or _refuse(one.id)
 
+    def written(self, record: Record) -> Record:
+        """Return a record that was just written, as `records`; of a denied one its ID is left, so
+        that whoever wrote it can name it.
+        """
+        effect, rule = self._decide_record(record)
+        return record if effect == "allow" else redacted_record(record, rule)
+
     def answer(self, plain: Any, *, wrote: bool = False) -> Any:
         """Return a plain value without what is denied; of what is redacted, its ID, kind and place
-        are left.
+        are left. Whatever the keys are called, the words of what is hidden are in none of it.
 
         UsageProblem where what was asked for is denied; with `wrote`, of what was just written, its
         ID is returned.
@@ -123,12 +183,14 @@ class Access:
             return plain
         made = self._filtered(plain, self._decide_ids(plain))
         if made is not _DENIED:
-            return made
+            return self.plain(made)
         identifier = str(plain.get("id", "")) if isinstance(plain, Mapping) else ""
         return {"id": identifier} if wrote else _refuse(identifier)
 
     def audit(self, purpose: str) -> None:
         """Append what was decided to the package log; nothing where nothing was."""
+        if "_hidden" in vars(self) and self._hidden is not None:
+            self._effects |= self._hidden.withheld()
         if self._policy is None or not self._effects:
             return
         from kl_hooks.clock import iso
@@ -142,6 +204,17 @@ class Access:
         decision = PolicyDecision(name, self._policy.key, self._policy.actor, rows)
         about = {"package_id": "", "created_at": iso(self._ws.clock.now()), "request_id": purpose}
         append_event(self._ws.state, audit_event(decision, about))
+
+    @cached_property
+    def _hidden(self) -> HiddenKnowledge | None:
+        """What the policy hides; None without a policy, and where it hides nothing from whoever
+        asks. Read once for an answer, when the first part of it is shown.
+        """
+        if self._policy is None or not self._policy.concerns_actor:
+            return None
+        from kl_hooks.context.veil import HiddenKnowledge
+
+        return HiddenKnowledge(self._ws, self._policy)
 
     def _decide(self, *variants: Candidate) -> tuple[str, str]:
         """Return the effect on an item, of which the variants are different facts, and the rule;
@@ -198,6 +271,8 @@ class Access:
     def _filtered(self, plain: Any, found: Mapping[str, tuple[str, str]]) -> Any:
         """Return the value without what is denied, or `_DENIED`."""
         from kl_hooks.model.package import WITHHELD
+        from kl_hooks.model.record import untitled_path
+        from kl_hooks.model.symbol import RECORD_ID
 
         if isinstance(plain, str):
             return _DENIED if found.get(plain, ("", ""))[0] == "deny" else plain
@@ -208,6 +283,8 @@ class Access:
         effect, rule = self._decide_entry(plain, found)
         if effect != "allow":
             left = {key: plain[key] for key in _SHOWN if key in plain}
+            if RECORD_ID.fullmatch(str(left.get("id", ""))) and "path" in left:
+                left["path"] = untitled_path(str(left["path"]), str(left["id"]))
             return _DENIED if effect == "deny" else {**left, "redacted_by": rule}
         made, denied = dict[str, Any](), 0
         for key, one in plain.items():
@@ -228,18 +305,23 @@ class Access:
         """Return the effect on an object of an answer, by its ID and its place."""
         name, path = (str(entry.get(key) or "") for key in ("id", "path"))
         effects = [found[name]] if name in found else []
-        if entry.get("schema") == "kl.claim/3":
-            effects += [
-                self._decide(
-                    _candidate(f"claim:{name}", "claim", _path_of(str(entry.get("about"))))
-                )
-            ]
+        if entry.get("schema") == "kl.claim/3" and self._hidden is not None:
+            variants = self._hidden.claim_candidates(name, str(entry.get("about")))
+            effects += [self._decide(*variants)]
         elif path and name not in found:
             kind = str(entry.get("kind") or "")
             kind = kind if kind in ("page", "violation") else "symbol"
             effects += [self._decide(_candidate(name or f"file:{path}", kind, path))]
         order = ("deny", "redact", "allow")
         return min(effects, key=lambda one: order.index(one[0]), default=("allow", ""))
+
+
+def redacted_record(record: Record, rule: str) -> Record:
+    """Return what is left of a record that a rule redacts."""
+    from kl_hooks.model.record import Record, untitled_path
+
+    values = {"title": f"(redacted by policy: {rule})", "status": record.status}
+    return Record(record.kind, record.id, values, path=untitled_path(record.path, record.id))
 
 
 def _candidate(identifier: str, kind: str, path: str) -> Candidate:

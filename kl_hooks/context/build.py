@@ -138,7 +138,12 @@ def _build(
         request = request._replace(
             budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget)
         )
-    made = assemble(task, found, request, tree, given, policy, quota)
+    veil = None
+    if policy is not None and policy.concerns_actor:
+        from kl_hooks.context.veil import HiddenKnowledge
+
+        veil = HiddenKnowledge(ws, policy).veil
+    made = assemble(task, found, request, tree, given, policy, quota, veil)
     return replace(made, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
 
 

@@ -148,11 +148,11 @@ def critical(
             replace(_candidate(ws, section, one), redacted_by=hidden.get(one.id, ""))
             for one in live[:most]
         ]
+        shown = demote_uncommitted(ws, some)
         if hidden:
             from kl_hooks.context.policy import conceal
 
-            some = [conceal(one) for one in some]
-        shown = demote_uncommitted(ws, some)
+            shown = [conceal(one) for one in shown]
         found.append(FilledSection(section, list(shown), len(live) - len(shown)))
     return found
 

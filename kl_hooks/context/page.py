@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kl_hooks.context.gather import Gathered
     from kl_hooks.context.policy import Policy
     from kl_hooks.context.quota import Quota
+    from kl_hooks.context.veil import Veil
 
 _EARLY_END: Final = 95
 """Percent of the budget from which on no further category is filled."""
@@ -920,9 +921,13 @@ def assemble(
     given: Collection[str] = (),
     policy: Policy | None = None,
     quota: Quota | None = None,
+    veil: Veil | None = None,
 ) -> Package:
     """Return the package of what was found for a content tree. KeyError for a style or a profile
     that is not known.
+
+    `veil`: what of the texts of shown items may not be read: a commit names the files it touched,
+    and the file of a hidden record has its title in its name.
     """
     # here: hooks of agents read budgets and ask no retriever
     from kl_hooks.context.gather import code_of, near_code
@@ -955,6 +960,14 @@ def assemble(
         relevant = [one for one in relevant if one not in unproven]
     if policy:  # not before: the text decides what is relevant
         relevant = [replace(one, candidate=conceal(one.candidate)) for one in relevant]
+    if veil is not None:
+        relevant = [replace(one, candidate=veil.candidate(one.candidate)) for one in relevant]
+        code = Code(
+            *(
+                tuple(replace(one, candidate=veil.candidate(one.candidate)) for one in part)
+                for part in (code.files, code.symbols)
+            )
+        )
     nothing = (
         f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found."
         if denied

@@ -26,6 +26,8 @@ from kl_hooks.model.actors import agent
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.package import CODE, WITHHELD, Candidate, Omission, PolicyDecision
 from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.model.record import untitled_path
+from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line
 from kl_hooks.store.files import read_small
 
@@ -69,12 +71,16 @@ class Rule:
         enough = all if self.effect == "allow" else any
         kinds = (one.kind, "code") if one.kind in CODE else (one.kind,)
         return (
-            (not self.actors or actor in self.actors or actor.partition(":")[0] in self.actors)
+            self.names_actor(actor)
             and (not self.kinds or not set(kinds).isdisjoint(self.kinds))
             and (not self.tags or not set(one.tags).isdisjoint(self.tags))
             and (not self.classification or one.classification in self.classification)
             and (not self.paths or (bool(paths) and enough(self._has_path(path) for path in paths)))
         )
+
+    def names_actor(self, actor: str) -> bool:
+        """Return whether the rule is for an actor: by name, or for all agents or all people."""
+        return not self.actors or actor in self.actors or actor.partition(":")[0] in self.actors
 
     def _has_path(self, path: str) -> bool:
         return any(path_matches(path, glob) for glob in self.paths)
@@ -89,6 +95,11 @@ class Policy:
     """`human`, or `agent:NAME`."""
     key: str = ""
     """Digest of the text of the rules and of the actor."""
+
+    @property
+    def concerns_actor(self) -> bool:
+        """Return whether any rule can hide something from whom it is evaluated for."""
+        return any(rule.effect == "allow" or rule.names_actor(self.actor) for rule in self.rules)
 
     def decide(self, candidates: Iterable[Candidate]) -> tuple[str, str]:
         """Return (effect, name of the rule) for one item, of which several retrievers may know
@@ -316,7 +327,7 @@ def conceal(one: Candidate) -> Candidate:
         "",
         "",
         "",
-        one.path,
+        _place(one),
         one.line,
         authority=one.authority,
         pinned=one.pinned,
@@ -325,6 +336,11 @@ def conceal(one: Candidate) -> Candidate:
         reasons=(f"redacted by policy: {one.redacted_by}",),
         redacted_by=one.redacted_by,
     )
+
+
+def _place(one: Candidate) -> str:
+    """Return where an item is; the file of a record is named after its title, which is omitted."""
+    return untitled_path(one.path, one.id) if RECORD_ID.fullmatch(one.id) else one.path
 
 
 def audit_event(decision: PolicyDecision, shown: Mapping[str, Any]) -> dict[str, Any]:

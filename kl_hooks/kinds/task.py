@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -224,16 +224,21 @@ class Works:
     """(name, what is wrong with one of its tokens)."""
 
     @classmethod
-    def load(cls, ws: Workspace, path: str | None) -> Works:
-        """Return those of a file, else the tasks. UsageProblem for a missing file, Problems for a
-        bad one.
+    def load(
+        cls,
+        ws: Workspace,
+        path: str | None,
+        shown: Callable[[list[Record]], list[Record]] = list,
+    ) -> Works:
+        """Return those of a file, else the tasks, of which `shown` leaves what may be seen.
+        UsageProblem for a missing file, Problems for a bad one.
         """
         if path:
             data = read_small(Path(path))
             if data is None:
                 raise UsageProblem("there is no such file.", place=path)
             return cls(read_works(path, data))
-        records = list_records(ws, RecordFilter(("task",)))
+        records = shown(list_records(ws, RecordFilter(("task",))))
         errors = [
             (one.id, error)
             for one in records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -95,3 +96,12 @@ class Record:
                 name: value for name, value in values.items() if value not in (None, "", (), {})
             },
         )
+
+
+def untitled_path(path: str, identifier: str) -> str:
+    """Return the path of a record's file without its title, which kl names the file after; empty
+    where something else names it.
+    """
+    folder, name = posixpath.split(path)
+    is_named_by_kl = name.partition(".")[0].startswith(identifier)
+    return f"{folder}/{identifier}" if identifier and is_named_by_kl else ""

@@ -116,6 +116,11 @@ def get_records(ws: Workspace, ids: Sequence[str]) -> list[Record]:
     return list(found.values())
 
 
+def all_records(ws: Workspace) -> list[Record]:
+    """Return every record, archived and expired ones too, as they were at the last `sync`."""
+    return [record for record in _select(ws, "id <> ''", ()) if record.kind in ws.kinds]
+
+
 def list_records(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -> list[Record]:
     """Return the selected records, files first, by kind and ID; at most `limit`."""
     return list_and_count(ws, wanted, limit)[0]

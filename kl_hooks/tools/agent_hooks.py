@@ -118,27 +118,35 @@ def _handle(event: Event, folder: str) -> tuple[Reply, str]:
         return Reply.CONTEXT, ""
     if event.name == Moment.EDIT:
         return Reply.DENY, _refusal(ws, edits)
+    from kl_hooks.context.access import access
     from kl_hooks.tools.agent_session import open_session
 
     with open_session(ws, event) as session:
-        if event.name == Moment.START:
-            return Reply.CONTEXT, _start(ws, event, session, folder)
-        drift = _drift(ws, event, session)
-        if event.name == Moment.PROMPT:
-            return Reply.CONTEXT, "\n".join(filter(None, [drift, _for_prompt(ws, event, session)]))
-        if event.name in (Moment.USED, Moment.FAILED):
-            text = "\n".join(filter(None, [drift, _after_tool(ws, event, session, folder)]))
-            if event.name == Moment.FAILED and event.agent.takes_late:
-                session.pending, text = text, ""
-            return Reply.CONTEXT, text
-        if event.name == Moment.STOP:
-            _record_turn(ws, event, session)
-            return Reply.AGAIN, _reminder(ws, event, session)
-        text = "\n".join(_objectives(ws)[0])
-        if (
-            event.agent.takes_late
-        ):  # the note is for its user; after the compaction nothing starts again
-            session.pending = "\n".join(filter(None, [session.pending, text]))
+        reply, text = _text_for(ws, event, session, folder)
+    with access(ws, f"hook {event.name}") as may:
+        return reply, may.text(text)
+
+
+def _text_for(ws: Workspace, event: Event, session: Session, folder: str) -> tuple[Reply, str]:
+    """Return what an agent is given at a moment of its session, before the policy is applied."""
+    if event.name == Moment.START:
+        return Reply.CONTEXT, _start(ws, event, session, folder)
+    drift = _drift(ws, event, session)
+    if event.name == Moment.PROMPT:
+        return Reply.CONTEXT, "\n".join(filter(None, [drift, _for_prompt(ws, event, session)]))
+    if event.name in (Moment.USED, Moment.FAILED):
+        text = "\n".join(filter(None, [drift, _after_tool(ws, event, session, folder)]))
+        if event.name == Moment.FAILED and event.agent.takes_late:
+            session.pending, text = text, ""
+        return Reply.CONTEXT, text
+    if event.name == Moment.STOP:
+        _record_turn(ws, event, session)
+        return Reply.AGAIN, _reminder(ws, event, session)
+    text = "\n".join(_objectives(ws)[0])
+    if (
+        event.agent.takes_late
+    ):  # the note is for its user; after the compaction nothing starts again
+        session.pending = "\n".join(filter(None, [session.pending, text]))
     return Reply.NOTE, text
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.context.access import access
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.kinds.failure import record_failure
@@ -362,6 +363,9 @@ def _eligible(ws: Workspace, given: Arguments) -> Any:
 def _fulfil(ws: Workspace, given: Arguments) -> Any:
     require_initialized(ws)
     if ":" not in given["id"]:
+        # the outcome that it records has the title of the task, and nothing that hides it
+        with access(ws, "tool task_fulfil", author(ws)) as may:
+            may.require_shown(get_record(ws, given["id"], "task"))
         works = Works.load(ws, None)
         done = complete_task(
             ws, given["id"], works, force=given["force"], by=author(ws), authority="agent"

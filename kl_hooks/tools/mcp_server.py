@@ -219,7 +219,8 @@ def read_resource(ws: Workspace, uri: str) -> str:
     if kind == "package" and uri.startswith("kl://") and name:
         from kl_hooks.context.deliver import find_package
 
-        return find_package(ws, name, author(ws)).text
+        with access(ws, "resource of a package", author(ws)) as may:
+            return may.text(find_package(ws, name, author(ws)).text)
     raise UsageProblem(
         "there is no resource of this URI.",
         place=uri,

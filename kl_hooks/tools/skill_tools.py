@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kl_hooks.context.access import access
 from kl_hooks.kinds.catalog import SKILL
 from kl_hooks.records.liveness import live_records
 from kl_hooks.records.query import RecordFilter, list_records
@@ -177,5 +178,7 @@ def _health(ws: Workspace, given: Arguments) -> Any:
 
 
 def _team(ws: Workspace, given: Arguments) -> Any:
-    made = library.team(library.discover(ws, given["task"], "manifest").found)
+    matches = library.discover(ws, given["task"], "manifest").found
+    with access(ws, "tool skill_team", author(ws)) as may:
+        made = library.team([one for one in matches if may.shows(one.record)])
     return {**made._asdict(), "members": {name: list(some) for name, some in made.members.items()}}

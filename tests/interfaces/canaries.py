@@ -1,0 +1,174 @@
+"""A repository in which every field of every kind of knowledge holds a word that is nowhere else.
+
+Whatever prints such a word, or a part of it, has shown what `.kl/policy.yaml` hides from agents.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kl_hooks.errors import KlError
+from kl_hooks.evidence.assertions import add_claim
+from kl_hooks.evidence.claims import all_claims
+from kl_hooks.model.kind import Field, Kind
+from kl_hooks.records.query import get_record
+from kl_hooks.records.write import apply_verb, create_record
+from tests.support import Checkout
+
+AGENT = {"KL_AGENT": "bot"}
+WORDS = "lantern harbor"
+"""Words of every hidden text that are no canary: what a search asks for."""
+TAG, FOLDER, PAGES = "veiled", "veiled/", "docs/veiled/"
+DENIED_NAME = "name, where it is denied"
+"""Of what is redacted the ID and the place are shown: those of a page are its path, of a symbol its
+name. A record's file is named after its title, so its path is not shown.
+"""
+CANARY = re.compile(r"zq\d{4}q", re.IGNORECASE)
+POLICY = """version: 1
+rules:
+  - name: hidden knowledge
+    {effect}: {{tags: [{tag}], actors: [agent]}}
+  - name: hidden files
+    {effect}: {{paths: ["{folder}**", "{pages}**"], actors: [agent]}}
+"""
+_STATUS = ("status", "title", "supersedes", "superseded_by", "merged_into", "quarantine")
+_FREE = ("line", "text", "lines", "words", "map", "ids")
+"""Types of fields that hold what somebody wrote."""
+
+
+@dataclass
+class Canaries:
+    """What is hidden, and which word is in which field of it."""
+
+    repo: Checkout
+    ids: dict[str, str] = field(default_factory=dict)
+    """Kind → the ID of its hidden record; `claim`, `page` and `package` too."""
+    places: dict[str, str] = field(default_factory=dict)
+    """Canary → kind and field."""
+    effect: str = ""
+    """Of the policy that is in force; empty: there is none."""
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def word(self, kind: str, name: str) -> str:
+        """Return a new canary for a field of a kind."""
+        word = f"zq{next(self._numbers):04d}q"
+        self.places[word] = f"{kind}.{name}"
+        return word
+
+    def leaks(self, text: str, asked: Sequence[str] = ()) -> set[str]:
+        """Return the fields of hidden records and files that a text shows, but for words that were asked for.
+
+        Canaries are looked for where a text has been wrapped, escaped or written in capitals too.
+        """
+        echoed = set(CANARY.findall(" ".join(asked)))
+        found = {self.places.get(one.lower(), one) for one in set(CANARY.findall(text)) - echoed}
+        is_redacted = self.effect == "redact"
+        return {one for one in found if not (is_redacted and one.endswith(DENIED_NAME))}
+
+    def value(self, kind: str, name: str) -> str:
+        """Return the value of a field of a hidden record."""
+        return get_record(self.repo.workspace(), self.ids[kind]).text(name)
+
+    def hide(self, effect: str) -> None:
+        """Write the policy: `deny` or `redact`; empty: none."""
+        path = self.repo.root / ".kl/policy.yaml"
+        path.unlink(missing_ok=True)
+        self.effect = effect
+        if effect:
+            text = POLICY.format(effect=effect, tag=TAG, folder=FOLDER, pages=PAGES)
+            path.write_text(text, "utf-8")
+
+
+def _sentence(canaries: Canaries, kind: str, name: str) -> str:
+    return f"{canaries.word(kind, name)} {WORDS} {canaries.word(kind, name)}"
+
+
+def _value(canaries: Canaries, kind: str, one: Field) -> Any:
+    if one.type in ("line", "text"):
+        return _sentence(canaries, kind, one.name)
+    if one.type == "lines":
+        return [_sentence(canaries, kind, one.name) for _ in range(2)]
+    if one.type == "words":
+        return [canaries.word(kind, one.name)]
+    if one.type == "map":
+        return {canaries.word(kind, one.name): _sentence(canaries, kind, one.name)}
+    return [f"file:src/{canaries.word(kind, one.name)}.py"]
+
+
+def _create(canaries: Canaries, kind: Kind) -> None:
+    """Create a record of a kind with a canary in each field that takes one."""
+    ws = canaries.repo.workspace()
+    title = _sentence(canaries, kind.name, "title")
+    # the name of a skill is its title
+    values: dict[str, Any] = {"title": title.replace(" ", "-") if kind.folders else title}
+    for one in kind.all_fields:
+        if one.type in _FREE and not one.internal and one.name not in _STATUS:
+            values[one.name] = _value(canaries, kind.name, one)
+    values["tags"] = [TAG, canaries.word(kind.name, "tags")]
+    required = {one.name for one in kind.fields if one.required}
+    while True:
+        try:
+            canaries.ids[kind.name] = create_record(ws, kind, values).id
+            return
+        except KlError as problem:
+            # a field with a form of its own can hold no canary
+            wrong = next((one for one in values if one not in required and one in str(problem)), "")
+            assert wrong, f"{kind.name}: {problem}"
+            del values[wrong]
+
+
+def _write_files(canaries: Canaries) -> None:
+    """Write code, a page of docs and a document from elsewhere that the policy hides."""
+    repo, word = canaries.repo, canaries.word
+    repo.write("src/shop.py", "def total() -> int:\n    return 1\n")
+    repo.write(
+        f"{FOLDER}secret.py",
+        f"def {word('symbol', DENIED_NAME)}() -> int:\n"
+        f'    """{_sentence(canaries, "symbol", "docstring")}."""\n    return 1\n',
+    )
+    for name in ("plans", word("page", DENIED_NAME)):
+        repo.write(
+            f"{PAGES}{name}.md",
+            f"# {_sentence(canaries, 'page', 'title')}\n\n"
+            f"{_sentence(canaries, 'page', 'text')}\n\n## {_sentence(canaries, 'page', 'heading')}\n"
+            f"\n{_sentence(canaries, 'page', 'section')}\n",
+        )
+    outside = repo.root.parent / "outside.md"
+    outside.write_text(
+        f"# {_sentence(canaries, 'document', 'title')}\n\n{_sentence(canaries, 'document', 'text')}\n",
+        "utf-8",
+    )
+    repo.commit("files")
+    done = repo.kl("document", "add", str(outside), "--collection", TAG, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    canaries.ids["document"] = re.findall(r"DOC-[0-9a-f]+", done.stdout)[0]
+    canaries.ids["page"] = f"{PAGES}plans.md"
+
+
+def plant(repo: Checkout) -> Canaries:
+    """Fill a repository with hidden knowledge; what may be seen of it is one decision and a file."""
+    canaries = Canaries(repo)
+    assert repo.kl("init", "--yes").returncode == 0
+    _write_files(canaries)
+    ws = repo.workspace()
+    for kind in ws.kinds.values():
+        if kind.name != "document":
+            _create(canaries, kind)
+    apply_verb(ws, canaries.ids["memory"], "approve")
+    create_record(ws, ws.kinds["memory"], {"title": "Round totals half up", "pattern": "Half up"})
+    about = (f"file:{FOLDER}secret.py", f"file:{get_record(ws, canaries.ids['decision']).path}")
+    for place in about:
+        add_claim(ws, _sentence(canaries, "claim", "text"), place, None)
+    canaries.ids["claim"] = next(one.id for one in all_claims(ws) if one.about == about[0])
+    proposal = ("--rationale", _sentence(canaries, "proposed change", "text"))
+    done = repo.kl("decision", "edit", canaries.ids["decision"], *proposal, env=AGENT)
+    assert done.returncode == 0, done.stderr
+    repo.commit(f"add the {WORDS}")
+    built = repo.kl("context", WORDS, "--format", "json")
+    canaries.ids["package"] = json.loads(built.stdout)["package_id"]
+    return canaries
