@@ -202,3 +202,18 @@ def test_documents_of_earlier_versions_stay_and_refresh_states_what_to_do(
         repo.kl("document", "add", place, "--collection", "books")
     assert "New text" in passages(repo) and "Old text" not in passages(repo)
     assert "DOC-0002" not in repo.kl("document", "refresh").stderr
+
+
+@pytest.mark.parametrize("place", ["{tmp}/key.txt", "../key.txt", "notes/../../key.txt"])
+def test_a_stored_path_that_leads_out_is_not_read(
+    repo: Checkout, tmp_path: Path, place: str
+) -> None:
+    (repo.root.parent / "key.txt").write_text(f"{CANARY} zebra\n")
+    (tmp_path / "key.txt").write_text(f"{CANARY} zebra\n")
+    repo.write("notes/a.txt", "harmless zebra\n")
+    repo.kl("document", "add", "notes/a.txt")
+    path = place.format(tmp=tmp_path)
+    with repo.workspace().store.writing("kl", "test") as db, db.transaction():
+        db.execute("UPDATE record SET body = json_set(body, '$.added_path', ?)", (path,))
+    assert "is outside the repository" in repo.kl("document", "refresh").stderr
+    assert CANARY not in passages(repo)
