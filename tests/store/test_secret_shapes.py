@@ -275,6 +275,10 @@ def test_a_public_key_names_its_type() -> None:
 
 def test_the_name_of_a_rule_is_that_of_its_kind() -> None:
     assert shows_secret(f"curl -u a:{WORD} x") and shows_secret("4111111111111111")
+    assert not shows_secret("a1B2c3D4e5F6g7H8i9J0k1L2")
+    for common in ("testpass", "postgres", "changeme", "internal"):
+        assert redact(f"curl -u a:{common} x") == f"curl -u a:{common} x"
+    assert redact("secret=swordfish:") == "secret=swordfish:"
 
 
 SOURCE = '''\
@@ -371,7 +375,7 @@ def _names(source: str) -> str:
 
 @pytest.mark.slow
 def test_no_name_of_400_modules_is_changed_and_few_of_their_lines() -> None:
-    """As plain text about one module of five has a name that is taken for a secret."""
+    """As plain text 62 of 182,000 lines change, and names of three modules; as source 42, and none."""
     modules = _modules()
     lines = sum(text.count("\n") for text in modules)
     redacted = [(text, redact(text, "python")) for text in modules]
