@@ -72,10 +72,9 @@ def test_what_is_quiet_can_be_imported(prelude: str, definition: str) -> None:
     name = "New" if "class New" in definition else "new"
     if content.refused or content.headers[name].loud:
         return
-    exec(
-        compile(prelude + definition, "<definition>", "exec", dont_inherit=True),
-        {"__name__": __name__},
-    )
+    namespace: dict[str, object] = {"__name__": __name__}
+    exec(compile(prelude + definition, "<definition>", "exec", dont_inherit=True), namespace)
+    assert name in namespace
 
 
 QUIET = [
