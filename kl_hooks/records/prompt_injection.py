@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
+from kl_hooks.model.text import EMOJI_JOIN
+
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{one})" for one in patterns), re.IGNORECASE | re.MULTILINE)
@@ -261,9 +263,7 @@ _INVISIBLE: Final = re.compile(
     "\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 # The zero width joiner is legitimate between emoji.
-_EMOJI_JOIN: Final = re.compile(
-    "(?<=[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])"
-)
+_EMOJI_JOIN: Final = re.compile(EMOJI_JOIN)
 _QUOTED: Final = re.compile(r"`[^`\n]{1,200}`")
 # Base64 in either alphabet; hashes of Subresource Integrity (`sha256-…`) look the same and are
 # none.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kl_hooks.model.text import counted, one_line, safe_text
 
 
-@given(st.text())
+@given(st.text() | st.text("a1⚠👩💻\u200d\ufe0e\ufe0f\ufe03"))
 def test_no_control_character_is_left_and_it_is_stable(text: str) -> None:
     safe = safe_text(text)
     assert not [c for c in safe if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t"]
@@ -28,6 +28,12 @@ def test_no_control_character_is_left_and_it_is_stable(text: str) -> None:
         ("tag \U000e0041", "tag \\U000e0041"),
         ("byte \udcff", "byte \\udcff"),
         ("kept\n\täöü 漢字 🙂", "kept\n\täöü 漢字 🙂"),
+        (
+            "⚠\ufe0f 1\ufe0f\u20e3 👩\u200d💻 ❤\ufe0f\u200d🔥",
+            "⚠\ufe0f 1\ufe0f\u20e3 👩\u200d💻 ❤\ufe0f\u200d🔥",
+        ),
+        ("⚠\ufe0f\ufe0e\ufe03", "⚠\ufe0f\\ufe0e\\ufe03"),
+        ("a\ufe0f\u200d💻 👩\u200db", "a\\ufe0f\\u200d💻 👩\\u200db"),
     ],
 )
 def test_examples(text: str, safe: str) -> None:
