@@ -664,21 +664,33 @@ class Recorder:
         """
         if not self._trouble:
             started = self._recording is not None and not isinstance(problem, Lost)
-            self._trouble = failure_line(problem, started=started)
+            reason = self._reason_of(problem)
+            self._trouble = failure_line(reason, started=started)
             if isinstance(problem, OSError):
-                self._mark_missing(problem)
+                self._mark_missing(reason)
         plugins = self._config.pluginmanager
         for name in ("kl-listener", "kl-tally", "kl-failures"):
             if plugins.has_plugin(name):
                 plugins.unregister(name=name)
 
-    def _mark_missing(self, problem: OSError) -> None:
+    def _reason_of(self, problem: Exception) -> str:
+        """Why, in words; an error of the system with its cause."""
+        if isinstance(problem, OSError) and problem.errno:
+            with suppress(Exception):  # a suite may have replaced what is asked here
+                from kl_hooks.store.disk import cause_of
+
+                recording = self._recording
+                folder = recording.workspace.state.directory if recording else self._folder
+                return cause_of(problem, Path(folder)).words
+        return str(problem) or type(problem).__name__
+
+    def _mark_missing(self, reason: str) -> None:
         """An earlier pass of this content does not count where a later run may have failed."""
         with suppress(Exception):
             recording = self._recording
             ws = recording.workspace if recording else open_workspace(self._folder)
             run = recording.run if recording else new_run_id()
-            if mark_missing_run(ws, run, problem.strerror or str(problem)) is None:
+            if mark_missing_run(ws, run, reason) is None:
                 self._trouble += "; kl verify does not know of this run"
 
     def _report_trouble(self, terminalreporter: Any) -> None:
@@ -801,7 +813,7 @@ def settings_line(trouble: str) -> str:
     return one_line(f"kl: recorded without the settings of this repository: {trouble}", WIDTH)
 
 
-def failure_line(problem: BaseException, *, started: bool) -> str:
+def failure_line(reason: str, *, started: bool) -> str:
     """One line for our own failure: what it means, and why."""
     what = "recording stopped, this run is stored as incomplete" if started else "not recorded"
-    return one_line(f"kl: {what} - {str(problem) or type(problem).__name__}", WIDTH)
+    return one_line(f"kl: {what} - {reason}", WIDTH)

@@ -12,7 +12,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
-from errno import EDQUOT, EFBIG, ENOSPC
+from errno import EACCES
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,6 +28,7 @@ from kl_hooks.git.run import GitFailed
 from kl_hooks.model.problem import Problems
 from kl_hooks.proof.acceptance import accepted
 from kl_hooks.proof.pytest_config import CONFIG_NAMES
+from kl_hooks.store.disk import Refusal, Step, cause_of, existing_folder, refusal_in
 from kl_hooks.store.files import store_lock
 from kl_hooks.store.spool import pending_spools
 from kl_hooks.store.sqlite import has_content
@@ -97,6 +98,7 @@ def _examine(root: str | None) -> list[_Finding]:
         ("git hooks", _hook_facts),
         ("store", _store_facts),
         ("spool", _spool_facts),
+        ("folders", _folder_facts),
         ("knowledge", _knowledge_facts),
         ("layers", _manifest_facts),
         ("policy", _policy_facts),
@@ -376,10 +378,8 @@ def _mv(path: Path, end: str) -> str:
     return f"mv {shlex.quote(str(path))} {shlex.quote(f'{path}.{end}')}"
 
 
-_NEEDED: Final = 256 * 1024
-"""Bytes that a run of tests may need at once."""
-_WAIT: Final = "wait for it, or end that process; captures wait in the spool"
 _OTHER_PLACE: Final = "export KL_STATE=FOLDER   (one that you can write)"
+_WAIT: Final = "wait for it, or end that process; captures wait in the spool"
 
 
 def _store_facts(ws: Workspace) -> _Facts:
@@ -399,14 +399,14 @@ def _store_facts(ws: Workspace) -> _Facts:
         yield "wrong", f"{problem.place}: {problem.reason}", problem.hint
     elif no_place := _no_place(ws):
         yield "wrong", f"{no_place}; captures go to another spool.", _OTHER_PLACE
-    elif full := _disk_full(ws):
-        yield full
+    elif refused := _state_refusal(ws):
+        yield refused
     elif ws.store.address:
         yield "ok", f"{ws.store.address.place}, repository {ws.store.address.repository}", ""
     elif ws.state.is_emptied:
         reason = f"{database} is empty (0 bytes): what was stored in it is lost."
         yield "wrong", reason, f"put a copy back, or: rm {shlex.quote(str(database))}"
-    elif not database.exists() and os.access(_existing_folder(ws.state.directory), os.W_OK):
+    elif not database.exists() and os.access(existing_folder(ws.state.directory), os.W_OK):
         yield "remark", "no evidence yet; the store is made by the first command that needs it.", ""
     else:
         yield _can_be_written(ws)
@@ -465,31 +465,46 @@ def _receipt_facts(ws: Workspace) -> _Facts:
     yield from (("remark", f"accepted on {accepted_line(one)}", "") for one in events)
 
 
-def _disk_full(ws: Workspace) -> tuple[str, str, str] | None:
-    """Return the finding if the disk of the spool is full. Tested by writing: a quota does not show
-    in statvfs(3).
-    """
-    import tempfile
-
-    folder = _existing_folder(ws.state.spool)
-    if not os.access(folder, os.W_OK) or not ws.state.directory.exists():
+def _state_refusal(ws: Workspace) -> tuple[str, str, str] | None:
+    """What the state directory can't do, tried in the folder of the spool."""
+    folder = existing_folder(ws.state.spool)
+    if not ws.state.directory.exists() or not os.access(folder, os.W_OK):
         return None
-    try:
-        with tempfile.TemporaryFile(prefix=".kl-", dir=folder) as file:
-            file.write(b"\0" * _NEEDED)
-            file.flush()
-            os.fsync(file.fileno())  # errors may be delayed until here, on NFS above all: write(2)
-    except OSError as problem:
-        if problem.errno not in (ENOSPC, EDQUOT, EFBIG):
-            return None
-        free = os.statvfs(folder)
-        reason = (
-            f"{folder}: the disk is full ({problem.strerror}; {free.f_bavail * free.f_frsize:,}"
-            " bytes free)"
-        )
-        fix = f"free at least {_NEEDED:,} bytes there, or: {_OTHER_PLACE}"
-        return "wrong", f"{reason}. Runs of tests can't be recorded.", fix
-    return None
+    refusal = refusal_in(folder)
+    if refusal is None:
+        return None
+    words = _refusal_words(folder, refusal)
+    return (
+        "wrong",
+        f"{words} Runs of tests can't be recorded there.",
+        _fix_of(refusal, _OTHER_PLACE),
+    )
+
+
+def _refusal_words(folder: Path, refusal: Refusal) -> str:
+    return f"{folder}: can't {refusal.step}: {refusal.cause.words}."
+
+
+def _fix_of(refusal: Refusal, other_place: str) -> str:
+    return f"{refusal.cause.fix}, or: {other_place}" if refusal.cause.fix else other_place
+
+
+def _folder_facts(ws: Workspace) -> _Facts:
+    """What kl can't do in the other folders that it writes to, tried for real."""
+    if not ws.initialized:
+        return
+    home, cache = ws.root / ".kl", existing_folder(ws.state.cache)
+    refusal = refusal_in(home)
+    if refusal is not None and refusal.step is Step.LOCK:  # records are written without one there
+        words = f"{_refusal_words(home, refusal)} Of two commands at once one may undo the other."
+        yield "remark", words, refusal.cause.fix
+    elif refusal is not None:
+        words = f"{_refusal_words(home, refusal)} Records can't be written."
+        yield "wrong", words, refusal.cause.fix
+    refusal = refusal_in(cache) if cache.is_dir() else None
+    if refusal is not None:
+        words = f"{_refusal_words(cache, refusal)} Nothing is cached: answers take longer."
+        yield "remark", words, _fix_of(refusal, "export XDG_CACHE_HOME=FOLDER")
 
 
 def _no_place(ws: Workspace) -> str:
@@ -498,7 +513,7 @@ def _no_place(ws: Workspace) -> str:
     """
     import tempfile
 
-    folder, there = ws.state.directory, _existing_folder(ws.state.directory)
+    folder, there = ws.state.directory, existing_folder(ws.state.directory)
     if not there.is_dir():
         return f"{there} is not a folder"
     if os.statvfs(there).f_flag & os.ST_RDONLY:
@@ -518,20 +533,20 @@ def _can_be_written(ws: Workspace) -> tuple[str, str, str]:
     try:
         # a moment, not KL_LOCK_WAIT: whoever asks the doctor wants to know that the lock is taken
         with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):
-            writable = os.access(folder, os.W_OK) and os.access(database, os.W_OK)
+            for path in (folder, database):
+                if not os.access(path, os.W_OK):
+                    raise PermissionError(EACCES, os.strerror(EACCES), str(path))
     except StoreBusy as problem:
         return "wrong", problem.reason, _WAIT
-    except OSError:
-        writable = False
-    if writable:
-        return "ok", str(database), ""
-    fix = f"chown -R $(id -un) {folder}; chmod -R u+rwX {folder}"
-    return "wrong", f"{database} can't be written by you; captures go to another spool.", fix
-
-
-def _existing_folder(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists."""
-    return next(one for one in (folder, *folder.parents) if one.exists())
+    except OSError as problem:
+        cause = cause_of(problem, folder)
+        why = "by you" if problem.errno == EACCES else f"({cause.words})"
+        return (
+            "wrong",
+            f"{database} can't be written {why}; captures go to another spool.",
+            cause.fix,
+        )
+    return "ok", str(database), ""
 
 
 def _spool_facts(ws: Workspace) -> _Facts:

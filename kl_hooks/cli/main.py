@@ -570,9 +570,11 @@ def _call(command: click.Command, argv: list[str]) -> int:
                 "the current folder was removed. Change into one that exists, or give --root."
             )
         else:
-            print_problem(
-                f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor"
-            )
+            from kl_hooks.store.disk import cause_of
+
+            place = problem.filename if isinstance(problem.filename, str) else ""
+            cause = cause_of(problem, Path(place or ".").absolute().parent)
+            print_problem(f"{place or 'the system'}: {cause.words}. See: kl doctor")
         if os.environ.get("KL_DEBUG"):
             _print_traceback()
         return ENVIRONMENT_ERROR

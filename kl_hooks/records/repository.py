@@ -240,7 +240,7 @@ class FileChanges:
             try:
                 self._put(path, None)
             except OSError as problem:
-                raise _write_error(path, problem) from problem
+                raise _write_error(self._root, path, problem) from problem
 
     def write(self, path: str, data: bytes | None) -> None:
         """Write a file under the root, or remove it at the end (None). EnvironmentProblem where
@@ -260,7 +260,7 @@ class FileChanges:
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
                 self._removed.append(path)
         except OSError as error:
-            raise _write_error(path, error) from error
+            raise _write_error(self._root, path, error) from error
 
     def _put(self, path: str, data: bytes | None) -> None:
         if data is None:
@@ -269,8 +269,11 @@ class FileChanges:
             write_atomic(self._root / path, data, within=self._root)
 
 
-def _write_error(path: str, error: OSError) -> EnvironmentProblem:
-    return EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=path)
+def _write_error(root: Path, path: str, error: OSError) -> EnvironmentProblem:
+    from kl_hooks.store.disk import cause_of
+
+    cause = cause_of(error, (root / path).parent)
+    return EnvironmentProblem(f"can't be written: {cause.words}.", place=path)
 
 
 def _prepare_folders(root: Path, folder: Path, *, make: bool) -> None:

@@ -165,9 +165,11 @@ _RACES: Final = (
     "SQLITE_IOERR_SHORT_READ",
     "SQLITE_PROTOCOL",
     "SQLITE_READONLY_R",
+    "SQLITE_CANTOPEN",
 )
 """Errors that mean another process was faster, or was stopped in the middle; never that something
-is damaged.
+is damaged. SQLite also reports a file system without locks as busy (os_unix.c,
+sqliteErrorFromPosixError), and one without inodes as a file that can't be opened.
 """
 _OUTSIDE: Final = (
     "SQLITE_IOERR",
@@ -296,7 +298,9 @@ def _translate(error: sqlite3.Error, path: Path) -> Exception:
     """
     name = getattr(error, "sqlite_errorname", "") or ""
     reason = f"{one_line(str(error))}, {name}"
-    if name.startswith((*_RACES, "SQLITE_CANTOPEN")):
+    if name.startswith((*_RACES, *_OUTSIDE)) and (refused := _refusal(path, reason)):
+        return refused
+    if name.startswith(_RACES):
         return StoreBusy(
             f"another process is using it ({reason}).",
             place=str(path),
@@ -309,6 +313,18 @@ def _translate(error: sqlite3.Error, path: Path) -> Exception:
             f"can't be used ({reason}).", place=str(path), hint="See: kl doctor"
         )
     return error
+
+
+def _refusal(path: Path, reason: str) -> EnvironmentProblem | None:
+    """What the folder of a database can't do, where that is why SQLite failed."""
+    from kl_hooks.store.disk import existing_folder, refusal_in
+
+    folder = existing_folder(path.parent)
+    refusal = refusal_in(folder) if folder.is_dir() and os.access(folder, os.W_OK) else None
+    if refusal is None:
+        return None
+    words = f"can't be used: {refusal.cause.words} ({reason})."
+    return EnvironmentProblem(words, place=str(path), hint="See: kl doctor")
 
 
 def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDatabase:

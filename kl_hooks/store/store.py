@@ -394,10 +394,12 @@ def _os_errors_as_problems(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        from kl_hooks.store.disk import cause_of
+
         where = str(error.filename or place)
         hint = "Set KL_STATE to a folder that you can write, or see: kl doctor"
         raise EnvironmentProblem(
-            f"can't be used ({error.strerror or error}).", place=where, hint=hint
+            f"can't be used: {cause_of(error, place).words}.", place=where, hint=hint
         ) from error
 
 

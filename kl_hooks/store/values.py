@@ -50,9 +50,10 @@ class DiskValues:
                 value = function(self._cache.get(key))
                 stored = self._cache.set(key, value, ttl)
         except OSError as error:
-            raise EnvironmentProblem(
-                f"can't be used ({error.strerror or error}).", place=str(folder)
-            ) from error
+            from kl_hooks.store.disk import cause_of
+
+            cause = cause_of(error, folder)
+            raise EnvironmentProblem(f"can't be used: {cause.words}.", place=str(folder)) from error
         if not stored:
             hint = "Is the disk full, or the folder somebody else's? See: kl doctor"
             raise EnvironmentProblem(

@@ -66,6 +66,13 @@ def test_looking_at_a_state_directory_that_can_be_made_makes_none(
     )
 
 
+def test_a_cache_that_can_be_made_nowhere(repo: Checkout) -> None:
+    done = repo.kl("doctor", env={"XDG_CACHE_HOME": "/proc"})
+    assert "remark  folders      /proc: can't make a file: " in done.stdout
+    assert "export XDG_CACHE_HOME=FOLDER" in done.stdout
+    assert "folders" not in repo.kl("doctor").stdout
+
+
 @pytest.mark.slow
 @pytest.mark.both_databases
 def test_a_file_system_that_is_mounted_read_only(repo: Checkout) -> None:

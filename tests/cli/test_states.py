@@ -63,7 +63,7 @@ TABLE = {
         0, 0, 3, 1, ("store.lock: the store is busy: pid ", "(a long job) holds it.", "kl doctor")
     ),
     "read only": Expected(
-        0, 0, 3, 1, ("store.lock: can't be used (Permission denied).", "kl doctor")
+        0, 0, 3, 1, ("store.lock: can't be used: Permission denied.", "kl doctor")
     ),
 }
 UNUSED = ("no repository", "not set up")

@@ -47,10 +47,10 @@ def test_the_header(place: WorktreeState, previous: str, elsewhere: str, line: s
 
 
 def test_trouble_is_one_harmless_line() -> None:
-    line = recorder.failure_line(OSError("no\nspace \x1b[2J" + "x" * 900), started=False)
+    line = recorder.failure_line("no\nspace \x1b[2J" + "x" * 900, started=False)
     assert line.startswith("kl: not recorded - no space \\x1b[2Jxxx")
     assert len(line) <= recorder.WIDTH
-    assert recorder.failure_line(ValueError(), started=True).endswith(" - ValueError")
+    assert recorder.failure_line("why", started=True).endswith(" incomplete - why")
 
 
 def ours(text: str) -> list[str]:
