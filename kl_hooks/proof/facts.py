@@ -120,8 +120,10 @@ class RunFacts:
     """First part of a module that can be imported now → the same of it."""
     start: str = ""
     """What an interpreter executes otherwise when it starts; empty: nothing."""
-    other_bytes: frozenset[str] = frozenset()
-    """Files that it opened, and that have other bytes on disk now, whatever git calls the same."""
+    other_bytes: Mapping[str, str] = field(default_factory=dict)
+    """Files that it opened, and that have other bytes now, whatever git calls the same → in words:
+    `a.txt has other bytes on disk`.
+    """
     appeared: frozenset[str] = frozenset()
     """Paths where it looked in vain, and where something is on disk now, ignored by git or not."""
     relisted: frozenset[str] = frozenset()

@@ -30,7 +30,7 @@ from kl_hooks.evidence.reads import VARIABLES, Read
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.proof.facts import RunFacts
-from kl_hooks.proof.opened_bytes import BytesOnDisk
+from kl_hooks.proof.opened_bytes import BytesOfCheckout, BytesOnDisk
 
 _FILES: Final = "files:"
 """How the version of a module begins that belongs to no distribution."""
@@ -169,9 +169,9 @@ class Environments:
     shows what is installed.
     """
 
-    def __init__(self, disk: BytesOnDisk | None = None) -> None:
-        """`disk`: the working tree, where that is what is judged."""
-        self._disk = disk
+    def __init__(self, place: BytesOnDisk | BytesOfCheckout | None = None) -> None:
+        """`place`: where the judged content is, the working tree or a checkout of it."""
+        self._place = place
         self._newest: dict[tuple[str, ...], tuple[str, Distributions]] = {}
 
     def facts_of_run(
@@ -193,10 +193,11 @@ class Environments:
         changes = changes_since(distributions, executed.distributions if executed else None)
         newer = {} if is_own else self.changes_in_newer_runs(receipt, entry.origin, distributions)
         installed = newer if changes.not_compared else changes.installed
-        other_bytes = self._disk.differing(executed) if self._disk else frozenset[str]()
+        place = self._place
+        other_bytes = place.differing(executed) if place else {}
         # what git ignores is this machine's own
         is_here = distributions is not None and distributions.machine == _machine()
-        disk = self._disk if is_here else None
+        disk = place if is_here and isinstance(place, BytesOnDisk) else None
         facts = RunFacts(
             executed,
             opened,

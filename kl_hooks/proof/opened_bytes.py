@@ -1,9 +1,11 @@
-"""Whether on disk is what was there when a run read it, where git does not show that.
+"""Whether on disk, or in a checkout, is what was there when a run read it, where git does not show
+that.
 
 git may give the same content other bytes on disk: line ends (`core.autocrlf`, the attributes `text` and
 `eol`), encodings, filters, keywords (gitattributes(5)). The content is compared as git stores it,
 so a fresh checkout may change what a test reads and no blob. A run recorded the IDs of the bytes
-themselves (`Executed.files`); files that nobody opened are not looked at.
+themselves (`Executed.files`); files that nobody opened are not looked at. They are compared with
+the disk where the working tree is judged, else with what a checkout of the content writes.
 
 Files that git ignores are in no content. Of these a run recorded the places where it looked for
 something that was not there (`Executed.absent`), and the names in the folders that it listed
@@ -20,6 +22,7 @@ from hashlib import sha256
 from typing import Final
 
 from kl_hooks.evidence.executed import Executed
+from kl_hooks.git.checkout import checkout_ids
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
 
@@ -77,16 +80,42 @@ class BytesOnDisk:
             self._names[listing] = names_id(self._repo, listing)
         return self._names[listing]
 
-    def differing(self, executed: Executed | None) -> frozenset[str]:
-        """The files that a run opened, and that have other bytes now."""
+    def differing(self, executed: Executed | None) -> dict[str, str]:
+        """The files that a run opened, and that have other bytes now → in words."""
         opened: Mapping[str, str] = executed.files if executed else {}
-        return frozenset(
-            path
+        return {
+            path: f"{path} has other bytes on disk"
             for path, recorded in opened.items()
             if recorded and (now := self._id(path)) and now != recorded
-        )
+        }
 
     def _id(self, path: str) -> str:
         if path not in self._ids:
             self._ids[path] = bytes_id(self._repo, path)
         return self._ids[path]
+
+
+class BytesOfCheckout:
+    """What a checkout of a content writes, of which git is asked once for each file."""
+
+    def __init__(self, repo: Repository, content: str) -> None:
+        """`content`: a tree, or `STAGED`."""
+        self._repo, self._content = repo, content
+        self._ids: dict[str, frozenset[str]] = {}
+        self._asked: set[str] = set()
+
+    def differing(self, executed: Executed | None) -> dict[str, str]:
+        """The files that a run opened, and that a checkout writes otherwise → in words."""
+        opened = (
+            {path: recorded for path, recorded in executed.files.items() if recorded}
+            if executed
+            else {}
+        )
+        if new := opened.keys() - self._asked:
+            self._asked |= new
+            self._ids |= checkout_ids(self._repo, self._content, sorted(new))
+        return {
+            path: f"{path} has other bytes in a checkout of this content"
+            for path, recorded in opened.items()
+            if path in self._ids and recorded not in self._ids[path]
+        }

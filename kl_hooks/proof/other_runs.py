@@ -34,7 +34,7 @@ from kl_hooks.proof.facts import (
     Verdict,
 )
 from kl_hooks.proof.installed import Environments
-from kl_hooks.proof.opened_bytes import BytesOnDisk
+from kl_hooks.proof.opened_bytes import BytesOfCheckout, BytesOnDisk
 from kl_hooks.proof.verdict import judge_results
 from kl_hooks.workspace import Workspace
 
@@ -204,8 +204,10 @@ class Transfer(NamedTuple):
 
 
 def environments_of(repo: Repository, other: str | None) -> Environments:
-    """What runs are compared with; the bytes on disk where these are judged."""
-    return Environments(BytesOnDisk(repo) if other is None else None)
+    """What runs are compared with: the bytes on disk where these are judged, else those of a
+    checkout.
+    """
+    return Environments(BytesOnDisk(repo) if other is None else BytesOfCheckout(repo, other))
 
 
 def other_runs(

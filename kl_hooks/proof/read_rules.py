@@ -90,9 +90,9 @@ def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         yield from _effects(comparison, [read], f"{change.path} {word}, which the test opened")
 
 
-def _bytes_changed(comparison: Comparison, path: str) -> Iterator[Effect]:
-    """A file that a test opened has other bytes on disk, which git stores as the same content."""
-    reason = f"{path} has other bytes on disk than when the test opened it"
+def _bytes_changed(comparison: Comparison, path: str, words: str) -> Iterator[Effect]:
+    """A file that a test opened has other bytes, which git stores as the same content."""
+    reason = f"{words} than when the test opened it"
     if comparison.executed.reads is None:
         yield Effect(reason)  # which tests did is not recorded
     elif Read(path) in comparison.reads:
@@ -128,8 +128,9 @@ def disk_effects(
     comparison: Comparison, run: RunFacts, changes: Collection[str]
 ) -> Iterator[Effect]:
     """Of what differs on disk and in the environment, beside the `changes` that git shows."""
+    for path in sorted(run.other_bytes.keys() - changes):
+        yield from _bytes_changed(comparison, path, run.other_bytes[path])
     for rule, places in (
-        (_bytes_changed, run.other_bytes.difference(changes)),
         (_appeared, run.appeared.difference(changes)),
         (_relisted, run.relisted),
         (_variable_set, run.variables),

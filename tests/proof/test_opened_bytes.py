@@ -25,6 +25,7 @@ def test_alone():
     assert True
 """
 FILES = {"test_a.py": TESTS, "text.txt": "A\nB\n", "other.cfg": "1\n"}
+REASON_OF_CHECKOUT = "test_bytes: text.txt has other bytes in a checkout of this content than when the test opened it"
 REASON = "text.txt has other bytes on disk than when the test opened it"
 
 pytestmark = pytest.mark.skipif(
@@ -62,7 +63,7 @@ def test_bytes_that_git_converts_on_checkout_reach_the_tests_that_opened_them(
     assert (folder / "text.txt").read_bytes() == b"A\r\nB\r\n"
     assert git(folder, "status", "--porcelain") == ""
     assert (verify(folder), impacted(folder)) == (1, {"test_bytes": REASON})
-    # a commit has no bytes on disk
+    # a checkout of the commit has these bytes on a machine without the setting
     assert verify(folder, "--at", "HEAD") == 0
 
     git(folder, "config", "--unset", "core.autocrlf")
@@ -71,7 +72,15 @@ def test_bytes_that_git_converts_on_checkout_reach_the_tests_that_opened_them(
     (folder / ".gitattributes").write_text("*.txt eol=crlf\n", encoding="utf-8")
     git(folder, "add", ".gitattributes")
     git(folder, "commit", "-q", "-m", "line ends")
+    # a commit is what its checkout is, also while the disk has the old bytes
+    assert (verify(folder), impacted(folder)) == (0, {})
+    run_pytest(folder)
+    assert verify(folder) == 0
+    for content in (["--at", "HEAD"], ["--staged"]):
+        done = run_in_process(["verify", *content], folder, environment({}))
+        assert (done.returncode, REASON_OF_CHECKOUT in done.stdout) == (1, True), content
     check_out(folder, "text.txt")
     assert (verify(folder), impacted(folder)) == (1, {"test_bytes": REASON})
     run_pytest(folder)
     assert (verify(folder), impacted(folder)) == (0, {})
+    assert (verify(folder, "--at", "HEAD"), verify(folder, "--staged")) == (0, 0)

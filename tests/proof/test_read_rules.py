@@ -143,7 +143,7 @@ def test_a_module_that_was_not_found_may_come_as_a_file_or_a_folder() -> None:
 
 def test_other_bytes_of_the_same_content_reach_the_tests_that_opened_them() -> None:
     def stale(run: Executed, path: str, changes: Mapping[str, FileChange]) -> set[str]:
-        facts = RunFacts(run, True, other_bytes=frozenset({path}))
+        facts = RunFacts(run, True, other_bytes={path: f"{path} has other bytes"})
         verdicts = judge_results(facts, Difference(changes), [A, B, C])
         return {name for name, verdict in verdicts.items() if verdict.state != VALID}
 
