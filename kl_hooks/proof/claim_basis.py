@@ -19,6 +19,7 @@ from kl_hooks.git.files import FileEntry, worktree_files
 from kl_hooks.git.objects import object_id
 from kl_hooks.model.claim import Anchor, CitedTest, Claim
 from kl_hooks.model.symbol import split_id
+from kl_hooks.proof.collected_names import reported_names
 from kl_hooks.proof.difference import symbols_of_content
 from kl_hooks.proof.test_parts import TestSource
 from kl_hooks.store.files import read_small
@@ -111,18 +112,22 @@ class DiskFiles:
     @cached_property
     def tests(self) -> TestSource:
         """The test files, and what tests consist of."""
-        return TestSource(self.read, self._modules, self._is_reported)
+        return TestSource(self.read, self._modules, self._reported)
 
     def _modules(self) -> ModuleIndex:
         return ModuleIndex(module_names(self._paths))
 
-    def _is_reported(self, function: str) -> bool:
+    def _reported(self, path: str) -> frozenset[str]:
+        start = f"{path}::"
         with self._ws.store.reading() as db:
-            row = db and db.row(
-                "SELECT 1 FROM test WHERE nodeid = ? OR SUBSTR(nodeid, 1, ?) = ? LIMIT 1",
-                (function, len(function) + 1, f"{function}["),
+            rows = (
+                db.rows(
+                    "SELECT nodeid FROM test WHERE SUBSTR(nodeid, 1, ?) = ?", (len(start), start)
+                )
+                if db
+                else []
             )
-        return bool(row)
+        return reported_names(str(nodeid) for (nodeid,) in rows)
 
 
 def basis_of_memory(ws: Workspace, about: Sequence[str], text: str) -> Mapping[str, Any]:

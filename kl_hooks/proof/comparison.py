@@ -20,6 +20,7 @@ from kl_hooks.code.introspection import (
 )
 from kl_hooks.evidence.executed import Executed, test_path
 from kl_hooks.evidence.reads import Read
+from kl_hooks.proof.collected_names import collected_names, reported_names
 from kl_hooks.proof.facts import Difference, FileChange, RunSymbols
 
 _INIT: Final = "__init__.py"
@@ -160,6 +161,40 @@ class Comparison:
             )
             self._import_times[path] = old, new
         return self._import_times[path]
+
+    # which definitions are tests
+
+    @cached_property
+    def _test_names(self) -> dict[tuple[str, int], frozenset[str]]:
+        return {}
+
+    def test_names(self, path: str, at: int) -> frozenset[str]:
+        """The definitions of a test file before (0) or now (1) that are tests: `TestA.test_b`."""
+        if (path, at) not in self._test_names:
+            self._test_names[path, at] = self._read_test_names(path, at)
+        return self._test_names[path, at]
+
+    def _read_test_names(self, path: str, at: int) -> frozenset[str]:
+        file = self.executed.tests.files.get(path)
+        content = self.difference.text(path, at) if file is not None else None
+        if file is None or content is None:
+            return frozenset()
+        config = self.difference.pytest_config(path)
+        return collected_names(content, config, reported_names(file.masks))
+
+    def naming(self, path: str, name: str) -> Touch:
+        """The tests that execute code which names a definition of a file: code of the file itself,
+        or of one that imports it.
+        """
+        last, everything = name.rpartition(".")[2], Touch()
+        for user in sorted(self.needing([path])):
+            if user not in self.executed.modules and user not in self.executed.tests.files:
+                continue
+            uses_of_file = self.introspection(user)
+            for symbol, uses in uses_of_file.symbols.items():
+                if last in uses.names:
+                    everything |= self._touch_of(user, symbol, uses_of_file)
+        return everything
 
     # which files have a word
 

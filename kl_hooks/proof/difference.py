@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 from kl_hooks.code.file_facts import facts_of
@@ -28,8 +28,15 @@ from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.worktree import STAGED, WorktreeState, changed_files, tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
+from kl_hooks.proof.content_source import content_source
 from kl_hooks.proof.facts import Difference, FileChange, FileSymbols
-from kl_hooks.proof.pytest_config import CONFIG_NAMES, PytestConfig, pytest_table
+from kl_hooks.proof.pytest_config import (
+    CONFIG_NAMES,
+    PytestConfig,
+    PytestConfigs,
+    config_paths,
+    pytest_table,
+)
 from kl_hooks.proof.requirements import install_options, requirement_changes
 from kl_hooks.store.database import Database, chunks
 from kl_hooks.workspace import Workspace
@@ -106,6 +113,7 @@ def difference(
         lambda path, at: reader.now(path) if at else reader.before(path),
         cache(lambda folder: _is_lasting(repo, changed, other, folder)),
         tuple(required),
+        cache(reader.pytest_config),
     )
 
 
@@ -200,6 +208,20 @@ class _Reader:
             return (self._repo.top / path).read_bytes()
         except OSError:
             return None
+
+    def pytest_config(self, path: str) -> PytestConfig:
+        """The configuration of the other content that decides about a file."""
+        if self._other == STAGED:
+            return self._staged_configs.for_file(path)
+        paths = list(config_paths(path))
+        if self._other is not None:
+            paths = list(states_at(self._repo, str(self._other), paths))
+        return PytestConfigs.of(paths, self.now).for_file(path)
+
+    @cached_property
+    def _staged_configs(self) -> PytestConfigs:
+        source = content_source(self._repo, STAGED)
+        return PytestConfigs.of(source.blobs, source.text)
 
 
 def _read(

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.model.receipt import FACT_CLASSES
+from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.requirements import RequirementChange
 
 VALID: Final = "valid"
@@ -77,6 +78,10 @@ def _no_mentions(words: Iterable[str]) -> Mapping[str, frozenset[str]]:
     return {}
 
 
+def _default_config(path: str) -> PytestConfig:
+    return PytestConfig()
+
+
 @dataclass(frozen=True)
 class Difference:
     """What differs between the content of a run and another one."""
@@ -99,6 +104,10 @@ class Difference:
     """Whether a folder has a file in both contents, so that it is in both."""
     requirements: tuple[RequirementChange, ...] = ()
     """Distributions that files of the two contents require otherwise."""
+    pytest_config: Callable[[str], PytestConfig] = _default_config
+    """The configuration that decides what a test of a file is; where that differs, `whole` names
+    it.
+    """
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import configparser
 import fnmatch
 import shlex
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -168,6 +168,13 @@ class PytestConfigs:
         while folder and folder not in self.by_folder:
             folder = folder.rpartition("/")[0]
         return folder
+
+
+def config_paths(path: str) -> Iterator[str]:
+    """The files that may configure pytest for a file, whether they exist or not."""
+    folders = path.split("/")[:-1]
+    for depth in range(len(folders) + 1):
+        yield from ("/".join([*folders[:depth], name]) for name in CONFIG_NAMES)
 
 
 def _config_of(path: str, table: Mapping[str, Any]) -> PytestConfig:

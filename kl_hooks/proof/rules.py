@@ -257,11 +257,15 @@ def header_changed(comparison: Comparison, change: FileChange) -> Iterator[Effec
     old, new = comparison.import_times(change.path)
     for name in sorted(old.headers.keys() & new.headers.keys()):
         header = new.headers[name]
-        # the import of the test file can't fail by it, and the test itself executes another function
-        own_test = _is_test(comparison, change.path, name) and not header.loud
-        if old.headers[name].text != header.text and not own_test:
-            reason = f"the header of {name} in {change.path} changed"
-            yield Effect(reason, needs(comparison.users(change.path)))
+        if old.headers[name].text == header.text:
+            continue
+        reason = f"the header of {name} in {change.path} changed"
+        users = comparison.users(change.path)
+        if header.loud or not _stays_test(comparison, change.path, name):
+            yield Effect(reason, needs(users))
+        elif naming := comparison.naming(change.path, name):
+            # the import can't fail by it, and the test itself executes another function
+            yield Effect(reason, needs(users, naming))
 
 
 def import_order_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
@@ -306,12 +310,13 @@ def _definition_effects(
     if header.loud if added else header.registers:
         yield Effect(f"{reason}: {header.loud}", needs(users))
         return
-    if not owner and _is_test(comparison, path, name):
-        return  # another test of the file
-    in_test_file = path in comparison.executed.tests.files
-    # pytest calls functions of a test file by their names; a module-level name comes before the
-    # builtin one (execution model, LEGB), and one such as `__getattr__` is asked by the interpreter
-    called = in_test_file or last.startswith("pytest_") or _is_special(last)
+    # pytest calls functions of a test file by their names, and another test of it for itself
+    unasked = path in comparison.executed.tests.files and (
+        name not in comparison.test_names(path, int(added))
+    )
+    # a module-level name comes before the builtin one (execution model, LEGB), and one such as
+    # `__getattr__` is asked by the interpreter
+    called = unasked or last.startswith("pytest_") or _is_special(last)
     if not owner and (called or hasattr(builtins, last)):
         yield Effect(reason, needs(users))
         return
@@ -362,9 +367,9 @@ def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> boo
     return False
 
 
-def _is_test(comparison: Comparison, path: str, name: str) -> bool:
-    """Whether a definition of a test file is a test, or one of its classes."""
-    return path in comparison.executed.tests.files and name.lower().startswith("test")
+def _stays_test(comparison: Comparison, path: str, name: str) -> bool:
+    """Whether a definition of a test file is a test in both contents."""
+    return name in comparison.test_names(path, 0) & comparison.test_names(path, 1)
 
 
 def _is_special(name: str) -> bool:

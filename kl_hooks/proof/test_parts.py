@@ -11,7 +11,7 @@ parts of one content are equal on every Python, whichever runs were recorded.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +22,9 @@ from kl_hooks.evidence.executed import test_path
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import CitedTest, TestPart
 from kl_hooks.model.symbol import is_test_path
+from kl_hooks.proof.collected_names import collected_names
 from kl_hooks.proof.comparison import CONFTEST, conftests_above
+from kl_hooks.proof.pytest_config import PytestConfigs, config_paths
 
 if TYPE_CHECKING:
     from kl_hooks.code.modules import ModuleIndex
@@ -46,13 +48,14 @@ class TestSource:
         self,
         read: Callable[[str], bytes | None],
         modules: Callable[[], ModuleIndex],
-        is_reported: Callable[[str], bool],
+        reported: Callable[[str], Collection[str]],
     ) -> None:
         """`read`: a file by its path, None where it is not there; `modules`: what imports mean;
-        `is_reported`: whether some run has reported a function (`path::TestA::test_b`) as a test.
+        `reported`: the tests of a file that some run has reported (`TestA::test_b`).
         """
-        self._read, self._find_modules, self._is_reported = read, modules, is_reported
+        self._read, self._find_modules, self._reported = read, modules, reported
         self._files: dict[str, _File | None] = {}
+        self._tests: dict[str, frozenset[str]] = {}
         self._parts: dict[str, tuple[TestPart, ...]] = {}
 
     @cached_property
@@ -68,11 +71,18 @@ class TestSource:
         return self._files[path]
 
     def is_test(self, path: str, name: str) -> bool:
-        """Whether a function is a test: by pytest's default (`python_functions`) and unittest's, so
-        that a test which was not run yet is one; by another setting once a run has reported it.
+        """Whether a function (`TestA.test_b`) is a test: some run has reported it, or its source
+        and pytest's configuration leave no doubt, so that a test which was not run yet is one.
         """
-        last = name.rpartition(".")[2]
-        return last.startswith("test") or self._is_reported(f"{path}::{name.replace('.', '::')}")
+        if path not in self._tests:
+            content = self.file(path)
+            config = PytestConfigs.of(config_paths(path), self._read).for_file(path)
+            self._tests[path] = (
+                collected_names(content.content, config, self._reported(path))
+                if content is not None
+                else frozenset()
+            )
+        return name in self._tests[path]
 
     def change(self, before: CitedTest, nodeid: str) -> str:
         """In words how a test differs from what it was; empty: not at all. `nodeid`: its name now."""
@@ -236,29 +246,41 @@ class _Walk:
         self._follow(self._path, _Uses.of(*statements))
 
     def _class(self, node: ast.ClassDef, prefix: str, names: Sequence[str]) -> None:
-        """A class around the test: all of it but its other tests."""
+        """A class around the test: all of it but its other tests, unless what it keeps uses one."""
         header = _digest([_shape(part) for part in (*node.decorator_list, *node.bases)])
         keywords = _digest([_shape(part) for part in node.keywords])
         self._add(self._path, prefix, f"{header}{keywords}")
         self._follow(self._path, _Uses.of(*node.decorator_list, *node.bases, *node.keywords))
         statements = node.body[_is_docstring(node.body) :]
-        own = [member for member in statements if getattr(member, "name", "") == names[0]]
-        used = _Uses.of(*own).attributes
+        others = self._other_tests(statements, prefix, names[0])
         for statement in statements:
             name = getattr(statement, "name", "")
-            other_test = (
-                isinstance(statement, _FUNCTIONS)
-                and name not in used
-                and self._source.is_test(self._path, f"{prefix}.{name}")
-            )
             if isinstance(statement, ast.ClassDef) and name == names[0] and len(names) > 1:
                 self._class(statement, f"{prefix}.{name}", names[1:])
             elif isinstance(statement, _FUNCTIONS) and [name] == list(names):
                 self._root([statement])
-            elif not other_test:
+            elif statement not in others:
                 part = f"{prefix}.{name}" if name else prefix
                 self._add(self._path, part, _digest(_shape(statement)))
                 self._follow(self._path, _Uses.of(statement))
+
+    def _other_tests(
+        self, statements: Sequence[ast.stmt], prefix: str, own_name: str
+    ) -> list[ast.stmt]:
+        """The tests of a class but one, as far as that and what is no test use none of them."""
+        others = [
+            statement
+            for statement in statements
+            if isinstance(statement, _FUNCTIONS)
+            and statement.name != own_name
+            and self._source.is_test(self._path, f"{prefix}.{statement.name}")
+        ]
+        while True:
+            used = _Uses.of(*(part for part in statements if part not in others)).attributes
+            unused = [test for test in others if test.name not in used]
+            if len(unused) == len(others):
+                return [*unused]
+            others = unused
 
     def finish(self) -> None:
         """Follow everything that is used."""

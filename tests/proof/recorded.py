@@ -24,6 +24,7 @@ from kl_hooks.proof.facts import (
     RunFacts,
     Verdict,
 )
+from kl_hooks.proof.pytest_config import PytestConfigs
 from kl_hooks.proof.verdict import judge_results
 
 Files = Mapping[str, str]
@@ -193,7 +194,8 @@ def difference_of(before: Files, now: Files) -> Difference:
         content = (now if at else before).get(path)
         return None if content is None else content.encode()
 
-    return Difference(changes, mentions=mentions, text=text)
+    configs = PytestConfigs.of(now, lambda path: text(path, 1))
+    return Difference(changes, mentions=mentions, text=text, pytest_config=configs.for_file)
 
 
 def verdicts(before: Files, now: Files) -> tuple[dict[str, Verdict], dict[str, str]]:

@@ -34,6 +34,8 @@ SUBCLASSES = (
 GLOBALS = (
     "def check_a(): return 1\ndef names(): return [n for n in globals() if n[:6] == 'check_']\n"
 )
+SETTINGS = "from app import TestSettings\ndef test_e(): return TestSettings.mode\n"
+TESTING = "def test_sum(x=1): return 3\ndef test_e(): return test_sum.__defaults__\n"
 COMMAND = "class Base:\n    def help(self): return self.__doc__\n"
 
 EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
@@ -190,6 +192,14 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             "test_c.py": "import app\ndef test_c(): return app.f.__code__.co_firstlineno\n",
         },
         {"app.py": "# a comment\ndef f():\n    return 1\n"},
+    ),
+    "a class of the test file, called like a test, in place of an import": (
+        {"app.py": "class TestSettings: mode = 1\n", "test_e.py": SETTINGS},
+        {"test_e.py": SETTINGS.replace("def", "class TestSettings: mode = 2\ndef", 1)},
+    ),
+    "a default of a function that is called like a test": (
+        {"test_e.py": TESTING},
+        {"test_e.py": TESTING.replace("x=1", "x=2")},
     ),
     "set-up of the test file": (
         PLAIN,

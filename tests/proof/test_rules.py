@@ -471,8 +471,47 @@ def test_another_test_of_a_file_reaches_no_test_of_it() -> None:
     assert reasons(before, {"test_n.py": NO_USE + "def setup_module(): pass\n"}).keys() == {
         "test_n"
     }
+    # a test by pytest's configuration, whatever its name
+    ini = {"pytest.ini": "[pytest]\npython_functions = check_*\npython_classes = Checks\n"}
+    checks = NO_USE + "def check_more(): pass\nclass Checks:\n    def check_a(self): pass\n"
+    assert reasons({**before, **ini}, {"test_n.py": checks}) == {}
+    assert reasons(before, {"test_n.py": checks}).keys() == {"test_n"}
     # in other files it is no test
     assert reasons(before, {"app.py": PLAIN["app.py"] + "def test_u(x): return x\n"}) == {}
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "import pytest\n@pytest.fixture\ndef test_client(): return 1\n",
+        "from pytest import fixture\n@fixture\ndef test_client(): return 1\n",
+        "if True:\n    def test_more(): pass\n",
+        "def test_more(): yield 1\n",
+    ],
+)
+def test_what_may_be_no_test_counts_as_used_whatever_it_is_called(added: str) -> None:
+    before = {"test_n.py": NO_USE, **PLAIN}
+    assert "test_n" in reasons(before, {"test_n.py": NO_USE + added})
+
+
+def test_a_test_that_becomes_a_fixture_is_none_any_more() -> None:
+    before = {"test_n.py": "import pytest\n" + NO_USE + "def test_more(): pass\n", **PLAIN}
+    fixture = before["test_n.py"].replace("def test_more", "@pytest.fixture\ndef test_more")
+    assert "test_n" in reasons(before, {"test_n.py": fixture})
+
+
+def test_a_header_of_a_test_that_other_code_names_reaches_that() -> None:
+    before = {
+        "app.py": "",
+        "test_n.py": NO_USE
+        + "def test_more(x=1): pass\nclass TestMore:\n    def test_a(self): pass\n",
+        "test_u.py": "from test_n import test_more\ndef test_u(): return test_more.__defaults__\n",
+        "test_i.py": "import test_n\ndef test_i(): return 1\n",
+    }
+    edit = {"test_n.py": before["test_n.py"].replace("x=1", "x=2")}
+    found = reasons(before, edit)
+    assert found["test_u"] == "the header of test_more in test_n.py changed"
+    assert found.keys().isdisjoint({"test_n", "test_i"})
 
 
 def test_a_docstring_that_is_read_is_named() -> None:

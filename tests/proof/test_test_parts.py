@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -103,11 +103,14 @@ CHANGES = {
 }
 
 
-def source(files: Mapping[str, str]) -> TestSource:
+REPORTED = ("test_f", "test_g", "TestA::test_b", "TestA::test_c")
+
+
+def source(files: Mapping[str, str], reported: Sequence[str] = REPORTED) -> TestSource:
     return TestSource(
         lambda path: files[path].encode() if path in files else None,
         lambda: ModuleIndex(module_names(list(files))),
-        lambda test: False,
+        lambda path: reported if path == FILE else (),
     )
 
 
@@ -125,6 +128,53 @@ def test_an_edit_changes_a_test_where_the_test_uses_it(name: str) -> None:
         assert change == (f"the cited test {test} changed" if changed else "")
     else:
         assert change.endswith(f"changed, which the cited test {test} uses") and changed in change
+
+
+NAMED = """\
+import pytest
+@pytest.fixture(autouse=True)
+def test_env(): return 1
+class TestA:
+    @pytest.fixture(autouse=True)
+    def test_mode(self): return 2
+    def values(self): return self.test_data()
+    def test_data(self): return 3
+    def check_b(self): assert self.values()
+    def test_b(self): assert self.values()
+    def check_c(self): assert 4
+    def test_c(self): assert 5
+"""
+NAMED_INI = "[pytest]\npython_functions = check_*\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "by_default", "by_configuration"),
+    [
+        ("1", "test_env", "test_env"),
+        ("2", "TestA.test_mode", "TestA.test_mode"),
+        ("3", "TestA.test_data", "TestA.test_data"),
+        ("4", "TestA.check_c", ""),
+        ("5", "", "TestA.test_c"),
+    ],
+)
+def test_what_a_definition_is_called_does_not_make_it_another_test(
+    number: str, by_default: str, by_configuration: str
+) -> None:
+    for test, config, changed in (
+        ("test_b", {}, by_default),
+        ("check_b", {"pytest.ini": NAMED_INI}, by_configuration),
+    ):
+        nodeid, files = f"{FILE}::TestA::{test}", {FILE: NAMED, **config}
+        cited = CitedTest(nodeid, source(files, ()).parts(nodeid))
+        change = source({**files, FILE: NAMED.replace(number, "9")}, ()).change(cited, nodeid)
+        words = f"{changed} in {FILE} changed, which the cited test {nodeid} uses"
+        assert change == (words if changed else "")
+    # by no configuration that is known, but a run reported it
+    nodeid = f"{FILE}::TestA::check_b"
+    reported = ("TestA::check_b", "TestA::check_c")
+    cited = CitedTest(nodeid, source({FILE: NAMED}, reported).parts(nodeid))
+    edited = {FILE: NAMED.replace("4", "9")}
+    assert source(edited, reported).change(cited, nodeid) == ""
 
 
 def test_a_test_that_was_renamed_or_moved_is_the_same_one() -> None:
