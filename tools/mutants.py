@@ -5,7 +5,8 @@
 `tools/mutants.toml` names the targets (modules and the tests that must notice) and the known
 survivors with reasons. For each target pytest collects the tests once; each mutant then runs in a
 fork of that process, where the changed code is put in the place of the imported one. No file is
-written below the checkout. Exit status: 0; 1 where a target is below its percentage, or a survivor
+written below the checkout, and of the environment only `ENVIRONMENT` is there, so that the answer
+does not depend on the shell. Exit status: 0; 1 where a target is below its percentage, or a survivor
 is not listed, or a listed one is killed or lost; 2 where the tests fail without any change.
 """
 
@@ -44,6 +45,8 @@ WALL: Final = 120
 """Seconds after which a mutant is taken for one that hangs. CPU time is limited by what the tests
 need unchanged.
 """
+ENVIRONMENT: Final = frozenset({"HOME", "LANG", "PATH", "TMPDIR"})
+"""The variables that tests need to find git and a temporary folder."""
 _SURVIVED, _KILLED, _BROKEN = 0, 1, 3
 
 
@@ -284,6 +287,10 @@ def changed(source: str, number: int) -> ast.Module:
 # ------------------------------------------------------------------------------------------
 
 
+class NotImportable(Exception):
+    """The changed module fails when it is imported: every test would notice."""
+
+
 def install(module: types.ModuleType, tree: ast.Module, function: str) -> None:
     """Give an imported module the changed code: others that imported its functions have the same
     objects.
@@ -292,7 +299,11 @@ def install(module: types.ModuleType, tree: ast.Module, function: str) -> None:
     wherever a module has it under its name.
     """
     new = dict(vars(module))
-    exec(compile(tree, str(module.__file__), "exec", dont_inherit=True), new)
+    code = compile(tree, str(module.__file__), "exec", dont_inherit=True)
+    try:
+        exec(code, new)
+    except Exception as error:
+        raise NotImportable from error
     if function:
         old_function, new_function = _function(vars(module), function), _function(new, function)
         old_function.__code__ = new_function.__code__
@@ -395,17 +406,16 @@ class Runner:
         """The mutants to try: a sample that does not depend on the position of a line or on other
         files.
         """
-        found: list[Mutant] = []
-        for one in self.target.modules:
-            path, _, only = one.partition("::")
+        every: list[Mutant] = []
+        for module in self.target.modules:
+            path, _, function = module.partition("::")
             self.sources[path] = Path(path).read_text("utf-8")
-            found += mutants(path, self.sources[path], only)
-        self.result.of, self.result.known = len(found), frozenset(one.key for one in found)
-        drawn = sorted(
-            found, key=lambda one: hashlib.sha256(repr(tuple(one.key)).encode()).digest()
-        )
-        some = {one.key for one in drawn[: self.number]}
-        return [one for one in found if one.key in some]
+            every += mutants(path, self.sources[path], function)
+        keys = frozenset(mutant.key for mutant in every)
+        self.result.of, self.result.known = len(every), keys
+        drawn = sorted(keys, key=lambda key: hashlib.sha256(repr(tuple(key)).encode()).digest())
+        sample = frozenset(drawn[: self.number])
+        return [mutant for mutant in every if mutant.key in sample]
 
     def order(self, mutant: Mutant, items: Sequence[Any]) -> list[Any]:
         """The tests that reach the change, the fastest first, then the others; none where no test
@@ -454,11 +464,11 @@ class Runner:
                     changed(self.sources[mutant.key.file], mutant.number),
                     mutant.key.function,
                 )
+            except NotImportable:
+                os._exit(_KILLED)
             except Exception:
                 traceback.print_exc()
-                os._exit(
-                    _BROKEN if mutant.key.function else _KILLED
-                )  # a changed module need not even be importable
+                os._exit(_BROKEN)
             _run(session, order)
         raise AssertionError
 
@@ -564,6 +574,8 @@ def try_target(target: Target, number: int, jobs: int) -> Result:
 
 def _collect_and_run(target: Target, number: int, jobs: int, folder: Path) -> Result:
     sys.dont_write_bytecode = True
+    for name in os.environ.keys() - ENVIRONMENT:
+        del os.environ[name]
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.path.insert(0, str(Path.cwd()))
     import pytest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,8 +50,33 @@ reason = "nothing asks for it"
 """
 
 
-def run(folder: Path, survivors: list[str], module: str = CODE) -> tuple[int, str]:
-    for name, text in (("shop.py", module), ("test_shop.py", TEST)):
+AT_IMPORT = '''"""A module that computes something when it is imported."""
+
+import os
+
+
+def last(words: list[str]) -> str:
+    """The last one, where there is any."""
+    return words[-1] if words else ""
+
+
+VALUES = [last(value.split()) for value in os.environ.values()]
+EMPTY = last([])
+'''
+TEST_AT_IMPORT = """import os
+
+from shop import last
+
+
+def test_last():
+    assert last(["a", "b", "c"]) == "c" and last([]) == "" and "SHOP" not in os.environ
+"""
+
+
+def run(
+    folder: Path, survivors: list[str], module: str = CODE, test: str = TEST
+) -> tuple[int, str]:
+    for name, text in (("shop.py", module), ("test_shop.py", test)):
         (folder / name).write_text(text)
     (folder / "mutants.toml").write_text(
         CONFIG + "".join(SURVIVOR.format(one) for one in survivors)
@@ -62,6 +88,7 @@ def run(folder: Path, survivors: list[str], module: str = CODE) -> tuple[int, st
         capture_output=True,
         text=True,
         timeout=120,
+        env={**os.environ, "SHOP": "a variable of the shell"},
     )
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before, (
         "no file is changed"
@@ -87,3 +114,9 @@ def test_the_driver_kills_lists_and_checks_its_list(tmp_path: Path) -> None:
     (tmp_path / "shop.py").unlink()
     code, out = run(tmp_path, [], CODE.replace("<=", "<"))
     assert (code, "test_few fails without any change" in out) == (2, True)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is of 3.12")
+def test_a_change_that_fails_at_import_is_killed_and_the_shell_has_no_say(tmp_path: Path) -> None:
+    code, out = run(tmp_path, [], AT_IMPORT, TEST_AT_IMPORT)
+    assert (code, "0 survived" in out) == (0, True), out
