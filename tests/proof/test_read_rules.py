@@ -15,10 +15,10 @@ from kl_hooks.evidence.reads import Read, Reads
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, Difference, FileChange, RunFacts
 from kl_hooks.proof.read_rules import (
     READ_RULES,
+    READ_SUBJECTS,
     _is_module,
     data_file_changed,
     link_changed,
-    may_have_been_looked_for,
     may_have_been_read,
     unrecorded_reads,
 )
@@ -156,6 +156,31 @@ def test_other_bytes_of_the_same_content_reach_the_tests_that_opened_them() -> N
     assert stale(run, "data/a.json", other) == {A, B}
     # who opened it was not recorded
     assert stale(run_of(None), "data/a.json", {}) == {A, B, C}
+
+
+def test_what_is_on_disk_now_reaches_the_tests_that_looked_for_it() -> None:
+    reads = Reads(
+        tests={
+            A: frozenset({Read("data", "*.json"), Read("cfg/local.ini")}),
+            B: frozenset({Read("lib", "extra.py"), Read("plugins", "*")}),
+        }
+    )
+
+    def stale(**facts: frozenset[str]) -> dict[str, str]:
+        verdicts = judge_results(RunFacts(run_of(reads), True, **facts), Difference(), [A, B, C])
+        return {test: verdict.reason for test, verdict in verdicts.items() if verdict.reason}
+
+    # pytest itself looks for each conftest.py, for the tests of its folder
+    assert stale(appeared=frozenset({"tests/conftest.py"})) == {C: "tests/conftest.py is there now"}
+    assert stale(appeared=frozenset({"conftest.py"})).keys() == {A, B, C}
+    assert stale(appeared=frozenset({"lib/conftest.py"})) == {}
+    looked_for = "is there now, which the test looked for"
+    assert stale(appeared=frozenset({"cfg/local.ini"})) == {A: f"cfg/local.ini {looked_for}"}
+    assert stale(appeared=frozenset({"lib/extra.py"})) == {B: f"lib/extra.py {looked_for}"}
+    assert stale(appeared=frozenset({"lib/other.py"})) == {}
+    other_files = "has other files on disk than when the test listed it"
+    assert stale(relisted=frozenset({"data/*.json"})) == {A: f"data/ {other_files}"}
+    assert stale(relisted=frozenset({"data/*.cfg"})) == {}
 
 
 def test_what_code_outside_of_the_repository_read_before_the_tests_counts_for_all() -> None:
@@ -334,10 +359,25 @@ def test_reads_survive_the_file_and_a_forged_one_is_refused() -> None:
             executed_from_dict({**plain, "reads": forged})
 
 
-def test_source_that_comes_or_goes_may_have_been_looked_for() -> None:
-    def asked(*changes: FileChange) -> bool:
-        return may_have_been_looked_for(Difference({change.path: change for change in changes}))
-
-    edited, added = FileChange("a.py", OLD, NEW), FileChange("b.py", "", NEW)
-    assert asked(added) and asked(edited, added)
-    assert not asked(edited) and not asked(FileChange("b.txt", "", NEW))
+@pytest.mark.parametrize(
+    ("path", "states", "classes"),
+    [
+        ("a.py", (OLD, NEW), {"reads"}),
+        ("b.py", ("", NEW), {"reads", "lookups"}),
+        ("b.py", (OLD, ""), {"reads", "lookups"}),
+        ("b.txt", ("", NEW), {"reads", "looks"}),
+        ("b.txt", (OLD, NEW), {"looks"}),
+        ("NEWS.md", ("", NEW), set()),
+        ("NEWS.md", (OLD, NEW), set()),
+    ],
+)
+def test_a_change_says_which_class_of_facts_about_reading_a_run_needs(
+    path: str, states: tuple[str, str], classes: set[str]
+) -> None:
+    alone = Difference({path: FileChange(path, *states)}, documents=frozenset({"NEWS.md"}))
+    # next to a change of documentation, which needs none
+    news = FileChange("NEWS.md", OLD, NEW)
+    beside = replace(alone, changes={"NEWS.md": news, **alone.changes})
+    for difference in (alone, beside):
+        needed = {name for name, differs in READ_SUBJECTS.items() if differs(difference)}
+        assert needed == classes
