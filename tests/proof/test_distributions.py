@@ -17,6 +17,7 @@ import pytest
 from kl_hooks.evidence import distributions as recorded
 from kl_hooks.evidence.distributions import Distributions, Uses, read_folder, start_up
 from kl_hooks.evidence.reach import Reach
+from kl_hooks.evidence.reads import VARIABLES, Read, Reads
 from kl_hooks.proof.installed import EnvironmentChanges, Environments, changes_since
 from kl_hooks.store.redaction import redact_value
 from pytest_kl.distributions import Environment
@@ -396,6 +397,8 @@ def test_a_folder_whose_name_looks_like_a_secret_is_compared(tmp_path: Path) -> 
     stored["distributions"]["folders"] = [redact_value(str(site))]
     earlier = Distributions.of(receipt)
     assert "not recorded" in changes_since(earlier, None).not_compared
+    stored["distributions"]["folders"].append("/usr/lib/python3/dist-packages")
+    assert "not recorded" in changes_since(Distributions.of(receipt), None).not_compared
 
 
 METADATA_TESTS = """\
@@ -458,6 +461,42 @@ def test_what_a_run_recorded_of_each_class_of_facts() -> None:
     facts, not_compared = environments.facts_of_run(entry, too_many)
     assert (facts.opened, facts.recorded) == (False, {"distributions"})
     assert facts.reach is not None and "another machine" in not_compared
+
+
+def test_ignored_files_and_variables_are_compared_on_the_machine_of_the_run_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # the working tree now has a file, another listing and a variable that the run did not have
+    disk: Any = SimpleNamespace(
+        differing=lambda executed: frozenset({"data.json"}),
+        appeared=lambda executed: frozenset({"local.ini"}),
+        relisted=lambda executed: frozenset({"plugins/*"}),
+    )
+    monkeypatch.setenv("SHOP_DEBUG", "1")
+    monkeypatch.delenv("SHOP_LANG", raising=False)
+    looked_for = {Read(VARIABLES, "SHOP_DEBUG"), Read(VARIABLES, "SHOP_LANG")}
+    files = {Read("SHOP_DEBUG"), Read("config", "SHOP_DEBUG")}
+    reads = Reads(tests={"test_a.py::test_a": frozenset(looked_for | files)})
+    executed: Any = SimpleNamespace(recorder="sys.monitoring", reads=reads, distributions=None)
+
+    def shown(
+        machine: str, executed: Any, disk: Any = disk
+    ) -> tuple[set[str], set[str], set[str], set[str]]:
+        entry = entry_of(Distributions({"a": "1"}, machine=machine))
+        facts, _ = Environments(disk).facts_of_run(entry, executed)
+        names = (facts.other_bytes, facts.appeared, facts.relisted, facts.variables)
+        return tuple(map(set, names))  # type: ignore[return-value]
+
+    tracked = {"data.json"}
+    here = shown(recorded.machine(), executed)
+    assert here == (tracked, {"local.ini"}, {"plugins/*"}, {"SHOP_DEBUG"})
+    # what git has is the same on each machine
+    assert shown("elsewhere", executed) == (tracked, set(), set(), set())
+    # a commit is judged, not the working tree
+    assert shown(recorded.machine(), executed, None) == (set(), set(), set(), set())
+    # who looked for a variable was not recorded
+    lost: Any = SimpleNamespace(recorder="sys.monitoring", reads=None, distributions=None)
+    assert shown(recorded.machine(), lost)[3] == shown(recorded.machine(), None)[3] == set()
 
 
 def test_on_the_very_content_no_newer_run_is_asked() -> None:

@@ -1,0 +1,307 @@
+"""The gate's verdict on a content, from the facts that were read of it.
+
+What ran on this very content comes first, and a failure there counts whatever ran elsewhere
+(ADR-0029). Then come the runs of other contents whose results are valid here. Pure: `proof.gate`
+reads the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.ingestion import newest_first
+from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.provenance import is_document
+from kl_hooks.evidence.trust import why_not_hard
+from kl_hooks.model.claim import Tier
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.model.symbol import split_id
+from kl_hooks.model.text import name_list
+from kl_hooks.proof.configured_selection import OMITTED_FILES
+from kl_hooks.proof.content_proof import Proof, prove
+from kl_hooks.proof.content_runs import NAMED, ContentFacts, by_configuration, first_of
+from kl_hooks.proof.other_runs import OtherRun
+from kl_hooks.proof.proven_tests import ProvenTests
+from kl_hooks.proof.read_rules import unrecorded_reads
+
+_SEE_KEYS: Final = "see: kl trust list, kl sync --pull"
+
+
+@dataclass(frozen=True)
+class GateFacts:
+    """What was read of a content, and of the runs that may prove it. What costs time to read is a
+    function, which is called where it matters.
+    """
+
+    content: ContentFacts
+    """Its own runs, and what of them is valid for what is installed now."""
+    own_runs: Sequence[OtherRun] = ()
+    """Its own sound runs, compared with what is installed, and on disk, now."""
+    other_runs: Callable[[], Sequence[OtherRun]] = tuple
+    """Runs of other contents, newest first."""
+    parents: Callable[[Iterable[Entry]], Mapping[str, Entry]] = lambda entries: {}
+    """The receipts of the commands that started these runs, by run."""
+    strength: str = "independent"
+    """What makes a proof verified."""
+    origin: str = ""
+    """`ci`: only runs that a trusted key of a CI signed count."""
+    executed: Callable[[Entry], Executed | None] = lambda entry: None
+    why_flaky: Callable[[str, Receipt], str] = lambda test, receipt: ""
+    """Why a test that passed in a run is flaky; empty: it is not."""
+    untracked: Callable[[], Sequence[str]] = tuple
+    """The untracked files on disk, where these are judged."""
+    untrusted: Sequence[Entry] = ()
+    """Runs of the content that no trusted key signed."""
+    losses: tuple[str, ...] = ()
+    """Receipts that the store had and does not have any more, a sentence for each loss."""
+
+    @cached_property
+    def counting(self) -> ContentFacts:
+        """The content, with its runs of the asked origin alone."""
+        entries = [entry for entry in self.content.entries if self.is_of_origin(entry)]
+        return replace(self.content, entries=entries)
+
+    def is_of_origin(self, entry: Entry) -> bool:
+        """Whether a run is of the asked origin; any run is where none is asked."""
+        return not self.origin or entry.origin.startswith(f"{self.origin}:")
+
+
+class _Answer(NamedTuple):
+    """A proof, and what it was made of."""
+
+    proof: Proof
+    facts: ContentFacts
+    used_runs: Sequence[OtherRun] = ()
+    """Runs of other contents among them."""
+
+
+def decide(facts: GateFacts) -> Proof:
+    """What the runs of a content, and of others, prove of it."""
+    proof = _proof_by_own_runs(facts)
+    runs: list[OtherRun] = []
+    if proof.tier < Tier.INFERRED:
+        content = facts.content
+        runs = [
+            _by_configuration(run, content)
+            for run in facts.other_runs()
+            if facts.is_of_origin(run.original)
+        ]
+    proof, all_facts, used_runs = _with_other_runs(facts, proof, runs)
+    own_entries = facts.counting.entries
+    entries = [*own_entries, *(run.original for run in used_runs)]
+    proof = _without_flaky(proof, entries, facts.why_flaky)
+    if facts.losses and proof.tier < Tier.INFERRED and not proof.failed:
+        return not_assessed(facts.losses)
+    notes = (
+        *(f"{loss}: only runs after that count" for loss in facts.losses),
+        *_new_untracked_files(facts, proof),
+        *proof.notes,
+        *_environment_notes([*facts.own_runs, *used_runs], proof.runs),
+        *_unrecorded_reads(proof, used_runs, filter(None, map(facts.executed, own_entries))),
+    )
+    not_compared = (*_untrusted(facts.untrusted), *_not_valid([*facts.own_runs, *runs]))
+    return replace(proof, notes=notes, not_compared=not_compared, tests=ProvenTests.of(all_facts))
+
+
+def not_assessed(gaps: tuple[str, ...]) -> Proof:
+    """The answer where evidence is missing."""
+    reasons = tuple(f"not assessed: {gap}" for gap in gaps)
+    return Proof(Tier.GUESSED, None, reasons, gaps=gaps)
+
+
+# runs of the content itself
+
+
+def for_environment(content: ContentFacts, own_runs: Iterable[OtherRun]) -> ContentFacts:
+    """A content without results that rest on what was installed otherwise, or on other bytes."""
+    outdated = {run.entry.id: run for run in own_runs if run.stale}
+    entries = [
+        outdated[entry.id].entry if entry.id in outdated else entry for entry in content.entries
+    ]
+    return replace(content, entries=entries, other_runs=outdated)
+
+
+def _proof_by_own_runs(facts: GateFacts) -> Proof:
+    """What its own runs prove; a failure counts whoever saw it."""
+    proof = prove(facts.content, facts.strength)
+    if not facts.origin or proof.failed:
+        return proof
+    proof = prove(facts.counting, facts.strength)
+    if not facts.counting.entries:
+        reason = f"no trusted key of a CI signed a run of this content ({_SEE_KEYS})"
+        return replace(proof, reasons=(reason,))
+    # that a CI ran this very content is what makes its word enough
+    return replace(proof, tier=Tier.VERIFIED) if proof.tier >= Tier.INFERRED else proof
+
+
+# runs of other contents
+
+
+def _with_other_runs(facts: GateFacts, proof: Proof, runs: Sequence[OtherRun]) -> _Answer:
+    """What is proven with as few runs of other contents as it takes."""
+    answer = _Answer(proof, facts.counting)
+    for used_runs in _runs_to_use(runs):
+        all_facts = _joined(facts, used_runs)
+        if not proof.failed:
+            joint_proof = prove(all_facts, facts.strength)
+            # a run of another content is not the CI's word on this one
+            most = Tier.INFERRED if facts.origin else joint_proof.tier
+            proof = replace(joint_proof, tier=min(joint_proof.tier, most))
+        answer = _Answer(proof, all_facts, used_runs)
+        if proof.tier >= Tier.INFERRED:
+            break
+    return answer
+
+
+def _runs_to_use(runs: Sequence[OtherRun]) -> Iterator[list[OtherRun]]:
+    """The runs of other contents (newest first) of which a result is valid; then also those of
+    which it is known what must run again, down to a complete one: whatever that did not report was
+    never recorded.
+    """
+    valid_runs = [run for run in runs if run.valid]
+    if valid_runs:
+        yield valid_runs
+    complete = (
+        at
+        for at, run in enumerate(runs)
+        if run.is_compared and not selection_limits(run.original.receipt.selection)
+    )
+    end = next(complete, len(runs))
+    compared = [run for at, run in enumerate(runs) if run.valid or (at <= end and run.is_compared)]
+    if len(compared) > len(valid_runs):
+        yield compared
+
+
+def _by_configuration(run: OtherRun, content: ContentFacts) -> OtherRun:
+    """A run without the limits that the configuration of the content sets for every run."""
+    if content.expected is None or not selection_limits(run.original.receipt.selection):
+        return run
+    expected = content.expected()
+    return replace(
+        run,
+        entry=_omitting_unchanged(by_configuration(run.entry, expected), run.changes.changes),
+        original=by_configuration(run.original, expected),
+    )
+
+
+def _omitting_unchanged(entry: Entry, changes: Collection[str]) -> Entry:
+    """The same, where the configuration omits nothing of changed files: they may have tests that
+    were never asked.
+    """
+    selection = entry.receipt.selection
+    if OMITTED_FILES not in selection or not changes:
+        return entry
+    files = [path for path in selection[OMITTED_FILES] or () if path not in changes]
+    return replace(
+        entry, receipt=replace(entry.receipt, selection={**selection, OMITTED_FILES: files})
+    )
+
+
+def _joined(facts: GateFacts, runs: Sequence[OtherRun]) -> ContentFacts:
+    """The content with what runs of other contents showed that is valid here."""
+    content = facts.counting
+    entries = newest_first([*content.entries, *(run.entry for run in runs)])
+    return replace(
+        content,
+        entries=entries,
+        parents=facts.parents(entries),
+        other_runs={**content.other_runs, **{run.entry.id: run for run in runs}},
+    )
+
+
+# flaky tests
+
+
+def _without_flaky(
+    proof: Proof, entries: Iterable[Entry], why_flaky: Callable[[str, Receipt], str]
+) -> Proof:
+    """What is proven, with the flaky tests named whose passes count for nothing; nothing, where no
+    other passed.
+    """
+    if proof.tier < Tier.INFERRED:
+        return proof
+    flaky: dict[str, str] = {}
+    passed: set[str] = set()
+    for entry in entries:
+        if entry.receipt.run not in proof.runs:
+            continue
+        for result in entry.receipt.evidence:
+            name = split_id(result.subject)[1]
+            if result.outcome == "flaky":
+                flaky[name] = f"{name} (passed on a rerun)"
+            elif result.outcome == "passed":
+                passed.add(name)
+                if why := why_flaky(name, entry.receipt):
+                    flaky[name] = f"{name} ({why.removeprefix('flaky: ')})"
+    words = tuple(flaky[name] for name in sorted(flaky))
+    if not words or passed - flaky.keys():
+        return replace(proof, flaky=words)
+    reasons = (f"only flaky tests passed: {name_list(words, NAMED)}", *proof.reasons)
+    return replace(proof, tier=Tier.GUESSED, run=None, runs=(), reasons=reasons, flaky=words)
+
+
+# notes
+
+
+def _environment_notes(runs: Iterable[OtherRun], proving: Collection[str]) -> Iterator[str]:
+    """One note for each cause why environments of the proving runs could not be compared."""
+    runs_by_cause: dict[str, dict[str, None]] = {}
+    for run in runs:
+        name = run.entry.receipt.run
+        if run.not_compared and name in proving:
+            runs_by_cause.setdefault(run.not_compared, {})[name[:8]] = None
+    for cause, names in runs_by_cause.items():
+        word = "run" if len(names) == 1 else "runs"
+        yield f"{word} {first_of([*names], len(names))}: {cause}"
+
+
+def _new_untracked_files(facts: GateFacts, proof: Proof) -> Iterator[str]:
+    """The files on disk that no commit has and that the proving runs did not have either: pytest
+    would read them, and a push does not take them along.
+    """
+    runs = [entry.receipt for entry in facts.counting.entries if entry.receipt.run in proof.runs]
+    if proof.tier < Tier.INFERRED or any(run.tree_all == facts.content.trees[-1] for run in runs):
+        return
+    names = [name for name in facts.untracked() if not is_document(name)]
+    if names:
+        verb = "is untracked, and was" if len(names) == 1 else "are untracked, and were"
+        yield f"{name_list(names, NAMED)} {verb} not there when the tests ran"
+
+
+def _unrecorded_reads(
+    proof: Proof, runs: Iterable[OtherRun], own: Iterable[Executed]
+) -> Iterator[str]:
+    """Changed files beside a verdict by runs of other contents, of which no event shows who reads
+    them.
+    """
+    transferred = {transfer.run for transfer in proof.transfers}
+    own_runs = list(own) if transferred else []
+    paths = {
+        path
+        for run in runs
+        if run.entry.receipt.run in transferred and run.executed is not None
+        for path in unrecorded_reads(run.executed, run.changes, own_runs)
+    }
+    if paths:
+        verb = "changed; files that C libraries open, or that are only probed, are not recorded"
+        yield f"{name_list(sorted(paths), NAMED)} {verb}"
+
+
+def _not_valid(runs: Iterable[OtherRun]) -> Iterator[str]:
+    """Runs of which nothing is valid here, and why."""
+    for run in runs:
+        if run.why_not and not run.is_compared:
+            yield f"run {run.entry.receipt.run[:8]}: {run.why_not}"
+
+
+def _untrusted(entries: Iterable[Entry]) -> Iterator[str]:
+    """Runs of a content that are out of notes and count for nothing, and why."""
+    for entry in entries:
+        receipt = entry.receipt
+        if receipt.evidence:
+            why = why_not_hard(receipt, receipt.evidence[0], entry.origin)
+            yield f"run {receipt.run[:8]}: {why}"
