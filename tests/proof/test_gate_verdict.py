@@ -150,6 +150,16 @@ def test_what_must_run_again_is_named_where_no_result_is_valid() -> None:
     assert proof.tests.rerun == 0
 
 
+def test_where_valid_results_prove_it_no_other_run_has_a_say() -> None:
+    gone = "test_gone.py::test_one"
+    valid = of_other_content(made("b2", *A, selection=PART))
+    older = of_other_content(made("b1", *A, *B, gone), STALE)
+    here = made("a3", *B, selection=PART)
+    assert decided(here, others=[valid, older]).state == "transferred"
+    proof = decided(here, others=[older])
+    assert (proof.state, gone in [test.name for test in proof.missing]) == ("not proven", True)
+
+
 STATES = st.sampled_from(
     [(VALID,), (STALE,), (NOT_ASSESSED,), (VALID, STALE), (STALE, NOT_ASSESSED)]
 )
@@ -398,7 +408,7 @@ def test_changed_files_that_no_event_shows_are_noted_beside_a_transfer() -> None
 
 
 def test_runs_that_count_for_nothing_are_named_with_the_reason() -> None:
-    elsewhere = made("d4", *A, *B, origin="imported:notes; the key of ann is not trusted")
+    elsewhere = made("d4", A[0], origin="imported:notes; the key of ann is not trusted")
     empty = made("d5", origin="imported:notes")
     unknown = of_other_content(made("b2", *A), NOT_ASSESSED)
     stale, valid = of_other_content(made("b1", *A), STALE), of_other_content(made("b0", *A))
