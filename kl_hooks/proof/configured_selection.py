@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from typing import Any, Final, NamedTuple, NoReturn
 
+from kl_hooks.model.text import name_list
 from kl_hooks.proof.pytest_config import PytestConfig
 
+_NAMED: Final = 3
+"""How many files a note names."""
 OMITTED_FILES: Final = "omitted_files"
 """The key in the selection of a run that is complete by its configuration: files of which `-m`,
 `-k` or `--deselect` omit tests; None where there are too many to be named. Never stored.
@@ -28,16 +31,16 @@ def _parser() -> argparse.ArgumentParser:
     """The options of pytest that omit tests, and its short ones, so that `-ra` is no value of
     another one.
     """
-    parser = _Parser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("-m", dest="markers", default="")
     parser.add_argument("-k", dest="keyword", default="")
     for option in ("deselect", "ignore", "ignore-glob"):
         parser.add_argument(f"--{option}", action="append", default=[])
     parser.add_argument("--doctest-modules", action="store_true")
     for flag in "vqsxlhV":
-        parser.add_argument(f"-{flag}", dest="flags", action="append_const", const=flag)
+        parser.add_argument(f"-{flag}", action="count")
     for option in "rpcoWn":
-        parser.add_argument(f"-{option}", dest="others", action="append")
+        parser.add_argument(f"-{option}", action="append")
     return parser
 
 
@@ -45,7 +48,7 @@ def collects_doctests(addopts: Sequence[str]) -> bool:
     """Whether these options make doctests of modules tests."""
     try:
         return bool(_parser().parse_known_args(list(addopts))[0].doctest_modules)
-    except (ValueError, argparse.ArgumentError):
+    except ValueError:
         return False
 
 
@@ -64,16 +67,16 @@ class ConfiguredSelection(NamedTuple):
     def of(cls, config: PytestConfig) -> ConfiguredSelection:
         """That of a configuration; nothing for options that can't be read."""
         try:
-            found, _ = _parser().parse_known_args(list(config.addopts))
-        except (ValueError, argparse.ArgumentError):
+            options, _ = _parser().parse_known_args(list(config.addopts))
+        except ValueError:
             return cls(config.path)
         return cls(
             config.path,
-            found.markers,
-            found.keyword,
-            tuple(found.deselect),
-            tuple(found.ignore),
-            tuple(found.ignore_glob),
+            options.markers,
+            options.keyword,
+            tuple(options.deselect),
+            tuple(options.ignore),
+            tuple(options.ignore_glob),
         )
 
     @property
@@ -83,10 +86,10 @@ class ConfiguredSelection(NamedTuple):
 
     def ignores(self, path: str) -> bool:
         """Whether a file (from the root, where pytest is started) is not collected."""
-        return any(
-            path == folder.rstrip("/") or path.startswith(f"{folder.rstrip('/')}/")
-            for folder in self.ignore
-        ) or any(fnmatch(f"/{path}", f"/{glob}") for glob in self.ignore_glob)
+        is_inside = any(
+            f"{path}/".startswith(f"{place.removesuffix('/')}/") for place in self.ignore
+        )
+        return is_inside or any(fnmatch(f"/{path}", f"/{glob}") for glob in self.ignore_glob)
 
     def complete(self, selection: Mapping[str, Any]) -> Mapping[str, Any]:
         """The selection of a run, without the limits that the configuration sets for every run."""
@@ -117,8 +120,7 @@ class ConfiguredSelection(NamedTuple):
         """What is omitted, for a person. `ignored`: the expected files among it."""
         notes = []
         if ignored:
-            more = f" and {len(ignored) - 3} more" if len(ignored) > 3 else ""
-            notes.append(f"addopts in {self.path} ignores {', '.join(ignored[:3])}{more}")
+            notes.append(f"addopts in {self.path} ignores {name_list(ignored, _NAMED)}")
         if words := self.words():
             notes.append(f"addopts in {self.path} deselects tests: {words}")
         return notes

@@ -56,12 +56,11 @@ def expected_of_content(
     expected = expected_tests(ws, source, older, _label(before), exclude)
     notes += _exclude_notes(policy.exclude, policy_before.exclude, before, trust_ref)
     today = iso(ws.clock.now())[:10]
-    known = _counting_failures(policy, policy_before, trust_ref)
     notes += _known_failure_notes(policy, policy_before, before, trust_ref, today)
     return replace(
         expected,
         notes=(*notes, *expected.notes),
-        known_failures=tuple(failure for failure in known if failure.until >= today),
+        known_failures=_counting_failures(policy, policy_before, trust_ref, today),
         exclude=tuple(exclude),
     )
 
@@ -104,19 +103,20 @@ def _exclude_notes(
 
 
 def _counting_failures(
-    policy: VerifyPolicy, before: VerifyPolicy, trust_ref: str
+    policy: VerifyPolicy, before: VerifyPolicy, trust_ref: str, today: str
 ) -> tuple[KnownFailure, ...]:
-    """The known failures of a content; with a trusted commit those that it has as well, with the
-    earlier end: a change can't add one for itself.
+    """The known failures of a content that have not ended; with a trusted commit those that it has
+    as well, with the earlier end: a change can't add one for itself.
     """
-    if not trust_ref:
-        return policy.known_failures
-    ends = {failure.test: failure.until for failure in before.known_failures}
-    return tuple(
-        failure._replace(until=min(failure.until, ends[failure.test]))
-        for failure in policy.known_failures
-        if failure.test in ends
-    )
+    failures = policy.known_failures
+    if trust_ref:
+        ends = {failure.test: failure.until for failure in before.known_failures}
+        failures = tuple(
+            failure._replace(until=min(failure.until, ends[failure.test]))
+            for failure in failures
+            if failure.test in ends
+        )
+    return tuple(failure for failure in failures if failure.until >= today)
 
 
 def _known_failure_notes(

@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 
+from kl_hooks.clock import iso
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult
 from kl_hooks.evidence.ledger import Entry, append
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Evidence
+from kl_hooks.proof.completeness import Completeness
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.content_runs import had_untracked_files
 from kl_hooks.proof.defined_tests import DefinedTests
-from kl_hooks.proof.expected_tests import Expected
+from kl_hooks.proof.expected_tests import Expected, Missing
 from kl_hooks.proof.gate import NOTHING_TRACKED, judge
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.run_rules import selection_words
@@ -278,6 +280,43 @@ def test_what_an_earlier_run_reported_and_no_configuration_names_any_more_is_mis
     assert (
         prove(made("a3", *A), content=wanted("test_a.py"), earlier=[before]).tier.word == "inferred"
     ), "it is gone"
+
+
+def test_a_test_that_is_still_there_must_be_reported() -> None:
+    """Where an earlier run has reported it; the configuration may omit it, or skip its file."""
+    sources = {"app.py": 'def double():\n    """\n    >>> double()\n    2\n    """\n'}
+    content = wanted("test_a.py", text=sources.get)
+    doctests = {"addopts": ["--doctest-modules"]}
+    before = made("b1", *A, "app.py::app.double", tree=THERE, selection=doctests)
+    left = "run b1b1b1b1 reported it, and it is still there: not collected"
+    found = prove(made("a3", *A), content=content, earlier=[before])
+    assert (found.tier.word, found.missing) == ("guessed", (("app.py::app.double", left),))
+    without = made("b1", *A, "app.py::app.double", tree=THERE)
+    assert prove(made("a3", *A), content=content, earlier=[without]).tier.word == "inferred"
+
+    def missing(*tests: str, **selection: Any) -> list[str]:
+        now = made("a3", *tests, selection=selection)
+        earlier = [made("b1", *A, *B, tree=THERE)]
+        content = replace(wanted("test_a.py"), functions={"test_a.py": TWO, "test_b.py": TWO})
+        return [test.name for test in prove(now, content=content, earlier=earlier).missing]
+
+    assert missing(*A) == list(B)
+    assert missing(*A, omitted_files=["test_b.py"]) == [], "by the configuration"
+    assert missing(*A, omitted_files=["test_c.py"]) == list(B)
+    assert missing(*A, "test_b.py=skipped") == [], "as a whole"
+    assert missing(*A, B[0]) == [B[1]]
+
+
+def test_what_must_run_again_is_named_once_with_the_better_reason() -> None:
+    missing = (Missing("test_b.py", "no test of it"), Missing("test_c.py::test_x", "not reported"))
+    again = Missing("test_b.py::test_one", "app.f changed")
+    complete = Completeness(missing=missing, not_assessed=("x",), notes=("y",)).without([again])
+    assert complete.missing == (again, missing[1])
+    assert complete.reasons == (
+        "test_b.py::test_one: app.f changed",
+        "test_c.py::test_x: not reported",
+    )
+    assert (complete.not_assessed, complete.notes, complete.alone) == (("x",), ("y",), ())
 
 
 def test_earlier_means_before_the_oldest_run_of_the_environment() -> None:
@@ -741,6 +780,8 @@ def test_earlier_complete_runs_in_the_ledger_are_compared(repo: Checkout) -> Non
         {"environment": {**LINUX, "rootdir": "sub"}},
         {"source": "junit"},
         {"origin": "imported:x"},
+        # of this very content; it does not count
+        {"tree": HERE, "selection": {"weakened": ["-p no:x"]}},
     ]
     runs = [made(f"b{n}", A[0], B[0], **old | changes) for n, changes in enumerate(not_compared)]
     assert judged(repo, *runs, made("a1", A[0])).tier.word == "inferred"
@@ -752,6 +793,70 @@ def test_earlier_complete_runs_in_the_ledger_are_compared(repo: Checkout) -> Non
     found = judged(repo, made("a3", A[0]))
     reason = "run b8b8b8b8 reported it, and no configuration names it any more"
     assert (found.tier.word, found.missing) == ("guessed", (("test_b.py", reason),))
+    # the five runs before are looked at: b8 is the fifth, …
+    repo.write("test_a.py", f"{ONE}\n\n")
+    assert judged(repo, made("c1", A[0], **old), made("a4", A[0])).missing == (
+        ("test_b.py", reason),
+    )
+    # … and then the sixth
+    repo.write("test_a.py", f"{ONE}\n\n\n")
+    assert judged(repo, made("a5", A[0])).tier.word == "inferred"
+
+
+def test_an_earlier_run_that_the_configuration_limits_is_complete(repo: Checkout) -> None:
+    narrowed(repo)
+    repo.write("pytest.ini", "[pytest]\ntestpaths = test_a.py\naddopts = -m 'not slow'\n")
+    repo.commit("narrowed")
+    repo.git("commit", "-q", "--allow-empty", "-m", "another")
+    omitting = {"markers": "not slow", "deselected": 1, "deselected_by_options": 1}
+    before = made("b1", A[0], B[0], tree=THERE, selection=omitting)
+    found = judged(repo, before, made("a1", A[0]))
+    assert [test.name for test in found.missing] == ["test_b.py"]
+    typed = made("b2", A[0], B[0], tree=THERE, selection={**omitting, "markers": "not fast"})
+    repo.write("test_a.py", f"{ONE}\n")
+    later = judged(
+        repo,
+        *[made(f"c{number}", A[0], tree=THERE) for number in range(5)],
+        typed,
+        made("a2", A[0]),
+    )
+    assert later.tier.word == "inferred"
+
+
+def test_a_branch_is_compared_with_where_it_parted_from_the_remote(repo: Checkout) -> None:
+    base = repo.git("rev-parse", "HEAD").strip()
+    repo.git("update-ref", "refs/remotes/origin/HEAD", base)
+    narrowed(repo)
+    repo.commit("narrowed")
+    repo.write("test_a.py", f"{ONE}\n")
+    repo.commit("later")
+    for name, rev in (("a1", "HEAD"), ("a2", None), ("a3", "HEAD~1")):
+        found = judged(repo, made(name, A[0]), rev=rev)
+        reason = f"no longer collected since {base[:12]}: testpaths in pytest.ini"
+        assert found.missing == (("test_b.py", reason),), name
+    # the remote has it: it is compared with its parent
+    repo.git("update-ref", "refs/remotes/origin/HEAD", "HEAD")
+    assert judged(repo, rev="HEAD").tier.word == "inferred"
+
+
+def test_a_known_failure_is_accepted_on_its_last_day(repo: Checkout) -> None:
+    def accepted(until: str) -> bool:
+        known = f"  known_failures:\n  - test: {A[0]}\n    reason: later\n    until: {until}\n"
+        repo.write(".kl/config.yaml", f"verify:\n{known}")
+        repo.commit("known")
+        failing = made("a1", f"{A[0]}=failed", *B, result=FAILED)
+        return judged(repo, failing).tier.word == "inferred"
+
+    today = iso(repo.workspace().clock.now())[:10]
+    assert accepted(today)
+    assert not accepted("2026-01-02")
+
+
+def test_waiting_runs_prove_where_nothing_is_stored_yet(repo: Checkout) -> None:
+    ws = repo.workspace()
+    trees = worktree_state(ws.repo).trees if ws.repo else ()
+    waiting = Snapshot(None, SyncResult(), (made("a1", A[0], *B, tree=trees[0]),))
+    assert judge(ws, waiting, trees)[1].tier.word == "inferred"
 
 
 def test_gaps_in_the_evidence_are_named_and_without_git_a_run_counts_for_what_it_states(

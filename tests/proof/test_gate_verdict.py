@@ -217,6 +217,9 @@ def test_what_the_configuration_omits_limits_no_run_of_another_content() -> None
     unnamed = {**omitting, "deselected_files": None}
     assert state(selection=unnamed) == "transferred"
     assert state("test_b.py", selection=unnamed) == "not proven"
+    # nor a run of the content itself
+    own = decide(GateFacts(content_of(run, expected=lambda: content)))
+    assert (own.state, own.runs) == ("proven", ("b2" * 16,))
     # what was typed is no configuration
     assert state(expected=CONTENT) == "not proven"
     assert state(selection={**omitting, "markers": "not fast"}) == "not proven"

@@ -11,7 +11,7 @@ from kl_hooks.config.settings import KnownFailure, VerifyPolicy
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.receipt import WAS_RUNNING, Evidence
-from kl_hooks.proof.configured_selection import ConfiguredSelection
+from kl_hooks.proof.configured_selection import ConfiguredSelection, collects_doctests
 from kl_hooks.proof.content_policy import _counting_failures, _known_failure_notes
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.content_runs import ContentRun
@@ -23,6 +23,7 @@ from tests.proof.contents import proof
 from tests.proof.test_gate_union import CONTENT, A, B, made, wanted
 
 FAILED = {**DONE, "exit": 1, "verdict": "failed", "counts": {"failed": 1}}
+OF_OPTIONS = {"deselected": 2, "deselected_by_options": 2}
 KNOWN = KnownFailure(B[0], "later", "2027-03-01")
 
 
@@ -73,10 +74,21 @@ def test_a_run_in_which_only_known_failures_failed_counts() -> None:
 def test_a_change_adds_no_known_failure_for_itself_and_an_end_ends() -> None:
     ours = VerifyPolicy(known_failures=(KNOWN, KNOWN._replace(test="a")))
     theirs = VerifyPolicy(known_failures=(KNOWN._replace(until="2027-01-01"),))
-    assert _counting_failures(ours, theirs, "") == ours.known_failures
-    assert _counting_failures(ours, theirs, "main") == theirs.known_failures
+
+    def counting(
+        trust_ref: str, before: VerifyPolicy = theirs, today: str = "2026-12-24"
+    ) -> object:
+        return _counting_failures(ours, before, trust_ref, today)
+
+    assert counting("") == ours.known_failures
+    assert counting("main") == theirs.known_failures
     longer = VerifyPolicy(known_failures=(KNOWN._replace(until="2028-01-01"),))
-    assert _counting_failures(ours, longer, "main") == (KNOWN,)
+    assert counting("main", longer) == (KNOWN,)
+    # it counts on its last day
+    assert counting("main", today="2027-01-01") == theirs.known_failures
+    assert counting("main", today="2027-01-02") == ()
+    assert counting("", today="2027-03-01") == ours.known_failures
+    assert counting("", today="2027-03-02") == ()
 
     def notes(today: str, trust_ref: str = "") -> list[str]:
         return list(_known_failure_notes(ours, theirs, "HEAD^", trust_ref, today))
@@ -122,6 +134,20 @@ def test_a_killed_test_must_run_again() -> None:
         (["--ignore=x"], {"ignore": ["x"], "left_out": {"files": 2}}, True),
         (["--ignore=x"], {"ignore": ["x", "y"], "left_out": {"files": 2, "ignored": 2}}, True),
         (["-m"], {"markers": "slow"}, True),
+        (["-k", "fast"], {"keyword": "fast"}, False),
+        (["-k", "fast"], {"keyword": "slow"}, True),
+        (["--deselect=a.py::b"], {"deselect": ["a.py::b"], **OF_OPTIONS}, False),
+        (["--deselect=a.py::b"], {"deselect": ["a.py::c"], **OF_OPTIONS}, True),
+        (
+            ["--ignore-glob=x*"],
+            {"ignore_glob": ["x*"], "left_out": {"files": 2, "ignored": 2}},
+            False,
+        ),
+        (["--ignore-glob=x*"], {"ignore": ["x*"], "left_out": {"files": 2, "ignored": 2}}, True),
+        # pytest knows no abbreviations, and joins short options
+        (["--desel=a.py::b"], {"deselect": ["a.py::b"], **OF_OPTIONS}, True),
+        (["-vra", "-m", "not slow"], {"markers": "not slow", **OF_OPTIONS}, False),
+        (["-qxm", "not slow"], {"markers": "not slow", **OF_OPTIONS}, False),
     ],
     ids=str,
 )
@@ -141,11 +167,27 @@ def test_which_files_the_configuration_ignores_and_how_that_is_stated() -> None:
     configured = ConfiguredSelection.of(PytestConfig("tox.ini", addopts=options))
     paths = ("docs", "docs/test_a.py", "tests/test_slow_a.py", "docs2/test_a.py", "test_a.py")
     assert [configured.ignores(path) for path in paths] == [True, True, True, False, False]
+    assert ConfiguredSelection(ignore=("docs/test_a.py",)).ignores("docs/test_a.py")
     assert configured.notes(["a", "b", "c", "d"]) == [
         "addopts in tox.ini ignores a, b, c and 1 more",
         "addopts in tox.ini deselects tests: -k 'x', --deselect a.py::b",
     ]
+    assert configured.notes(["a", "b", "c"])[0] == "addopts in tox.ini ignores a, b, c"
     assert ConfiguredSelection().notes([]) == []
+
+
+@pytest.mark.parametrize(
+    ("addopts", "are_collected"),
+    [
+        (["--doctest-modules"], True),
+        (["-ra", "--doctest-modules", "-m", "not slow"], True),
+        (["-ra"], False),
+        (["--doctest-modules", "-m"], False),
+    ],
+    ids=str,
+)
+def test_whether_doctests_of_modules_are_tests(addopts: list[str], are_collected: bool) -> None:
+    assert collects_doctests(addopts) is are_collected
 
 
 def test_transfers_in_words() -> None:
