@@ -1,5 +1,5 @@
 """The gate's verdict on plain facts: whose runs count, which other runs are used, and what is noted
-beside it.
+next to it.
 """
 
 from __future__ import annotations
@@ -150,14 +150,17 @@ def test_what_must_run_again_is_named_where_no_result_is_valid() -> None:
     assert proof.tests.rerun == 0
 
 
-def test_where_valid_results_prove_it_no_other_run_has_a_say() -> None:
-    gone = "test_gone.py::test_one"
+def test_where_valid_results_prove_it_no_other_run_counts() -> None:
+    removed_test = "test_removed.py::test_one"
     valid = of_other_content(made("b2", *A, selection=PART))
-    older = of_other_content(made("b1", *A, *B, gone), STALE)
+    older = of_other_content(made("b1", *A, *B, removed_test), STALE)
     here = made("a3", *B, selection=PART)
     assert decided(here, others=[valid, older]).state == "transferred"
     proof = decided(here, others=[older])
-    assert (proof.state, gone in [test.name for test in proof.missing]) == ("not proven", True)
+    assert (proof.state, removed_test in [test.name for test in proof.missing]) == (
+        "not proven",
+        True,
+    )
 
 
 STATES = st.sampled_from(
@@ -166,7 +169,7 @@ STATES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(STATES, st.booleans()), max_size=6))
-def test_valid_runs_come_first_then_what_is_known_down_to_a_complete_run(
+def test_valid_runs_come_first_then_compared_ones_down_to_a_complete_run(
     shapes: list[tuple[tuple[str, ...], bool]],
 ) -> None:
     runs = [

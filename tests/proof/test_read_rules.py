@@ -371,7 +371,7 @@ def test_reads_survive_the_file_and_a_forged_one_is_refused() -> None:
         ("NEWS.md", (OLD, NEW), set()),
     ],
 )
-def test_a_change_says_which_class_of_facts_about_reading_a_run_needs(
+def test_a_change_decides_which_class_of_facts_about_reading_a_run_needs(
     path: str, states: tuple[str, str], classes: set[str]
 ) -> None:
     alone = Difference({path: FileChange(path, *states)}, documents=frozenset({"NEWS.md"}))

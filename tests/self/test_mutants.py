@@ -117,6 +117,8 @@ def test_the_driver_kills_lists_and_checks_its_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is of 3.12")
-def test_a_change_that_fails_at_import_is_killed_and_the_shell_has_no_say(tmp_path: Path) -> None:
+def test_a_change_that_fails_at_import_is_killed_and_the_shell_does_not_matter(
+    tmp_path: Path,
+) -> None:
     code, out = run(tmp_path, [], AT_IMPORT, TEST_AT_IMPORT)
     assert (code, "0 survived" in out) == (0, True), out
