@@ -76,10 +76,11 @@ def judge(
     tree = STAGED if staged else trees[0] if committed else None
     policy = partial(expected_of_content, rev=rev, base=base, trust_ref=trust_ref)
     expected = cache(partial(policy, ws, ws.repo, trees, tree or ""))
+    content = facts_of_content(ws.repo, seen, trees, tree, expected)
     own_runs = runs_of_content(seen, entries, environments_of(ws.repo, tree))
     no_runs: Callable[[], Sequence[OtherRun]] = tuple
     facts = GateFacts(
-        facts_of_content(ws.repo, seen, trees, tree, expected, own_runs),
+        for_environment(content, own_runs.values()),
         own_runs=list(own_runs.values()),
         other_runs=partial(other_runs, ws, ws.repo, seen, trees, tree)
         if transfer and trees
@@ -102,14 +103,10 @@ def facts_of_content(
     trees: Sequence[str],
     tree: str | None,
     expected: Callable[[], Expected],
-    here: Mapping[str, OtherRun],
 ) -> ContentFacts:
-    """What the runs of a content itself showed, as far as it is valid for what is installed now.
-
-    `tree`: as `git.worktree.changed_files` takes it. `here`: the sound runs of the content, by ID.
-    """
+    """What the runs of a content itself showed. `tree`: as `git.worktree.changed_files` takes it."""
     entries = seen.of_tree(trees)
-    facts = ContentFacts(
+    return ContentFacts(
         entries,
         seen.parents(entries),
         trees,
@@ -118,7 +115,6 @@ def facts_of_content(
         earlier_runs=partial(_earlier_runs, seen.db, expected),
         lost_until=seen.lost_until,
     )
-    return for_environment(facts, here.values())
 
 
 def _untracked(repo: Repository) -> Sequence[str]:

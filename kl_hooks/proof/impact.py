@@ -29,6 +29,7 @@ from kl_hooks.proof.expected_tests import expected_tests
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.proof.failed_tests import FailedTests
 from kl_hooks.proof.gate import facts_of_content
+from kl_hooks.proof.gate_verdict import for_environment
 from kl_hooks.proof.other_runs import (
     OtherRun,
     addopts_limits,
@@ -201,7 +202,8 @@ class Runs:
             return {}
         other, trees = self._content.other, self._content.trees
         expected = cache(partial(expected_of_content, self._ws, self._repo, trees, other or ""))
-        facts = facts_of_content(self._repo, self._seen, trees, other, expected, self._direct)
+        content = facts_of_content(self._repo, self._seen, trees, other, expected)
+        facts = for_environment(content, self._direct.values())
         failures = FailedTests.of([judge_run(run) for run in facts.runs], facts)
         to_run = {
             lasting_name(test.name): Result("", "error", VALID, test.reason)

@@ -20,10 +20,10 @@ from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.proof.completeness import Completeness
 from kl_hooks.proof.content_proof import Proof
-from kl_hooks.proof.content_runs import had_untracked_files
+from kl_hooks.proof.content_runs import first_of, had_untracked_files
 from kl_hooks.proof.defined_tests import DefinedTests
 from kl_hooks.proof.expected_tests import Expected, Missing
-from kl_hooks.proof.gate import NOTHING_TRACKED, judge
+from kl_hooks.proof.gate import NOTHING_TRACKED, facts_of_content, judge
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.run_rules import selection_words
 from tests.evidence.test_claims import DONE, HERE, LINUX, THERE, run
@@ -591,6 +591,7 @@ def test_a_selection_in_words() -> None:
         selection_words(made("a1", selection={"left_out": {"files": 2}}).receipt)
         == "2 test files omitted:  and 2 more"
     )
+    assert first_of(None, "?") == first_of("ab", "?") == ""
     assert selection_words(
         made("a1", selection={"left_out": {"files": True, "first": ["a"]}}).receipt
     ).endswith(": a")
@@ -850,6 +851,34 @@ def test_a_known_failure_is_accepted_on_its_last_day(repo: Checkout) -> None:
     today = iso(repo.workspace().clock.now())[:10]
     assert accepted(today)
     assert not accepted("2026-01-02")
+
+
+def test_untracked_files_are_noted_where_the_files_on_disk_are_judged(repo: Checkout) -> None:
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    repo.write("test_x.py", ONE)
+    run_of_commit = made("a1", A[0], *B, tree=tree, tree_all=tree)
+    note = "test_x.py is untracked, and was not there when the tests ran"
+    assert judged(repo, run_of_commit).notes == (note,)
+    assert judged(repo, rev="HEAD").notes == ()
+
+
+def test_runs_of_other_contents_are_compared_where_that_is_asked_for(repo: Checkout) -> None:
+    other = made("b1", A[0], *B, tree=THERE)
+    assert len(judged(repo, other).not_compared) == 1
+    assert judged(repo, transfer=False).not_compared == ()
+    ws = repo.workspace()
+    with ws.store.reading() as db:
+        # nothing is known of the content
+        assert judge(ws, Snapshot(db, SyncResult()), ())[1].not_compared == ()
+
+
+def test_a_path_that_no_file_can_have_ends_no_failure(repo: Checkout) -> None:
+    ws = repo.workspace()
+    assert ws.repo
+    snapshot = Snapshot(None, SyncResult())
+    path_exists = facts_of_content(ws.repo, snapshot, (HERE,), None, lambda: CONTENT).path_exists
+    paths = {"test_a.py": True, "test_x.py": False, "test_x\0.py": True}
+    assert {path: path_exists(path) for path in paths} == paths
 
 
 def test_waiting_runs_prove_where_nothing_is_stored_yet(repo: Checkout) -> None:
