@@ -65,13 +65,13 @@ def judge(
     entries = seen.of_tree(trees)
     if seen.unread:
         return entries, not_assessed(seen.gaps)
-    if ws.repo and trees and trees[0] == object_id(ws.repo.object_format, b"tree", b""):
-        # before the first `git add` every repository has this tree, whatever its files
-        return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
     strength = ws.settings.verified_requires
-    if ws.repo is None:
+    if ws.repo is None or not trees:
         content = ContentFacts(entries, seen.parents(entries), trees, lost_until=seen.lost_until)
         return entries, prove(content, strength)
+    if trees[0] == object_id(ws.repo.object_format, b"tree", b""):
+        # before the first `git add` every repository has this tree, whatever its files
+        return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
     # nobody wrote the tree of the index to git, and its files are staged
     tree = STAGED if staged else trees[0] if committed else None
     policy = partial(expected_of_content, rev=rev, base=base, trust_ref=trust_ref)
@@ -82,9 +82,7 @@ def judge(
     facts = GateFacts(
         for_environment(content, own_runs.values()),
         own_runs=list(own_runs.values()),
-        other_runs=partial(other_runs, ws, ws.repo, seen, trees, tree)
-        if transfer and trees
-        else no_runs,
+        other_runs=partial(other_runs, ws, ws.repo, seen, trees, tree) if transfer else no_runs,
         parents=seen.parents,
         strength=strength,
         origin=origin,
