@@ -24,6 +24,7 @@ from kl_hooks.workspace import (
     Workspace,
     open_workspace,
     require_initialized,
+    require_plugins,
     require_setup,
 )
 
@@ -428,9 +429,11 @@ class Knowledge:
             environ["KL_AGENT"] = self.agent
         # anew for each call: threads share nothing of it, and a program that runs for days sees new
         # settings
-        return open_workspace(
+        ws = open_workspace(
             self.root, clock=self.clock, environ=environ, failing_sources=self._failing
         )
+        require_plugins(ws)
+        return ws
 
     def _ask(self, call: Callable[[Workspace], T], failed: Callable[[str], T]) -> T:
         try:

@@ -13,6 +13,7 @@ import pluggy
 
 from kl_hooks import hookspecs
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.text import one_line
 
 BUILT_IN = (
     "kl_hooks.store.plugin",
@@ -34,11 +35,14 @@ BUILT_IN = (
 """The plugins of our packages; imported when the manager is made, never here."""
 
 
-def manager(third_party: Sequence[str] = ()) -> pluggy.PluginManager:
+def manager(
+    third_party: Sequence[str] = (), problems: list[UsageProblem] | None = None
+) -> pluggy.PluginManager:
     """A plugin manager with the built-in plugins and the installed ones named (entry point group
     `kl`).
 
-    No name, no scan of the environment. UsageProblem for a name that is not installed. `KL_TRACE=1`
+    No name, no scan of the environment. UsageProblem for a name that is not installed, or can't be
+    imported; with `problems` it is appended there, and the manager has the others. `KL_TRACE=1`
     prints each call.
     """
     made = pluggy.PluginManager("kl")
@@ -48,13 +52,28 @@ def manager(third_party: Sequence[str] = ()) -> pluggy.PluginManager:
     for name in BUILT_IN:
         made.register(import_module(name), name=name)
     for name in third_party:
-        if not made.load_setuptools_entrypoints("kl", name):
-            raise UsageProblem(
-                f"plugin {name!r} is not installed (entry point group `kl`).",
-                place="plugins",
-                hint="Install it, or take it out of your configuration.",
-            )
+        try:
+            _load(made, name)
+        except UsageProblem as problem:
+            if problems is None:
+                raise
+            problems.append(problem)
     if os.environ.get("KL_TRACE") == "1":
         made.trace.root.setwriter(lambda line: sys.stderr.write(line))
         made.enable_tracing()
     return made
+
+
+def _load(plugins: pluggy.PluginManager, name: str) -> None:
+    try:
+        count = plugins.load_setuptools_entrypoints("kl", name)
+    except Exception as error:  # whatever its modules raise is not ours
+        reason = (
+            f"plugin {name!r} can't be imported: {one_line(f'{type(error).__name__}: {error}')}."
+        )
+    else:
+        if count:
+            return
+        reason = f"plugin {name!r} is not installed (entry point group `kl`)."
+    hint = "Install it, or take it out of your configuration: kl config names the place."
+    raise UsageProblem(reason, place="plugins", hint=hint)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -149,6 +149,8 @@ class Workspace:
     environ: Mapping[str, str]
     make_plugins: Callable[[], pluggy.PluginManager]
     failing_sources: FailingSources = field(default_factory=FailingSources)
+    missing_plugins: tuple[UsageProblem, ...] = ()
+    """Of the plugins that the user named, those that are not installed or can't be imported, and why."""
 
     @property
     def plugins(self) -> pluggy.PluginManager:
@@ -203,7 +205,8 @@ def open_workspace(
     `failing_sources`: of a workspace that was opened before in this process. `lenient`: for
     recorders, which need no setting of the checkout: where its file can't be read, the reason is in
     `settings.unread`. Raises GitMissing
-    where a repository may be there but git is not, UsageProblem for settings that can't be read,
+    where a repository may be there but git is not, UsageProblem for settings that can't be read
+    (a plugin that is not installed is reported by what needs one, and by redaction),
     EnvironmentProblem for a state directory that must not be used (git tracks it, or it is someone
     else's).
     """
@@ -219,14 +222,16 @@ def open_workspace(
         _refuse_tracked(repo, state.directory)
     read = load_settings(root, asked.kl if asked else {}, environ, state.cache, lenient=lenient)
 
+    missing: list[UsageProblem] = []
+
     @cache
     def plugins() -> pluggy.PluginManager:
         from kl_hooks.plugins import manager
 
-        return manager(read.plugins)
+        return manager(read.plugins, missing)
 
     if read.plugins:
-        _add_redaction(plugins())
+        _add_redaction(plugins(), missing)
     address = _team_address(state, asked)
     if address:
         state = state_of_server(state, address.key)
@@ -242,6 +247,7 @@ def open_workspace(
         environ,
         plugins,
         failing_sources or FailingSources(),
+        tuple(missing),
     )
 
 
@@ -289,12 +295,31 @@ def workspace_at(ws: Workspace, commit: str) -> Iterator[Workspace]:
         yield open_workspace(folder / "tree", clock=clock, environ=environ)
 
 
-def _add_redaction(plugins: pluggy.PluginManager) -> None:
-    """What installed plugins redact counts from the first write on, so they are asked at once."""
+def _add_redaction(plugins: pluggy.PluginManager, missing: Sequence[UsageProblem]) -> None:
+    """What installed plugins redact counts from the first write on, so they are asked at once.
+
+    Where one of them is missing, what it would hide is unknown: then whoever redacts a text gets
+    an EnvironmentProblem, as where the store can't be written, and what redacts none goes on.
+    """
     from kl_hooks.store.redaction import configure_redaction
 
-    found = (one for answer in plugins.hook.kl_redact() for one in answer)
-    configure_redaction([(name, function) for name, function in found if name != "built-in"])
+    if missing:
+        configure_redaction([("missing", partial(_refuse_text, missing[0]))])
+        return
+    functions = (pair for answer in plugins.hook.kl_redact() for pair in answer)
+    configure_redaction([(name, function) for name, function in functions if name != "built-in"])
+
+
+def _refuse_text(problem: UsageProblem, _: str) -> str:
+    raise EnvironmentProblem(problem.reason, place=problem.place, hint=problem.hint)
+
+
+def require_plugins(ws: Workspace) -> None:
+    """EnvironmentProblem where a plugin that the user named is missing: what it would redact is
+    unknown.
+    """
+    for problem in ws.missing_plugins:
+        _refuse_text(problem, "")
 
 
 def _flat(answers: list[Any]) -> list[Any]:

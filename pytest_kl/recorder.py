@@ -20,10 +20,11 @@ from typing import Any
 import pytest
 
 from kl_hooks.clock import iso
+from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.capture import (
+    begin_capture,
     mark_missing_run,
     new_run_id,
-    open_spool,
     opening_record,
 )
 from kl_hooks.evidence.distributions import DISTRIBUTIONS
@@ -100,14 +101,11 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     run, started, place = new_run_id(), ws.clock.now(), worktree_state(ws.repo)
     # before the file of this run is made: it would be the newest
     previous = unfinished_run(ws.state.spool)
-    writer = open_spool(ws, run)
     more, selection = environment_of(config, ws.root), selection_of(config, ws.repo, place.listing)
-    writer.record(
-        opening_record(
-            run, "pytest", "pytest", place, started, ws.environ, selection=selection, more=more
-        )
+    record = opening_record(
+        run, "pytest", "pytest", place, started, ws.environ, selection=selection, more=more
     )
-    writer.sync()
+    writer = begin_capture(ws, run, record)
     rootpath = config.rootpath.resolve()
     below = rootpath != ws.root and rootpath.is_relative_to(ws.root)
     prefix = f"{rootpath.relative_to(ws.root).as_posix()}/" if below else ""
@@ -666,7 +664,7 @@ class Recorder:
             started = self._recording is not None and not isinstance(problem, Lost)
             reason = self._reason_of(problem)
             self._trouble = failure_line(reason, started=started)
-            if isinstance(problem, OSError):
+            if isinstance(problem, OSError | EnvironmentProblem):
                 self._mark_missing(reason)
         plugins = self._config.pluginmanager
         for name in ("kl-listener", "kl-tally", "kl-failures"):

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.plugins import BUILT_IN, manager
+from kl_hooks.store.redaction import configure_redaction, redact, redact_value
+from kl_hooks.workspace import open_workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = """
@@ -92,11 +94,72 @@ def test_a_plugin_that_only_the_repository_names_is_not_imported_and_doctor_repo
     assert "codenames" in kl(repo, installed, "doctor").stdout
 
 
-def test_a_named_plugin_that_is_not_installed_is_a_usage_error(repo: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_plugin_that_is_missing_disables_what_needs_it_and_nothing_else(
+    repo: Path, installed: Path, tmp_path: Path, broken: bool
+) -> None:
+    site = installed if broken else tmp_path / "nowhere"
+    (installed / "codenames.py").write_text("import no_such_module\n")
+    (repo / ".kl" / "architecture.yaml").write_text(
+        "version: 1\nlayers:\n  - {name: a, paths: [a.py]}\n"
+    )
+    (repo / "a.py").write_text("A = 1\n")
+    subprocess.run(["git", "-C", str(repo), "config", "kl.plugins", "codenames"], check=True)
+    reason = "can't be imported: ModuleNotFoundError" if broken else "is not installed"
+    missing = f"plugins: plugin 'codenames' {reason}"
+    (repo / "test_a.py").write_text("def test_a(): assert True\n")
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b.example"]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    # they need no plugin; of what is redacted nothing is recorded
+    for command in (
+        ["config"],
+        ["arch", "check"],
+        ["knowledge", "check"],
+        ["run", "--", "sh", "-c", "echo the bluebird flies"],
+        ["commits", "record"],
+        ["evidence", "list"],
+    ):
+        done = kl(repo, site, *command)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), (command, done.stderr)
+        assert (missing in done.stderr) is (command[0] != "commits")
+    # a run of tests that is not recorded is known to be missing: it may have failed
+    judged = kl(repo, site, "verify")
+    assert (judged.returncode, "could not be recorded" in judged.stdout) == (1, False)
+    ran = kl(repo, site, "run", "--", sys.executable, "-m", "pytest", "-q", "test_a.py")
+    assert (ran.returncode, f"kl: not recorded - {missing}" in ran.stdout) == (0, True)
+    judged = kl(repo, site, "verify")
+    assert (judged.returncode, "could not be recorded" in judged.stdout) == (3, True), judged
+    examined = kl(repo, site, "doctor")
+    assert examined.stdout.count(f"'codenames' {reason}") == 1
+    assert "kl config names the place" in examined.stdout
+    assert "ok      layers" in examined.stdout
+    # they write, or show texts that the plugin may redact
+    for command in (["remember", "a", "b"], ["memory", "add", "x"], ["context", "a"]):
+        done = kl(repo, site, *command)
+        assert done.returncode == 3 and missing in done.stderr, (command, done)
+    # an agent is shown nothing
+    for command in (["memory", "list"], ["verify"], ["tool", "memory_search", '{"query": "a"}']):
+        done = kl(repo, site, *command, KL_AGENT="bot")
+        assert done.returncode != 0 and missing in done.stderr + done.stdout, (command, done)
+    written = [path for path in repo.rglob("*") if path.is_file()]
+    assert not any(b"bluebird" in path.read_bytes() for path in written)
+    assert list((repo / ".git" / "kl" / "spool").glob("*.jsonl")) == []
+
+
+def test_a_text_is_not_redacted_in_part_where_a_plugin_is_missing(
+    repo: Path,
+) -> None:
     name_it(repo.parent / "home" / ".config" / "kl" / "config.yaml")
-    done = kl(repo, tmp_path / "nowhere", "evidence", "list")
-    assert done.returncode == 2
-    assert "'codenames' is not installed" in done.stderr
+    try:
+        open_workspace(repo, environ={"HOME": str(repo.parent / "home")})
+        for text in ("harmless", "the bluebird flies"):
+            with pytest.raises(EnvironmentProblem, match="'codenames' is not installed"):
+                redact(text)
+        with pytest.raises(EnvironmentProblem):
+            redact_value({"a": ["harmless"]})
+    finally:
+        configure_redaction()
     with pytest.raises(UsageProblem):
         manager(["codenames"])
 

@@ -70,7 +70,7 @@ def _check(
             rev: since or fork_point(repo, rev)
             for rev, since in pushed_commits(environ, ()).items()
         }
-    found, remarks = [], list[str]()
+    found, remarks = [], [f"warning: {problem}" for problem in ws.missing_plugins]
     for source, since in sources.items():
         verdict, notes = run_check(ws, source, CheckOptions(since))
         shown = verdict.warnings if verdict and not (quiet and verdict.clean) else ()

@@ -757,15 +757,17 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
     note, or nothing.
     """
     scanners, notes = scanners_of(ws), list[str]()
-    store = (
-        ws.store if ws.initialized else None
-    )  # a look at a repository without .kl/ leaves nothing
-    cache = ws.state.cache if ws.initialized else None
+    # a look at a repository without .kl/ leaves nothing, nor does one whose texts can't be redacted
+    stored = ws.initialized and not ws.missing_plugins
+    store = ws.store if stored else None
+    cache = ws.state.cache if stored else None
     key = cache_key(ws.root, [scanner.version for scanner in scanners])
 
     def read(entries: Sequence[FileEntry]) -> dict[str, Any]:
         from kl_hooks.code.file_facts import facts_of
 
+        if ws.missing_plugins:  # the rest of the facts is text of the source
+            return read_imports(entries, content.read, scanners)
         return facts_of(store, entries, content.read, scanners, symbols=False, warn=notes.append)
 
     def look(entries: Sequence[FileEntry]) -> dict[str, Any]:

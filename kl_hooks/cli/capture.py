@@ -12,6 +12,7 @@ import click
 
 from kl_hooks.cli.output import echo_lines, warn, workspace
 from kl_hooks.errors import KlError
+from kl_hooks.workspace import require_plugins
 
 
 @click.command(
@@ -30,6 +31,7 @@ def run(command: tuple[str, ...]) -> int:
 
     try:
         ws = workspace()
+        require_plugins(ws)
     except KlError as problem:  # broken settings must not keep a command from running
         ran = run_unrecorded(command, os.environ, str(problem))
     else:

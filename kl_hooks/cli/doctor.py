@@ -94,6 +94,7 @@ def _examine(root: str | None) -> list[_Finding]:
         ("repository", _repository_facts),
         ("set-up", _set_up_facts),
         ("settings", _settings_facts),
+        ("plugins", _plugin_facts),
         ("kinds", _kind_facts),
         ("git hooks", _hook_facts),
         ("store", _store_facts),
@@ -109,8 +110,17 @@ def _examine(root: str | None) -> list[_Finding]:
             findings += [_Finding(what, *fact) for fact in question(ws)]
         except (KlError, OSError) as problem:
             # one question that fails must not hide the answers to the others
-            findings.append(_Finding(what, "wrong", str(problem), ""))
+            finding = _problem_finding(what, problem)
+            if finding.text not in {earlier.text for earlier in findings}:
+                findings.append(finding)
     return findings
+
+
+def _problem_finding(what: str, problem: KlError | OSError) -> _Finding:
+    if isinstance(problem, KlError) and problem.hint:
+        place = f"{problem.place}: " if problem.place else ""
+        return _Finding(what, "wrong", f"{place}{problem.reason}", problem.hint)
+    return _Finding(what, "wrong", str(problem), "")
 
 
 def _set_up_facts(ws: Workspace) -> _Facts:
@@ -132,6 +142,13 @@ def _set_up_facts(ws: Workspace) -> _Facts:
 
 def _settings_facts(ws: Workspace) -> _Facts:
     yield from (("remark", str(warning), "") for warning in ws.settings.warnings)
+
+
+def _plugin_facts(ws: Workspace) -> _Facts:
+    yield from (
+        ("wrong", f"{problem.place}: {problem.reason}", problem.hint)
+        for problem in ws.missing_plugins
+    )
 
 
 def _kind_facts(ws: Workspace) -> _Facts:

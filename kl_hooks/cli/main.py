@@ -601,7 +601,7 @@ def _write_report(fault: Exception, argv: list[str]) -> str:
     import tempfile
     import traceback
 
-    from kl_hooks.store.redaction import redact
+    from kl_hooks.store.redaction import builtin_rules, redact
 
     text = (
         "kl "
@@ -610,11 +610,17 @@ def _write_report(fault: Exception, argv: list[str]) -> str:
         + "".join(traceback.format_exception(fault))
     )
     try:
+        text = redact(text)
+    except KlError:  # a plugin is missing: it would hide more, so the arguments are omitted
+        text = builtin_rules(
+            f"kl\nPython {sys.version}\n\n{''.join(traceback.format_tb(fault.__traceback__))}"
+        )
+    try:
         # mkstemp() makes it for this user alone (0600) and follows no link: the arguments may be
         # private
         handle, name = tempfile.mkstemp(prefix="kl-crash-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(redact(text))
+            file.write(text)
         return str(Path(name))
     except OSError as problem:
         return f"(not written: {problem})"

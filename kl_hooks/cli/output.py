@@ -34,6 +34,8 @@ def workspace() -> Workspace:
     shared: dict[str, Any] = context.ensure_object(dict)
     if "workspace" not in shared:
         shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
+        for problem in shared["workspace"].missing_plugins:
+            warn(f"warning: {problem} Nothing that it may redact is written.")
         context.call_on_close(lambda: _warn_of_broken_kinds(shared["workspace"]))
         # a command reads 20 times; what stays for hours (`kl mcp`, `kl serve`) opens a workspace
         # for each question

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.workspace import require_plugins
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
@@ -35,7 +36,10 @@ _LONGEST_ID: Final = 500
 def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
     """Return the policy of the working tree for an actor, as `load_policy`; None where there is no
     such file.
+
+    Every answer to an agent asks for it. EnvironmentProblem where a plugin is missing that may redact.
     """
+    require_plugins(ws)
     try:
         # lstat: a link to nothing, or a file that can't be looked at, must not switch the rules off
         os.lstat(ws.root / POLICY_FILE)

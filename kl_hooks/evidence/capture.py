@@ -21,7 +21,7 @@ from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.text import one_line
-from kl_hooks.store.redaction import redact
+from kl_hooks.store.redaction import builtin_rules
 from kl_hooks.store.spool import SpoolWriter, first_writable
 from kl_hooks.store.state import (
     missing_run_directories,
@@ -131,7 +131,9 @@ def mark_missing_run(ws: Workspace, run: str, reason: str) -> Path | None:
     """Leave a mark, outside of the repository, that a run could not be recorded; None where no
     place takes it. Never raises.
     """
-    text = json.dumps({"started": iso(ws.clock.now()), "reason": one_line(redact(reason), 200)})
+    # our own rules: it may be missing because a plugin that redacts is
+    words = one_line(builtin_rules(reason), 200)
+    text = json.dumps({"started": iso(ws.clock.now()), "reason": words})
     for folder in missing_run_directories(ws.state, ws.environ):
         with suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -177,12 +179,20 @@ def open_capture(
     record = opening_record(
         run, source, observer, place, started or ws.clock.now(), ws.environ, selection=selection
     )
+    return begin_capture(ws, run, record)
+
+
+def begin_capture(ws: Workspace, run: str, record: Mapping[str, Any]) -> SpoolWriter:
+    """Write the first record of a capture, durably. OSError, KlError where that is impossible; then
+    no file of it is left, or one with that record.
+    """
     writer = open_spool(ws, run)
     try:
         writer.record(record)
         writer.sync()
     # an open writer has the lock, and the capture would look as if it were still being written
     except BaseException:
+        writer.discard_empty()
         writer.close()
         raise
     return writer

@@ -599,7 +599,7 @@ def _tls_options(url: str) -> dict[str, str]:
     from psycopg.conninfo import conninfo_to_dict
 
     explicit = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-    values = _defaults(explicit.get("service", "")) | explicit
+    values = _resolved(url)
     mode = values.get("sslmode", "prefer")
     if explicit.get("hostaddr") and explicit.get("host") and mode != "verify-full":
         reason = "hostaddr sends the password of one host to another."
@@ -616,20 +616,25 @@ def _tls_options(url: str) -> dict[str, str]:
     return {"sslmode": "require"} if mode == "prefer" else {}
 
 
-def _defaults(service: str) -> dict[str, str]:
-    """What libpq reads in the environment and a service file, by its own reading."""
-    from psycopg.pq import Conninfo
+_REFUSED_BEFORE_CONNECTING: Final = "none-such"
+"""A value of `target_session_attrs` that libpq refuses: after it has read the environment and the
+service file, before it looks for the server.
+"""
 
-    before = os.environ.get("PGSERVICE")
-    if service:
-        os.environ["PGSERVICE"] = service
+
+def _resolved(url: str) -> dict[str, str]:
+    """All options of a connection as libpq itself resolves them: the address, the environment, the
+    service file. Nothing is connected.
+    """
+    from psycopg.conninfo import make_conninfo
+    from psycopg.pq import PGconn
+
+    refused = make_conninfo(url, target_session_attrs=_REFUSED_BEFORE_CONNECTING)
+    connection = PGconn.connect_start(refused.encode())
     try:
-        options: list[Any] = Conninfo.get_defaults()
+        options = connection.info
     finally:
-        if service and before is None:
-            del os.environ["PGSERVICE"]
-        elif service and before is not None:
-            os.environ["PGSERVICE"] = before
+        connection.finish()
     return {option.keyword.decode(): option.val.decode() for option in options if option.val}
 
 

@@ -20,6 +20,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.text import replace_spans, safe_text
 
 _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
@@ -769,6 +770,16 @@ def redact(text: str, language: str = "") -> str:
             break
         text = new
     return text
+
+
+def redact_or_omit(text: str, language: str = "") -> str:
+    """The same, and a mark instead of the text where what redacts is not complete: for an answer
+    that does not depend on the text, and is not stored.
+    """
+    try:
+        return redact(text, language)
+    except EnvironmentProblem:
+        return "[redacted:unknown]"
 
 
 def _redact_python(source: str) -> str:

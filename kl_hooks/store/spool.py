@@ -209,6 +209,12 @@ class SpoolWriter:
             with suppress(OSError):
                 close(fd)
 
+    def discard_empty(self) -> None:
+        """Remove the file if nothing was written to it: it is no capture. Never raises."""
+        if not self._lines and getpid() == self._pid:
+            with suppress(OSError):
+                unlink(str(self.path))  # noqa: PTH108
+
     def _break(self, error: OSError) -> None:
         self.broken = error.strerror or str(error)
 

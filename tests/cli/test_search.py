@@ -162,8 +162,8 @@ def meaning(monkeypatch: pytest.MonkeyPatch) -> Meaning:
     model = Meaning()
     manager = plugins.manager
 
-    def with_model(names: Sequence[str] = ()) -> Any:
-        made = manager(names)
+    def with_model(*args: Any) -> Any:
+        made = manager(*args)
         made.register(model)
         return made
 

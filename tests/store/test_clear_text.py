@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from kl_hooks.errors import UsageProblem
 
 pytest.importorskip("psycopg")
 
-from kl_hooks.store.postgres import _tls_options
+from kl_hooks.store.postgres import _resolved, _tls_options
 
 HOST = "postgresql://db.example.org/team"
 
@@ -40,6 +42,22 @@ def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_sends_a_password_in_the_clear_is_refused(url: str) -> None:
     with pytest.raises(UsageProblem, match=r"kl\.store: (hostaddr sends|sslmode=\w+ sends)"):
         _tls_options(url)
+
+
+def test_libpq_is_asked_without_a_connection_or_a_change_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PGSERVICE", "tls")
+    events: list[str] = []
+    monkeypatch.setattr(os, "putenv", lambda *_: events.append("set"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        url = f"postgresql://127.0.0.1:{server.getsockname()[1]}/team?service=plain"
+        assert _resolved(url)["sslmode"] == "disable"
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert not events and os.environ["PGSERVICE"] == "tls"
+    assert _resolved("postgresql:///team")["host"] == "db.example.org"
 
 
 def test_the_environment_counts(monkeypatch: pytest.MonkeyPatch) -> None:

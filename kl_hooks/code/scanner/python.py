@@ -107,9 +107,9 @@ def hide_literals(rows: Sequence[list[Any]]) -> None:
     """
     for row in rows:
         if row[4] == "dynamic import":
-            from kl_hooks.store.redaction import redact
+            from kl_hooks.store.redaction import redact_or_omit
 
-            row[5] = redact(row[5], "python")
+            row[5] = redact_or_omit(row[5], "python")
 
 
 Progress = Callable[[Iterator[Any], int], Iterator[Any]]
