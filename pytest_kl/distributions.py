@@ -22,7 +22,7 @@ from os import stat as _stat
 from os.path import basename, commonpath, dirname, exists, join, realpath
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 import kl_hooks
@@ -39,12 +39,17 @@ from kl_hooks.evidence.distributions import (
 )
 from kl_hooks.store.files import write_atomic
 
+if TYPE_CHECKING:
+    from packaging.markers import Marker
+
 _STANDARD: Final = realpath(dirname(os.__file__))
 _OURS: Final = (f"{dirname(str(kl_hooks.__file__))}/", f"{dirname(__file__)}/")
 _INSTALLED: Final = ("/site-packages", "/dist-packages")
 _START_UP: Final = ("sitecustomize", "usercustomize")
 _LISTS: Final = ("RECORD", "installed-files.txt")
 """Files of metadata that list the files of a distribution."""
+_CACHE_SCHEMA: Final = 2
+"""1 had requirements by another rule."""
 _LARGEST: Final = 64 * 1024 * 1024
 
 _Row = tuple[str, str]
@@ -226,9 +231,9 @@ class _Owners:
     def _read(self) -> dict[str, Any]:
         with suppress(OSError, ValueError):
             plain = json.loads(self._cache.read_bytes())
-            if isinstance(plain, dict) and plain.get("schema") == 1:
+            if isinstance(plain, dict) and plain.get("schema") == _CACHE_SCHEMA:
                 return plain
-        return {"schema": 1, "files": {}, "requires": {}, "unowned": {}}
+        return {"schema": _CACHE_SCHEMA, "files": {}, "requires": {}, "unowned": {}}
 
     def store(self) -> None:
         """Store what was found, so that the next run reads no list again."""
@@ -333,16 +338,29 @@ class _Owners:
 
 
 def _requirements(place: str) -> Iterator[str]:
-    """The names of what a distribution requires, by its metadata. Not with an extra: nobody wrote
-    down which extras were asked for, and many name what a project is developed with.
+    """The names of what a distribution requires here, by its metadata. Not with an extra: nobody
+    wrote down which extras were asked for, and many name what a project is developed with.
     """
     from packaging.requirements import InvalidRequirement, Requirement
 
     for line in _requirement_lines(place):
         with suppress(InvalidRequirement):
             requirement = Requirement(line)
-            if "extra" not in str(requirement.marker or ""):
+            if requirement.marker is None or _applies(requirement.marker):
                 yield normalized(requirement.name)
+
+
+def _applies(marker: Marker) -> bool:
+    """Whether a marker is true in this environment without an extra. What can't be evaluated, such
+    as a version of a kernel that is none, is.
+    """
+    from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+    from packaging.version import InvalidVersion
+
+    try:
+        return marker.evaluate({"extra": ""})
+    except (UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):
+        return True
 
 
 def _requirement_lines(place: str) -> Iterator[str]:
@@ -356,8 +374,15 @@ def _requirement_lines(place: str) -> Iterator[str]:
     if place.endswith(".egg-info"):
         with suppress(OSError):
             text = _content(join(place, "requires.txt")).decode("utf-8", "replace")
-            # what follows the first section is for an extra or an environment
-            yield from filter(None, text.partition("\n[")[0].splitlines())
+            condition = ""
+            for line in filter(None, map(str.strip, text.splitlines())):
+                if line.startswith("["):
+                    # `[extra:marker]`, each of which may be empty (setuptools, egg formats)
+                    extra, _, marker = line.strip("[]").partition(":")
+                    parts = (f"extra == {extra!r}" if extra else "", marker and f"({marker})")
+                    condition = " and ".join(filter(None, parts))
+                else:
+                    yield f"{line} ; {condition}" if condition else line
 
 
 def _content(path: str) -> bytes:

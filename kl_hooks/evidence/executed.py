@@ -46,6 +46,10 @@ COVERAGE: Final = "coverage"
 """The recorder of runs that were imported from coverage data: which tests executed a symbol is
 *assumed*.
 """
+MONITORING: Final = "sys.monitoring"
+PROFILE: Final = "sys.setprofile"
+_IN_PROCESS: Final = frozenset({MONITORING, PROFILE})
+"""Recorders in the process of the tests: audit events show them the files that are opened."""
 EXECUTED_SCHEMA: Final = "kl.executed/1"
 _MAX_FILE: Final = 64 * 1024 * 1024
 _MAX_TEXT: Final = 256 * 1024 * 1024
@@ -157,7 +161,7 @@ class Executed:
 
     run: str
     recorder: str
-    """`sys.monitoring`, `sys.setprofile`, `coverage`."""
+    """`MONITORING`, `PROFILE`, `COVERAGE`."""
     symbols: tuple[SymbolHash, ...]
     tests: TestSets
     modules: Mapping[str, frozenset[int]]
@@ -193,6 +197,13 @@ class Executed:
     """Listing (`books/*.txt`) → a digest of the names on disk, those of ignored files too."""
     distributions: Uses | None = None
     """What its files import from installed distributions; None where that was not recorded."""
+
+    @property
+    def knows_opened(self) -> bool:
+        """Whether the files that the run opened were recorded; not by a recorder that nobody here
+        knows.
+        """
+        return self.recorder in _IN_PROCESS
 
     @property
     def digest(self) -> str:

@@ -102,6 +102,7 @@ def difference(
     others = [path for path in sorted(changed) if not changes[path].is_python or path == "setup.py"]
     relevant = [path for path in others if path not in documents]
     whole = [why for path in relevant if (why := _affects_all(path, reader))]
+    reader.load(relevant)
     required, unread = requirement_changes(relevant, reader.before, reader.now)
     reads = {path: why for path in sorted(documents) if (why := _reader_of(path, reader))}
     return Difference(
@@ -167,6 +168,7 @@ class _Reader:
     ) -> None:
         self._repo, self._changed, self._other = repo, changed, other
         self._files: dict[str, frozenset[str]] = {}
+        self._texts: dict[tuple[str, int], bytes] = {}
 
     def files_with(self, text: str) -> frozenset[str]:
         """The Python files of the other content that have this text somewhere."""
@@ -174,18 +176,23 @@ class _Reader:
             self._files[text] = frozenset(_grep(self._repo, ("-l", "-F", "-e", text), self._other))
         return self._files[text]
 
+    def load(self, paths: Sequence[str]) -> None:
+        """Read changed files of both contents at once, so that git is not started for each."""
+        for at in (0, 1):
+            states = [(path, state) for path in paths if (state := self._changed[path][at])]
+            for entry, text in _read(self._repo, states, at, self._other):
+                self._texts[entry.path, at] = text
+
     def text(self, path: str, at: int) -> bytes | None:
         """The content of a changed file before (0) or now (1); empty where it is not there, None
         for none.
         """
         state = self._changed[path][at]
-        return (
-            b""
-            if not state
-            else next(
-                (text for _, text in _read(self._repo, [(path, state)], at, self._other)), None
-            )
-        )
+        if not state:
+            return b""
+        if (path, at) in self._texts:
+            return self._texts[path, at]
+        return next((text for _, text in _read(self._repo, [(path, state)], at, self._other)), None)
 
     def before(self, path: str) -> bytes | None:
         """A file of the run's content; None where there is none."""

@@ -181,8 +181,7 @@ class Environments:
         is not. `is_own`: it ran on the very content that is judged.
         """
         receipt = entry.receipt
-        # a coverage file has no word on the files that were opened
-        opened = executed is not None and executed.recorder.startswith("sys.")
+        opened = executed is not None and executed.knows_opened
         recorded = frozenset(map(str, receipt.environment.get("facts") or ()))
         if executed is not None and executed.reads is None:  # there were too many
             recorded -= {"reads"}

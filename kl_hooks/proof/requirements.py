@@ -23,7 +23,9 @@ from kl_hooks.evidence.distributions import Distributions, normalized
 _REQUIREMENTS: Final = re.compile(
     r"(?i)(?:.*/)?(?:[^/]*requirements[^/]*(?:/.*)?|[^/]*constraints[^/]*)\.(?:txt|in)"
 )
-"""Requirement files have no fixed name (pip, Requirements File Format); these are the usual ones."""
+"""The usual names of requirement files. They have no fixed one (pip, Requirements File Format): a
+file with another name is one by what is in it, and one with such a name whatever is in it.
+"""
 _LOCKS: Final = re.compile(r"(?:.*/)?(?:(?:uv|poetry|pdm)\.lock|pylock(?:\.[^/]+)?\.toml)")
 _UNREAD: Final = re.compile(
     r"(?i)(?:.*/)?(?:setup\.py|pixi\.lock|conda-lock\.ya?ml|environment\.ya?ml)"
@@ -40,6 +42,18 @@ _COMMENT: Final = re.compile(r"(^|\s+)#.*$")
 """As pip has it (pip, `req_file.COMMENT_RE`): a `#` inside a URL is none."""
 _INCLUDES: Final = ("-r", "--requirement", "-c", "--constraint")
 _EDITABLES: Final = ("-e", "--editable")
+_OPTIONS: Final = frozenset(
+    {
+        *("-i", "--index-url", "--extra-index-url", "--no-index", "-f", "--find-links"),
+        *("--no-binary", "--only-binary", "--prefer-binary", "--require-hashes", "--pre"),
+        *("--trusted-host", "--use-feature"),
+    }
+)
+"""Other options that a line of a requirement file may be (pip, Supported options)."""
+_PATHS: Final = ("./", "../", "/")
+_VERSION_SIGNS: Final = frozenset(b"=<>~@/-")
+"""Of these a line has one that states a version, a URL, a path or an option."""
+_LARGEST: Final = 4 * 1024 * 1024
 _DEEPEST: Final = 20
 """Files that include each other."""
 _CARET: Final = re.compile(r"\^\s*(\d+(?:\.\d+)*)")
@@ -99,6 +113,44 @@ def is_dependency_file(path: str) -> bool:
     return path.rpartition("/")[2] in names or any(pattern.fullmatch(path) for pattern in patterns)
 
 
+def states_versions(content: bytes | None) -> bool:
+    """Whether pip would take a file as one of requirements, and it states versions: each line is a
+    requirement, a path, a URL or an option, and one of them has versions or a source.
+    """
+    if not content or len(content) > _LARGEST or _VERSION_SIGNS.isdisjoint(content):
+        return False
+    try:
+        lines = list(_lines(content))
+    except UnicodeDecodeError:
+        return False
+    states = False
+    for line in lines:
+        is_exact = _states_version(line)
+        if is_exact is None:
+            return False
+        states = states or is_exact
+    return states
+
+
+def _states_version(line: str) -> bool | None:
+    """Whether a line of a requirement file states versions or a source; None: it is no line
+    of such a file.
+    """
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    option, value = _option(line)
+    if option in _INCLUDES or option in _EDITABLES:
+        return True if value else None
+    if line.startswith("-"):
+        return False if option in _OPTIONS else None
+    wanted = line.partition(" --")[0].strip()
+    try:
+        requirement = Requirement(wanted)
+    except InvalidRequirement:
+        return True if "://" in wanted or wanted.startswith(_PATHS) else None
+    return bool(requirement.specifier or requirement.url)
+
+
 def requirement_changes(
     paths: Iterable[str], before: ReadFile, now: ReadFile
 ) -> tuple[list[RequirementChange], list[str]]:
@@ -108,7 +160,12 @@ def requirement_changes(
     changes: list[RequirementChange] = []
     reasons = []
     for path in paths:
-        if is_dependency_file(path) or path.rpartition("/")[2] in _PROJECT_FILES:
+        if (
+            is_dependency_file(path)
+            or path.rpartition("/")[2] in _PROJECT_FILES
+            or states_versions(before(path))
+            or states_versions(now(path))
+        ):
             of_file, why = _changes_of_file(path, before, now)
             changes += of_file
             reasons += [why] if why else []
@@ -166,7 +223,7 @@ def entries_of(path: str, read: ReadFile) -> Iterator[Entry]:
         return _of_pipfile_lock(json.loads(content))
     if _LOCKS.fullmatch(path):
         return _of_lock(tomllib.loads(content.decode("utf-8-sig")))
-    if _REQUIREMENTS.fullmatch(path):
+    if _REQUIREMENTS.fullmatch(path) or states_versions(content):
         return _of_requirements(path, content, read, 0)
     return iter(())
 
@@ -175,13 +232,8 @@ def entries_of(path: str, read: ReadFile) -> Iterator[Entry]:
 
 
 def _of_requirements(path: str, content: bytes, read: ReadFile, depth: int) -> Iterator[Entry]:
-    text = content.decode("utf-8-sig").replace("\\\r\n", "").replace("\\\n", "")
-    for line in text.splitlines():
-        line = _COMMENT.sub("", line).strip()
-        if not line:
-            continue
-        option, _, value = line.replace("=", " ", 1 if line.startswith("--") else 0).partition(" ")
-        value = value.strip()
+    for line in _lines(content):
+        option, value = _option(line)
         if option in _INCLUDES:
             yield from _included(normpath(join(dirname(path), value)), read, depth)
         elif option in _EDITABLES:
@@ -191,6 +243,18 @@ def _of_requirements(path: str, content: bytes, read: ReadFile, depth: int) -> I
         else:
             # what follows are options of one requirement, such as its hashes
             yield _requirement(line.partition(" --")[0].strip())
+
+
+def _lines(content: bytes) -> Iterator[str]:
+    """The lines of a requirement file that state something. UnicodeDecodeError."""
+    text = content.decode("utf-8-sig").replace("\\\r\n", "").replace("\\\n", "")
+    return filter(None, (_COMMENT.sub("", line).strip() for line in text.splitlines()))
+
+
+def _option(line: str) -> tuple[str, str]:
+    """The option that a line begins with, and its value: `-r base.txt`, `--requirement=base.txt`."""
+    option, _, value = line.replace("=", " ", 1 if line.startswith("--") else 0).partition(" ")
+    return option, value.strip()
 
 
 def _included(path: str, read: ReadFile, depth: int) -> Iterator[Entry]:

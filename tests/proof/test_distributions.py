@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
@@ -19,8 +20,9 @@ from kl_hooks.evidence.distributions import Distributions, Uses, read_folder, st
 from kl_hooks.evidence.reach import Reach
 from kl_hooks.evidence.reads import VARIABLES, Read, Reads
 from kl_hooks.proof.installed import EnvironmentChanges, Environments, changes_since
+from kl_hooks.proof.opened_bytes import BytesOnDisk
 from kl_hooks.store.redaction import redact_value
-from pytest_kl.distributions import Environment
+from pytest_kl.distributions import Environment, _requirements
 from tests.pytest_kl.recorded import environment, git, repository, run_pytest
 from tests.support import run_in_process
 
@@ -439,6 +441,41 @@ def test_who_reads_metadata_rests_on_it(project: Path, site: Path) -> None:
     assert impacted(project) == {"test_none": words, "test_all": words}
 
 
+@pytest.mark.parametrize(
+    ("metadata", "file", "text"),
+    [
+        (
+            "a-1.dist-info",
+            "METADATA",
+            "Name: a\n"
+            "Requires-Dist: always\n"
+            "Requires-Dist: extraordinary ; platform_version != 'extra'\n"
+            "Requires-Dist: either ; python_version >= '3.8' or extra == 'dev'\n"
+            "Requires-Dist: unclear ; os_name ~= 'posix'\n"
+            "Requires-Dist: dev ; extra == 'dev'\n"
+            "Requires-Dist: elsewhere ; sys_platform == 'win32'\n"
+            "Requires-Dist: old ; python_version < '3'\n"
+            "Requires-Dist: ???\n\nRequires-Dist: text\n",
+        ),
+        (
+            "a.egg-info",
+            "requires.txt",
+            "always\n\n[:platform_version != 'extra']\nextraordinary\n"
+            "[:python_version >= '3.8' or sys_platform == 'win32']\neither\n"
+            "[:os_name ~= 'posix']\nunclear\n"
+            "[dev]\ndev\n[dev:python_version > '3']\ndev\n[:sys_platform == 'win32']\nelsewhere\n",
+        ),
+    ],
+)
+def test_a_requirement_counts_where_its_marker_is_true_here(
+    tmp_path: Path, metadata: str, file: str, text: str
+) -> None:
+    (tmp_path / metadata).mkdir()
+    (tmp_path / metadata / file).write_text(text, encoding="utf-8")
+    names = set(_requirements(str(tmp_path / metadata)))
+    assert names == {"always", "extraordinary", "either", "unclear"}
+
+
 def entry_of(distributions: Distributions | None, facts: Sequence[str] = ("reads",)) -> Any:
     plain = {"distributions": distributions.to_dict()} if distributions else {}
     environment = {"facts": list(facts), **plain}
@@ -451,11 +488,11 @@ def test_what_a_run_recorded_of_each_class_of_facts() -> None:
     facts, not_compared = environments.facts_of_run(entry_of(None), None)
     assert (facts.opened, facts.recorded, facts.reach) == (False, {"reads"}, None)
     assert "was not recorded" in not_compared
-    traced: Any = SimpleNamespace(recorder="sys.monitoring", reads=object(), distributions=None)
+    traced: Any = SimpleNamespace(knows_opened=True, reads=object(), distributions=None)
     facts, _ = environments.facts_of_run(entry_of(None, ("reads", "distributions")), traced)
     # the facts of a class got lost
     assert (facts.opened, facts.recorded) == (True, {"reads"})
-    too_many: Any = SimpleNamespace(recorder="coverage", reads=None, distributions=None)
+    too_many: Any = SimpleNamespace(knows_opened=False, reads=None, distributions=None)
     recorded = Distributions({"a": "1"}, machine="elsewhere")
     entry = entry_of(recorded, ("reads", "distributions"))
     facts, not_compared = environments.facts_of_run(entry, too_many)
@@ -467,17 +504,16 @@ def test_ignored_files_and_variables_are_compared_on_the_machine_of_the_run_alon
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # the working tree now has a file, another listing and a variable that the run did not have
-    disk: Any = SimpleNamespace(
-        differing=lambda executed: frozenset({"data.json"}),
-        appeared=lambda executed: frozenset({"local.ini"}),
-        relisted=lambda executed: frozenset({"plugins/*"}),
-    )
+    disk = create_autospec(BytesOnDisk, instance=True)
+    disk.differing.return_value = {"data.json": "data.json has other bytes on disk"}
+    disk.appeared.return_value = frozenset({"local.ini"})
+    disk.relisted.return_value = frozenset({"plugins/*"})
     monkeypatch.setenv("SHOP_DEBUG", "1")
     monkeypatch.delenv("SHOP_LANG", raising=False)
     looked_for = {Read(VARIABLES, "SHOP_DEBUG"), Read(VARIABLES, "SHOP_LANG")}
     files = {Read("SHOP_DEBUG"), Read("config", "SHOP_DEBUG")}
     reads = Reads(tests={"test_a.py::test_a": frozenset(looked_for | files)})
-    executed: Any = SimpleNamespace(recorder="sys.monitoring", reads=reads, distributions=None)
+    executed: Any = SimpleNamespace(knows_opened=True, reads=reads, distributions=None)
 
     def shown(
         machine: str, executed: Any, disk: Any = disk
@@ -495,7 +531,7 @@ def test_ignored_files_and_variables_are_compared_on_the_machine_of_the_run_alon
     # a commit is judged, not the working tree
     assert shown(recorded.machine(), executed, None) == (set(), set(), set(), set())
     # who looked for a variable was not recorded
-    lost: Any = SimpleNamespace(recorder="sys.monitoring", reads=None, distributions=None)
+    lost: Any = SimpleNamespace(knows_opened=True, reads=None, distributions=None)
     assert shown(recorded.machine(), lost)[3] == shown(recorded.machine(), None)[3] == set()
 
 

@@ -11,6 +11,7 @@ from kl_hooks.proof.requirements import (
     install_options,
     is_dependency_file,
     requirement_changes,
+    states_versions,
 )
 
 MARKERS = {"python_version": "3.13", "sys_platform": "linux", "platform_system": "Linux"}
@@ -31,6 +32,9 @@ def reasons(path: str, before: str, now: str, **versions: str) -> list[str]:
         ("requirements/base.txt", "dep", "other\ndep == 2.0 --hash=sha256:00 \\\n --hash=sha256:1"),
         ("a/dev-requirements.in", "dep==1.0", "Dep==2.0 # newer"),
         ("constraints.txt", "", "dep==2.0"),
+        ("pins/dev.txt", "dep==1.0\n", "dep==2.0\n"),
+        ("tools.in", "# ours\n-r base.txt\nother\n", "dep == 2.0 ; python_version > '3'\n"),
+        ("deps", "dep\n", "dep==2.0 # newer\nother\n"),
         (
             "uv.lock",
             '[[package]]\nname="dep"\nversion="1.0"',
@@ -137,6 +141,26 @@ def test_which_files_are_there_for_dependencies() -> None:
     assert (
         "other packages may be installed" in requirement_changes(["setup.py"], {}.get, {}.get)[1][0]
     )
+
+
+def test_a_file_is_one_of_requirements_where_pip_takes_each_line_and_one_states_versions() -> None:
+    takes = ["a==1", "a", "a[b]>=1,<2 ; python_version>'3'", "./lib", "git+https://x/y#egg=a"]
+    takes += ["-r x.txt", "--constraint=x.txt", "-e .", "--pre", "a==1 \\\n --hash=sha256:0"]
+    assert states_versions("\n".join(takes).encode())
+    for line in ("a == 1", "a @ https://x/a.whl", "../lib", "https://x/a.whl", "-c x.txt"):
+        assert states_versions(f"# one\n\n{line}  # why\nb\n".encode()), line
+    others = ["apple\npear\n", "--pre\na\n", "A=1\n", "a==1\nSome words.\n", "- a==1\n", "-r\n"]
+    others += [
+        "a==1\n--verbose\n",
+        "[tool]\na = '1'\n",
+        '{"a": "==1"}',
+        "a,b\n1,2\n",
+        "x: a==1\n",
+        "",
+    ]
+    for text in others:
+        assert not states_versions(text.encode()), text
+    assert not states_versions(None) and not states_versions(b"a==1\n\xff\n")
 
 
 @pytest.mark.parametrize(
