@@ -42,6 +42,10 @@ class StoreBusy(EnvironmentProblem):
     """Somebody else holds the store lock. Losing a race; never corruption."""
 
 
+class StoreReadOnly(EnvironmentProblem):
+    """Whoever asks may read the store, not write it: an administrator has to allow it."""
+
+
 class StoreNewer(EnvironmentProblem):
     """The store was made by a newer kl: it may be read, not written."""
 

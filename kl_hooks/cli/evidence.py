@@ -63,7 +63,7 @@ def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | No
     with progress("Importing captured runs and commits"):
         taken = sync_evidence(ws, head)
     with ws.store.reading() as db:
-        for remark in _import_warnings(taken):
+        for remark in _import_warnings(ws, taken):
             warn(remark)
         yield db
 
@@ -77,18 +77,42 @@ def all_evidence(ws: Workspace, head: str | None = None, trust_ref: str = "") ->
     with ExitStack() as stack:
         with progress("Importing captured runs and commits"):
             seen = stack.enter_context(snapshot(ws, head, trust_ref))
-        for remark in _import_warnings(seen.taken, len(seen.waiting)):
+        for remark in _import_warnings(ws, seen.taken, len(seen.waiting)):
             warn(remark)
         yield seen
 
 
-def _import_warnings(taken: SyncResult, judged: int | None = None) -> Iterator[str]:
+def _is_new_reader(ws: Workspace, taken: SyncResult) -> bool:
+    """Whether somebody may only read the team's database and was not told so yet."""
+    if ws.store.address is None:
+        return False
+    told = ws.state.high_water.with_name(f"{ws.state.high_water.name}.read-only")
+    try:
+        if taken.read_only:
+            told.touch(mode=0o600, exist_ok=False)
+        elif taken.receipts:
+            told.unlink(missing_ok=True)
+    except FileExistsError:
+        return False
+    except OSError:  # told again, then
+        pass
+    return taken.read_only
+
+
+def _import_warnings(ws: Workspace, taken: SyncResult, judged: int | None = None) -> Iterator[str]:
     """What a person should know about the import, a line each. `judged`: captures that were read
     from the spool.
     """
-    if taken.trouble:
+    new_reader = _is_new_reader(ws, taken)
+    if new_reader:
+        yield (
+            f"{taken.trouble}. Until then your runs wait in the spool of this clone, where kl verify"
+            " judges them; the team does not see them. Reported once; kl store status counts them."
+        )
+    elif taken.trouble and not taken.read_only:
         yield taken.trouble
-        if judged:
+    if taken.trouble:
+        if judged and not taken.read_only:
             yield (
                 f"{counted(judged, 'capture')} read from the spool: not in the store yet. Nothing"
                 " is lost."

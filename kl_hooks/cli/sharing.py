@@ -175,9 +175,10 @@ def _status_lines(plain: dict[str, Any]) -> list[str]:
         lines.append(f"answered in {plain['milliseconds']} ms")
     if plain["waiting"]:
         waiting = counted(plain["waiting"], "capture")
-        lines.append(
-            f"waiting  {waiting} in the spool; imported by the next command that reads evidence"
-        )
+        until = "imported by the next command that reads evidence"
+        if plain["access"] == "reader":
+            until = "you may only read here. An administrator runs: kl store grant NAME writer"
+        lines.append(f"waiting  {waiting} in the spool; {until}")
     return lines
 
 

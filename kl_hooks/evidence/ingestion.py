@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.errors import EnvironmentProblem, StoreReadOnly
 from kl_hooks.evidence import ledger
 from kl_hooks.evidence.capture import MissingRun, missing_runs
 from kl_hooks.evidence.commits import add_commits, unlogged_commits
@@ -64,6 +64,10 @@ class SyncResult:
     """Spool files that are still being written, or could not be imported."""
     trouble: str = ""
     """Why the store could not be written; empty: it could."""
+    read_only: bool = False
+    """Whether the reason is that whoever asks may only read: it holds until an administrator allows
+    more.
+    """
     blind: str = ""
     """Why git's commits could not be read; empty: they could."""
 
@@ -120,7 +124,8 @@ def _import_captured(ws: Workspace, head_now: str | None) -> SyncResult:
             receipts += add_commits(db, new) if new is not None else 0
             settled = import_executed(db, sets)
     except (EnvironmentProblem, OSError) as problem:
-        return SyncResult(waiting=left + len(found), trouble=str(problem))
+        read_only = isinstance(problem, StoreReadOnly)
+        return SyncResult(waiting=left + len(found), trouble=str(problem), read_only=read_only)
     try:
         aside = tuple(str(path) for one in found if (path := remove_or_quarantine(one))) + settle(
             settled

@@ -20,7 +20,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from kl_hooks.errors import EnvironmentProblem, StoreBusy, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreReadOnly, UsageProblem
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Row
 
@@ -734,10 +734,11 @@ class Server:
     @contextmanager
     def writing(self, what: str) -> Iterator[PostgresDatabase]:
         """A connection that alone writes in this repository until the block ends, whatever machine
-        others are on.
+        others are on. StoreReadOnly where whoever logged in may only read.
         """
         db = self.open(read_only=False)
         try:
+            self._refuse_reader(db)
             self._lock(db, what)
             try:
                 yield db
@@ -747,6 +748,14 @@ class Server:
                     db.row("SELECT pg_advisory_unlock_all()")
         finally:
             db.close()
+
+    def _refuse_reader(self, db: PostgresDatabase) -> None:
+        if LEVELS[db.level - 1] != "reader":
+            return
+        (member,) = db.row("SELECT session_user") or ("YOU",)
+        reason = f"you may only read in repository {self.address.repository!r}."
+        hint = f"Its administrator runs: kl store grant {one_line(str(member), 63)} writer"
+        raise StoreReadOnly(reason, place=self.place, hint=hint)
 
     def _lock(self, db: PostgresDatabase, what: str) -> None:
         end, pause = time.monotonic() + self._wait, 0.005
