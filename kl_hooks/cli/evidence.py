@@ -83,18 +83,18 @@ def all_evidence(ws: Workspace, head: str | None = None, trust_ref: str = "") ->
 
 
 def _is_new_reader(ws: Workspace, taken: SyncResult) -> bool:
-    """Whether somebody may only read the team's database and was not told so yet."""
+    """Whether somebody may only read the team's database and was not reported so yet."""
     if ws.store.address is None:
         return False
-    told = ws.state.high_water.with_name(f"{ws.state.high_water.name}.read-only")
+    reported = ws.state.high_water.with_name(f"{ws.state.high_water.name}.read-only")
     try:
         if taken.read_only:
-            told.touch(mode=0o600, exist_ok=False)
+            reported.touch(mode=0o600, exist_ok=False)
         elif taken.receipts:
-            told.unlink(missing_ok=True)
+            reported.unlink(missing_ok=True)
     except FileExistsError:
         return False
-    except OSError:  # told again, then
+    except OSError:  # reported again, then
         pass
     return taken.read_only
 

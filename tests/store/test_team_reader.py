@@ -16,7 +16,7 @@ FILES = {"test_a.py": "def test_a(): pass\n"}
 
 
 @pytest.mark.slow
-def test_a_reader_is_told_once_what_waits_and_how_it_gets_in(
+def test_a_reader_learns_once_what_waits_and_how_it_gets_in(
     tmp_path: Path, home: Path, team: TeamServer
 ) -> None:
     admin = used_by(tmp_path / "one", team, "--create", files=FILES)
@@ -42,7 +42,7 @@ def test_a_reader_is_told_once_what_waits_and_how_it_gets_in(
     assert refused.returncode == 3 and asked in refused.stderr
     shown = reader.kl("store", "status").stdout
     assert "waiting  2 captures in the spool; you may only read here." in shown
-    # allowed, they get in; and whoever may only read again is told again
+    # allowed, they get in; and whoever may only read again learns it again
     admin.kl("store", "grant", "ruth", "writer")
     assert reader.kl("verify").stderr == ""
     assert "waiting" not in reader.kl("store", "status").stdout
