@@ -47,7 +47,9 @@ _MAGIC: Final = frozenset("*?[")
 INSTALLED: Final = "/"
 """In the place of a folder: the metadata of a distribution was read, whose name is the pattern."""
 VARIABLES: Final = "/environ"
-"""In the place of a folder: a variable of the environment was looked for that was not set."""
+"""In the place of a folder: a variable of the environment was looked for that was not set, …"""
+SET_VARIABLES: Final = "/environ/set"
+"""… or its value was read, which the process had from its start."""
 _METADATA_FOLDERS: Final = (".dist-info/", ".egg-info/")
 _HELPER, _ACTOR, _TOOL, _METADATA = 1, 2, 3, 4
 """Code that reads for its caller (the standard library, generated code), for itself, as a tool
@@ -91,8 +93,9 @@ _LOOKS: Final = (
 """Functions of `os.path`, and methods of paths, that ask whether something is there, …"""
 _STATES: Final = ("getsize", "getmtime", "getatime", "getctime", "stat", "lstat")
 """… and those that ask for its state."""
-STATE_CALLS: Final = {_function.__name__: _function for _function in (os.stat, os.lstat, os.access)}
+STATE_CALLS: Final = (os.stat, os.lstat, os.access, os.DirEntry.stat)
 """The same in C. Who calls them has these names; whether it really does its calls show."""
+STATE_NAMES: Final = frozenset(_function.__name__ for _function in STATE_CALLS)
 _identity: Final = object.__hash__
 """As in the tracer: `id()` raises an audit event."""
 _STANDARD: Final = realpath(dirname(os.__file__)) + os.sep
@@ -140,9 +143,19 @@ def _environ_code() -> list[CodeType]:
     return [own.__code__] if isinstance(own, FunctionType) else []
 
 
-def _environ_files() -> set[str]:
-    """… and the files of what calls it for others: `os.getenv`, `Mapping.get`."""
-    return {function.__code__.co_filename for function in (os.getenv, MutableMapping.get)}
+def _environ_getters() -> list[CodeType]:
+    """… and that of what calls it for others."""
+    return [function.__code__ for function in (os.getenv, MutableMapping.get)]
+
+
+def _subscript_operations() -> frozenset[int]:
+    """The operations of `a[b]`: CPython 3.14 has no instruction of its own for it."""
+    from opcode import opmap
+
+    names = ("BINARY_SUBSCR", "BINARY_OP")
+    return frozenset(
+        opmap[name] for name in names[: 1 if names[0] in opmap else 2] if name in opmap
+    )
 
 
 def _distribution(name: str) -> str:
@@ -253,8 +266,12 @@ class Reads:
         self._asking_files = {code.co_filename for code in self._files}
         self.asking = [*self._files, *_environ_code()]
         """Code whose starts are wanted."""
-        self._environ, self._variables = os.environ, frozenset(os.environ)
-        self._environ_files = _environ_files()
+        self._environ, self._variables = os.environ, vars(os.environ)["_data"]
+        self._initial = dict(self._variables)
+        """The environment as it was at the start."""
+        self._environ_getters = _environ_getters()
+        self._environ_files = {code.co_filename for code in self._environ_getters}
+        self._subscript = _subscript_operations()
         self.session: dict[str, set[int]] = {}
         """What was read outside of tests → by the file that pytest called; empty: by none."""
 
@@ -368,22 +385,38 @@ class Reads:
             self.ask(frame.f_locals.get(code.co_varnames[0]), self._files[code], caller)
 
     def _ask_for_variable(self, asked: Mapping[str, Any], frame: FrameType | None) -> None:
-        """Code of the repository asks for a variable that is not set, and was not at the start. Those
-        of Python and of libraries differ from terminal to terminal.
+        """Code of the repository asks for a variable that is as it was at the start. Those of Python
+        and of libraries differ from terminal to terminal.
         """
-        name = asked.get("key")
-        if asked.get("self") is not self._environ or not isinstance(name, str):
+        name, is_ours = asked.get("key"), asked.get("self") is self._environ
+        if not is_ours or not isinstance(name, str):
             return
-        if name in self._variables or self._environ.encodekey(name) in self._environ._data:
+        key = self._environ.encodekey(name)
+        value = self._variables.get(key)
+        if value != self._initial.get(key):
+            return
+        if value is not None and not self._is_value_read(frame):
             return
         while frame is not None and frame.f_code.co_filename in self._environ_files:
             frame = frame.f_back
         if frame is None or not self._path_of(frame.f_code.co_filename) or self.too_many:
             return
-        number = self._numbers.setdefault((VARIABLES, name), len(self._numbers))
+        place = VARIABLES if value is None else SET_VARIABLES
+        number = self._numbers.setdefault((place, name), len(self._numbers))
         stack, session = self._stack, self.session
         reads = stack[-1].reads if stack else session.setdefault(self._owner(frame), set())
         reads.add(number)
+
+    def _is_value_read(self, frame: FrameType | None) -> bool:
+        """Whether `os.environ[NAME]`, `get` or `getenv` runs there. Not so what copies or lists all
+        variables, or only looks whether one is set.
+        """
+        if frame is None:
+            return False
+        code = frame.f_code
+        if code.co_filename in self._environ_files:
+            return any(code is getter for getter in self._environ_getters)
+        return frame.f_lasti >= 0 and code.co_code[frame.f_lasti] in self._subscript
 
     def ask(self, path: object, state: bool, frame: FrameType | None) -> None:
         """Somebody asks whether a file is there, or for its state."""
@@ -538,7 +571,7 @@ class Reads:
         paths: dict[int, tuple[str, str, bool]] = {}
         for key, number in self._numbers.items():
             name, pattern = (key, "") if isinstance(key, str) else key
-            if name in (INSTALLED, VARIABLES) and pattern:
+            if name in (INSTALLED, VARIABLES, SET_VARIABLES) and pattern:
                 paths[number] = (name, pattern, False)
                 continue
             path = "" if pattern and realpath(name) == self._top else self._path_of(name)

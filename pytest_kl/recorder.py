@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -73,6 +74,8 @@ class Recording:
     """
     previous: str
     """The run before this one, if it has no end; empty where it has, or where none is waiting."""
+    started: int
+    """When it began, in nanoseconds since 1970 by the clock of files."""
 
     @property
     def elsewhere(self) -> str:
@@ -109,7 +112,7 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     rootpath = config.rootpath.resolve()
     below = rootpath != ws.root and rootpath.is_relative_to(ws.root)
     prefix = f"{rootpath.relative_to(ws.root).as_posix()}/" if below else ""
-    return Recording(run, writer, ws, place, prefix, previous)
+    return Recording(run, writer, ws, place, prefix, previous, time.time_ns())
 
 
 def check_file(recording: Recording) -> None:
@@ -608,6 +611,7 @@ class Recorder:
                 journal.name,
                 names,
                 self._environment.uses if self._environment else None,
+                recording.started,
             )
         except (
             Exception

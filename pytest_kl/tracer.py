@@ -466,8 +466,7 @@ class Tracer:
         """Code of the repository calls something. False where it is nothing that looks for files."""
         if self._reads is None or self._reads_module is None:
             return False
-        wanted = self._reads_module.STATE_CALLS.get(getattr(function, "__name__", ""))
-        if wanted is not function:
+        if not any(function is wanted for wanted in self._reads_module.STATE_CALLS):
             return False
         try:
             self._reads.ask(argument, True, frame)
@@ -477,9 +476,8 @@ class Tracer:
 
     def may_call(self, code: CodeType) -> bool:
         """Whether some call of it may be such a one: a call has the function's name."""
-        return (
-            self._reads_module is not None
-            and not self._reads_module.STATE_CALLS.keys().isdisjoint(code.co_names)
+        return self._reads_module is not None and not self._reads_module.STATE_NAMES.isdisjoint(
+            code.co_names
         )
 
     # what is stored for later tests

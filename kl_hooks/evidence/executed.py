@@ -195,6 +195,10 @@ class Executed:
     """Paths where the run looked, and nothing was, whatever git shows of it."""
     listed: Mapping[str, str] = field(default_factory=dict)
     """Listing (`books/*.txt`) → a digest of the names on disk, those of ignored files too."""
+    private: Mapping[str, str] = field(default_factory=dict)
+    """What only this machine has, as digests that only this clone can make (`evidence.private`): the
+    path of a file that git ignores, or a variable of the environment.
+    """
     distributions: Uses | None = None
     """What its files import from installed distributions; None where that was not recorded."""
 
@@ -368,6 +372,7 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
         **({"distributions": executed.distributions.to_dict()} if executed.distributions else {}),
         **({"absent": sorted(executed.absent)} if executed.absent else {}),
         **({"listed": dict(executed.listed)} if executed.listed else {}),
+        **({"private": dict(executed.private)} if executed.private else {}),
     }
 
 
@@ -443,6 +448,7 @@ def executed_from_dict(plain: Any) -> Executed:
             reads=Reads.from_dict(plain["reads"]) if "reads" in plain else None,
             absent=frozenset(map(_text, plain.get("absent", ()))),
             listed={_text(key): _text(names) for key, names in plain.get("listed", {}).items()},
+            private={_text(key): _text(seal) for key, seal in plain.get("private", {}).items()},
             distributions=_uses(plain.get("distributions")),
         )
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
@@ -638,6 +644,8 @@ def store_executed(db: Database, executed: Executed) -> None:
         parts.append(_part(db, ["absent", sorted(executed.absent)], ()))
     if executed.listed:
         parts.append(_part(db, ["listed", dict(sorted(executed.listed.items()))], ()))
+    if executed.private:
+        parts.append(_part(db, ["private", dict(sorted(executed.private.items()))], ()))
     for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
         parts += [_part(db, [sort, dict(some)], ())] if some else []
     parts += [_part(db, body, ()) for body in executed.reads.parts()] if executed.reads else []
@@ -783,6 +791,7 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
         reads=Reads.from_parts(bodies),
         absent=frozenset(name for body in bodies if body[0] == "absent" for name in body[1]),
         listed=next((body[1] for body in bodies if body[0] == "listed"), {}),
+        private=next((body[1] for body in bodies if body[0] == "private"), {}),
         distributions=_uses(next((body[1] for body in bodies if body[0] == "distributions"), None)),
     )
 

@@ -6,8 +6,8 @@ names and no numbers of a run, so that runs which read the same share their part
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 PART: Final = "reads"
@@ -21,14 +21,18 @@ INSTALLED: Final = "/"
 EVERYTHING: Final = "*"
 """… and the pattern where that is of all of them."""
 VARIABLES: Final = "/environ"
-"""The path of a question for a variable of the environment that was not set."""
+"""The path of a question for a variable of the environment that was not set, …"""
+SET_VARIABLES: Final = "/environ/set"
+"""… and of the value of one that was."""
+ELSEWHERE: Final = (INSTALLED, VARIABLES, SET_VARIABLES)
+"""The paths of reads of what is no file of the repository."""
 
 
 class Read(NamedTuple):
     """A file that was opened, or a folder that was listed."""
 
     path: str
-    """Of the file or folder; empty: the top folder; `INSTALLED`, `VARIABLES`."""
+    """Of the file or folder; empty: the top folder; of `ELSEWHERE`."""
     pattern: str = ""
     """What a listing looked for, `*` or `**/*.json`, or a name that was looked for there, such as that
     of a module; empty: a file. Of metadata the name of the distribution, `*`: of all.
@@ -56,6 +60,14 @@ class Reads:
         """All that anything read."""
         sets = (*self.tests.values(), *self.modules.values(), *self.values.values())
         return frozenset().union(*sets)
+
+    def without_unowned(self, unwanted: Container[Read]) -> Reads:
+        """The same without these reads where they were of code outside of the repository, and of no
+        test.
+        """
+        unowned = self.modules.get("", frozenset())
+        remaining = frozenset(read for read in unowned if read not in unwanted)
+        return replace(self, modules={**self.modules, "": remaining}) if unowned else self
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: by test file, with a bit mask over what its tests read."""

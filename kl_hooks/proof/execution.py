@@ -30,7 +30,8 @@ from kl_hooks.evidence.executed import (
     test_path,
     write_executed,
 )
-from kl_hooks.evidence.reads import INSTALLED, VARIABLES, Read, Reads
+from kl_hooks.evidence.private import PrivateDigests, variable_key
+from kl_hooks.evidence.reads import ELSEWHERE, SET_VARIABLES, Read, Reads
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.worktree import scan_worktree
 from kl_hooks.proof.opened_bytes import bytes_id, names_id
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 _MAGIC: Final = frozenset("*?[")
 """What makes a pattern of a listing more than one name."""
-_ELSEWHERE: Final = (INSTALLED, VARIABLES)
-"""The paths of reads of what is no file of the repository."""
 _OPTIMIZED: Final = 0x1
 """Flag of the code of functions; the body of a class has none (inspect.CO_OPTIMIZED)."""
 _AT_ONCE: Final = 150
@@ -139,12 +138,14 @@ class Trace:
         names: Sequence[str],
         tree: str | None = None,
         uses: UsesOf | None = None,
+        started: int | None = None,
     ) -> Executed:
         """The symbols that these code objects are, by the files on disk or in a tree; `names`: the
-        tests of the run; `uses`: which distributions the names are of that files import.
+        tests of the run; `uses`: which distributions the names are of that files import; `started`:
+        when it began (nanoseconds since 1970), where it ran here.
         """
         assert ws.repo is not None
-        resolver = _Resolver(ws, ws.repo, self, tree)
+        resolver = _Resolver(ws, ws.repo, self, tree, started)
         executed = resolver.executed(run, names)
         return replace(executed, distributions=uses(resolver.outside)) if uses else executed
 
@@ -167,13 +168,14 @@ def record_executed(
     name: Callable[[str], str],
     names: Sequence[str],
     uses: UsesOf | None = None,
+    started: int | None = None,
 ) -> dict[str, Any]:
     """Write the executed symbols of a run into a spool folder; what the receipt states of them. May
     raise anything.
 
     `traces`: of each process (`Tracer.plain`); `name` gives the ID of a test in the record.
     `names`: the tests of the record; one that no process has noted is recorded as incomplete.
-    `uses`: see `Trace.executed`.
+    `uses`, `started`: see `Trace.executed`.
     """
     trace = Trace()
     for one in traces:
@@ -181,7 +183,7 @@ def record_executed(
     if trace.trouble:
         return {"trouble": trace.trouble}
     with ws.store.reusing():
-        executed = trace.executed(ws, run, names, uses=uses)
+        executed = trace.executed(ws, run, names, uses=uses, started=started)
     # the sort before the first `:` is ours; with it, no ID would look harmless at first sight
     symbols = (symbol.partition(":")[2] for symbol in executed.places)
     read = {path for path, _ in executed.reads.everything()} if executed.reads else set()
@@ -210,8 +212,18 @@ def record_executed(
 class _Resolver:
     """The facts of the files that a run executed, and symbols by what a code object is called."""
 
-    def __init__(self, ws: Workspace, repo: Repository, trace: Trace, tree: str | None) -> None:
+    def __init__(
+        self,
+        ws: Workspace,
+        repo: Repository,
+        trace: Trace,
+        tree: str | None,
+        started: int | None = None,
+    ) -> None:
         self._ws, self._repo, self._trace = ws, repo, trace
+        self._started, self._digests = started, PrivateDigests(ws)
+        self._ignored: dict[str, str] = {}
+        """Path of a file that git ignores → the digest of its bytes."""
         self._scanners = scanners_of(ws)
         self._source = "objects" if tree else "worktree"
         self._tracked, self._untracked = set[str](), set[str]()
@@ -340,9 +352,16 @@ class _Resolver:
         found_executed = self._assemble(run, symbols, tests, modules, incomplete, values)
         names_of = [None if at is None else symbols.rows[at][0] for at in by_code]
         reads = trace.reads.reads(names_of.__getitem__, self._is_content)
-        absent = self._absent(reads, tests)
-        listed = self._listed(reads)
-        found_executed = replace(found_executed, reads=reads, absent=absent, listed=listed)
+        ignored = {Read(path) for path, seal in self._ignored.items() if seal}
+        # such as what plugins store for their next run
+        reads = reads.without_unowned(ignored) if reads and ignored else reads
+        found_executed = replace(
+            found_executed,
+            reads=reads,
+            absent=self._absent(reads, tests),
+            listed=self._listed(reads),
+            private=self._private(reads),
+        )
         self.remember()
         return found_executed
 
@@ -473,7 +492,7 @@ class _Resolver:
             return frozenset()
         paths = {path for test in tests for path in _conftests(test)}
         for path, pattern in reads.everything():
-            if path not in _ELSEWHERE and not _MAGIC.intersection(pattern):
+            if path not in ELSEWHERE and not _MAGIC.intersection(pattern):
                 paths.add("/".join(filter(None, (path, pattern))))
         paths -= self._content_files
         return frozenset(path for path in paths if not os.path.lexists(self._repo.top / path))
@@ -488,7 +507,7 @@ class _Resolver:
             f"{path}/{pattern}"
             for path, pattern in reads.everything()
             if path
-            and path not in _ELSEWHERE
+            and path not in ELSEWHERE
             and "/" not in pattern
             and _MAGIC.intersection(pattern)
         }
@@ -502,9 +521,34 @@ class _Resolver:
         # what is in .kl/ we open ourselves
         if path == ".kl" or path.startswith(".kl/"):
             return False
-        if read.pattern and (path in ("", *_ELSEWHERE) or path in self._content_folders):
+        if read.pattern and (path in ("", *ELSEWHERE) or path in self._content_folders):
             return True
-        return absent or path in self._content_files
+        return absent or path in self._content_files or bool(self._seal_of_ignored(path))
+
+    def _seal_of_ignored(self, path: str) -> str:
+        """The digest of a file that git ignores, and that was there before the run; empty for what
+        tests write, and for files of git's own.
+        """
+        if self._started is None or path.partition("/")[0] == ".git":
+            return ""
+        if path not in self._ignored:
+            # with a name that looks like a secret nothing of the run would be recorded
+            named = not (may_hold_secret(path) and shows_secret(path))
+            self._ignored[path] = self._digests.of_file(path, self._started) if named else ""
+        return self._ignored[path]
+
+    def _private(self, reads: Reads | None) -> dict[str, str]:
+        """What the run read of this machine alone, as digests."""
+        if reads is None or self._started is None:
+            return {}
+        private: dict[str, str] = {}
+        for path, pattern in sorted(reads.everything()):
+            if path == SET_VARIABLES:
+                seal = self._digests.of_variable(pattern, self._ws.environ)
+                private |= {variable_key(pattern): seal} if seal else {}
+            elif not pattern and self._ignored.get(path):
+                private[path] = self._ignored[path]
+        return private
 
     @cached_property
     def _content_files(self) -> frozenset[str]:

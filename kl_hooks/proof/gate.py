@@ -29,6 +29,7 @@ from kl_hooks.proof.expected_tests import Expected
 from kl_hooks.proof.gate_verdict import GateFacts, decide, for_environment, not_assessed
 from kl_hooks.proof.other_runs import OtherRun, environments_of, other_runs, runs_of_content
 from kl_hooks.proof.test_names import TestNames
+from kl_hooks.proof.variables import variable_notes
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace
 
@@ -77,7 +78,7 @@ def judge(
     policy = partial(expected_of_content, rev=rev, base=base, trust_ref=trust_ref)
     expected = cache(partial(policy, ws, ws.repo, trees, tree or ""))
     content = facts_of_content(ws.repo, seen, trees, tree, expected)
-    own_runs = runs_of_content(seen, entries, environments_of(ws.repo, tree))
+    own_runs = runs_of_content(seen, entries, environments_of(ws, ws.repo, tree))
     no_runs: Callable[[], Sequence[OtherRun]] = tuple
     facts = GateFacts(
         for_environment(content, own_runs.values()),
@@ -89,6 +90,7 @@ def judge(
         executed=seen.executed,
         why_flaky=FlakyPasses(ws, seen.db, TestNames(ws, seen.db).pairs).why,
         untracked=partial(_untracked, ws.repo) if tree is None else tuple,
+        variable_notes=partial(variable_notes, ws) if tree is None else lambda runs: (),
         untrusted=seen.untrusted(trees),
         losses=tuple(map(str, seen.lost)),
     )

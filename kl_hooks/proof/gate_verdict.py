@@ -54,6 +54,8 @@ class GateFacts:
     """Why a test that passed in a run is flaky; empty: it is not."""
     untracked: Callable[[], Sequence[str]] = tuple
     """The untracked files on disk, where these are judged."""
+    variable_notes: Callable[[Iterable[Executed]], Sequence[str]] = lambda runs: ()
+    """A note for each variable that one of these runs read, and that has another value now."""
     untrusted: Sequence[Entry] = ()
     """Runs of the content that no trusted key signed."""
     losses: tuple[str, ...] = ()
@@ -99,6 +101,7 @@ def decide(facts: GateFacts) -> Proof:
     notes = (
         *(f"{loss}: only runs after that count" for loss in facts.losses),
         *_new_untracked_files(facts, proof),
+        *_variable_notes(facts, proof, used_runs),
         *proof.notes,
         *_environment_notes([*facts.own_runs, *used_runs], proof.runs),
         *_unrecorded_reads(proof, used_runs, filter(None, map(facts.executed, own_entries))),
@@ -245,6 +248,18 @@ def _without_flaky(
 
 
 # notes
+
+
+def _variable_notes(facts: GateFacts, proof: Proof, used_runs: Sequence[OtherRun]) -> Sequence[str]:
+    """The variables of the environment beside a verdict that have another value now."""
+    if proof.tier < Tier.INFERRED:
+        return ()
+    proving = {*proof.runs, *(transfer.run for transfer in proof.transfers)}
+    return facts.variable_notes(
+        run.executed
+        for run in (*facts.own_runs, *used_runs)
+        if run.executed is not None and run.entry.receipt.run in proving
+    )
 
 
 def _environment_notes(runs: Iterable[OtherRun], proving: Collection[str]) -> Iterator[str]:

@@ -127,7 +127,7 @@ class Runs:
 
     def __init__(self, ws: Workspace, seen: Snapshot, content: Content) -> None:
         repo = _repository(ws)
-        environments = environments_of(repo, content.other)
+        environments = environments_of(ws, repo, content.other)
         self._direct = runs_of_content(seen, seen.of_tree(content.trees), environments)
         others = other_runs(ws, repo, seen, content.trees, content.other)
         by_id = {one.original.id: one for one in (*self._direct.values(), *others)}

@@ -7,7 +7,6 @@ compared, and that is reported.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -26,11 +25,11 @@ from kl_hooks.evidence.distributions import (
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.reach import Reach
-from kl_hooks.evidence.reads import VARIABLES, Read
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.proof.facts import RunFacts
 from kl_hooks.proof.opened_bytes import BytesOfCheckout, BytesOnDisk
+from kl_hooks.proof.variables import set_variables
 
 _FILES: Final = "files:"
 """How the version of a module begins that belongs to no distribution."""
@@ -150,14 +149,6 @@ def _start_digest(path: str) -> str:
         return "it was removed"
 
 
-def _variables(executed: Executed | None) -> frozenset[str]:
-    """The variables that a run looked for in vain, and that are set now. One that has another value
-    now is not compared: hooks and terminals change `PATH` and their like.
-    """
-    reads = executed.reads.everything() if executed and executed.reads else frozenset[Read]()
-    return frozenset(name for path, name in reads if path == VARIABLES and name in os.environ)
-
-
 # runs compared with each other
 
 
@@ -208,7 +199,7 @@ class Environments:
             other_bytes,
             disk.appeared(executed) if disk else frozenset(),
             disk.relisted(executed) if disk else frozenset(),
-            _variables(executed) if disk else frozenset(),
+            set_variables(executed) if disk else frozenset(),
             changes.new,
         )
         return facts, changes.not_compared

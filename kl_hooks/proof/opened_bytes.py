@@ -8,8 +8,8 @@ themselves (`Executed.files`); files that nobody opened are not looked at. They 
 the disk where the working tree is judged, else with what a checkout of the content writes.
 
 Files that git ignores are in no content. Of these a run recorded the places where it looked for
-something that was not there (`Executed.absent`), and the names in the folders that it listed
-(`Executed.listed`).
+something that was not there (`Executed.absent`), the names in the folders that it listed
+(`Executed.listed`), and digests of those that it opened (`Executed.private`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hashlib import sha256
 from typing import Final
 
 from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.private import PrivateDigests
 from kl_hooks.git.checkout import checkout_ids
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
@@ -58,9 +59,10 @@ def names_id(repo: Repository, listing: str) -> str:
 class BytesOnDisk:
     """The working tree, of which each file is read once, whichever runs opened it."""
 
-    def __init__(self, repo: Repository) -> None:
-        self._repo = repo
+    def __init__(self, repo: Repository, digests: PrivateDigests) -> None:
+        self._repo, self._digests = repo, digests
         self._ids: dict[str, str] = {}
+        self._seals: dict[str, str] = {}
         self._names: dict[str, str] = {}
 
     def appeared(self, executed: Executed | None) -> frozenset[str]:
@@ -82,12 +84,27 @@ class BytesOnDisk:
 
     def differing(self, executed: Executed | None) -> dict[str, str]:
         """The files that a run opened, and that have other bytes now → in words."""
-        opened: Mapping[str, str] = executed.files if executed else {}
-        return {
-            path: f"{path} has other bytes on disk"
-            for path, recorded in opened.items()
+        if executed is None:
+            return {}
+        tracked = {
+            path: f"{path} has other bytes on disk than when the test opened it"
+            for path, recorded in executed.files.items()
             if recorded and (now := self._id(path)) and now != recorded
         }
+        return tracked | self._differing_ignored(executed)
+
+    def _differing_ignored(self, executed: Executed) -> dict[str, str]:
+        words: dict[str, str] = {}
+        for path, recorded in executed.private.items():
+            if path.startswith("/") or not self._digests.is_own(recorded):
+                continue
+            if path not in self._seals:
+                self._seals[path] = self._digests.of_file(path)
+            if not self._seals[path]:
+                words[path] = f"{path}, which the test opened and git ignores, is not there now"
+            elif self._seals[path] != recorded:
+                words[path] = f"{path}, which git ignores, changed since the test opened it"
+        return words
 
     def _id(self, path: str) -> str:
         if path not in self._ids:
@@ -115,7 +132,7 @@ class BytesOfCheckout:
             self._asked |= new
             self._ids |= checkout_ids(self._repo, self._content, sorted(new))
         return {
-            path: f"{path} has other bytes in a checkout of this content"
+            path: f"{path} has other bytes in a checkout of this content than when the test opened it"
             for path, recorded in opened.items()
             if path in self._ids and recorded not in self._ids[path]
         }

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.evidence.executed import Executed, test_path
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.private import PrivateDigests
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
@@ -156,7 +157,7 @@ class OtherRun:
             return cls(
                 entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference()
             )
-        environments = environments or environments_of(repo, other)
+        environments = environments or environments_of(ws, repo, other)
         facts, not_compared = environments.facts_of_run(entry, seen.executed(entry))
         verdicts = judge_results(facts, differences[key], results)
         valid = [result for name, result in results.items() if verdicts[name].state == VALID]
@@ -203,11 +204,13 @@ class Transfer(NamedTuple):
         return {"run": self.run, "valid": self.valid, "total": self.total}
 
 
-def environments_of(repo: Repository, other: str | None) -> Environments:
+def environments_of(ws: Workspace, repo: Repository, other: str | None) -> Environments:
     """What runs are compared with: the bytes on disk where these are judged, else those of a
     checkout.
     """
-    return Environments(BytesOnDisk(repo) if other is None else BytesOfCheckout(repo, other))
+    if other is None:
+        return Environments(BytesOnDisk(repo, PrivateDigests(ws)))
+    return Environments(BytesOfCheckout(repo, other))
 
 
 def other_runs(
@@ -220,7 +223,7 @@ def other_runs(
     runs: list[OtherRun] = []
     whole: dict[tuple[str, ...], int] = {}
     differences: dict[str, Difference] = {}
-    environments = environments_of(repo, other)
+    environments = environments_of(ws, repo, other)
     for entry in _candidates(seen, trees):
         key = environment_key(entry.receipt)
         # by environment: runs of one Python must not use up the places of another one's

@@ -90,9 +90,8 @@ def read_file_changed(comparison: Comparison, change: FileChange) -> Iterator[Ef
         yield from _effects(comparison, [read], f"{change.path} {word}, which the test opened")
 
 
-def _bytes_changed(comparison: Comparison, path: str, words: str) -> Iterator[Effect]:
-    """A file that a test opened has other bytes, which git stores as the same content."""
-    reason = f"{words} than when the test opened it"
+def _bytes_changed(comparison: Comparison, path: str, reason: str) -> Iterator[Effect]:
+    """A file that a test opened has other bytes, and git stores the same content, or ignores it."""
     if comparison.executed.reads is None:
         yield Effect(reason)  # which tests did is not recorded
     elif Read(path) in comparison.reads:

@@ -1,0 +1,60 @@
+"""Variables of the environment that tests read, compared with those of now.
+
+One that was not set and is makes its readers stale. Another value is a note: a terminal, a git hook
+and an agent have different environments, each of them right, and a CI service has another one again
+(ADR-0072).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Final
+
+from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.private import PrivateDigests, variable_key
+from kl_hooks.evidence.reads import SET_VARIABLES, VARIABLES, Read
+from kl_hooks.model.text import name_list
+from kl_hooks.workspace import Workspace
+
+_NAMED: Final = 3
+
+
+def set_variables(executed: Executed | None) -> frozenset[str]:
+    """The variables that a run looked for in vain, and that are set now."""
+    reads = executed.reads.everything() if executed and executed.reads else frozenset[Read]()
+    return frozenset(name for path, name in reads if path == VARIABLES and name in os.environ)
+
+
+def variable_notes(ws: Workspace, runs: Iterable[Executed]) -> list[str]:
+    """One line for each variable that a test of these runs of this clone read, and that differs
+    now.
+    """
+    digests = PrivateDigests(ws)
+    readers: dict[str, dict[str, None]] = {}
+    for executed in runs:
+        for name in _changed_variables(ws, digests, executed):
+            readers.setdefault(name, {}).update(dict.fromkeys(_readers(executed, name)))
+    notes = []
+    for name, tests in sorted(readers.items()):
+        now = "has another value now" if name in ws.environ else "is not set now"
+        notes.append(f"the variable {name} {now}; it was read by {name_list([*tests], _NAMED)}")
+    return notes
+
+
+def _changed_variables(ws: Workspace, digests: PrivateDigests, executed: Executed) -> Iterable[str]:
+    for path, name in executed.reads.everything() if executed.reads else ():
+        recorded = executed.private.get(variable_key(name), "") if path == SET_VARIABLES else ""
+        if digests.is_own(recorded) and digests.of_variable(name, ws.environ) != recorded:
+            yield name
+
+
+def _readers(executed: Executed, name: str) -> list[str]:
+    """The tests that read a variable, and the files whose import did."""
+    if executed.reads is None:
+        return []
+    read, reads = Read(SET_VARIABLES, name), executed.reads
+    tests = [test for test, read_by_test in reads.tests.items() if read in read_by_test]
+    return sorted(tests) + sorted(
+        path for path, of_file in reads.modules.items() if read in of_file
+    )
