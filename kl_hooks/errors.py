@@ -16,6 +16,8 @@ class KlError(Exception):
     """
 
     exit_code = INTERNAL_ERROR
+    answer: dict[str, object] | None = None
+    """What a program can go on with: a command prints it as JSON where that was asked for."""
 
     def __init__(self, reason: str, *, place: str = "", hint: str = "") -> None:
         self.reason, self.place, self.hint = reason, place, hint

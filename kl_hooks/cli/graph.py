@@ -6,9 +6,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
@@ -16,38 +13,23 @@ import click
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import (
     F,
-    Option,
     counted,
     echo,
     echo_json,
     echo_line,
     echo_lines,
     format_option,
-    progress,
-    top_option,
     warn,
-    workspace,
 )
-from kl_hooks.code.query.serialize import (
-    answer_to_dict,
-    link_to_dict,
-    page_to_dict,
-    path_to_dict,
-    symbol_to_dict,
-)
-from kl_hooks.errors import UsageProblem
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.model.text import one_line
-from kl_hooks.workspace import require_setup
+from kl_hooks.operations import graph as operations
 
 if TYPE_CHECKING:
     from kl_hooks.code.precise.compare import Comparison
     from kl_hooks.code.query.lookup import Answer
-    from kl_hooks.code.query.references import References
-    from kl_hooks.code.query.session import Graph
     from kl_hooks.model.symbol import Link, Symbol
     from kl_hooks.proof.symbol_tests import ExecutedBy
-    from kl_hooks.store.database import Database
-    from kl_hooks.workspace import Workspace
 
 
 _COMMANDS = {
@@ -75,7 +57,6 @@ def graph() -> None:
 
 
 _PATHS: Final = 5
-_ALL: Final = 100_000
 _WIDTH: Final = 100
 """Columns of a line in a list: longer ones wrap in most terminals and in a review."""
 _TEST_FILE: Final = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
@@ -87,94 +68,13 @@ def _tests_option() -> Callable[[F], F]:
     )
 
 
-def _at_option() -> Callable[[F], F]:
-    """`--at REV`, as the parameter `rev`."""
-    return click.option(
-        "--at", "rev", metavar="REV", help="Ask about a revision, not the files as they are now."
-    )
-
-
-@contextmanager
-def _opened_graph(
-    rev: str | None, shape: str, *, records: bool = True, **more: Any
-) -> Iterator[Graph]:
-    """The graph, current; as JSON the candidates are on stdout when a name is ambiguous. `more` as
-    `open_graph`.
-
-    `records`: with records and pages, as their files are now; who asks about code alone need not
-    wait for them.
-    """
-    from kl_hooks.code.query.lookup import Ambiguous
-    from kl_hooks.code.query.session import open_graph
-
-    ws = workspace()
-    require_setup(ws)
-    if records and rev is None:
-        from kl_hooks.records.sync import sync
-
-        sync(ws)  # records and pages are nodes of the same graph
-    try:
-        with ExitStack() as stack:
-            # a watcher shows its own progress, file by file
-            with nullcontext() if "watch" in more else progress("Updating the code graph"):
-                graph = stack.enter_context(open_graph(ws, rev, **more))
-            yield graph
-    except Ambiguous as problem:
-        if _as_json(shape):
-            candidates = [symbol_to_dict(one) for one in problem.candidates]
-            _echo_answer(
-                {
-                    "schema": "kl.graph.candidates/1",
-                    "asked": problem.place,
-                    "candidates": candidates,
-                }
-            )
-        if _is_governed(ws):  # the message would list them all
-            raise UsageProblem("is ambiguous.", place=problem.place, hint="Use an ID.") from None
-        raise
-
-
-def _is_governed(ws: Workspace) -> bool:
-    """Return True where an agent asks and a policy decides what it may see."""
-    from kl_hooks.model.actors import agent
-
-    if agent(ws.environ) is None:
-        return False
-    from kl_hooks.context.access import find_policy
-
-    return find_policy(ws) is not None
-
-
-def _as_json(shape: str) -> bool:
-    """Return True where the answer is JSON: asked for, or governed, since the policy is evaluated
-    on its entries.
-    """
-    return shape == "json" or _is_governed(workspace())
-
-
-def _echo_answer(plain: dict[str, Any]) -> None:
-    """Print an answer as JSON, for an agent without what the policy denies; `total` does not count
-    that either.
-    """
-    if not _is_governed(workspace()):
-        echo_json(plain)
-        return
-    from kl_hooks.cli.record_output import agent_access
-
-    with agent_access(workspace()) as may:
-        made = may.answer(plain)
-    grouped = [len(one["links"]) for key in ("refs", "callers") for one in made.get(key, ())]
-    counts = "total" in made and "dependents" not in made and "neighbors" not in made
-    echo_json({**made, "total": sum(grouped)} if counts else made)
-
-
 def _method(link: Link) -> str:
     """`import`, or `instance, 80%`."""
     return link.method if link.confidence == 100 else f"{link.method}, {link.confidence}%"
 
 
-def _print_symbol(symbol: Symbol) -> None:
-    echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}")
+def _print_symbol(symbol: Symbol, mark: str = "") -> None:
+    echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}{_mark(mark)}")
 
 
 class _Line(NamedTuple):
@@ -263,56 +163,21 @@ def _not_assessed(answer: Answer) -> list[str]:
     return [f"{len(paths)} {'file' if len(paths) == 1 else 'files'} not assessed: {shown}"]
 
 
-@click.command(epilog="Example: kl graph build")
-@click.option(
-    "--precise",
-    is_flag=True,
-    help="Also read everything with libcst and grimp, and list the differences.",
-)
-@_at_option()
-@format_option()
-def build(precise: bool, rev: str | None, shape: str) -> None:
-    """Update the graph to the working tree, and count what is in it.
+def _watched(request: operations.BuildRequest) -> operations.BuildRequest:
+    if request.precise and sys.stderr.isatty():
+        warn("reading every file with libcst and grimp too; that takes a while.")
+    return request._replace(watch=_with_progress)
 
-    Every command that reads the graph does this by itself; files that do not parse are named here.
-    --precise is slow, a hundred times and more: it compares the scanner with two others and changes
-    nothing. Exit 0 whatever it finds.
-    """
-    from kl_hooks.code.query.session import graph_counts as count
 
-    if precise and rev is not None:
-        raise UsageProblem(
-            "--precise compares the working tree; omit --at.", place="kl graph build"
-        )
-    with _opened_graph(rev, shape, watch=_with_progress) as graph:
-        scan, counts = graph.scan, count(graph.db, graph.kinds)
-    sums = {"symbols": sum(counts.nodes.values()), "links": sum(counts.links.values())}
-    lines, differences = _compare(scan.files) if precise else ([], None)
-    if _as_json(shape):
-        problems = [
-            {key: getattr(p, key) for key in ("path", "line", "column", "message")}
-            for p in scan.problems
-        ]
-        _echo_answer(
-            {
-                "schema": "kl.graph.build/1",
-                "files": scan.files,
-                "parsed": scan.parsed,
-                "removed": scan.removed,
-                "unresolved": counts.unresolved,
-                **sums,
-                "nodes": counts.nodes,
-                "relations": counts.links,
-                "knowledge": counts.knowledge,
-                "problems": problems,
-                **({"precise": differences} if precise else {}),
-            }
-        )
-        return
+@operation_command(operations.BUILD, _watched)
+def build(built: operations.Built, request: operations.BuildRequest) -> None:
+    """Print how much is in the graph."""
+    scan, counts = built.scan, built.counts
     for problem in scan.problems:
         warn(str(problem))
+    symbols, links = sum(counts.nodes.values()), sum(counts.links.values())
     files = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} removed)"
-    echo(f"{files}, {counted(sums['symbols'], 'symbol')}, {counted(sums['links'], 'link')}")
+    echo(f"{files}, {counted(symbols, 'symbol')}, {counted(links, 'link')}")
     echo(
         "  symbols "
         f" {', '.join(counted(number, kind) for kind, number in counts.nodes.items()) or 'none'}"
@@ -327,7 +192,10 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
             f" {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}"
         )
     echo(f"  {counted(len(scan.problems), 'file')} not assessed")
-    echo_lines(lines)
+    if built.comparison is not None:
+        for problem in built.comparison.not_assessed:
+            warn(f"{problem} Not assessed by the precise scanner.")
+        echo_lines(_comparison_lines(built.comparison))
 
 
 def _with_progress(read: Iterator[Any], number: int) -> Iterator[Any]:
@@ -341,20 +209,6 @@ def _with_progress(read: Iterator[Any], number: int) -> Iterator[Any]:
 
 def _number_of_each(counts: dict[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in counts.items()) or "none"
-
-
-def _compare(files: int) -> tuple[list[str], dict[str, Any]]:
-    """Compare with the precise scanners: lines for people, and JSON. What could not be compared is
-    warned of.
-    """
-    from kl_hooks.code.precise import compare as precise
-
-    if sys.stderr.isatty():
-        warn(f"reading {counted(files, 'file')} with libcst and grimp too; that takes a while.")
-    found = precise.compare_working_tree(workspace())
-    for problem in found.not_assessed:
-        warn(f"{problem} Not assessed by the precise scanner.")
-    return _comparison_lines(found), _comparison_to_dict(found)
 
 
 def _comparison_lines(found: Comparison) -> list[str]:
@@ -375,122 +229,25 @@ def _comparison_lines(found: Comparison) -> list[str]:
     return [head, *(f"  {one}" for one in found.differences), *unseen]
 
 
-def _comparison_to_dict(found: Comparison) -> dict[str, Any]:
-    return {
-        "files": found.files,
-        "definitions": found.definitions,
-        "imports": found.imports,
-        "edges": found.edges,
-        "equal": not found.differences and not found.not_assessed,
-        "differences": [
-            {"path": d.path, "line": d.line, "what": d.what, "fast": d.fast, "precise": d.precise}
-            for d in found.differences
-        ],
-        "not_assessed": [
-            {"path": p.path, "line": p.line, "message": p.message} for p in found.not_assessed
-        ],
-        "not_compared": found.unseen,
-    }
-
-
-SEARCHED_KINDS = (
-    "namespace",
-    "type",
-    "interface",
-    "function",
-    "method",
-    "property",
-    "field",
-    "test",
-    "file",
-    "violation",
-    "page",
-)
-"""Beside the kinds of records."""
-
-
-@click.command(epilog="Example: kl graph search parse_header --kind function")
-@click.argument("words", nargs=-1, required=True, metavar="NAME...")
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    metavar="KIND",
-    help=(
-        f"Only these kinds: {', '.join(SEARCHED_KINDS)}, or a kind of records (decision, memory …);"
-        " may be repeated."
-    ),
-)
-@click.option(
-    "--about",
-    "file",
-    cls=Option,
-    old=("--file",),
-    default="",
-    metavar="PATH",
-    help="Only in this file, folder, or pattern (src/*.py).",
-)
+@operation_command(operations.SEARCH)
 @_tests_option()
-@top_option(20)
-@_at_option()
-@format_option()
-def search(
-    words: tuple[str, ...],
-    kinds: tuple[str, ...],
-    file: str,
-    tests: bool,
-    limit: int,
-    rev: str | None,
-    shape: str,
-) -> None:
-    """Find symbols, records, pages and violations by NAME.
-
-    Symbols of that name in any case, style or inflection (baskets finds Basket) come first, then
-    records, pages and violations with the words, then symbols whose name begins so, then those
-    whose code or docstring has the words.
-
-    A dotted NAME is the end of an owner and the beginning of a name (Basket.add finds
-    shop.core.Basket.add_line), or a name as it is imported (shop.Basket, where shop/__init__.py
-    takes it from shop.core).
-
-    --kind violation finds what the last `kl arch check` of the working tree found, with its
-    receipt.
-    """
-    # imported here: a question about code alone reads no records
-    from kl_hooks.cli.record_output import agent_access
-    from kl_hooks.code.query.search import find_all
-    from kl_hooks.code.query.serialize import found_to_dict
-    from kl_hooks.records.liveness import LiveRecords
-
-    known = (*SEARCHED_KINDS, *workspace().kinds)
-    if wrong := [kind for kind in kinds if kind not in known]:
-        raise UsageProblem(
-            f"no such kind: {one_line(wrong[0], 60)}.",
-            place="--kind",
-            hint=f"Use: {', '.join(known)}",
-        )
-    with _opened_graph(rev, shape) as graph:
-        hits, more = find_all(graph, words, kinds, file, limit, LiveRecords(workspace()))
-    with agent_access(workspace()) as may:
-        rows = may.answer([found_to_dict(hit) for hit in hits])
-    if shape == "json":
-        echo_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
-        return
+def search(matches: operations.Matches, request: operations.SearchRequest, tests: bool) -> None:
+    """Print what was found, by file."""
     lines = [
         _Line(
-            row["path"],
-            row["line"],
-            f"{row['id']}{_mark(row.get('mark', '')[: len('quarantined')])}  {row.get('signature', '')}".rstrip(),
+            hit.path,
+            hit.line,
+            f"{hit.id}{_mark(hit.mark[: len('quarantined')])}  {hit.signature}".rstrip(),
         )
-        for row in rows
+        for hit in matches.hits
     ]
     # where tests are all there is, their number alone would answer nothing
-    only_tests = all(_TEST_FILE.search(one.path) for one in lines)
-    _print_by_file(lines, limit, tests=tests or only_tests)
-    if more:
-        warn(f"these are the first {limit}; more with --top.")
-    if not rows:
-        warn(f"no matches for: {one_line(' '.join(words))}")
+    only_tests = all(_TEST_FILE.search(line.path) for line in lines)
+    _print_by_file(lines, request.limit, tests=tests or only_tests)
+    if matches.is_cut:
+        warn(f"these are the first {request.limit}; more with --top.")
+    if not lines:
+        warn(f"no matches for: {one_line(request.query)}")
 
 
 def _mark(text: str) -> str:
@@ -507,46 +264,14 @@ _NOUNS = {
 }
 
 
-@click.command(epilog="Example: kl graph show Basket.total")
-@click.argument("name")
-@_at_option()
-@format_option()
-def show(name: str, rev: str | None, shape: str) -> None:
-    """Show NAME on one page: signature, place, what it uses, what uses it, overrides it, tests it.
-
-    NAME as in `kl graph refs`. The content hash changes with the code, not with comments,
-    docstrings or layout.
-    """
-    from kl_hooks.cli.record_output import agent_access
-    from kl_hooks.code.query.references import symbol_page as find
-    from kl_hooks.documents.neighborhood import mentioning
-    from kl_hooks.records.liveness import LiveRecords
-
-    with _opened_graph(rev, shape) as graph:
-        page = find(graph, name)
-        page = replace(page, written=LiveRecords(workspace()).links(page.written))
-        tests = _executed_by(graph.db, page.symbol)
-        with agent_access(workspace()) as may:
-            mentions = mentioning(workspace(), graph.db, page.symbol.id, may) if rev is None else []
-        hidden = _runtime_imports(graph.db, page.symbol)
-        mark = LiveRecords(workspace()).mark(page.symbol.id) if rev is None else ""
-    layer = _layer(page.symbol.path)
-    if _as_json(shape):
-        executed = [one._asdict() for one in tests]
-        _echo_answer(
-            {
-                "schema": "kl.graph.show/2",
-                **page_to_dict(page),
-                "layer": layer,
-                "executed_by": executed,
-                "runtime_imports": hidden,
-                "mentioned_in": [link_to_dict(one) for one in mentions],
-                **({"mark": mark} if mark else {}),
-            }
-        )
-        return
+@operation_command(operations.SHOW)
+def show(shown: operations.ShownNode, request: operations.NodeRequest) -> None:
+    """Print a node on one page."""
+    page = shown.page
+    for note in shown.notes:
+        warn(note)
     symbol = page.symbol
-    echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}{_mark(mark)}")
+    echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}{_mark(shown.mark)}")
     for line in (*symbol.decorators, symbol.signature, symbol.doc):
         if line:
             echo_line(f"    {line}")
@@ -554,8 +279,15 @@ def show(name: str, rev: str | None, shape: str) -> None:
         echo_line(f"content hash   {symbol.content_hash}")
     if page.defined_by:
         echo_line(f"defined by     {page.defined_by}")
-    if layer:
-        echo_line(f"governed by    layer:{layer}")
+    if shown.layer:
+        echo_line(f"governed by    layer:{shown.layer}")
+    _print_relations(shown)
+    name = request.name
+    _print_certainty(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
+
+
+def _print_relations(shown: operations.ShownNode) -> None:
+    page = shown.page
     _print_ids("defines", page.defines)
     _print_ids("inherits", page.bases)
     _print_ids("inherited by", page.subclasses)
@@ -566,58 +298,21 @@ def show(name: str, rev: str | None, shape: str) -> None:
         echo_line(f"unresolved     {len(page.unresolved)}: {', '.join(_names(page.unresolved))}")
     _print_link_group("used by", page.used_by, "source")
     _print_ids("tests", page.tests)
-    _print_ids("executed by", [_execution_line(one) for one in tests])
+    _print_ids("executed by", [_execution_line(test) for test in shown.executed_by])
     _print_ids(
         "runtime-only",
-        [f"{one['source']} imports {one['target']}  (run {one['run'][:8]})" for one in hidden],
+        [
+            f"{seen.source} imports {seen.target}  (run {seen.run[:8]})"
+            for seen in shown.runtime_imports
+        ],
     )
     _print_link_group("written of it", page.written, "source")
-    _print_ids("mentioned in", [_passage_line(one) for one in mentions])
+    _print_ids("mentioned in", [_passage_line(link) for link in shown.mentions])
     _print_link_group("mentions", page.links, "target")
-    _print_certainty(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
 
 
 def _passage_line(link: Link) -> str:
     return f"{link.path}:{link.line}" if link.source.startswith("file:") else link.source
-
-
-def _executed_by(graph: Database, symbol: Symbol) -> list[ExecutedBy]:
-    """The tests that executed a symbol, of all runs until now; none where the evidence can't be
-    read.
-    """
-    from kl_hooks.errors import EnvironmentProblem
-    from kl_hooks.evidence.ingestion import sync_evidence
-    from kl_hooks.proof.symbol_tests import executed_by
-
-    try:
-        sync_evidence(workspace())
-        return executed_by(workspace(), graph, symbol)
-    except EnvironmentProblem as problem:
-        warn(f"tests that executed it are not shown: {problem}")
-        return []
-
-
-def _runtime_imports(graph: Database, symbol: Symbol) -> list[dict[str, str]]:
-    """The imports of a module, and those of it, that no statement shows and recorded test runs
-    saw.
-    """
-    from kl_hooks.errors import KlError
-    from kl_hooks.model.symbol import split_id
-
-    if split_id(symbol.id)[0] != "namespace":
-        return []
-    from kl_hooks.arch.runtime_imports import imports_seen
-
-    try:
-        seen = imports_seen(workspace(), dict(graph.rows("SELECT path, module FROM files")))
-    except KlError as problem:
-        warn(f"runtime-only imports are not shown: {problem}")
-        return []
-    ours = ((link, run) for link, run in seen.items() if symbol.id in (link.source, link.target))
-    return [
-        {"source": split_id(link.source)[1], "target": split_id(link.target)[1], "run": run}
-        for link, run in ours
-    ]
 
 
 def _execution_line(one: ExecutedBy) -> str:
@@ -629,27 +324,6 @@ def _execution_line(one: ExecutedBy) -> str:
     imported = " (by imported coverage data)" if one.recorder == COVERAGE else ""
     changed = ", before it was changed" if one.changed else ""
     return f"{one.test}  {one.outcome}{age}{times}{flaky}{changed}{imported}"
-
-
-def _layer(path: str) -> str:
-    """The layer that governs a file, by the manifest on disk; empty where none does, or it can't be
-    read.
-    """
-    from kl_hooks.arch.layers import layer_lookup
-    from kl_hooks.arch.manifest_parser import read_manifest
-    from kl_hooks.errors import KlError
-    from kl_hooks.model.manifest import MANIFEST
-    from kl_hooks.store.files import read_small
-
-    root = workspace().root
-    try:
-        text = read_small(root / MANIFEST, within=root)
-        layer = (
-            layer_lookup(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
-        )
-    except KlError:  # `kl arch check` reports what is wrong with it
-        return ""
-    return layer.name if layer is not None else ""
 
 
 def _print_ids(title: str, ids: Sequence[str]) -> None:
@@ -697,95 +371,38 @@ def _print_more(number: int) -> None:
         echo_line(f"    … {number - _SHOWN_LINKS} more")
 
 
-@click.command(epilog="Example: kl graph symbols src/shop/core.py")
-@click.argument("file")
-@_at_option()
-@format_option()
-def symbols(file: str, rev: str | None, shape: str) -> None:
-    """List what FILE defines, as a tree: line, signature, decorators. FILE is a path or its end, or
-    a module.
-    """
-    from kl_hooks.code.query.lookup import file_symbols as find
-
-    with _opened_graph(rev, shape, records=False) as graph:
-        path, found, problem = find(graph, file)
-    if _as_json(shape):
-        rows = [
-            {**symbol_to_dict(s), "depth": depth, "decorators": list(s.decorators), "doc": s.doc}
-            for depth, s in found
-        ]
-        answer = "not assessed" if problem else "yes" if rows else "no"
-        _echo_answer(
-            {
-                "schema": "kl.graph.symbols/1",
-                "path": path,
-                "symbols": rows,
-                "answer": answer,
-                "problem": problem,
-            }
-        )
-        return
-    echo_line(path)
-    if problem:
-        echo_line(f"not assessed: {problem}")
-    for depth, symbol in found:
+@operation_command(operations.SYMBOLS)
+def symbols(found: operations.FileSymbols, request: operations.FileRequest) -> None:
+    """Print what a file defines, as a tree."""
+    echo_line(found.path)
+    if found.problem:
+        echo_line(f"not assessed: {found.problem}")
+    for depth, symbol in found.definitions:
         for mark in symbol.decorators:
             echo_line(f"{'':>6}  {'  ' * depth}{mark}")
         echo_line(f"{symbol.line:>6}  {'  ' * depth}{symbol.signature}")
 
 
-@click.command(epilog="Example: kl graph refs Basket.total")
-@click.argument("name")
-@click.option("--unresolved", is_flag=True, help="List uses of that name whose meaning is unknown.")
+@operation_command(operations.REFS)
 @_tests_option()
-@top_option(200)
-@_at_option()
-@format_option()
-def refs(name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
-    """List what uses NAME: calls, references, base classes and imports, by file and line.
-
-    NAME is an Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file (pkg/mod.py) or a
-    place in one (pkg/mod.py:12). Each link shows how it was found, and with what confidence.
-    """
-    from kl_hooks.code.query.references import references as find
-
-    with _opened_graph(rev, shape) as graph:
-        found = find(graph, name)
-    _print_inbound(found, _List(name, unresolved, tests, limit), shape, "refs", "No references.")
+def refs(uses: operations.Uses, request: operations.UsesRequest, tests: bool) -> None:
+    """Print what uses a symbol, by file."""
+    _print_uses(uses, request, tests=tests)
+    _print_certainty_of_uses(uses, "No references.", f"kl graph refs {request.name}")
 
 
-class _List(NamedTuple):
-    """What was asked for, and how it is to be listed."""
-
-    name: str
-    unresolved: bool
-    tests: bool
-    limit: int
+def _print_uses(uses: operations.Uses, request: operations.UsesRequest, *, tests: bool) -> None:
+    _print_symbol(uses.symbol, uses.mark)
+    lines = [_link_line(link) for link in uses.links.items]
+    _warn_of_more(_print_by_file(lines, request.limit, tests=tests), request.limit)
 
 
-def _print_inbound(found: References, asked: _List, shape: str, verb: str, none: str) -> None:
-    """Print the answer of `refs` and `callers`; with `unresolved` the uses whose meaning is unknown
-    instead.
-    """
-    links = found.answer.unresolved if asked.unresolved else found.links
-    if _as_json(shape):
-        rows = {
-            "unresolved_uses" if asked.unresolved else verb: _by_place(links[: asked.limit]),
-            "total": len(links),
-        }
-        head = {"schema": f"kl.graph.{verb}/1", "symbol": symbol_to_dict(found.symbol)}
-        _echo_answer({**head, **rows, **answer_to_dict(found.answer)})
-        return
-    _print_symbol(found.symbol)
-    _warn_of_more(
-        _print_by_file([_link_line(link) for link in links], asked.limit, tests=asked.tests),
-        asked.limit,
-    )
-    if not asked.unresolved:
-        _print_certainty(
-            found.answer, none, f"kl graph {verb} {asked.name}", calls=verb == "callers"
-        )
-    elif not links:
+def _print_certainty_of_uses(
+    uses: operations.Uses, none: str, again: str, *, calls: bool = False
+) -> None:
+    if not uses.is_unresolved:
+        _print_certainty(uses.answer, none, again, calls=calls)
+    elif not uses.links.items:
         warn("no unresolved use of that name.")
 
 
@@ -794,147 +411,45 @@ def _warn_of_more(omitted: int, limit: int) -> None:
         warn(f"{limit} of {limit + omitted}; more with --top {limit + omitted}.")
 
 
-def _by_place(links: tuple[Link, ...]) -> list[dict[str, Any]]:
-    """Group links by file and line, in the order given."""
-    places = groupby(links, key=lambda link: (link.path, link.line))
-    return [
-        {"path": path, "line": line, "links": [_without_place(link_to_dict(link)) for link in some]}
-        for (path, line), some in places
-    ]
-
-
-def _without_place(link: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in link.items() if key not in ("path", "line")}
-
-
-@click.command(epilog="Example: kl graph callers Basket.total")
-@click.argument("name")
-@click.option("--unresolved", is_flag=True, help="List uses of that name whose meaning is unknown.")
+@operation_command(operations.CALLERS)
 @_tests_option()
-@top_option(200)
-@_at_option()
-@format_option()
-def callers(
-    name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str
-) -> None:
-    """List what calls NAME, by file and line; for a class also what calls its __init__.
-
-    "No callers." is printed only where every file was read and no unresolved use has that name.
-    NAME as in `kl graph refs`.
-    """
-    from kl_hooks.code.query.references import callers as find
-
-    with _opened_graph(rev, shape, records=False) as graph:
-        found = find(graph, name)
-    _print_inbound(found, _List(name, unresolved, tests, limit), shape, "callers", "No callers.")
+def callers(uses: operations.Uses, request: operations.UsesRequest, tests: bool) -> None:
+    """Print what calls a symbol, by file."""
+    _print_uses(uses, request, tests=tests)
+    _print_certainty_of_uses(uses, "No callers.", f"kl graph callers {request.name}", calls=True)
 
 
-@click.command(epilog="Example: kl graph dependents Basket --depth 2")
-@click.argument("name")
-@click.option(
-    "--depth",
-    type=click.IntRange(1, 10, clamp=True),
-    default=3,
-    show_default=True,
-    help="How many links away, at most.",
-)
-@click.option(
-    "--unresolved",
-    is_flag=True,
-    help="The uses of its name, or a part's, that may or may not mean it.",
-)
+@operation_command(operations.DEPENDENTS)
 @_tests_option()
-@top_option(200)
-@_at_option()
-@format_option()
 def dependents(
-    name: str, depth: int, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str
+    found: operations.DependentList, request: operations.DependentsRequest, tests: bool
 ) -> None:
-    """List what depends on NAME by calls, references, base classes and imports, through others too.
-
-    Each dependent once, at its nearest level, with one of the links that lead there. Who uses a
-    method depends on its class, who uses anything in a module on the module. NAME as in `kl graph
-    refs`.
-    """
-    from kl_hooks.code.query.dependents import dependents as find
-
-    with _opened_graph(rev, shape, records=False) as graph:
-        # the lists for people leave tests out, so `limit` of them alone are not enough
-        found = find(graph, name, depth, limit if shape == "json" else _ALL)
-    open_uses = found.answer.unresolved[:limit] if unresolved else ()
-    if _as_json(shape):
-        rows = [
-            {
-                "id": one.link.source,
-                "level": one.level,
-                "relation": one.link.relation,
-                "link": link_to_dict(one.link),
-            }
-            for one in found.found
-        ]
-        head = {
-            "schema": "kl.graph.dependents/1",
-            "symbol": symbol_to_dict(found.symbol),
-            "depth": depth,
-        }
-        more = {"unresolved_uses": [link_to_dict(link) for link in open_uses]} if unresolved else {}
-        _echo_answer(
-            {
-                **head,
-                "dependents": rows,
-                "total": found.total,
-                **more,
-                **answer_to_dict(found.answer),
-            }
-        )
-        return
-    _print_symbol(found.symbol)
-    if unresolved:
-        lines = [_link_line(link, of_name=True) for link in open_uses]
+    """Print what depends on a symbol, by file."""
+    _print_symbol(found.symbol, found.mark)
+    if found.unresolved is not None:
+        lines = [_link_line(link, of_name=True) for link in found.unresolved.shown]
     else:
-        order = sorted(found.found, key=lambda one: (one.level, one.link.path, one.link.line))
-        lines = [_link_line(one.link, f"level {one.level}  ") for one in order]
-    _warn_of_more(_print_by_file(lines, limit, tests=tests), limit)
-    if unresolved:
-        return
-    _print_certainty(
-        found.answer,
-        "Nothing depends on it.",
-        f"kl graph dependents {name}",
-        of=" of its name or a part's",
-    )
+        nearest = sorted(
+            found.dependents.items, key=lambda one: (one.level, one.link.path, one.link.line)
+        )
+        lines = [_link_line(one.link, f"level {one.level}  ") for one in nearest]
+    _warn_of_more(_print_by_file(lines, request.limit, tests=tests), request.limit)
+    if found.unresolved is None:
+        _print_certainty(
+            found.answer,
+            "Nothing depends on it.",
+            f"kl graph dependents {request.name}",
+            of=" of its name or a part's",
+        )
 
 
 _FIRST_UNRESOLVED = 5
 
 
-@click.command(epilog="Example: kl graph path shop.web.show_page Basket")
-@click.argument("start", metavar="FROM")
-@click.argument("end", metavar="TO")
-@_at_option()
-@format_option()
-def path(start: str, end: str, rev: str | None, shape: str) -> None:
-    """Show the shortest chain of links by which FROM depends on TO, with file and line for each.
-
-    Records, pages, files and symbols are nodes of one graph: a chain may lead from a page over a
-    decision to a file and to what the file defines. Where only TO leads to a record or page FROM,
-    the chain from TO is shown, with a note.
-
-    Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No
-    path." is printed only where every file was read and no unresolved use on the way has a name
-    that could lead to TO.
-    """
-    from kl_hooks.cli.record_output import agent_access
-    from kl_hooks.code.query.dependents import dependency_path as find
-    from kl_hooks.documents.neighborhood import mentioned
-
-    with _opened_graph(rev, shape) as graph, agent_access(workspace()) as may:
-        found = find(
-            graph, start, end, mentioned(workspace(), graph.db, may) if rev is None else None
-        )
-    if _as_json(shape):
-        _echo_answer({"schema": "kl.graph.path/1", **path_to_dict(found)})
-        return
+@operation_command(operations.PATH)
+def path(shown: operations.ShownPath, request: operations.PathRequest) -> None:
+    """Print a chain of links."""
+    found = shown.path
     if not found.answer.found:
         _print_certainty(
             found.answer, "No path.", "", of=" on the way, of names that could lead there"
@@ -954,57 +469,17 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
     for step in found.steps:
         place = f"  {step.path}:{step.line} ({_method(step)})" if step.line and step.method else ""
         echo_line(f"  {step.relation} {step.target}{place}")
+    for end, mark in ((found.start, shown.start_mark), (found.end, shown.end_mark)):
+        if mark:
+            warn(f"{end.id}: {mark}")
 
 
-@click.command(epilog="Example: kl graph neighbors Basket.total --depth 2")
-@click.argument("name")
-@click.option(
-    "--depth",
-    type=click.IntRange(1, 5),
-    default=1,
-    show_default=True,
-    help="How many links away, at most.",
-)
-@click.option(
-    "--relation",
-    "relations",
-    multiple=True,
-    metavar="NAME",
-    help="Only this relation; may be repeated.",
-)
-@top_option(50, 1000)
-@format_option()
-def neighbors(name: str, depth: int, relations: tuple[str, ...], limit: int, shape: str) -> None:
-    """List what is linked with NAME in either direction: code, records, files, and passages of
-    documents.
-
-    Each once, at its nearest level, with the link that leads there. NAME as in `kl graph refs`;
-    also a file of documents, or a passage (file:docs/a.md#L7-L9). What very many files use is not
-    followed further.
-    """
-    from kl_hooks.cli.record_output import agent_access
-    from kl_hooks.documents.neighborhood import neighbors as find
-
-    with _opened_graph(None, shape) as graph, agent_access(workspace()) as may:
-        start, found, cut = find(workspace(), graph, name, depth, relations, may)
-    if _as_json(shape):
-        rows = [
-            {"level": level, "id": node, **link_to_dict(link)}
-            for level, node, link in found[:limit]
-        ]
-        _echo_answer(
-            {
-                "schema": "kl.graph.neighbors/1",
-                "id": start,
-                "depth": depth,
-                "neighbors": rows,
-                "total": len(found),
-                "cut": cut,
-            }
-        )
-        return
-    echo_line(f"{start}  ({counted(len(found), 'neighbor')})")
-    for level, node, link in found[:limit]:
+@operation_command(operations.NEIGHBORS)
+def neighbors(found: operations.NeighborList, request: operations.NeighborsRequest) -> None:
+    """Print what is linked with a node, the nearest first."""
+    start, total = found.start, found.neighbors.total
+    echo_line(f"{start}  ({counted(total, 'neighbor')})")
+    for level, node, link in found.neighbors.shown:
         other = link.source if link.target == node else link.target
         near = "it" if other == start else other
         arrow = (
@@ -1013,57 +488,30 @@ def neighbors(name: str, depth: int, relations: tuple[str, ...], limit: int, sha
             else f"{node} {link.relation} {near}"
         )
         echo_line(f"  {level}  {arrow}" + (f"  {link.path}:{link.line}" if link.line else ""))
-    _warn_of_more(max(0, len(found) - limit), limit)
-    if cut:
+    _warn_of_more(max(0, total - request.limit), request.limit)
+    if found.is_cut:
         warn(
             "there are more: of a node the strongest 30 links are followed, and 1,000 nodes are"
             " listed at most."
         )
 
 
-@click.command(epilog="Example: kl graph stats")
-@format_option()
-def stats(shape: str) -> None:
-    """Count nodes and links by kind, the parts that nothing links, and what has the most links."""
-    from kl_hooks.code.query.session import graph_counts as count
-    from kl_hooks.documents.indexing import indexed_documents, sync_documents, visible_documents
-    from kl_hooks.graph.links import shape as shape_of
-
-    sync_documents(workspace())
-    with _opened_graph(None, shape) as graph:
-        counts, how = count(graph.db, graph.kinds), shape_of(graph.db)
-        documents = indexed_documents(workspace(), visible_documents(workspace()))
-    passages = sum(one.chunks for one in documents)
-    nodes = {**counts.nodes, **counts.knowledge, "document": len(documents), "passage": passages}
-    if _as_json(shape):
-        _echo_answer(
-            {
-                "schema": "kl.graph.stats/1",
-                "nodes": nodes,
-                "relations": counts.links,
-                "unresolved": counts.unresolved,
-                "linked_nodes": how.nodes,
-                "parts": len(how.parts),
-                "largest_part": how.parts[0] if how.parts else 0,
-                "most_linked": [{"id": node, "links": number} for node, number in how.linked_to],
-            }
-        )
-        return
+@operation_command(operations.STATS)
+def stats(found: operations.GraphStats, request: operations.StatsRequest) -> None:
+    """Print how much there is, and how it hangs together."""
+    numbers = [counted(number, kind) for kind, number in found.nodes.items() if number]
+    echo(f"nodes          {', '.join(numbers) or 'none'}")
     echo(
-        "nodes         "
-        f" {', '.join(counted(number, kind) for kind, number in nodes.items() if number) or 'none'}"
-    )
-    echo(
-        f"links          {_number_of_each(counts.links)}; {counts.unresolved:,} unresolved (matched"
+        f"links          {_number_of_each(found.relations)}; {found.unresolved:,} unresolved (matched"
         " by name only)"
     )
-    largest = f", the largest of {counted(how.parts[0], 'node')}" if how.parts else ""
+    largest = f", the largest of {counted(found.parts[0], 'node')}" if found.parts else ""
     echo(
-        f"hangs together {counted(how.nodes, 'linked node')} in"
-        f" {counted(len(how.parts), 'part')}{largest}"
+        f"hangs together {counted(found.linked_nodes, 'linked node')} in"
+        f" {counted(len(found.parts), 'part')}{largest}"
     )
     _print_ids(
-        "most linked", [f"{node}  {counted(number, 'link')}" for node, number in how.linked_to]
+        "most linked", [f"{node}  {counted(number, 'link')}" for node, number in found.most_linked]
     )
 
 

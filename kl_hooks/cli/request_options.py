@@ -1,32 +1,112 @@
-"""Options of a command, printed from the fields of the request that it makes."""
+"""Arguments and options of a command, printed from the fields of the request that it makes; and the
+command of an operation.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import click
 
+from kl_hooks.cli.output import (
+    Option,
+    command_access,
+    echo_json,
+    format_option,
+    progress,
+    workspace,
+)
+from kl_hooks.errors import KlError
 from kl_hooks.model.parameter import RequestField, fields_of
+from kl_hooks.operations.operation import Operation, perform
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def operation_command(
+    operation: Operation, complete: Callable[[Any], Any] = lambda request: request
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make the command of an operation from a function that prints its result as text.
+
+    The function gets the result and the request, and what the options above it (of the text alone)
+    have, by name. JSON is the operation's own. `complete`: adds to the request what only a command
+    has, such as its progress.
+    """
+
+    def decorate(print_result: Callable[..., None]) -> click.Command:
+        fields = fields_of(operation.request)
+
+        def command(shape: str, **values: Any) -> None:
+            asked = {field.name: values.pop(field.name) for field in fields}
+            request = operation.request(**{f.name: _value(f, asked[f.name]) for f in fields})
+            waiting = progress(operation.progress) if operation.progress else nullcontext()
+            try:
+                with waiting:
+                    result = perform(workspace(), operation, complete(request), command_access())
+            except KlError as problem:
+                if shape == "json" and problem.answer is not None:
+                    echo_json(problem.answer)
+                raise
+            if shape == "json":
+                echo_json(operation.plain(result))
+            else:
+                print_result(result, request, **values)
+
+        command = request_options(operation.request)(format_option()(command))
+        # click lists the options of decorators from the outermost to the innermost
+        command.__click_params__ = [  # type: ignore[attr-defined]
+            *command.__click_params__,  # type: ignore[attr-defined]
+            *getattr(print_result, "__click_params__", ()),
+        ]
+        name = operation.name.rpartition(" ")[2]
+        text = inspect.cleandoc(operation.help)
+        return click.command(name, help=text, epilog=f"Example: {operation.example}")(command)
+
+    return decorate
+
+
+def _value(field: RequestField, given: Any) -> Any:
+    """The value of a field as click read it; what was not given has the field's default."""
+    if field.parameter.argument.endswith("..."):
+        return " ".join(given)
+    if given is None or (given == () and field.value_type is tuple):
+        return field.default
+    return field.clamped(given)
+
+
 def request_options(request_type: type) -> Callable[[Command], Command]:
-    """Give a command an option for each field of a request that has a default, in their order.
+    """Give a command an argument or option for each field of a request, in their order, but for
+    those that the command itself makes: required ones that are no argument.
 
     The function gets each by the name of its field; None, or an empty tuple, where it was not
     given.
     """
-    options = [_option(field) for field in fields_of(request_type) if not field.is_required]
+    parameters = [
+        _argument(field) if field.parameter.argument else _option(field)
+        for field in fields_of(request_type)
+        if field.parameter.argument or not field.is_required
+    ]
 
     def decorate(command: Command) -> Command:
         # click lists the options of decorators from the outermost to the innermost
-        for option in reversed(options):
-            command = option(command)
+        for parameter in reversed(parameters):
+            command = parameter(command)
         return command
 
     return decorate
+
+
+def _argument(field: RequestField) -> Callable[[Command], Command]:
+    name = field.parameter.argument
+    return click.argument(
+        field.name,
+        metavar=name,
+        nargs=-1 if name.endswith("...") else 1,
+        required=field.is_required,
+    )
 
 
 def _option(field: RequestField) -> Callable[[Command], Command]:
@@ -37,6 +117,8 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
     return click.option(
         f"--{field.public_name.replace('_', '-')}",
         field.name,
+        cls=Option,
+        old=tuple(f"--{name.replace('_', '-')}" for name in parameter.aliases),
         type=_type_of(field),
         is_flag=field.value_type is bool,
         multiple=is_list,
@@ -52,5 +134,5 @@ def _type_of(field: RequestField) -> click.ParamType[Any] | None:
     if choices:
         return click.Choice(choices)
     if bounds:
-        return click.IntRange(*bounds)
+        return click.IntRange(*bounds, clamp=field.parameter.is_clamped)
     return click.STRING if field.value_type in (str, tuple) else None

@@ -8,7 +8,7 @@ there is a policy: an agent's hooks run this module after every command.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
+Effect = tuple[str, str]
+"""`allow`, `redact` or `deny`, and the name of the rule."""
 _DENIED: Final = object()
 _SHOWN: Final = ("id", "kind", "status", "path", "line", "end_line", "relation", "level")
 """Keys of an answer that are left of what is redacted."""
@@ -72,7 +74,12 @@ class Access:
 
     def __init__(self, ws: Workspace, policy: Policy | None) -> None:
         self._ws, self._policy = ws, policy
-        self._effects: dict[tuple[str, str], tuple[str, str]] = {}
+        self._effects: dict[tuple[str, str], Effect] = {}
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether there is no policy."""
+        return self._policy is None
 
     def shows(self, record: Record) -> bool:
         """Return whether a record is neither denied nor redacted."""
@@ -93,7 +100,7 @@ class Access:
         """Return whether a claim is neither denied nor redacted, by what it is about."""
         return self.effect_on_claim(claim)[0] == "allow"
 
-    def effect_on_claim(self, claim: Claim) -> tuple[str, str]:
+    def effect_on_claim(self, claim: Claim) -> Effect:
         """Return the effect on a claim, by what it is about, and the rule."""
         if self._policy is None or self._hidden is None:
             return "allow", ""
@@ -107,7 +114,7 @@ class Access:
 
     def claim(self, claim: Claim) -> Claim:
         """Return a claim that somebody asked for by its ID. UsageProblem where it is hidden."""
-        return claim if self.shows_claim(claim) else _refuse(claim.id)
+        return claim if self.shows_claim(claim) else refuse(claim.id)
 
     def text(self, text: str) -> str:
         """Return a text of an answer without the words of what is hidden."""
@@ -156,18 +163,18 @@ class Access:
     def require_shown(self, record: Record) -> None:
         """UsageProblem for a record of which not everything may be shown."""
         if not self.shows(record):
-            _refuse(record.id)
+            refuse(record.id)
 
     def require_shown_file(self, path: str) -> None:
         """UsageProblem for a file, given from the root, of which not everything may be shown."""
         if not self.shows_node(f"file:{path}", "page", path):
-            _refuse(path)
+            refuse(path)
 
     def record(self, one: Record) -> Record:
         """Return a record that somebody asked for by its ID, as `records`. UsageProblem where it is
         denied.
         """
-        return next(iter(self.records([one])), None) or _refuse(one.id)
+        return next(iter(self.records([one])), None) or refuse(one.id)
 
     def written(self, record: Record) -> Record:
         """Return a record that was just written, as `records`; of a denied one its ID is left, so
@@ -185,11 +192,11 @@ class Access:
         """
         if self._policy is None:
             return plain
-        made = self._filtered(plain, self._decide_ids(plain))
+        made = self._filtered(plain, self.effects(_texts(plain)))
         if made is not _DENIED:
             return self.plain(made)
         identifier = str(plain.get("id", "")) if isinstance(plain, Mapping) else ""
-        return {"id": identifier} if wrote else _refuse(identifier)
+        return {"id": identifier} if wrote else refuse(identifier)
 
     def audit(self, purpose: str) -> None:
         """Append what was decided to the package log; nothing where nothing was."""
@@ -220,7 +227,7 @@ class Access:
 
         return HiddenKnowledge(self._ws, self._policy)
 
-    def _decide(self, *variants: Candidate) -> tuple[str, str]:
+    def _decide(self, *variants: Candidate) -> Effect:
         """Return the effect on an item, of which the variants are different facts, and the rule;
         note it.
         """
@@ -229,50 +236,61 @@ class Access:
         self._effects[variants[0].id, ""] = found
         return found
 
-    def _decide_record(self, record: Record) -> tuple[str, str]:
+    def _decide_record(self, record: Record) -> Effect:
         if self._policy is None:
             return "allow", ""
         from kl_hooks.records.retrieval import record_candidate
 
         return self._decide(record_candidate(self._ws, record))
 
-    def _decide_ids(self, plain: Any) -> dict[str, tuple[str, str]]:
-        """Return the effect of each record, file and symbol that an answer names by its whole
-        ID.
-        """
+    def effects(self, nodes: Iterable[str]) -> dict[str, Effect]:
+        """Return the effect on each record, file and symbol among the IDs of nodes."""
         from kl_hooks.code.query.lookup import symbols_by_id
         from kl_hooks.model.symbol import RECORD_ID
         from kl_hooks.records.query import get_records
 
-        names = sorted(set(_texts(plain)))
+        if self._policy is None:
+            return {}
+        names = sorted(set(nodes))
         # `adr:ADR-0007` is the node of a decision in the graph
-        records = {
-            one: one.partition(":")[2] or one
-            for one in names
-            if RECORD_ID.fullmatch(one.rpartition(":")[2])
+        record_ids = {
+            name: name.partition(":")[2] or name
+            for name in names
+            if RECORD_ID.fullmatch(name.rpartition(":")[2])
         }
-        known = {one.id: one for one in get_records(self._ws, sorted(set(records.values())))}
-        found = {
-            one: self._decide_record(known[name]) for one, name in records.items() if name in known
+        records = {
+            record.id: record for record in get_records(self._ws, sorted(set(record_ids.values())))
+        }
+        effects = {
+            name: self._decide_record(records[record_id])
+            for name, record_id in record_ids.items()
+            if record_id in records
         }
         with self._ws.store.reading("graph") as db:
             symbols = (
-                symbols_by_id(db, [one for one in names if ":" in one]) if db is not None else {}
+                symbols_by_id(db, [name for name in names if ":" in name]) if db is not None else {}
             )
-        for one in names:
-            if one in symbols:
+        for name in names:
+            if name in symbols:
                 # what denies a file denies what it defines, as in a package
-                found[one] = self._decide(
-                    *(_candidate(one, kind, symbols[one].path) for kind in ("symbol", "file"))
+                effects[name] = self._decide(
+                    *(_candidate(name, kind, symbols[name].path) for kind in ("symbol", "file"))
                 )
-            elif one.startswith("file:"):
-                path = _path_of(one)
-                found[one] = self._decide(
-                    _candidate(one, "file", path), _candidate(one, "page", path)
+            elif name.startswith("file:"):
+                path = _path_of(name)
+                effects[name] = self._decide(
+                    _candidate(name, "file", path), _candidate(name, "page", path)
                 )
-        return found
+        return effects
 
-    def _filtered(self, plain: Any, found: Mapping[str, tuple[str, str]]) -> Any:
+    def effect_on_place(self, node: str, path: str, kind: str) -> Effect:
+        """Return the effect on what is in a file: a symbol, a page or a violation."""
+        if self._policy is None:
+            return "allow", ""
+        kinds = (kind, "file") if kind == "symbol" else (kind,)
+        return self._decide(*(_candidate(node or f"file:{path}", one, path) for one in kinds))
+
+    def _filtered(self, plain: Any, found: Mapping[str, Effect]) -> Any:
         """Return the value without what is denied, or `_DENIED`."""
         from kl_hooks.model.package import WITHHELD
         from kl_hooks.model.record import untitled_path
@@ -303,9 +321,7 @@ class Access:
             made["total"] -= denied
         return made
 
-    def _decide_entry(
-        self, entry: Mapping[str, Any], found: Mapping[str, tuple[str, str]]
-    ) -> tuple[str, str]:
+    def _decide_entry(self, entry: Mapping[str, Any], found: Mapping[str, Effect]) -> Effect:
         """Return the effect on an object of an answer, by its ID and its place."""
         name, path = (str(entry.get(key) or "") for key in ("id", "path"))
         effects = [found[name]] if name in found else []
@@ -320,11 +336,16 @@ class Access:
         return min(effects, key=lambda one: order.index(one[0]), default=("allow", ""))
 
 
+def redacted_title(rule: str) -> str:
+    """Return what is shown in place of a text that a rule redacts."""
+    return f"(redacted by policy: {rule})"
+
+
 def redacted_record(record: Record, rule: str) -> Record:
     """Return what is left of a record that a rule redacts."""
     from kl_hooks.model.record import Record, untitled_path
 
-    values = {"title": f"(redacted by policy: {rule})", "status": record.status}
+    values = {"title": redacted_title(rule), "status": record.status}
     return Record(record.kind, record.id, values, path=untitled_path(record.path, record.id))
 
 
@@ -351,7 +372,8 @@ def _texts(plain: Any) -> Iterator[str]:
             yield from _texts(one)
 
 
-def _refuse(identifier: str) -> Any:
+def refuse(identifier: str) -> Any:
+    """UsageProblem: what was asked for is denied."""
     raise UsageProblem(
         f"{POLICY_FILE} denies it to you.", place=identifier, hint="Ask a person, who can open it."
     )

@@ -38,6 +38,12 @@ class Parameter(NamedTuple):
     """What happens without it, where this is more than the default of the field."""
     is_default_shown: bool = False
     """Whether help prints the default of the field."""
+    argument: str = ""
+    """Its name in the usage line of a command, where it is no option; `NAME...` takes several words."""
+    aliases: tuple[str, ...] = ()
+    """Former names, which are read and shown nowhere."""
+    is_clamped: bool = False
+    """Whether a number outside of the bounds is taken as the nearest one."""
 
 
 class RequestField(NamedTuple):
@@ -61,6 +67,18 @@ class RequestField(NamedTuple):
         """Its name in commands, tools and programs, in words with `_`."""
         return self.parameter.name or self.name
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each name by which it is read, the public one first."""
+        return tuple(dict.fromkeys((self.public_name, self.name, *self.parameter.aliases)))
+
+    def clamped(self, value: Any) -> Any:
+        """The value, or the nearest one within its bounds where it takes that instead."""
+        if not (self.parameter.is_clamped and self.parameter.bounds):
+            return value
+        least, most = self.parameter.bounds
+        return min(max(value, least), most)
+
     def check(self, value: Any) -> None:
         """UsageProblem for a value that it does not take."""
         bounds, choices, place = self.parameter.bounds, self.parameter.choices, self.public_name
@@ -70,7 +88,7 @@ class RequestField(NamedTuple):
         texts = value if is_list else ()
         if not is_of_type or not all(isinstance(text, str) for text in texts):
             raise UsageProblem(f"takes {self._taken()}, not {value!r:.40}.", place=place)
-        if bounds and not bounds[0] <= value <= bounds[1]:
+        if bounds and not self.parameter.is_clamped and not bounds[0] <= value <= bounds[1]:
             raise UsageProblem(f"takes {self._taken()}, not {value}.", place=place)
         if choices and value not in choices:
             raise UsageProblem(f"takes {', '.join(choices)}, not {value[:40]!r}.", place=place)
@@ -123,9 +141,7 @@ def values_of(request_type: type, options: Mapping[str, Any]) -> dict[str, Any]:
 
     UsageProblem for a name that no field has, and for a value that its field does not take.
     """
-    by_name = {
-        name: field for field in fields_of(request_type) for name in (field.name, field.public_name)
-    }
+    by_name = {name: field for field in fields_of(request_type) for name in field.names}
     values: dict[str, Any] = {}
     for name, value in options.items():
         if name not in by_name:
@@ -136,5 +152,5 @@ def values_of(request_type: type, options: Mapping[str, Any]) -> dict[str, Any]:
             continue
         field = by_name[name]
         field.check(value)
-        values[field.name] = tuple(value) if field.value_type is tuple else value
+        values[field.name] = tuple(value) if field.value_type is tuple else field.clamped(value)
     return values

@@ -37,6 +37,22 @@ _HEX: Final = re.compile(r"[0-9a-f]{4,64}")
 _SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,4})")
 
 
+class NodeId(str):
+    """The ID of a node that is no part of a symbol or a link: its type states that it names what a
+    policy may hide.
+    """
+
+    __slots__ = ()
+
+
+class FilePath(str):
+    """The path, from the root, of the file that the value with this field is about: its type states
+    that it names what a policy may hide.
+    """
+
+    __slots__ = ()
+
+
 def make_id(prefix: str, name: str) -> str:
     """`make_id("test", "tests/test_a.py::test_b")` → `test:tests/test_a.py::test_b`. ValueError:
     unknown prefix.

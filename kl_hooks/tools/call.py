@@ -21,9 +21,10 @@ from kl_hooks.model.text import (
     suggest_spelling,
     without_role_markup,
 )
+from kl_hooks.operations import graph
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
 from kl_hooks.tools.kind_tools import author, tools_of, work_tools
-from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool
+from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, operation_tool
 
 if TYPE_CHECKING:
     from kl_hooks.tools.tool import Tool
@@ -142,7 +143,7 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
     derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
     kinds = tuple(ws.kinds)
     every = (
-        *search_tools.graph_tools(kinds),
+        *(operation_tool(operation) for operation in graph.OPERATIONS if operation.is_tool),
         *knowledge_tools.tools(kinds),
         *search_tools.document_tools(),
         *tier_tools.tools(),
@@ -168,7 +169,10 @@ def call(
             hint = "Whoever started this has to allow it: --allow-write"
             raise UsageProblem("it writes, and writing was not allowed.", place=name, hint=hint)
         with access(ws, f"tool {name}", author(ws)) as seen:
-            result = seen.answer(tool.call(ws, arguments), wrote=tool.writes)
+            if tool.applies_policy:
+                result = seen.plain(tool.call(ws, arguments, seen))
+            else:
+                result = seen.answer(tool.call(ws, arguments), wrote=tool.writes)
         # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section
         # 8.2)
         result = bounded(without_role_markup(replace_surrogates(result)))

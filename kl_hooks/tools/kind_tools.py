@@ -51,8 +51,17 @@ def author(ws: Workspace) -> str:
     return f"agent:{agent(ws.environ) or 'unnamed'}"
 
 
-_NOT_SETTABLE: Final = ("status", "updated", "date", "authority", "supersedes", "superseded_by")
-"""Fields that are not an agent's to set."""
+_NOT_SETTABLE: Final = (
+    "status",
+    "updated",
+    "date",
+    "decided_at",
+    "deprecated_at",
+    "authority",
+    "supersedes",
+    "superseded_by",
+)
+"""Fields that are not an agent's to set: a person decides, and when he does is recorded then."""
 _SORTS: Final[Mapping[str, dict[str, Any]]] = {
     "number": {"type": "integer"},
     "flag": {"type": "boolean"},

@@ -11,7 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.model.parameter import RequestField, fields_of
+from kl_hooks.operations.operation import Operation, perform
+
 if TYPE_CHECKING:
+    from kl_hooks.context.access import Access
     from kl_hooks.workspace import Workspace
 
 
@@ -29,13 +33,17 @@ class Tool:
     """What it does, for whoever chooses among tools: one or two sentences."""
     takes: Mapping[str, Mapping[str, Any]]
     """Argument → its JSON schema, of the sorts that `arguments` knows."""
-    call: Callable[[Workspace, Arguments], Any]
+    call: Callable[..., Any]
     """(workspace, arguments) → a plain value. Raises KlError."""
     needs: tuple[str, ...] = ()
     """Arguments that must be given."""
     writes: bool = False
     also: Mapping[str, str] = field(default_factory=dict)
     """Other names of arguments that are read → the argument."""
+    applies_policy: bool = False
+    """Whether it calls an operation, which applies the policy to its typed result; `call` then has
+    the access as its third argument.
+    """
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -85,3 +93,50 @@ def flag(text: str) -> dict[str, Any]:
 def several(text: str) -> dict[str, Any]:
     """A list of texts; a single text is a list of one."""
     return {"type": "array", "items": {"type": "string"}, "description": text}
+
+
+_TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
+
+
+def operation_tool(operation: Operation) -> Tool:
+    """The tool of an operation, its arguments printed from the fields of the request."""
+    fields = fields_of(operation.request)
+
+    def call(ws: Workspace, arguments: Arguments, access: Access) -> Any:
+        given = {
+            field.name: _value(field, arguments[field.public_name])
+            for field in fields
+            if field.public_name in arguments
+        }
+        return operation.plain(perform(ws, operation, operation.request(**given), access))
+
+    return Tool(
+        operation.tool_name,
+        operation.summary,
+        {field.public_name: _schema(field) for field in fields},
+        call,
+        tuple(field.public_name for field in fields if field.is_required),
+        operation.writes,
+        {name: field.public_name for field in fields for name in field.names[1:]},
+        applies_policy=True,
+    )
+
+
+def _value(field: RequestField, given: Any) -> Any:
+    return tuple(given) if field.value_type is tuple else field.clamped(given)
+
+
+def _schema(field: RequestField) -> dict[str, Any]:
+    """The JSON schema of a field."""
+    parameter = field.parameter
+    schema: dict[str, Any] = {"description": parameter.help}
+    if field.value_type is tuple:
+        return schema | {"type": "array", "items": {"type": "string"}}
+    schema["type"] = _TYPES[field.value_type]
+    if parameter.choices:
+        schema["enum"] = list(parameter.choices)
+    if parameter.bounds and not parameter.is_clamped:
+        schema |= {"minimum": parameter.bounds[0], "maximum": parameter.bounds[1]}
+    if parameter.is_default_shown or field.value_type is bool:
+        schema["default"] = field.default
+    return schema

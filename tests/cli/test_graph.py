@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.cli import output
-from kl_hooks.cli.graph import SEARCHED_KINDS
 from kl_hooks.cli.main import run
 from kl_hooks.code.query.search import ALL_KINDS
+from kl_hooks.operations.graph import SEARCHED_KINDS
 from tests.code.making import repository
 from tests.git.repos import write
 

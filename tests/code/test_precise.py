@@ -27,6 +27,7 @@ from kl_hooks.code.precise.process import assess_files, compare_file, grimp_edge
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem
+from kl_hooks.operations.graph import _comparison_to_dict
 from tests.support import Checkout
 
 TRAP = (
@@ -97,7 +98,7 @@ def test_differences_are_lines_and_do_not_fail() -> None:
         "precise: 2 files, 5 definitions, 1 import, 1 edge; 1 not assessed; 1 difference:",
         "  a.py:3: function:a.f: fast 'defined', precise 'not there'",
     ]
-    plain = shown._comparison_to_dict(found)
+    plain = _comparison_to_dict(found)
     assert plain["equal"] is False
     assert plain["differences"] == [
         {

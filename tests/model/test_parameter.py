@@ -18,18 +18,22 @@ class Loan(NamedTuple):
     days: Annotated[int, Parameter("How long.", bounds=(1, 30), name="for_days")] = 14
     marks: Annotated[tuple[str, ...], Parameter("Pages.", name="mark")] = ()
     silent: Annotated[bool, Parameter("No letter.")] = False
+    copies: Annotated[
+        int, Parameter("How many.", bounds=(1, 3), is_clamped=True, aliases=("number",))
+    ] = 1
     trace: str = ""
 
 
 def test_fields_that_are_annotated_are_options_in_their_order() -> None:
     fields = fields_of(Loan)
-    assert [field.is_required for field in fields] == [True, False, False, False, False]
+    assert [field.is_required for field in fields] == [True, False, False, False, False, False]
     assert (fields[0].public_name, fields[0].value_type) == ("book", str)
     assert [(field.public_name, field.value_type, field.default) for field in fields[1:]] == [
         ("shelf", str, "east"),
         ("for_days", int, 14),
         ("mark", tuple, ()),
         ("silent", bool, False),
+        ("copies", int, 1),
     ]
 
 
@@ -37,6 +41,7 @@ def test_fields_that_are_annotated_are_options_in_their_order() -> None:
     ("options", "values"),
     [
         ({"days": 3, "mark": ["a", "b"]}, {"days": 3, "marks": ("a", "b")}),
+        ({"number": 9}, {"copies": 3}),
         ({"for_days": 30, "silent": True}, {"days": 30, "silent": True}),
         ({"shelf": None, "marks": (), "silent": False, "book": ""}, {}),
     ],

@@ -20,7 +20,7 @@ TOOL = HERE / "tools" / "files_run.py"
 LIMITS = {
     ("arch", "check"): (50, 90),
     ("context", "total of an order"): (80, 165),
-    ("graph", "callers", "total"): (38, 92),
+    ("graph", "callers", "total"): (41, 94),
     ("memory", "review"): (46, 107),
     ("decision", "new", "Use SQLite", "--context", "c", "--decision", "d"): (46, 88),
 }

@@ -158,7 +158,9 @@ def test_the_graph_is_asked(ws: Workspace) -> None:
         == "function:a.feed"
     )
     refs = ask(ws, "graph_refs", id="Basket.add")
-    assert [(one["source"], one["line"]) for one in refs["refs"]] == [("function:a.feed", 7)]
+    assert [(one["line"], one["links"][0]["source"]) for one in refs["refs"]] == [
+        (7, "function:a.feed")
+    ]
     assert ask(ws, "graph_callers", name="Basket.add")["total"] == 1
     dependents = ask(ws, "graph_dependents", id="Basket", depth=1)
     assert [(one["id"], one["level"]) for one in dependents["dependents"]] == [

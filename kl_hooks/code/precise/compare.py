@@ -22,7 +22,7 @@ from kl_hooks.code.query.session import repository_of
 from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import FilePath, Link
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -152,7 +152,7 @@ def _usable(part: str) -> bool:
 class Difference:
     """A difference between the two scanners."""
 
-    path: str
+    path: FilePath
     line: int
     what: str
     fast: str
@@ -193,7 +193,7 @@ def compare_working_tree(ws: Workspace, tick: Callable[[int], None] | None = Non
     modules = modules_of(facts)
     answers = assess_files([(path, modules[path], contents[path]) for path in facts], tick=tick)
     differences = [
-        Difference(path, *row)
+        Difference(FilePath(path), *row)
         for path, one in answers.items()
         for row in one.get("differences", ())
     ]
@@ -250,4 +250,4 @@ def _compare_with_grimp(
         except EnvironmentProblem as problem:
             return 0, [], {}, [Problem(".", 0, 0, str(problem))]
     count, rows, unseen = compare_imports(facts, modules, seen, theirs)
-    return count, [Difference(*row) for row in rows], unseen, []
+    return count, [Difference(FilePath(path), *row) for path, *row in rows], unseen, []

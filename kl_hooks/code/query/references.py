@@ -22,7 +22,7 @@ from kl_hooks.code.query.lookup import (
 )
 from kl_hooks.graph import links
 from kl_hooks.graph.links import nearest_first, reach
-from kl_hooks.model.symbol import last_name, split_id
+from kl_hooks.model.symbol import NodeId, last_name, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
@@ -226,18 +226,18 @@ class SymbolPage:
 
     symbol: Symbol
     defined_by: str
-    defines: tuple[str, ...]
+    defines: tuple[NodeId, ...]
     uses: tuple[Link, ...]
     """Outgoing: calls, references, bases, imports; by line."""
     unresolved: tuple[Link, ...]
     """Unresolved uses in it: their targets are names."""
     used_by: tuple[Link, ...]
     """Incoming, by path and line."""
-    bases: tuple[str, ...]
-    subclasses: tuple[str, ...]
-    overrides: tuple[str, ...]
-    overridden_by: tuple[str, ...]
-    tests: tuple[str, ...]
+    bases: tuple[NodeId, ...]
+    subclasses: tuple[NodeId, ...]
+    overrides: tuple[NodeId, ...]
+    overridden_by: tuple[NodeId, ...]
+    tests: tuple[NodeId, ...]
     """Tests that reach it by at most three links, nearest first."""
     answer: Answer
     """Whether it is used."""
@@ -265,15 +265,15 @@ def symbol_page(graph: Graph, text: str) -> SymbolPage:
     return SymbolPage(
         symbol,
         owners[0] if owners else "",
-        tuple(k.target for k in sorted(out, key=_by_place) if k.relation == "defines"),
+        tuple(NodeId(k.target) for k in sorted(out, key=_by_place) if k.relation == "defines"),
         tuple(uses),
         tuple(k for k in sorted(out, key=_by_place) if k.target.startswith("name:")),
         tuple(used_by),
-        tuple(_class_closure(db, [symbol.id], incoming=False)) if is_class else (),
-        tuple(_class_closure(db, [symbol.id], incoming=True)) if is_class else (),
-        tuple(one.id for one in _same_name(db, symbol, up=True)),
-        tuple(one.id for one in _same_name(db, symbol, up=False)),
-        tuple(reaching_tests(graph, symbol)),
+        tuple(map(NodeId, _class_closure(db, [symbol.id], incoming=False))) if is_class else (),
+        tuple(map(NodeId, _class_closure(db, [symbol.id], incoming=True))) if is_class else (),
+        tuple(NodeId(one.id) for one in _same_name(db, symbol, up=True)),
+        tuple(NodeId(one.id) for one in _same_name(db, symbol, up=False)),
+        tuple(map(NodeId, reaching_tests(graph, symbol))),
         answer(graph, bool(used_by), names_of([symbol.id])),
         tuple(_notes_about(graph, symbol, whole=True)),
         tuple(_notes_from(graph, symbol)),

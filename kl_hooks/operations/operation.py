@@ -1,0 +1,88 @@
+"""An operation: one question or action, with what it is asked, what it answers, and how that is JSON.
+
+Interfaces hold no logic: a command, a tool, a route or a program makes the request of an operation,
+`perform` runs it and applies the policy to what it returns, and the interface prints the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from kl_hooks.context.access import Access
+    from kl_hooks.workspace import Workspace
+
+
+class Operation(NamedTuple):
+    """One question or action."""
+
+    name: str
+    """Its command: `graph refs`."""
+    help: str
+    """What it does, in its first paragraph, which agents read too; then what one has to know."""
+    request: type
+    """A NamedTuple of what is asked, whose fields have a `Parameter`."""
+    run: Callable[[Workspace, Any, Access], Any]
+    """(workspace, request, access) → the result, of types that `visible` knows. Raises KlError."""
+    to_dict: Callable[[Any], dict[str, Any]]
+    """The result as JSON, the same for every interface."""
+    schema: str
+    """Of that JSON: `kl.graph.refs/1`."""
+    example: str
+    """A whole command."""
+    tool: str = ""
+    """Its name as a tool, where that is not its command with `_` between the words."""
+    is_tool: bool = True
+    """Whether agents have it as a tool."""
+    writes: bool = False
+    progress: str = ""
+    """What a person reads while it takes long."""
+
+    @property
+    def tool_name(self) -> str:
+        """Its name as a tool: `graph_refs`."""
+        return self.tool or self.name.replace(" ", "_")
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of its help, in one line."""
+        return " ".join(self.help.partition("\n\n")[0].split())
+
+    def plain(self, result: Any) -> dict[str, Any]:
+        """The result as JSON, with its schema."""
+        return {"schema": self.schema, **self.to_dict(result)}
+
+
+class Listing(NamedTuple):
+    """A list of which interfaces show the first items. They are counted after the policy was applied."""
+
+    items: tuple[Any, ...]
+    limit: int
+
+    @property
+    def shown(self) -> tuple[Any, ...]:
+        """The first items."""
+        return self.items[: self.limit]
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return len(self.items)
+
+
+def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -> Any:
+    """Run an operation and return of its result what may be shown. Raises KlError."""
+    asked = str(request[0]) if request else ""
+    return visible_result(access, operation.run(ws, request, access), asked)
+
+
+def visible_result(access: Access, result: Any, asked: str = "") -> Any:
+    """Return of a result what may be shown, as `visibility.visible`. `asked`: what it is about, by its
+    first field.
+    """
+    if access.shows_all:
+        return result
+    from kl_hooks.operations.visibility import visible  # most repositories have no policy
+
+    return visible(access, result, asked)

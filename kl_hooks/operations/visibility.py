@@ -1,0 +1,173 @@
+"""What of a result may be shown: the policy, applied to values by their type, before any interface has them.
+
+A result is made of NamedTuples, dataclasses, tuples, mappings, numbers and texts. Of these a symbol, a
+link, a record, a claim and the ID of a node are what a policy can hide. Where one is denied, so is
+what holds it, up to the nearest list, which is then shorter. Texts lose the words of what is hidden.
+A type that is not known here is an error: nothing that was not decided on can be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
+
+from kl_hooks.code.query.search import Found
+from kl_hooks.context.access import Access, Effect, redacted_title, refuse
+from kl_hooks.model.claim import Claim
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.record import Record, untitled_path
+from kl_hooks.model.symbol import RECORD_ID, FilePath, Link, NodeId, Symbol
+
+_DENIED: Final = object()
+
+
+def visible(access: Access, result: Any, asked: str) -> Any:
+    """Return a result without what is denied; of what is redacted, its ID, kind and place are left.
+
+    UsageProblem, which names what was asked for, where that is denied. TypeError for a type that is not known.
+    """
+    shown = _Decision(access, access.effects(_nodes(result))).value(result)
+    return refuse(asked) if shown is _DENIED else shown
+
+
+def _nodes(value: Any) -> Iterator[str]:
+    """Yield the IDs of what a policy can hide."""
+    if isinstance(value, NodeId):
+        yield value
+    elif isinstance(value, Symbol | Found):
+        yield value.id
+    elif isinstance(value, Link):
+        yield from (value.source, value.target)
+    elif not isinstance(value, Record | Claim):
+        for part in _parts(value):
+            yield from _nodes(part)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield the values that a value holds."""
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, tuple | list):
+        yield from value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield getattr(value, field.name)
+
+
+class _Decision:
+    """The decision on each part of one result."""
+
+    def __init__(self, access: Access, effects: Mapping[str, Effect]) -> None:
+        self._access, self._effects = access, effects
+
+    def value(self, value: Any) -> Any:
+        """Return what is left of a value, or `_DENIED`."""
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        for known_type, decide in _BY_TYPE.items():
+            if isinstance(value, known_type):
+                return decide(self, value)
+        if isinstance(value, Mapping):
+            return self._whole(value, dict(value), dict)
+        if isinstance(value, tuple) and hasattr(value, "_asdict"):
+            return self._whole(value, value._asdict(), lambda made: type(value)(**made))
+        if isinstance(value, tuple | list):
+            shown = (self.value(item) for item in value)
+            return type(value)(item for item in shown if item is not _DENIED)
+        if is_dataclass(value) and not isinstance(value, type):
+            named = {field.name: getattr(value, field.name) for field in fields(value)}
+            return self._whole(value, named, lambda made: replace(value, **made))
+        raise TypeError(f"the policy can't decide on a {type(value).__name__}")
+
+    def _whole(
+        self, value: Any, parts: dict[str, Any], make: Callable[[dict[str, Any]], Any]
+    ) -> Any:
+        effects = {self._effect("", part) for part in parts.values() if isinstance(part, FilePath)}
+        if "deny" in effects:
+            return _DENIED
+        if "redact" in effects:
+            return make({name: _numbers_and_place(part) for name, part in parts.items()})
+        shown = {name: self.value(part) for name, part in parts.items()}
+        if any(part is _DENIED for part in shown.values()):
+            return _DENIED
+        return value if shown == parts else make(shown)
+
+    def text(self, text: str) -> str:
+        return self._access.text(text)
+
+    def node(self, node: NodeId) -> Any:
+        return _DENIED if self._effect(node) == "deny" else node
+
+    def symbol(self, symbol: Symbol) -> Any:
+        effect, rule = self._decided(symbol.id, symbol.path)
+        if effect == "redact":
+            place, signature = _place(symbol.path, symbol.id), redacted_title(rule)
+            return Symbol(symbol.id, place, symbol.line, symbol.end_line, signature, "", "")
+        return symbol if effect == "allow" else _DENIED
+
+    def link(self, link: Link) -> Any:
+        effects = {self._effect(end) for end in (link.source, link.target)}
+        effects.add(self._effect("", link.path) if link.path else "allow")
+        if "deny" in effects:
+            return _DENIED
+        if "redact" in effects:
+            return link._replace(path=_place(link.path, link.source))
+        # the target of an unresolved use is a name that somebody wrote
+        return link._replace(target=self.text(link.target))
+
+    def found(self, found: Found) -> Any:
+        kind = found.kind if found.kind in ("page", "violation") else "symbol"
+        effect, rule = self._decided(found.id, found.path, kind)
+        if effect == "redact":
+            place = _place(found.path, found.id)
+            return replace(found, path=place, signature=redacted_title(rule))
+        return (
+            replace(found, signature=self.text(found.signature)) if effect == "allow" else _DENIED
+        )
+
+    def problem(self, problem: Problem) -> Any:
+        effect = self._effect("", problem.path)
+        if effect == "redact":
+            return problem._replace(message="", hint="")
+        return problem if effect == "allow" else _DENIED
+
+    def record(self, record: Record) -> Any:
+        return next(iter(self._access.records([record])), _DENIED)
+
+    def claim(self, claim: Claim) -> Any:
+        return claim if self._access.shows_claim(claim) else _DENIED
+
+    def _effect(self, node: str, path: str = "") -> str:
+        return self._decided(node, path)[0]
+
+    def _decided(self, node: str, path: str = "", kind: str = "symbol") -> Effect:
+        """Return the effect on a node and the rule, by its ID where it is stored, else by its place."""
+        if node in self._effects:
+            return self._effects[node]
+        return self._access.effect_on_place(node, path, kind) if path else ("allow", "")
+
+
+def _numbers_and_place(part: Any) -> Any:
+    """What is left of a part of a redacted value."""
+    if isinstance(part, FilePath) or not isinstance(part, str | tuple | list | Mapping):
+        return part
+    return type(part)()
+
+
+def _place(path: str, node: str) -> str:
+    """A path without the title of a record, after which its file is named."""
+    name = node.rpartition(":")[2]
+    return untitled_path(path, name) if RECORD_ID.fullmatch(name) else path
+
+
+_BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
+    NodeId: _Decision.node,
+    str: _Decision.text,
+    Symbol: _Decision.symbol,
+    Link: _Decision.link,
+    Found: _Decision.found,
+    Problem: _Decision.problem,
+    Record: _Decision.record,
+    Claim: _Decision.claim,
+}

@@ -1,0 +1,150 @@
+"""The policy on typed results: what is denied is in no list, nothing that holds it is shown, and of what
+is redacted its ID, kind and place are left.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from kl_hooks.code.query.search import Found
+from kl_hooks.context.access import Access, find_policy
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.symbol import FilePath, Link, NodeId, Symbol
+from kl_hooks.operations.operation import Listing, visible_result
+from kl_hooks.records.query import get_record
+from tests.support import Checkout
+
+POLICY = """version: 1
+rules:
+  - name: hidden
+    deny: {paths: ["hidden/**"], actors: [agent]}
+  - name: short
+    redact: {paths: ["short/**"], actors: [agent]}
+"""
+
+
+class Step(NamedTuple):
+    """A value that holds a link."""
+
+    level: int
+    link: Link
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value about a file."""
+
+    path: FilePath
+    line: int
+    text: str
+    words: tuple[str, ...] = ("word",)
+
+
+def symbol(path: str) -> Symbol:
+    return Symbol(
+        "function:elsewhere.total", path, 3, 4, "def total()", "Doc.", "0" * 16, ("@mark",)
+    )
+
+
+def link(path: str, target: str = "name:total") -> Link:
+    return Link("function:elsewhere.pay", "calls", target, path, 7, "import", 100)
+
+
+@pytest.fixture
+def access(repo: Checkout) -> Access:
+    """An agent's, in a repository with a denied, a redacted and an open file."""
+    for folder in ("hidden", "short", "open"):
+        repo.write(f"{folder}/code.py", f"def {folder}_total() -> int:\n    return 1\n")
+    repo.write(".kl/policy.yaml", POLICY)
+    repo.commit()
+    assert repo.kl("graph", "build").returncode == 0
+    ws = repo.workspace()
+    return Access(ws, find_policy(ws, "agent:bot"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        symbol("hidden/code.py"),
+        Found("function:elsewhere.total", "hidden/code.py", 3, "def total()", "name"),
+        link("hidden/code.py"),
+        link("open/code.py", "function:hidden.code.hidden_total"),
+        Link("function:hidden.code.hidden_total", "calls", "name:x", "open/code.py", 1),
+        NodeId("file:hidden/code.py"),
+        NodeId("function:hidden.code.hidden_total"),
+        Problem("hidden/code.py", 1, 1, "does not parse."),
+        Difference(FilePath("hidden/code.py"), 1, "text"),
+        Step(1, link("hidden/code.py")),
+        {"link": link("hidden/code.py")},
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_denied_is_in_no_list_and_not_counted(access: Access, value: Any) -> None:
+    shown = symbol("open/code.py")
+    listing = visible_result(access, Listing((value, shown, value), 1), "total")
+    assert (listing.total, listing.items, listing.shown) == (1, (shown,), (shown,))
+    with pytest.raises(UsageProblem, match=r"^total: .*denies it to you"):
+        visible_result(access, value, "total")
+
+
+def test_of_what_is_redacted_the_id_and_the_place_are_left(access: Access) -> None:
+    note = "(redacted by policy: short)"
+    assert visible_result(access, symbol("short/code.py")) == Symbol(
+        "function:elsewhere.total", "short/code.py", 3, 4, note, "", ""
+    )
+    found = Found("function:elsewhere.total", "short/code.py", 3, "def total()", "name")
+    assert visible_result(access, found) == Found(found.id, found.path, 3, note, "name")
+    problem = Problem("short/code.py", 2, 1, "does not parse.", "Look at it.")
+    assert visible_result(access, problem) == Problem("short/code.py", 2, 1, "")
+    difference = Difference(FilePath("short/code.py"), 1, "text")
+    assert visible_result(access, difference) == Difference(difference.path, 1, "", ())
+    assert visible_result(access, link("short/code.py")) == link("short/code.py")
+    assert visible_result(access, NodeId("file:short/code.py")) == "file:short/code.py"
+
+
+def test_what_the_policy_is_not_about_is_as_it_was(access: Access) -> None:
+    values = [
+        (1, None, True, 2.5, "words"),
+        {"link": link("open/code.py"), "step": Step(1, link("open/code.py"))},
+        Difference(FilePath("open/code.py"), 1, "text"),
+        [symbol("open/code.py"), Problem("open/code.py", 1, 1, "does not parse.")],
+        Found("function:elsewhere.total", "open/code.py", 3, "def total()", "name"),
+        NodeId("function:open.code.open_total"),
+    ]
+    assert visible_result(access, values) == values
+
+
+@pytest.mark.parametrize("value", [Path("hidden/code.py"), b"bytes", {1, 2}, object(), Step])
+def test_a_type_that_is_not_known_is_an_error(access: Access, value: Any) -> None:
+    with pytest.raises(TypeError, match="can't decide on a"):
+        visible_result(access, {"value": [value]})
+
+
+def test_without_a_policy_a_result_is_not_looked_at(repo: Checkout) -> None:
+    value = object()
+    assert visible_result(Access(repo.workspace(), None), value) is value
+
+
+def test_records_and_texts_lose_what_is_hidden(repo: Checkout) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    text = "Salaries are paid by hand"
+    created = repo.kl("memory", "add", text, "--tag", "private", "--format", "json")
+    assert created.returncode == 0, created.stderr
+    record_id = re.findall(r"MEM-[0-9a-f]+", created.stdout)[0]
+    rule = "{tags: [private], actors: [agent]}"
+    for effect in ("deny", "redact"):
+        repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: pay\n    {effect}: {rule}\n")
+        ws = repo.workspace()
+        access = Access(ws, find_policy(ws, "agent:bot"))
+        record = get_record(ws, record_id)
+        shown = visible_result(access, (record, NodeId(record_id), f"see {text.lower()}."))
+        assert not any("alaries" in repr(part) or "alaries" in str(part) for part in shown), shown
+        assert [getattr(part, "id", part) for part in shown][:-1] == (
+            [] if effect == "deny" else [record_id, record_id]
+        )
