@@ -42,7 +42,7 @@ from bench.failing_tests import git
 from bench.suite_runs import PLUGIN, Suite, clone_of, first_parents, found_suites, run_suite
 from kl_hooks.evidence.executed import Executed
 from kl_hooks.evidence.flaky import flaky_tests
-from kl_hooks.evidence.ingestion import snapshot
+from kl_hooks.evidence.snapshot import snapshot
 from kl_hooks.git.repository import find_repository
 from kl_hooks.model.claim import Anchor, Claim
 from kl_hooks.proof.difference import symbols_of_files

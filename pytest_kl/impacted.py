@@ -44,7 +44,7 @@ class Selection:
 
     def _read(self) -> frozenset[str]:
         from kl_hooks.errors import KlError
-        from kl_hooks.evidence.ingestion import snapshot
+        from kl_hooks.evidence.snapshot import snapshot
         from kl_hooks.proof.audit import settled_with_sample
         from kl_hooks.proof.impact import content_of, settled_tests
         from kl_hooks.workspace import open_workspace

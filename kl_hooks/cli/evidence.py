@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,10 @@ from kl_hooks.cli.output import (
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.executed import COVERAGE
-from kl_hooks.evidence.foreign import with_origins
-from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
+from kl_hooks.evidence.foreign import foreign_evidence, with_origins
+from kl_hooks.evidence.ingestion import SyncResult, sync_evidence
 from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.snapshot import Snapshot, snapshot
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
@@ -460,7 +462,7 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
         entries, total, hidden = (
             list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
         )
-        entries = with_origins(ws, db, entries)
+        entries = with_origins(partial(foreign_evidence, ws), db, entries)
     plain = {
         "schema": "kl.evidence.list/1",
         "receipts": [one.receipt.to_dict() for one in entries],
@@ -494,7 +496,7 @@ def show(id: str, shape: str) -> None:
         if db is None:
             raise click.UsageError("there is no evidence yet. Run your tests with pytest first.")
         try:
-            [entry] = with_origins(ws, db, [find_receipt(db, id)])
+            [entry] = with_origins(partial(foreign_evidence, ws), db, [find_receipt(db, id)])
         except UsageProblem:
             if _print_known(ws, db, id, shape):
                 return

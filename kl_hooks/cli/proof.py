@@ -40,7 +40,7 @@ from kl_hooks.proof.failures import TestRecord, history_lines, record_of_test, r
 from kl_hooks.proof.test_names import TestNames
 
 if TYPE_CHECKING:
-    from kl_hooks.evidence.ingestion import Snapshot
+    from kl_hooks.evidence.snapshot import Snapshot
     from kl_hooks.proof.audit import Audit
     from kl_hooks.proof.impact import Runs, SymbolTest
     from kl_hooks.workspace import Workspace

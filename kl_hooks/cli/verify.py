@@ -31,8 +31,8 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.clock import iso
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import ATTESTED
 from kl_hooks.git.repository import Repository, completing_fetch, resolve_commit
 from kl_hooks.model.claim import Tier

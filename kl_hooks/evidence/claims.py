@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
@@ -17,7 +18,7 @@ from kl_hooks.evidence.assertions import (
     count_citations,
     known_assertions,
 )
-from kl_hooks.evidence.foreign import with_origins
+from kl_hooks.evidence.foreign import foreign_evidence, with_origins
 from kl_hooks.evidence.ledger import (
     Entry,
     entries_of_tree,
@@ -78,7 +79,7 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     # a dictionary, since a receipt of today's tree is often one of the newest too
     here = [*entries_of_tree(db, trees), *entries_of_tree(db, trees, notes=True)]
     entries = {entry.seq: entry for entry in [*here, *recent(db, RECENT_RECEIPTS)]}
-    judged = with_origins(ws, db, list(entries.values()))
+    judged = with_origins(partial(foreign_evidence, ws), db, list(entries.values()))
     entries = {entry.seq: entry for entry in judged if not entry.origin.startswith(NOTES)}
     derived = current_claims(
         ws, db, [entries[seq] for seq in sorted(entries, reverse=True)], trees, about

@@ -18,6 +18,7 @@ from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
 from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending, test_path
 from kl_hooks.evidence.ledger import RETAINED, chain_head, failing_runs
 from kl_hooks.evidence.reach import Reach
+from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.store.database import Database
@@ -198,7 +199,7 @@ class Comparison:
             stored = executed_of_run(self._db, receipt.run) if self._db else None
             # a run that waits in the spool has its file there too
             self._known[receipt.run] = stored or read_pending(
-                self._ws, receipt.run, receipt.environment
+                spool_places(self._ws), receipt.run, receipt.environment
             )
         return self._known[receipt.run]
 

@@ -6,7 +6,7 @@ travel with them are behind it, in `sharing`, which no module of this package im
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from kl_hooks.evidence.executed import Executed
@@ -47,15 +47,18 @@ def foreign_evidence(ws: Workspace) -> ForeignEvidence:
 
 
 def with_origins(
-    ws: Workspace, db: Database | None, entries: list[Entry], trust_ref: str = ""
+    ask_others: Callable[[], ForeignEvidence],
+    db: Database | None,
+    entries: list[Entry],
+    trust_ref: str = "",
 ) -> list[Entry]:
     """The entries with the origins that count here. Who forgets to ask counts less, never more: as
-    stored, such an entry is imported.
+    stored, such an entry is imported. `ask_others`: makes the port, where there is need of it.
     """
     # most stores hold nothing of others
     if not any(entry.origin.startswith(IMPORTED) for entry in entries):
         return entries
-    return foreign_evidence(ws).judged(db, entries, trust_ref)
+    return ask_others().judged(db, entries, trust_ref)
 
 
 def has_signatures(db: Database | None) -> bool:

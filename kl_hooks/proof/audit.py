@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.flaky import wilson_interval
-from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.receipt import REFUTES

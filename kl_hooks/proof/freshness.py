@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.ingestion import snapshot
 from kl_hooks.evidence.ledger import UNREADABLE, basis_of
+from kl_hooks.evidence.snapshot import snapshot
 from kl_hooks.git.commits import commits_of_file
 from kl_hooks.git.files import states_at, worktree_files
 from kl_hooks.model.claim import DOUBTFUL, OLDER_TREE, REFUTED, Anchor, CitedTest, Claim

@@ -12,9 +12,9 @@ from functools import cache, partial
 from typing import Any, Final
 
 from kl_hooks.evidence.flaky import FlakyPasses
-from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.git.files import tree_contains
 from kl_hooks.git.objects import object_id

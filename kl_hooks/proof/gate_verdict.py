@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from kl_hooks.evidence.executed import Executed
-from kl_hooks.evidence.ingestion import newest_first
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.provenance import is_document
+from kl_hooks.evidence.snapshot import newest_first
 from kl_hooks.evidence.trust import why_not_hard
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.receipt import Receipt

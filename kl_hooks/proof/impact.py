@@ -12,9 +12,9 @@ from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.executed import COVERAGE, Executed, test_path
 from kl_hooks.evidence.flaky import FlakyPasses
-from kl_hooks.evidence.ingestion import Snapshot, newest_first
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.provenance import ci, worktree_state
+from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.git.commits import count_since
 from kl_hooks.git.files import tree_contains
 from kl_hooks.git.repository import Repository, merge_base

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.ingestion import Snapshot, snapshot
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.snapshot import Snapshot, snapshot
 from kl_hooks.git.run import GitFailed
 from kl_hooks.git.worktree import differing_paths
 from kl_hooks.model.claim import Tier
@@ -127,7 +127,7 @@ def _places(paths: Sequence[str]) -> list[str]:
 
 def verdict(ws: Workspace) -> dict[str, Any]:
     """Return the answer for the files as they are now, for programs. Raises as
-    `evidence.ingestion.snapshot`.
+    `evidence.snapshot.snapshot`.
     """
     trees = worktree_state(ws.repo).trees
     with snapshot(ws) as seen:

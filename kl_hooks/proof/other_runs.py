@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.evidence.executed import Executed, test_path
-from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.private import PrivateDigests
+from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed

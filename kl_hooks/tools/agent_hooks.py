@@ -342,8 +342,8 @@ def _record_turn(ws: Workspace, event: Event, session: Session) -> None:
     if not session.feature or not session.turn_files:
         return
     from kl_hooks.errors import KlError
-    from kl_hooks.evidence.ingestion import snapshot
     from kl_hooks.evidence.provenance import worktree_state
+    from kl_hooks.evidence.snapshot import snapshot
     from kl_hooks.kinds.objective import add_turn
     from kl_hooks.model.text import one_line
 
@@ -637,8 +637,8 @@ def _reminder(ws: Workspace, event: Event, session: Session) -> str:
     """
     if not session.changed or session.is_reminded or event.is_repeated:
         return ""
-    from kl_hooks.evidence.ingestion import snapshot
     from kl_hooks.evidence.provenance import worktree_state
+    from kl_hooks.evidence.snapshot import snapshot
     from kl_hooks.model.claim import Tier
     from kl_hooks.model.text import name_list, one_line
     from kl_hooks.proof.gate import judge

@@ -420,7 +420,7 @@ def _confirm_claim(ws: Workspace, given: Arguments) -> Any:
 
 
 def _impacted(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.ingestion import snapshot
+    from kl_hooks.evidence.snapshot import snapshot
     from kl_hooks.proof.impact import content_of, impacted_answer
 
     changed = given.get("changed", "")

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from kl_hooks.evidence.high_water import read_marks
-from kl_hooks.evidence.ingestion import snapshot, sync_evidence
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.snapshot import snapshot
 from kl_hooks.store.spool import SpoolWriter
 from tests.cli.states import HOLDER, WITHOUT_RIGHTS
 from tests.evidence.making import leave_run

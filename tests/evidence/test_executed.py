@@ -27,9 +27,10 @@ from kl_hooks.evidence.executed import (
     runs_with_symbols,
     write_executed,
 )
-from kl_hooks.evidence.ingestion import snapshot, sync_evidence
+from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.plugin import EXECUTED
 from kl_hooks.evidence.reads import Read, Reads
+from kl_hooks.evidence.snapshot import snapshot
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from kl_hooks.store.store import _split_statements

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.ingestion import Snapshot, SyncResult
+from kl_hooks.evidence.ingestion import SyncResult
 from kl_hooks.evidence.ledger import Entry, append
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Evidence

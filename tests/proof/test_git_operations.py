@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.ingestion import snapshot
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.snapshot import snapshot
 from kl_hooks.proof.facts import NOT_ASSESSED, VALID
 from kl_hooks.proof.impact import Runs, content_of
 from tests.evidence.making import leave_run

@@ -49,6 +49,7 @@ NOT_NEEDED = {
     "kl_hooks.code.file_facts",
     "kl_hooks.evidence.journal",
     "kl_hooks.evidence.ingestion",
+    "kl_hooks.evidence.snapshot",
     "kl_hooks.model.contract",
     "secrets",
     "tempfile",

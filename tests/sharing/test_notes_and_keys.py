@@ -29,9 +29,9 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.signer import SSlibKey
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence import ingestion
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import recent
+from kl_hooks.evidence.snapshot import snapshot
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.receipt import Receipt, SignedReceipt, receipt_id
 from kl_hooks.sharing import attestation, notes
@@ -682,7 +682,7 @@ def test_a_run_in_a_bundle_and_in_a_note_is_one(
                 repo.kl(*(("evidence", *command) if command else ("sync", "--pull"))).returncode
                 == 0
             )
-        with ingestion.snapshot(repo.workspace()) as seen:
+        with snapshot(repo.workspace()) as seen:
             trees = (repo.git("rev-parse", "HEAD^{tree}"),)
             found = [
                 one.receipt.run for one in seen.of_tree(trees) if one.receipt.source == "pytest"

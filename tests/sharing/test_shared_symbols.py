@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 
 from kl_hooks.evidence.executed import NEWEST_SHARED, Executed, executed_to_dict
-from kl_hooks.evidence.ingestion import snapshot
+from kl_hooks.evidence.snapshot import snapshot
 from kl_hooks.git import notes
 from kl_hooks.git.notes import own_ref, read_lines, refs_of, rows_of, write_blobs, write_tree
 from kl_hooks.git.repository import git_in
