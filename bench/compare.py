@@ -67,6 +67,18 @@ def selected(pattern: str) -> list[Row]:
     return rows
 
 
+def parse_rows(
+    parser: argparse.ArgumentParser, argv: Sequence[str] | None
+) -> tuple[argparse.Namespace, list[Row]]:
+    """The options of a command that measures rows, and the rows that `--rows` chooses."""
+    parser.add_argument("--rows", default="", help="a regular expression; all by default")
+    options = parser.parse_args(argv)
+    try:
+        return options, selected(options.rows)
+    except (ValueError, re.error) as problem:
+        parser.error(str(problem))
+
+
 @contextmanager
 def revision(name: str) -> Iterator[Revision]:
     """The files of a revision of this repository in a scratch folder. CalledProcessError for none
@@ -102,13 +114,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("revision")
-    parser.add_argument("--rows", default="", help="a regular expression; all by default")
     parser.add_argument("--pairs", type=int, default=9)
-    options = parser.parse_args(argv)
-    try:
-        rows = selected(options.rows)
-    except (ValueError, re.error) as problem:
-        parser.error(str(problem))
+    options, rows = parse_rows(parser, argv)
     failed = 0
     with revision(options.revision) as first, working_tree() as second:
         busy = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"

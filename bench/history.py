@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from bench.compare import selected, working_tree
+from bench.compare import parse_rows, working_tree
 from bench.measure import ROOT, Failed, environment, medians
 from bench.rows import Row
 
@@ -81,13 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", default="", help="a regular expression; all by default")
     parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args(argv)
-    try:
-        rows = selected(options.rows)
-    except (ValueError, re.error) as problem:
-        parser.error(str(problem))
+    options, rows = parse_rows(parser, argv)
     if _git("status", "--porcelain", "--", ".", f":!{FILE.relative_to(ROOT)}"):
         print("no line for the history: files differ from the commit", file=sys.stderr)
         return 1

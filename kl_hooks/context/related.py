@@ -23,7 +23,7 @@ from kl_hooks.evidence.claims import claims_about
 from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE, REFUTED, Claim
-from kl_hooks.model.package import CODE, Candidate, Task
+from kl_hooks.model.package import CODE, Candidate, Task, symbol_candidate
 from kl_hooks.model.request import Request
 from kl_hooks.model.symbol import is_test_path, language_of, split_id
 from kl_hooks.model.text import name_list, one_line
@@ -414,20 +414,6 @@ def _named_files(db: Database, task: Task) -> Iterator[Candidate]:
             yield Candidate(
                 f"file:{path}", "file", path, "", "", path, reasons=("the task names it",)
             )
-
-
-def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:
-    """Return a symbol as a candidate."""
-    return Candidate(
-        symbol.id,
-        "symbol",
-        symbol.signature,
-        "",
-        symbol.doc,
-        symbol.path,
-        symbol.line,
-        reasons=(reason,),
-    )
 
 
 def _with_frames(

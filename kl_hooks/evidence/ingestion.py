@@ -8,26 +8,20 @@ from there (`evidence.snapshot`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreReadOnly
 from kl_hooks.evidence.commits import add_commits, unlogged_commits
-from kl_hooks.evidence.executed import (
-    PendingFile,
-    Settled,
-    import_executed,
-    pending_executed,
-    settle,
-)
+from kl_hooks.evidence.executed import import_executed, pending_executed, settle
 from kl_hooks.evidence.foreign import foreign_evidence
 from kl_hooks.evidence.high_water import ledger_writer
-from kl_hooks.evidence.journal import PendingCapture, pending_captures, remove_or_quarantine
+from kl_hooks.evidence.journal import pending_captures, remove_or_quarantine
 from kl_hooks.evidence.ledger import append, has_receipt
 from kl_hooks.evidence.spool_places import spool_places
 from kl_hooks.git.run import GitFailed
-from kl_hooks.store.database import Database
+from kl_hooks.model.receipt import Receipt
 from kl_hooks.workspace import Workspace, is_set_up
 
 
@@ -90,6 +84,7 @@ class _Intake:
         # before the captures: a file that is written meanwhile finds its receipt the next time
         sets = pending_executed(self._places, self._now)
         captures, left = pending_captures(self._places, self._now)
+        receipts = [capture.receipt for capture in captures if capture.receipt]
         commits, blind = None, ""
         try:
             with self._ws.store.reading() as db:
@@ -97,16 +92,21 @@ class _Intake:
                     commits = unlogged_commits(self._ws, db, head_now)
                 except GitFailed as problem:
                     blind = str(problem)
-                sets = _sets_with_receipt(db, sets, captures)
+                runs = {receipt.run for receipt in receipts}
+                sets = [
+                    file
+                    for file in sets
+                    if file.orphaned or file.run in runs or (db and has_receipt(db, file.run))
+                ]
             if not captures and commits is None and not sets:
                 return SyncResult(waiting=left, blind=blind)
             with ledger_writer(self._ws) as db:
-                receipts = sum(
+                added = sum(
                     append(db, [capture.receipt], capture.origin)
                     for capture in captures
                     if capture.receipt
                 )
-                receipts += add_commits(db, commits) if commits is not None else 0
+                added += add_commits(db, commits) if commits is not None else 0
                 settled = import_executed(db, sets)
         except (EnvironmentProblem, OSError) as problem:
             return SyncResult(
@@ -115,40 +115,21 @@ class _Intake:
                 read_only=isinstance(problem, StoreReadOnly),
             )
         try:
-            aside = self._clear(captures, settled)
+            aside = tuple(str(path) for one in captures if (path := remove_or_quarantine(one)))
+            aside += settle(settled)
+            # only the note of the git hook that there are new commits: what they are was read from
+            # git
+            (self._ws.state.spool / "commits").unlink(missing_ok=True)
         except OSError as problem:
             trouble = f"imported, but it can't be removed from the spool: {problem}"
-            return SyncResult(receipts, waiting=left, trouble=trouble)
+            return SyncResult(added, waiting=left, trouble=trouble)
         bad = sum(capture.bad for capture in captures)
-        return SyncResult(receipts, _killed_runs(captures), bad, aside, left, blind=blind)
-
-    def _clear(self, captures: Sequence[PendingCapture], settled: Settled) -> tuple[str, ...]:
-        """Remove what was imported from the spool; what was set aside, under its new names.
-        OSError.
-        """
-        aside = tuple(str(path) for one in captures if (path := remove_or_quarantine(one)))
-        aside += settle(settled)
-        # only the note of the git hook that there are new commits: what they are was read from git
-        (self._ws.state.spool / "commits").unlink(missing_ok=True)
-        return aside
+        return SyncResult(added, _killed_runs(receipts), bad, aside, left, blind=blind)
 
 
 _TRUE: Final = ("true", "yes", "on", "1")
 
 
-def _sets_with_receipt(
-    db: Database | None, sets: Iterable[PendingFile], captures: Iterable[PendingCapture]
-) -> list[PendingFile]:
-    """The sets of symbols whose run has a receipt by now, and those that no run will claim."""
-    runs = {capture.receipt.run for capture in captures if capture.receipt}
-    return [
-        file
-        for file in sets
-        if file.orphaned or file.run in runs or (db and has_receipt(db, file.run))
-    ]
-
-
-def _killed_runs(captures: Iterable[PendingCapture]) -> tuple[str, ...]:
+def _killed_runs(receipts: Iterable[Receipt]) -> tuple[str, ...]:
     """The runs among these that ended without an end record."""
-    receipts = (capture.receipt for capture in captures if capture.receipt)
     return tuple(receipt.run for receipt in receipts if receipt.result.get("how") == "killed")

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.claim import Tier
+
+if TYPE_CHECKING:
+    from kl_hooks.model.symbol import Symbol
 
 CODE: Final = ("file", "symbol")
 """Kinds of candidates that are source: they are ranked and shown by themselves, and have no tier.
@@ -202,3 +205,17 @@ class Package:
     """Empty where the task alone was searched, once."""
     quota: Mapping[str, object] = field(default_factory=dict)
     """Of a divided budget: `traits`, `shares`, `metrics`."""
+
+
+def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:
+    """Return a symbol as a candidate for a package."""
+    return Candidate(
+        symbol.id,
+        "symbol",
+        symbol.signature,
+        "",
+        symbol.doc,
+        symbol.path,
+        symbol.line,
+        reasons=(reason,),
+    )

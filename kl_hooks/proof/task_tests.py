@@ -22,7 +22,7 @@ from kl_hooks.evidence.trust import observation
 from kl_hooks.git.repository import git_in
 from kl_hooks.git.worktree import changed_files, tree_of_revision
 from kl_hooks.model.claim import OLDER_TREE, Claim, tier, tier_words
-from kl_hooks.model.package import Candidate
+from kl_hooks.model.package import Candidate, symbol_candidate
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import one_line
@@ -174,17 +174,8 @@ def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         if symbol is None or is_test_path(symbol.path) or shown.setdefault(reason, 0) >= _CALLED:
             continue
         shown[reason] += 1
-        row = Candidate(
-            symbol.id,
-            "symbol",
-            symbol.signature,
-            "",
-            symbol.doc,
-            symbol.path,
-            symbol.line,
-            reasons=(reason,),
-        )
-        rows.append(replace(row, score=5 if reason == _OF_NAMED else 2))
+        score = 5 if reason == _OF_NAMED else 2
+        rows.append(replace(symbol_candidate(symbol, reason), score=score))
     return rows[:limit]
 
 

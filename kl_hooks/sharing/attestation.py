@@ -32,12 +32,13 @@ from kl_hooks.evidence.foreign import has_signatures
 from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.journal import receipt_flaw
 from kl_hooks.evidence.ledger import Entry, append
+from kl_hooks.evidence.sources.receipts import judged_lines, receipt_of
 from kl_hooks.evidence.trust import IMPORTED, NOTES
 from kl_hooks.git.repository import git_in, resolve_commit
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import canonical, digest, replace_surrogates
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.receipt import Evidence, Receipt, SignedReceipt, receipt_from_header
+from kl_hooks.model.receipt import Receipt, SignedReceipt
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Database, chunks, placeholders
 from kl_hooks.store.redaction import redact_value, shows_secret
@@ -55,8 +56,6 @@ from the checkout.
 """
 ROLES: Final = ("person", "ci")
 _MAGIC: Final = b"SSHSIG"
-_LONGEST: Final = 64 * 1024 * 1024
-"""Bytes of one envelope."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _KEY_TYPES: Final = re.compile(
     r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+|sk-[a-z0-9-]+@openssh\.com)"
@@ -360,18 +359,10 @@ def read_bundle(file: FileOfEvidence) -> Iterator[SignedReceipt | Problem]:
     """What each line of a bundle is. Envelopes of other predicates are omitted, as in-toto's bundle
     asks for.
     """
-    for number, line in enumerate(file.content.splitlines(), 1):
-        if line.strip() and (found := _read_envelope(line)) is not None:
-            yield (
-                Problem(file.name, number, 1, f"refused: {found}.")
-                if isinstance(found, str)
-                else found
-            )
+    return judged_lines(file, _read_envelope)
 
 
 def _read_envelope(line: bytes) -> SignedReceipt | str | None:
-    if len(line) > _LONGEST:
-        return "longer than any receipt"
     try:
         outer = json.loads(line)
         if outer["payloadType"] != PAYLOAD:
@@ -390,20 +381,6 @@ def _read_envelope(line: bytes) -> SignedReceipt | str | None:
         return "not an attestation of a receipt"
     except ValueError as problem:
         return f"not an attestation ({one_line(str(problem), 120)})"
-
-
-def receipt_of(plain: Mapping[str, Any]) -> Receipt | str:
-    """The receipt that `to_dict()` gave, its hashes computed again; or why it is none, in a few
-    words.
-    """
-    receipt = receipt_from_header(
-        plain, tuple(Evidence.from_dict(one) for one in plain["evidence"])
-    )
-    if receipt.evidence_digest != plain["evidence_digest"]:
-        return "its evidence was edited (digest differs)"
-    if receipt.id != plain["id"]:
-        return "it was edited (its hash is not its id)"
-    return receipt_flaw(receipt) or receipt
 
 
 # -- signatures

@@ -25,6 +25,7 @@ from kl_hooks.evidence.distributions import DISTRIBUTIONS, Distributions
 from kl_hooks.evidence.executed import NEWEST_SHARED, Executed, executed_of_run, vouched_digest
 from kl_hooks.evidence.high_water import ledger_writer
 from kl_hooks.evidence.ledger import recent
+from kl_hooks.evidence.sources.receipts import receipt_of
 from kl_hooks.evidence.trust import IMPORTED, NOTES, ran_no_test
 from kl_hooks.git.notes import (
     change_lines,
@@ -44,7 +45,6 @@ from kl_hooks.model.text import counted, one_line
 from kl_hooks.sharing.attestation import (
     add_receipts,
     import_flaw,
-    receipt_of,
     sign_receipt,
     signed_receipt,
 )

@@ -32,6 +32,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import recent
 from kl_hooks.evidence.snapshot import snapshot
+from kl_hooks.evidence.sources.receipts import receipt_of
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.receipt import Receipt, SignedReceipt, receipt_id
 from kl_hooks.sharing import attestation, notes
@@ -351,7 +352,7 @@ def edits(line: str, other: str) -> dict[str, str]:
         """With hashes that fit: only the signature is wrong."""
 
         def change(plain: Any) -> None:
-            found = attestation.receipt_of(plain["predicate"]["receipt"])
+            found = receipt_of(plain["predicate"]["receipt"])
             assert isinstance(found, Receipt)
             plain.clear()
             plain.update(attestation.statement(replace(found, **changes)))

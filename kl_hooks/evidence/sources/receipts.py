@@ -9,9 +9,9 @@ imported.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from kl_hooks.evidence.executed import (
     EXECUTED_SCHEMA,
@@ -29,7 +29,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import RECEIPT_SCHEMA, Evidence, Receipt, receipt_from_header
 from kl_hooks.store.database import Database
 
-LONGEST: Final = 64 * 1024 * 1024
+_LONGEST: Final = 64 * 1024 * 1024
 """Bytes of a line; a receipt of a million tests is shorter."""
 
 
@@ -53,7 +53,7 @@ def read_executed_lines(file: FileOfEvidence) -> dict[str, Executed]:
     """
     found = {}
     for line in file.content.splitlines():
-        if f'"schema":"{EXECUTED_SCHEMA}"'.encode() in line and len(line) <= LONGEST:
+        if f'"schema":"{EXECUTED_SCHEMA}"'.encode() in line and len(line) <= _LONGEST:
             with suppress(ValueError, RecursionError):
                 one = executed_from_dict(replace_surrogates(json.loads(line)))
                 found[one.run] = one
@@ -62,18 +62,42 @@ def read_executed_lines(file: FileOfEvidence) -> dict[str, Executed]:
 
 def read_lines(file: FileOfEvidence) -> Iterator[Receipt | Problem]:
     """What each non-empty line is: a receipt, or the problem with it."""
+    return judged_lines(file, _read_receipt)
+
+
+Accepted = TypeVar("Accepted")
+
+
+def judged_lines(
+    file: FileOfEvidence, read_line: Callable[[bytes], Accepted | str | None]
+) -> Iterator[Accepted | Problem]:
+    """What `read_line` makes of each non-empty line, or the problem with it. `read_line`: what a
+    line is, why it is refused, or None for one to omit.
+    """
     for number, line in enumerate(file.content.splitlines(), 1):
-        if line.strip() and (found := _one(line)) is not None:
-            yield (
-                Problem(file.name, number, 1, f"refused: {found}.")
-                if isinstance(found, str)
-                else found
-            )
+        if not line.strip():
+            continue
+        answer = read_line(line) if len(line) <= _LONGEST else "longer than any receipt"
+        if isinstance(answer, str):
+            yield Problem(file.name, number, 1, f"refused: {answer}.")
+        elif answer is not None:
+            yield answer
 
 
-def _one(line: bytes) -> Receipt | str | None:
-    if len(line) > LONGEST:
-        return "longer than any receipt"
+def receipt_of(plain: Mapping[str, Any]) -> Receipt | str:
+    """The receipt that `to_dict()` gave, its hashes computed again; or why it is none, in a few
+    words. ValueError and others for another form.
+    """
+    evidence = tuple(Evidence.from_dict(part) for part in plain["evidence"])
+    receipt = receipt_from_header(plain, evidence)
+    if receipt.evidence_digest != plain["evidence_digest"]:
+        return "its evidence was edited (digest differs)"
+    if receipt.id != plain["id"]:
+        return "it was edited (its hash is not its id)"
+    return receipt_flaw(receipt) or receipt
+
+
+def _read_receipt(line: bytes) -> Receipt | str | None:
     try:
         plain = replace_surrogates(json.loads(line))
         if "payloadType" in plain:
@@ -82,13 +106,6 @@ def _one(line: bytes) -> Receipt | str | None:
             return None
         if plain.get("schema") != RECEIPT_SCHEMA:
             return f"schema {plain.get('schema')!r} is not {RECEIPT_SCHEMA!r}"
-        receipt = receipt_from_header(
-            plain, tuple(Evidence.from_dict(e) for e in plain["evidence"])
-        )
-        if receipt.evidence_digest != plain["evidence_digest"]:
-            return "its evidence was edited (digest differs)"
-        if receipt.id != plain["id"]:
-            return "it was edited (its hash is not its id)"
-        return receipt_flaw(receipt) or receipt
+        return receipt_of(plain)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         return f"not a receipt ({type(problem).__name__}: {problem})"
