@@ -695,6 +695,12 @@ GATE: Final = with_proposals(
             ),
             Field("test_pass_required", "flag", "Whether all tests must pass."),
             Field("lint_required", "flag", "Whether the linter must pass."),
+            Field(
+                "lint_command",
+                "line",
+                "The linter of this project, as `kl run` starts it; no other command counts then.",
+                example="ruff check .",
+            ),
             Field("coverage_required", "flag", "Whether coverage counts."),
             Field("coverage_threshold", "number", "Least coverage, percent.", most=100),
             Field("arch_review_required", "flag", "Whether the architecture is reviewed."),

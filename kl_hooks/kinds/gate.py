@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.gate_evidence import GateEvidence
+from kl_hooks.kinds.gate_evidence import GateEvidence, doubtful_option
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.query import RecordFilter, list_records
@@ -102,7 +102,7 @@ class Gate:
             reason = "all tests pass" if shown.tests_pass else "tests are not proven to pass"
             demands.append(Demand("tests", shown.tests_pass, reason))
         if self.record.values.get("lint_required"):
-            demands.append(_lint(shown))
+            demands.append(self._lint(shown))
         if demand := self._threshold("coverage"):
             least = self.record.number("coverage_threshold")
             demands.append(_coverage(demand, least, shown))
@@ -111,23 +111,32 @@ class Gate:
             demands.append(Demand("arch_review", None, reason))
         return demands
 
-
-def _lint(shown: GateEvidence) -> Demand:
-    runs = shown.linters
-    if not runs:
-        return Demand(
-            "lint",
-            None,
+    def _lint(self, shown: GateEvidence) -> Demand:
+        command = self.record.text("lint_command")
+        if command:
+            passed = shown.outcome_of(command)
+            if passed is None:
+                reason = f"lint is clean: it did not run on this content: kl run -- {command}"
+                return Demand("lint", None, reason)
+            return Demand("lint", passed, f"{'lint is clean' if passed else 'failed'}: {command}")
+        runs = shown.linters
+        # one failing linter is enough: another one that passes has other rules
+        if failed := [command for command, is_clean in runs.items() if not is_clean]:
+            return Demand("lint", False, f"failed: {failed[0]}")
+        doubts = {command: option for command in runs if (option := doubtful_option(command))}
+        if clean := [command for command in runs if command not in doubts]:
+            return Demand("lint", True, f"lint is clean: {clean[0]}")
+        for command, option in doubts.items():
+            reason = (
+                f"lint is clean: {command} may end with 0 whatever it finds ({option}). If it is"
+                f" the linter: kl gate edit {self.record.id} --lint-command '{command}'"
+            )
+            return Demand("lint", None, reason)
+        reason = (
             "lint is clean: no run of a linter on this content is recorded. "
-            "Record one with: kl run -- ruff check .",
+            "Record one with: kl run -- ruff check ."
         )
-    # one failing linter is enough: another one that passes has other rules
-    failed = [command for command, clean in runs.items() if not clean]
-    return Demand(
-        "lint",
-        not failed,
-        f"{'failed' if failed else 'lint is clean'}: {(failed or list(runs))[0]}",
-    )
+        return Demand("lint", None, reason)
 
 
 def _coverage(demand: str, least: int, shown: GateEvidence) -> Demand:

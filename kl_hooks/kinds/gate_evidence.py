@@ -32,8 +32,14 @@ _LINTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "lint": (),
 }
 """Program → the word that one of its arguments must be."""
-_ALWAYS_CLEAN: Final = ("--exit-zero", "--version", "--help")
-"""Options with which a linter ends with 0 whatever it finds."""
+_HARMLESS_OPTIONS: Final = frozenset(
+    {"-q", "--quiet", "-s", "--silent", "-v", "--verbose", "-a", "--all", "--all-files", "-e", "--"}
+)
+"""Options that change only what is printed, or that name all files or an environment. With any
+other one a linter may end with 0 whatever it finds: `--exit-zero`, `--version`, `--select`.
+"""
+_ENVIRONMENTS: Final = ("tox", "nox")
+"""Programs of which `-e` names an environment."""
 _LAUNCHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "uv": ("run",),
     "poetry": ("run",),
@@ -108,8 +114,14 @@ class GateEvidence:
 
     @property
     def linters(self) -> dict[str, bool]:
-        """The commands that ran a linter."""
+        """The commands that ran a linter as nothing but its name shows."""
         return {line: is_clean for line, is_clean in self.commands.items() if _is_linter(line)}
+
+    def outcome_of(self, command: str) -> bool | None:
+        """Whether the last run of just this command ended with 0; None: it did not run."""
+        wanted = _words(command)
+        runs = (passed for line, passed in self.commands.items() if _words(line) == wanted)
+        return next(runs, None)
 
     @property
     def coverage_reports(self) -> list[tuple[str, float, bool]]:
@@ -147,9 +159,22 @@ def _is_linter(command: str) -> bool:
     """
     program, arguments = _program(command)
     words = _LINTERS.get(program)
-    if words is None or set(arguments) & set(_ALWAYS_CLEAN):
-        return False
-    return not words or any(word in arguments for word in words)
+    return words is not None and (not words or any(word in arguments for word in words))
+
+
+def doubtful_option(command: str) -> str:
+    """An option of a linter with which it may end with 0 whatever it finds; empty: it has none."""
+    program, arguments = _program(command)
+    harmless = _HARMLESS_OPTIONS if program in _ENVIRONMENTS else _HARMLESS_OPTIONS - {"-e"}
+    options = (word for word in arguments if word.startswith("-"))
+    return next((option for option in options if option not in harmless), "")
+
+
+def _words(command: str) -> Sequence[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return [command]
 
 
 def _report_limit(command: str) -> float | None:

@@ -88,7 +88,7 @@ UNION = {
     ),
     "gate": (
         """task_type arch_review_required arch_review_threshold test_pass_required coverage_required
-        coverage_threshold lint_required rationale version effective_from supersedes"""
+        coverage_threshold lint_command lint_required rationale version effective_from supersedes"""
     ),
     "objective": "title remaining completed",
     "task": "produces requires",

@@ -67,8 +67,6 @@ def test_a_linter_is_known_by_the_program_that_runs(line: str) -> None:
         "sh -c 'true; ruff check .'",
         "true # flake8",
         "ruff format .",
-        "ruff check --exit-zero .",
-        "flake8 --version",
         "cat pylint",
         "make test",
         "uv pip install ruff check",
@@ -78,6 +76,37 @@ def test_a_linter_is_known_by_the_program_that_runs(line: str) -> None:
 )
 def test_a_command_that_only_has_the_words_is_no_linter(line: str) -> None:
     assert not _is_linter(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["ruff check -e .", "ruff check --exit-zero .", "flake8 --version", "pylint --disable=all x"],
+)
+def test_an_option_that_may_hide_what_a_linter_finds_is_named(line: str) -> None:
+    met, reason = demands(command(1, line))["lint"]
+    assert met is None
+    option = next(word for word in line.split() if word.startswith("-"))
+    assert f"({option})" in reason and f"kl gate edit GATE-0001 --lint-command '{line}'" in reason
+    assert demands(command(1, line, "failed"))["lint"][0] is False
+    assert demands(command(2, line), command(1, "ruff check ."))["lint"][0] is True
+
+
+def test_a_gate_that_names_its_linter_counts_no_other_command() -> None:
+    stated = gate(1, lint_required=True, lint_command="./check --strict 'a b'")
+
+    def met(*entries: Entry) -> tuple[bool | None, str]:
+        [demand] = Gate(stated).check(GateEvidence.of(True, entries))
+        return demand.met, demand.reason
+
+    assert met(command(1, "ruff check .")) == (
+        None,
+        "lint is clean: it did not run on this content: kl run -- ./check --strict 'a b'",
+    )
+    # the same words, quoted otherwise
+    assert met(command(1, './check --strict "a b"'))[0] is True
+    assert (
+        met(command(2, "ruff check ."), command(1, "./check --strict 'a b'", "failed"))[0] is False
+    )
 
 
 def test_the_last_run_of_each_linter_decides_and_one_that_failed_is_enough() -> None:
