@@ -240,7 +240,7 @@ class HiddenKnowledge:
             changes = _values(proposal.changes.values())
             proposed.setdefault(proposal.record, []).extend(changes)
         passages = {
-            text.id: (text.name, text.text)
+            text.id: (text.name, posixpath.basename(text.name), text.text)
             for text in (added_texts(self._ws, list(hidden), whole=True) if hidden else ())
         }
         for name, record in hidden.items():
