@@ -277,7 +277,7 @@ class Access:
                     *(_candidate(name, kind, symbols[name].path) for kind in ("symbol", "file"))
                 )
             elif name.startswith("file:"):
-                path = _path_of(name)
+                path = path_of(name)
                 effects[name] = self._decide(
                     _candidate(name, "file", path), _candidate(name, "page", path)
                 )
@@ -350,12 +350,13 @@ def redacted_record(record: Record, rule: str) -> Record:
 
 
 def _candidate(identifier: str, kind: str, path: str) -> Candidate:
-    from kl_hooks.model.package import Candidate
+    from kl_hooks.model.package import placed
 
-    return Candidate(identifier, kind, "", "", "", path)
+    return placed(identifier, kind, path)
 
 
-def _path_of(node: str) -> str:
+def path_of(node: str) -> str:
+    """Return the path of the file that a node of the graph is, or is in; empty for another node."""
     return node.removeprefix("file:").partition("#")[0] if node.startswith("file:") else ""
 
 

@@ -16,7 +16,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.model.package import WITHHELD, Candidate
+from kl_hooks.context.access import path_of
+from kl_hooks.model.package import WITHHELD, Candidate, placed
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.records.query import all_records
 from kl_hooks.records.retrieval import record_candidate
@@ -71,17 +72,17 @@ class Veil:
         """IDs of what had words in an answer that were taken out of it."""
         self._shown = shown
         self._is_public: dict[str, bool] = {}
-        self._names = {one.name: one for one in hidden}
-        self._paths = {one.path: one for one in hidden if one.path}
+        self._names = {item.name: item for item in hidden}
+        self._paths = {item.path: item for item in hidden if item.path}
         self._phrases: dict[str, str] = {}
         """Words in a row → whose they are."""
-        for one in hidden:
-            for text in (*one.texts, _own_name(one)):
+        for item in hidden:
+            for text in (*item.texts, _own_name(item)):
                 # a line may be printed alone, and a text in lines of another length
                 for part in dict.fromkeys((text, *text.splitlines())):
-                    self._add(one.name, _words(part))
+                    self._add(item.name, _words(part))
                 # `file:src/a.py` is written without the sort of the node, too
-                self._add(one.name, _words(text.partition(":")[2]))
+                self._add(item.name, _words(text.partition(":")[2]))
 
     def _add(self, name: str, words: Sequence[str]) -> None:
         if len(words) > 1:
@@ -166,17 +167,17 @@ class Veil:
 
     @cached_property
     def _shown_words(self) -> str:
-        return "".join(f" {' '.join(_words(text))} \n" for text in self._shown())
+        return "\n".join(f" {' '.join(_words(text))} " for text in self._shown())
 
 
 def _words(text: str) -> list[str]:
     return [word[0].casefold() for word in _WORD.finditer(text)]
 
 
-def _own_name(one: _Hidden) -> str:
+def _own_name(item: _Hidden) -> str:
     """Return the words of the name of a file, without the ID in it."""
-    stem = posixpath.basename(one.path).rpartition(".")[0]
-    return stem.removeprefix(one.place.rpartition("/")[2]) if one.place else stem
+    stem = posixpath.basename(item.path).rpartition(".")[0]
+    return stem.removeprefix(item.place.rpartition("/")[2])
 
 
 class HiddenKnowledge:
@@ -203,8 +204,8 @@ class HiddenKnowledge:
         it is about, since what hides a record hides what is claimed of it.
         """
         name = f"claim:{identifier}"
-        path = about.removeprefix("file:").partition("#")[0] if about.startswith("file:") else ""
-        claim = Candidate(name, "claim", "", "", "", path)
+        path = path_of(about)
+        claim = placed(name, "claim", path)
         record = self._by_place.get(path) or self._by_id.get(about.rpartition(":")[2])
         return (claim,) if record is None else (claim, record_candidate(self._ws, record))
 
@@ -259,11 +260,11 @@ class HiddenKnowledge:
     def _pages(self) -> Iterator[_Hidden]:
         for page in self._all_pages():
             kinds = ("page", "document")
-            if self._hides(page.node, *(_of_file(page, kind) for kind in kinds)):
+            if self._hides(page.node, *(placed(page.node, kind, page.path) for kind in kinds)):
                 texts = (page.title, self._text_of(page))
-                # the place of a page is its name
-                is_redacted = self._effects[page.node][0] == "redact"
-                yield _Hidden(page.node, texts, "" if is_redacted else page.path)
+                # the place of a page is its name, which is shown of what is redacted
+                is_denied = self._effects[page.node][0] == "deny"
+                yield _Hidden(page.node, texts, *([page.path] if is_denied else ()))
 
     def _text_of(self, page: Page) -> str:
         from kl_hooks.store.files import read_small
@@ -291,7 +292,3 @@ class HiddenKnowledge:
         for page in self._all_pages():
             if page.node not in self._effects:
                 yield self._text_of(page)
-
-
-def _of_file(page: Page, kind: str) -> Candidate:
-    return Candidate(page.node, kind, "", "", "", page.path)

@@ -108,6 +108,11 @@ class Candidate:
     """Of a record: in how many tasks it helped, without those in which it did not."""
 
 
+def placed(identifier: str, kind: str, path: str) -> Candidate:
+    """Return what a rule needs to see of something that is no record: what and where it is."""
+    return Candidate(identifier, kind, "", "", "", path)
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """How one retriever answered."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kl_hooks.context.policy import load_policy
 from kl_hooks.context.veil import HiddenKnowledge, Veil, _Hidden
 from kl_hooks.evidence.assertions import add_claim
-from kl_hooks.evidence.claims import all_claims
 from kl_hooks.model.package import Candidate
+from kl_hooks.records.sync import sync
 from kl_hooks.records.write import create_record
 from tests.context.making import steady
 from tests.support import Checkout
@@ -54,6 +54,7 @@ def test_of_a_shorter_text_all_of_it_is_withheld_but_one_word_alone_is_none() ->
     assert cover.text("Then Bob left.") == "Then withheld."
     assert cover.text("Bob, confidential") == "Bob, confidential"
     assert cover.text("one two, two three, one two three") == "one two, two three, withheld"
+    assert cover.text("one two three four five") == "withheld four five"
 
 
 def test_lines_are_withheld_one_by_one_and_joined() -> None:
@@ -113,6 +114,7 @@ def test_the_file_of_a_hidden_record_is_named_after_its_title() -> None:
     assert redacted.found == {"MEM-1"}
     # its name alone, without the ID in it
     assert redacted.text("the page bob-earns") == "the page withheld"
+    assert veil("x", path="plans/MAX").text("see plans/MAX...") == "see withheld"
     denied = veil("x", path=path)
     assert denied.text(f"see {path}") == "see withheld"
     assert denied.text("ADR-0007-bob-earns") == "withheld"
@@ -203,141 +205,133 @@ rules:
   - name: people
     {effect}: {{tags: [people], actors: [agent]}}
   - name: plans
-    {effect}: {{paths: ["docs/plans/**", "src/pay/**"], actors: [agent]}}
+    {effect}: {{paths: ["docs/plans/**", "src/pay.py"], actors: [agent]}}
 """
 
 
 @pytest.fixture
-def office(repo: Checkout) -> Checkout:
-    """A repository with a word for each place where hidden knowledge can be."""
+def office(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    """A repository with words in each place where hidden knowledge can be."""
     repo.write("docs/plans/next.md", "# Zeta title\n\nZeta page text one two\n")
+    (repo.root / "docs/plans/latin.md").write_bytes(b"# Old\n\nZeta caf\xe9 words here\n")
     repo.write("docs/open.md", "# Public page\n\nZeta public words here\n")
-    repo.write("src/pay/charge.py", "def charge() -> int:\n    return 1\n")
+    repo.write("src/pay.py", "def charge() -> int:\n    return 1\n")
     repo.commit("files")
     ws = repo.workspace()
     hidden = {
         "title": "Zeta record title",
         "context": "Zeta context words",
-        "decision": "d",
+        "decision": "Zeta shown words",
         "status": "accepted",
         "tags": ["people"],
     }
     decision = create_record(ws, ws.kinds["decision"], hidden, body="Zeta body words here now\n")
-    create_record(
-        ws, ws.kinds["memory"], {"title": "m", "pattern": "Zeta memory words", "tags": ["people"]}
-    )
+    memory = {"title": "m", "pattern": "Zeta memory words", "tags": ["people"]}
+    create_record(ws, ws.kinds["memory"], memory)
     create_record(ws, ws.kinds["memory"], {"title": "n", "pattern": "Zeta shown words"})
-    add_claim(ws, "Zeta claim on a file", "file:src/pay/charge.py#charge", None)
+    add_claim(ws, "Zeta claim on a file", "file:src/pay.py#charge", None)
     add_claim(ws, "Zeta claim on a record", f"adr:{decision.id}", None)
     add_claim(ws, "Zeta claim on its file", f"file:{decision.path}", None)
     add_claim(ws, "Zeta claim on anything", "file:docs/open.md", None)
+    repo.edit(
+        "INSERT INTO claim_archive (id, text, about, author, made_at, expires, archived_at) SELECT"
+        " id, text, about, author, made_at, expires, '2026-01-01T00:00:00.000000Z' FROM claim"
+        " WHERE text = 'Zeta claim on a record'",
+        "DELETE FROM claim WHERE text = 'Zeta claim on a record'",
+    )
     repo.commit("records")
-    assert repo.kl("search", "zeta").returncode == 0
+    for name, tags in (("hidden", ("--collection", "people")), ("open", ())):
+        path = repo.root.parent / f"{name}-report.md"
+        path.write_text(f"# Zeta {name} title\n\nZeta {name} text words\n", "utf-8")
+        done = repo.kl("document", "add", str(path), *tags)
+        assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("KL_AGENT", "bot")
+    for proposal in (("--decision", "Zeta proposed words"), ("--context", "Zeta other words")):
+        done = repo.kl("decision", "edit", decision.id, *proposal)
+        assert done.returncode == 0, done.stderr
     return repo
 
 
-def hidden_knowledge(
-    office: Checkout, effect: str, monkeypatch: pytest.MonkeyPatch
-) -> HiddenKnowledge:
-    office.write(".kl/policy.yaml", POLICY.format(effect=effect))
-    monkeypatch.setenv("KL_AGENT", "bot")
+def hidden_knowledge(office: Checkout, policy: str) -> HiddenKnowledge:
+    office.write(".kl/policy.yaml", policy)
     ws = office.workspace()
-    policy = load_policy(ws)
-    assert policy is not None
-    return HiddenKnowledge(ws, policy)
+    loaded = load_policy(ws)
+    assert loaded is not None
+    return HiddenKnowledge(ws, loaded)
+
+
+HIDDEN = (
+    "Zeta record title",
+    "Zeta context words",
+    "Zeta body words here",
+    "Zeta memory words",
+    "Zeta proposed words",
+    "Zeta other words",
+    "Zeta title",
+    "Zeta page text one",
+    "Zeta hidden text words",
+    "hidden-report.md",
+    "Zeta claim on a file",
+    "Zeta claim on a record",
+    "Zeta claim on its file",
+)
+SHOWN = (
+    "Zeta public words here",
+    "Zeta open text words",
+    "Zeta claim on anything",
+    # a hidden record has it too
+    "Zeta shown words",
+)
 
 
 @pytest.mark.parametrize("effect", ["deny", "redact"])
-def test_the_texts_of_everything_that_is_hidden_are_withheld(
-    office: Checkout, effect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    office_hidden = hidden_knowledge(office, effect, monkeypatch)
-    for text in (
-        "Zeta record title",
-        "Zeta context words",
-        "Zeta body words here",
-        "Zeta memory words",
-        "Zeta title",
-        "Zeta page text one",
-        "Zeta claim on a file",
-        "Zeta claim on a record",
-        "Zeta claim on its file",
-    ):
-        assert office_hidden.veil.text(f"<{text}>") == "<withheld>", text
-    for text in ("Zeta public words here", "Zeta shown words", "Zeta claim on anything"):
-        assert office_hidden.veil.text(text) == text
+def test_the_texts_of_everything_that_is_hidden_are_withheld(office: Checkout, effect: str) -> None:
+    office_hidden = hidden_knowledge(office, POLICY.format(effect=effect))
+    assert office_hidden.withheld() == {}
+    cover = office_hidden.veil
+    assert {text: cover.text(text) for text in SHOWN} == {text: text for text in SHOWN}
+    assert office_hidden.withheld() == {}
+    left = {text: cover.text(text) for text in HIDDEN}
+    assert left == dict.fromkeys(left, "withheld")
     withheld = office_hidden.withheld()
     names = {name.partition(":")[0].partition("-")[0] for name, _ in withheld}
-    assert names == {"ADR", "MEM", "claim", "file"}
+    assert names == {"ADR", "MEM", "DOC", "claim", "file"}
     assert set(withheld.values()) == {(effect, "people"), (effect, "plans")}
     assert all(part == "" for _, part in withheld)
-
-
-def test_nothing_is_withheld_of_what_nobody_printed(
-    office: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    office_hidden = hidden_knowledge(office, "deny", monkeypatch)
-    assert office_hidden.withheld() == {}
-    assert office_hidden.veil.text("plain words") == "plain words"
-    assert office_hidden.withheld() == {}
-
-
-@pytest.mark.parametrize("effect", ["deny", "redact"])
-def test_what_is_left_of_the_path_of_something_hidden(
-    office: Checkout, effect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cover = hidden_knowledge(office, effect, monkeypatch).veil
+    # what is left of the path of something hidden; the place of a page is its name
     decision = next(office.root.glob(f"{FOLDER}/ADR-*zeta*")).relative_to(office.root).as_posix()
-    is_denied = effect == "deny"
-    assert cover.text(decision) == ("withheld" if is_denied else f"{FOLDER}/ADR-0001")
-    # the place of a page is its name
-    page = "docs/plans/next.md"
-    assert cover.text(page) == ("withheld" if is_denied else page)
+    paths = {decision: f"{FOLDER}/ADR-0001", "docs/plans/next.md": "docs/plans/next.md"}
+    expected = dict.fromkeys(paths, "withheld") if effect == "deny" else paths
+    assert {path: cover.text(path) for path in paths} == expected
     record = {"schema": "kl.record/1", "id": "ADR-0001", "title": "Zeta"}
-    assert cover.plain(record)["path"] == ("" if is_denied else f"{FOLDER}/ADR-0001")
+    assert cover.plain(record)["path"] == ("" if effect == "deny" else f"{FOLDER}/ADR-0001")
 
 
-def test_changes_that_were_proposed_to_a_hidden_record_are_withheld(
-    office: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for command in (("--decision", "Zeta proposed words"), ("--consequences", "Zeta other words")):
-        done = office.kl("decision", "edit", "ADR-0001", *command, env={"KL_AGENT": "bot"})
-        assert done.returncode == 0, done.stderr
-    cover = hidden_knowledge(office, "deny", monkeypatch).veil
-    for text in ("Zeta proposed words", "Zeta other words"):
-        assert cover.text(text) == "withheld", text
+@pytest.mark.parametrize("kind", ["page", "document"])
+def test_a_rule_may_name_a_page_of_docs_by_either_kind(office: Checkout, kind: str) -> None:
+    rules = f"version: 1\nrules:\n  - name: x\n    deny: {{kinds: [{kind}], paths: [docs/plans]}}\n"
+    cover = hidden_knowledge(office, rules).veil
+    assert cover.text("Zeta page text one") == "withheld"
+    assert cover.text("Zeta context words") == "Zeta context words"
+    # bytes that are no text hide none of the others
+    assert cover.text("Zeta caf\N{REPLACEMENT CHARACTER} words here") == "withheld"
 
 
-def test_the_text_of_a_hidden_document_from_elsewhere_is_withheld(
-    office: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, tags in (("hidden", ("--collection", "people")), ("open", ())):
-        path = office.root.parent / f"{name}-report.md"
-        path.write_text(f"# Zeta {name} title\n\nZeta {name} text words\n", "utf-8")
-        done = office.kl("document", "add", str(path), *tags)
-        assert done.returncode == 0, done.stderr
-    cover = hidden_knowledge(office, "deny", monkeypatch).veil
-    assert cover.text("Zeta hidden text words") == "withheld"
-    # its file, with and without the folder
-    assert cover.text("hidden-report.md") == "withheld"
-    assert "report" not in cover.text(f"read from {office.root.parent}/hidden-report.md")
-    assert cover.text("Zeta open text words") == "Zeta open text words"
+def test_a_claim_is_seen_as_what_it_is_about(repo: Checkout) -> None:
+    ws = repo.workspace()
+    values = {"title": "t", "context": "c", "decision": "d", "status": "accepted"}
+    decision = create_record(ws, ws.kinds["decision"], values)
+    sync(ws)
+    knowledge = hidden_knowledge(repo, POLICY.format(effect="deny"))
 
+    def shown(about: str) -> list[tuple[str, str, str]]:
+        items = knowledge.claim_candidates("c1", about)
+        return [(item.id, item.kind, item.path) for item in items]
 
-def test_without_a_store_a_policy_hides_no_claims(
-    repo: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert hidden_knowledge(repo, "deny", monkeypatch).veil.text("any words") == "any words"
-
-
-def test_an_archived_claim_stays_hidden(office: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    ws = office.workspace()
-    claim = next(one for one in all_claims(ws) if one.text == "Zeta claim on a file")
-    office.edit(
-        "INSERT INTO claim_archive (id, text, about, author, made_at, expires, archived_at) SELECT"
-        " id, text, about, author, made_at, expires, '2026-01-01T00:00:00.000000Z' FROM claim"
-        f" WHERE id = '{claim.id}'",
-        f"DELETE FROM claim WHERE id = '{claim.id}'",
-    )
-    cover = hidden_knowledge(office, "deny", monkeypatch).veil
-    assert cover.text("Zeta claim on a file") == "withheld"
+    record = (decision.id, "decision", decision.path)
+    assert shown("file:src/pay.py#charge") == [("claim:c1", "claim", "src/pay.py")]
+    assert shown("test:src/pay.py") == [("claim:c1", "claim", "")]
+    assert shown(f"adr:{decision.id}") == [("claim:c1", "claim", ""), record]
+    assert shown(decision.id) == [("claim:c1", "claim", ""), record]
+    assert shown(f"file:{decision.path}#x") == [("claim:c1", "claim", decision.path), record]
+    assert knowledge.veil.text("any words") == "any words", "nothing is stored yet"
