@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from kl_hooks.proof.facts import (
 )
 from kl_hooks.proof.rules import (
     _may_be_found_elsewhere,
+    _stays_test,
     changed_words,
     code_read,
     configuration_changed,
@@ -38,6 +40,7 @@ from kl_hooks.proof.rules import (
     file_not_comparable,
     import_effect_changed,
     may_have_been_stored,
+    metadata_changed,
     module_added,
     needs_unknown_file,
     no_symbols_recorded,
@@ -274,6 +277,44 @@ def test_members_of_subclasses_count_for_special_names_alone() -> None:
     undecorated = comparison("def mark(c): return c\nclass K: pass\n")
     assert _may_be_found_elsewhere(undecorated, "app.py", "K")
     assert _may_be_found_elsewhere(undecorated, "app.py", "Missing")
+
+
+def test_what_ran_and_was_never_committed_is_the_reason_where_nobody_has_its_text() -> None:
+    known = difference_of(BEFORE, {**BEFORE, "app.py": f"{BEFORE['app.py']}def open(): return 1\n"})
+    lost = replace(known, text=lambda path, at: known.text(path, at) if at else None)
+    for difference, reason in (
+        (known, "open in app.py was added"),
+        (lost, "app.py changed, and what ran was never committed"),
+    ):
+        comparison = Comparison(RUN, difference)
+        effects = definition_added_or_removed(comparison, comparison.changes["app.py"])
+        assert reason in {effect.reason for effect in effects}
+
+
+def test_a_definition_stays_a_test_where_it_is_one_before_and_now() -> None:
+    test, other = b"def test_a(): pass\n", b"def helper(): pass\n"
+    for before, now, stays in ((test, test, True), (test, other, False), (other, test, False)):
+        texts = (before, now)
+        difference = Difference(text=lambda path, at, texts=texts: texts[at])  # type: ignore[misc]
+        assert _stays_test(Comparison(RUN, difference), "tests/test_a.py", "test_a") is stays
+
+
+def test_who_reads_metadata_of_a_distribution_rests_on_its_version() -> None:
+    def reason(names: set[str], changed: Mapping[str, str], new: Mapping[str, str] = {}) -> str:
+        reach: Any = SimpleNamespace(metadata=lambda nodeid: frozenset(names))
+        verdict = metadata_changed(RunFacts(RUN, reach=reach, new=new), changed, A)
+        assert verdict is None or verdict.state == STALE
+        return verdict.reason if verdict else ""
+
+    changed = {"outer": "outer 1 → 2", "leaf": "leaf 1 → 2"}
+    assert reason({"outer"}, changed) == "outer 1 → 2"
+    assert reason({"other"}, changed) == reason(set(), changed) == ""
+    assert reason({"*"}, changed) == "leaf 1 → 2", "the first by name"
+    # one that was not installed at all concerns whoever looked at all of them, or for it
+    new = {"added": "added 1 is installed now"}
+    assert reason({"*"}, changed, new) == reason({"added"}, {}, new) == new["added"]
+    assert reason({"leaf"}, {}, new) == reason({"*"}, {}) == ""
+    assert metadata_changed(RunFacts(RUN), changed, A) is None, "it is not known who reads it"
 
 
 def test_a_use_that_the_edit_takes_away_was_one() -> None:
