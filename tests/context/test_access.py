@@ -1,0 +1,403 @@
+"""What an answer that is no package may show, by the policy; and what is noted of it."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from kl_hooks.cli.output import command_access
+from kl_hooks.code.query.lookup import symbols_in_file
+from kl_hooks.context.access import Access, access, find_policy, path_of
+from kl_hooks.context.policy import Policy, Rule, audit
+from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.evidence.assertions import add_claim
+from kl_hooks.evidence.claims import all_claims
+from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.model.record import Record
+from kl_hooks.records.query import get_record
+from kl_hooks.records.sync import sync
+from kl_hooks.records.write import create_record
+from kl_hooks.workspace import Workspace
+from tests.support import Checkout
+
+DENIED = Rule("people", "deny", tags=("people",))
+REDACTED = Rule("drafts", "redact", tags=("draft",))
+FILES = Rule("pay", "deny", paths=("src/pay/**", "docs/pay.md"))
+SHORT = Rule("short", "redact", paths=("src/short/**",))
+BOT = "agent:bot"
+
+
+@pytest.fixture
+def ws(repo: Checkout) -> Workspace:
+    """A repository with a record of each effect: open ADR-0001, denied ADR-0002, redacted ADR-0003."""
+    repo.write("src/pay/charge.py", "def charge():\n    return 1\n")
+    repo.write("src/short/name.py", "def name():\n    return 1\n")
+    repo.write("src/shop.py", "def total():\n    return 1\n")
+    repo.write("docs/pay.md", "# Pay\n\nPay page words here\n")
+    ws = repo.workspace()
+    for name, tags in (("open", ()), ("zeta", ("people",)), ("draft", ("draft",))):
+        values = {
+            "title": f"{name} title of it",
+            "context": f"{name} context of it",
+            "decision": f"{name} decision of it",
+            "status": "accepted",
+            "tags": list(tags),
+        }
+        create_record(ws, ws.kinds["decision"], values)
+    repo.commit("files")
+    assert repo.kl("graph", "build").returncode in (0, 2)
+    sync(ws)
+    return ws
+
+
+def records(ws: Workspace) -> list[Record]:
+    return [get_record(ws, f"ADR-000{number}") for number in (1, 2, 3)]
+
+
+def policy(*rules: Rule, actor: str = BOT) -> Policy:
+    return Policy(rules or (DENIED, REDACTED, FILES, SHORT), actor, "key")
+
+
+def decided(ws: Workspace, *rules: Rule) -> Access:
+    return Access(ws, policy(*rules))
+
+
+def symbol_of(ws: Workspace, path: str) -> str:
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        return next(symbol.id for symbol in symbols_in_file(db, path) if "function:" in symbol.id)
+
+
+# Records
+
+
+def test_without_a_policy_everything_is_shown(ws: Workspace) -> None:
+    everything = Access(ws, None)
+    given = records(ws)
+    assert everything.records(given) == everything.shown(given) == given
+    assert [everything.record(record) for record in given] == given
+    assert [everything.written(record) for record in given] == given
+    assert everything.answer({"id": "ADR-0002", "title": "zeta"}) == {
+        "id": "ADR-0002",
+        "title": "zeta",
+    }
+    assert everything.text("zeta title of it") == everything.plain("zeta title of it")
+    assert everything.shows_node("file:src/pay/charge.py", "page", "src/pay/charge.py")
+    problem = KlError("zeta title of it")
+    everything.conceal_in_error(problem)
+    assert problem.reason == "zeta title of it"
+    everything.audit("test")
+    assert audit(ws) == []
+
+
+def test_of_records_denied_ones_are_left_out_and_of_redacted_ones_little_is_left(
+    ws: Workspace,
+) -> None:
+    asked = decided(ws)
+    opened, denied, redacted = records(ws)
+    assert [asked.shows(record) for record in records(ws)] == [True, False, False]
+    assert asked.shown([opened, denied, redacted]) == [opened]
+    folder = ".kl/knowledge/decisions"
+    left = Record(
+        "decision",
+        "ADR-0003",
+        {"title": "(redacted by policy: drafts)", "status": "accepted"},
+        path=f"{folder}/ADR-0003",
+    )
+    assert asked.records([denied, redacted, opened]) == [left, opened]
+    assert asked.record(redacted) == asked.written(redacted) == left
+    assert asked.record(opened) == asked.written(opened) == opened
+    with pytest.raises(
+        UsageProblem, match=r"ADR-0002: .kl/policy.yaml denies it to you. Ask a person"
+    ):
+        asked.record(denied)
+    # who wrote it may name it
+    assert asked.written(denied).values["title"] == "(redacted by policy: people)"
+    asked.require_shown(opened)
+    for hidden in (denied, redacted):
+        with pytest.raises(UsageProblem, match=hidden.id):
+            asked.require_shown(hidden)
+
+
+def test_pages_and_files_are_decided_by_their_place(ws: Workspace) -> None:
+    asked = decided(ws)
+    for path, is_shown in (
+        ("docs/pay.md", False),
+        ("docs/open.md", True),
+        ("src/short/a.py", False),
+    ):
+        assert asked.shows_node(f"file:{path}", "page", path) is is_shown
+        if is_shown:
+            asked.require_shown_file(path)
+        else:
+            with pytest.raises(UsageProblem, match=path):
+                asked.require_shown_file(path)
+    # a rule may name a page of docs by either kind, and nothing else
+    for kind in ("page", "document"):
+        by_kind = decided(ws, Rule("x", "deny", kinds=(kind,)))
+        assert not by_kind.shows_node("file:a.md", "page", "a.md")
+    assert decided(ws, Rule("x", "deny", kinds=("document",))).shows_node(
+        "file:a.py", "file", "a.py"
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "path"),
+    [("file:a/b.md", "a/b.md"), ("file:a/b.md#part", "a/b.md"), ("adr:ADR-0001", ""), ("", "")],
+)
+def test_the_path_of_a_node(node: str, path: str) -> None:
+    assert path_of(node) == path
+
+
+def test_a_claim_is_hidden_by_what_it_is_about(ws: Workspace) -> None:
+    abouts = {
+        "file:src/pay/charge.py": False,
+        "adr:ADR-0002": False,
+        "adr:ADR-0003": False,
+        "file:src/shop.py": True,
+    }
+    for about in abouts:
+        add_claim(ws, f"claim on {about}", about, None)
+    claims = {claim.about: claim for claim in all_claims(ws)}
+    asked = decided(ws)
+    assert {about: asked.shows_claim(claims[about]) for about in abouts} == abouts
+    assert [claim.about for claim in asked.claims(list(claims.values()))] == ["file:src/shop.py"]
+    assert asked.claim(claims["file:src/shop.py"]) is claims["file:src/shop.py"]
+    with pytest.raises(UsageProblem, match=claims["adr:ADR-0002"].id):
+        asked.claim(claims["adr:ADR-0002"])
+    assert asked.effect_on_claim(claims["adr:ADR-0003"]) == ("redact", "drafts")
+    # rules for people hide nothing from an agent
+    for_people = Rule("people", "deny", tags=("people",), actors=("human",))
+    assert decided(ws, for_people).shows_claim(claims["adr:ADR-0002"])
+    assert Access(ws, None).effect_on_claim(claims["adr:ADR-0002"]) == ("allow", "")
+    # as an entry of an answer
+    rows = [{"schema": "kl.claim/3", "id": claims[about].id, "about": about} for about in abouts]
+    shown = asked.answer({"claims": rows, "total": 4})
+    assert [row["about"] for row in shown["claims"] if "about" in row] == ["file:src/shop.py"]
+    assert shown["total"] == 2
+
+
+# Answers
+
+
+def test_an_answer_has_no_denied_entry_and_counts_none(ws: Workspace) -> None:
+    asked = decided(ws)
+    rows = [
+        {
+            "id": f"ADR-000{number}",
+            "title": "t",
+            "path": f"a/ADR-000{number}-t.md",
+            "status": "accepted",
+        }
+        for number in (1, 2, 3)
+    ]
+    left = {"id": "ADR-0003", "status": "accepted", "path": "a/ADR-0003", "redacted_by": "drafts"}
+    expected = {"items": [rows[0], left], "total": 6, "page": 2}
+    assert asked.answer({"items": rows, "total": 7, "page": 2}) == expected
+    # whatever their keys are called
+    assert asked.answer({"anything": rows, "total": 7})["total"] == 6
+    assert asked.answer([rows[1], [rows[1]], "ADR-0002", "ADR-0001"]) == [[], "ADR-0001"]
+    assert asked.answer({"names": ["ADR-0002", "x"], "total": 2}) == {"names": ["x"], "total": 2}
+    assert asked.answer({"number": 7, "rows": [], "total": "7"}) == {
+        "number": 7,
+        "rows": [],
+        "total": "7",
+    }
+    assert asked.answer({"rows": rows, "total": None})["total"] is None
+
+
+def test_what_an_answer_is_about_takes_the_whole_of_it(ws: Workspace) -> None:
+    asked = decided(ws)
+    assert asked.answer({"cites": "ADR-0002", "text": "x"}) == {"cites": "withheld", "text": "x"}
+    for key in ("id", "source", "target"):
+        with pytest.raises(UsageProblem):
+            asked.answer({key: "ADR-0002", "text": "x"})
+    assert asked.answer({"edges": [{"source": "ADR-0001", "target": "adr:ADR-0002"}]}) == {
+        "edges": []
+    }
+    with pytest.raises(UsageProblem):
+        asked.answer({"shown": {"record": {"id": "ADR-0002"}}})
+    with pytest.raises(UsageProblem) as refused:
+        asked.answer("ADR-0002")
+    assert refused.value.place == ""
+    with pytest.raises(UsageProblem) as refused:
+        asked.answer({"id": "ADR-0002"})
+    assert refused.value.place == "ADR-0002"
+    # of what was just written its ID is returned
+    assert asked.answer({"id": "ADR-0002", "title": "t"}, wrote=True) == {"id": "ADR-0002"}
+    assert asked.answer({"source": "ADR-0002"}, wrote=True) == {"id": ""}
+
+
+def test_code_is_decided_by_its_file(ws: Workspace) -> None:
+    asked = decided(ws)
+    pay, short, shop = (
+        symbol_of(ws, f"src/{name}.py") for name in ("pay/charge", "short/name", "shop")
+    )
+    rows = [{"id": name, "line": 1, "text": "t"} for name in (pay, short, shop)]
+    left = {"id": short, "line": 1, "redacted_by": "short"}
+    assert asked.answer(rows) == [left, rows[2]]
+    # an entry without an ID, by its path
+    files = [
+        {"path": f"src/{name}.py", "kind": kind, "text": "t"}
+        for name, kind in (("pay/x", ""), ("short/x", "page"), ("x", "violation"))
+    ]
+    left = {"path": "src/short/x.py", "kind": "page", "redacted_by": "short"}
+    assert asked.answer(files) == [left, files[2]]
+    nodes = ["file:src/pay/x.py#part", "file:src/x.py", "file:docs/pay.md", "src/pay/x.py"]
+    assert asked.answer({"nodes": nodes}) == {"nodes": ["file:src/x.py", "src/pay/x.py"]}
+    # rules by kind: what denies a file denies what it defines
+    for kind, expected in (("file", [rows[2]]), ("symbol", [rows[2]]), ("page", rows)):
+        rule = Rule("x", "deny", kinds=(kind,), paths=("src/pay", "src/short"))
+        assert decided(ws, rule).answer(rows) == expected
+    for kind in ("page", "violation", "symbol"):
+        rule = Rule("x", "deny", kinds=(kind,))
+        entries = [{"path": "a", "kind": name} for name in ("page", "violation", "thing")]
+        kinds = [entry["kind"] for entry in decided(ws, rule).answer(entries)]
+        assert kinds == [
+            name
+            for name in ("page", "violation", "thing")
+            if (name if name != "thing" else "symbol") != kind
+        ]
+    for kind in ("page", "file"):
+        rule = Rule("x", "deny", kinds=(kind,), paths=("docs",))
+        assert decided(ws, rule).answer(["file:docs/pay.md"]) == []
+
+
+def test_the_strongest_effect_on_an_entry_counts(ws: Workspace) -> None:
+    claim = add_claim(ws, "c", "adr:ADR-0003", None)
+    asked = decided(ws)
+    entry = {"schema": "kl.claim/3", "id": claim.id, "about": "adr:ADR-0003", "text": "c"}
+    assert asked.answer([entry]) == [{"id": claim.id, "redacted_by": "drafts"}]
+    # a node of its own, which may be seen
+    assert (
+        asked.answer({"id": "ADR-0001", "path": "src/pay/charge.py"})["path"] == "src/pay/charge.py"
+    )
+    assert asked.answer({"id": "thing", "path": "src/pay/charge.py", "x": 1}, wrote=True) == {
+        "id": "thing"
+    }
+
+
+def test_texts_that_are_too_long_for_an_id_are_not_looked_up(ws: Workspace) -> None:
+    long_path, longer_path = (f"file:src/pay/{'x' * number}" for number in (487, 488))
+    assert decided(ws).answer([long_path, longer_path]) == [longer_path]
+
+
+def test_the_words_of_what_is_hidden_are_in_no_part_of_an_answer(ws: Workspace) -> None:
+    asked = decided(ws)
+    assert asked.answer({"note": "He wrote: zeta context of it."}) == {
+        "note": "He wrote: withheld."
+    }
+    assert asked.plain(["zeta context of it"]) == ["withheld"]
+    assert asked.text("zeta context of it!") == "withheld!"
+    problem: KlError = UsageProblem(
+        "zeta title of it", place="zeta context of it", hint="zeta decision of it"
+    )
+    asked.conceal_in_error(problem)
+    assert (problem.place, problem.reason, problem.hint) == ("withheld",) * 3
+    problems = Problems(
+        [Problem("zeta context of it", 3, 1, "zeta title of it", "zeta decision of it")]
+    )
+    asked.conceal_in_error(problems)
+    assert problems.problems == (Problem("withheld", 3, 1, "withheld", "withheld"),)
+    # from whom nothing is hidden
+    for_others = decided(ws, Rule("people", "deny", tags=("people",), actors=("human",)))
+    assert for_others.text("zeta context of it") == "zeta context of it"
+
+
+# The audit
+
+
+def test_what_was_decided_is_appended_to_the_audit(ws: Workspace) -> None:
+    asked = decided(ws)
+    asked.audit("nothing")
+    assert audit(ws) == []
+    asked.records(records(ws))
+    asked.text("pay page words here")
+    asked.audit("kl decision list")
+    (event,) = audit(ws)
+    assert (event["subject"], event["purpose"], event["package_id"]) == (
+        BOT,
+        "kl decision list",
+        "",
+    )
+    assert event["counts"] == {"deny": 2, "redact": 1, "allow": 1}
+    assert event["rules"] == {"people": 1, "pay": 1, "drafts": 1}
+    assert sorted(event["items"]) == [
+        ["deny", "pay", "file:docs/pay.md"],
+        ["deny", "people", "ADR-0002"],
+        ["redact", "drafts", "ADR-0003"],
+    ]
+    assert event["policy_decision_id"].startswith("pd-")
+    # the same decision has the same name, under the same policy
+    again = decided(ws)
+    again.records(records(ws))
+    again.text("pay page words here")
+    again.audit("other")
+    assert audit(ws)[0]["policy_decision_id"] == event["policy_decision_id"]
+    other = Access(ws, Policy(policy().rules, BOT, "other key"))
+    other.records(records(ws))
+    other.audit("other")
+    assert audit(ws)[0]["policy_decision_id"] != event["policy_decision_id"]
+
+
+POLICY = """version: 1
+rules:
+  - name: people
+    deny: {tags: [people], actors: [agent]}
+"""
+
+
+def test_the_policy_of_the_working_tree_is_used_for_whoever_asks(
+    ws: Workspace, repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_policy(ws) is None
+    repo.write(".kl/policy.yaml", POLICY)
+    mine = find_policy(ws)
+    assert mine is not None and mine.actor == "human"
+    with access(ws, "kl search") as seen:
+        assert seen.records(records(ws)) == records(ws)
+    with access(ws, "kl search", BOT) as seen:
+        assert len(seen.records(records(ws))) == 2
+    assert [event["purpose"] for event in audit(ws)] == ["kl search"] * 2
+    assert [event["subject"] for event in audit(ws)] == [BOT, "human"]
+    # what was decided before an error is noted, and the error has no hidden word
+    with pytest.raises(UsageProblem) as refused, access(ws, "kl show", BOT) as seen:
+        seen.records(records(ws))
+        raise UsageProblem("zeta title of it")
+    assert refused.value.reason == "withheld"
+    assert audit(ws)[0]["purpose"] == "kl show"
+    repo.write(".kl/policy.yaml", "rules: 7\n")
+    with pytest.raises(Problems), access(ws, "kl show"):
+        raise AssertionError("without the rules nothing may be shown")
+    path = repo.root / ".kl/policy.yaml"
+    path.unlink()
+    path.symlink_to("nothing.yaml")
+    with pytest.raises(UsageProblem, match="a link to nothing"):
+        find_policy(ws)
+
+
+def test_a_command_asks_once_and_a_person_is_shown_everything(
+    repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write(".kl/policy.yaml", POLICY)
+
+    def shown(name: str) -> int:
+        opened = repo.workspace()
+        context = click.Context(click.Command("list"), info_name=name, obj={"workspace": opened})
+        with context, click.Context(click.Command("all"), parent=context, info_name="all"):
+            assert command_access() is command_access()
+            return len(command_access().records(records(ws)))
+
+    assert shown("kl") == 3
+    assert audit(ws) == []
+    monkeypatch.setenv("KL_AGENT", "bot")
+    assert shown("kl") == 2
+    monkeypatch.delenv("KL_AGENT")
+    (event,) = audit(ws)
+    assert (event["purpose"], event["subject"]) == ("kl all", BOT)
+    # an agent of a repository without a policy
+    (repo.root / ".kl/policy.yaml").unlink()
+    monkeypatch.setenv("KL_AGENT", "bot")
+    assert shown("kl") == 3
+    monkeypatch.delenv("KL_AGENT")
+    assert len(audit(ws)) == 1
