@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.gather import Gathered
 from kl_hooks.context.page import assemble
-from kl_hooks.context.policy import EFFECTS, Policy, Rule, read_rules
+from kl_hooks.context.policy import (
+    EFFECTS,
+    Governed,
+    Policy,
+    Rule,
+    conceal,
+    govern,
+    load_policy,
+    read_rules,
+)
 from kl_hooks.context.signals import read_signals
+from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import WITHHELD, Candidate, Package, Task
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.request import Request
-from tests.context.making import candidate, steady, symbol
+from tests.context.making import candidate, code_of_symbols, ranked, steady, symbol
+from tests.support import Checkout
 
 WORDS = "fix the checkout total"
 KINDS = ("memory", "finding", "decision")
@@ -248,3 +261,207 @@ def test_no_bytes_bring_the_reader_down(text: bytes) -> None:
         read_rules(b"rules:\n  - " + text, KINDS)
     except Problems as wrong:
         assert wrong.problems
+
+
+# What a rule is about
+
+
+@pytest.mark.parametrize(
+    ("conditions", "facts", "matches"),
+    [
+        ({}, {}, True),
+        ({"kinds": ("memory",)}, {"kind": "memory"}, True),
+        ({"kinds": ("memory", "page")}, {"kind": "fact"}, False),
+        # files and symbols are code, and nothing else is
+        ({"kinds": ("code",)}, {"kind": "symbol"}, True),
+        ({"kinds": ("code",)}, {"kind": "file"}, True),
+        ({"kinds": ("symbol",)}, {"kind": "symbol"}, True),
+        ({"kinds": ("code",)}, {"kind": "memory"}, False),
+        ({"tags": ("hr", "law")}, {"tags": ("law",)}, True),
+        ({"tags": ("hr",)}, {"tags": ("law",)}, False),
+        ({"classification": ("secret", "internal")}, {"classification": "internal"}, True),
+        ({"classification": ("secret",)}, {"classification": "public"}, False),
+        ({"classification": ("secret",)}, {}, False),
+        # one of the paths is enough, every sort of condition is needed
+        ({"paths": ("docs", "src")}, {"path": "src/a.py"}, True),
+        ({"paths": ("src",), "tags": ("hr",)}, {"path": "src/a.py"}, False),
+        ({"paths": ("src",), "tags": ("hr",)}, {"path": "src/a.py", "tags": ("hr",)}, True),
+    ],
+    ids=str,
+)
+def test_a_rule_matches_what_meets_each_of_its_conditions(
+    conditions: dict[str, tuple[str, ...]], facts: dict[str, object], matches: bool
+) -> None:
+    assert Rule("x", "deny", **conditions).matches(candidate("a", **facts), "human") is matches
+
+
+@pytest.mark.parametrize(
+    ("actors", "actor", "is_named"),
+    [
+        ((), "human", True),
+        ((), "agent:codex", True),
+        (("human",), "human", True),
+        (("human",), "agent:codex", False),
+        (("agent",), "agent:codex", True),
+        (("agent:codex",), "agent:codex", True),
+        (("agent:codex", "human"), "agent:other", False),
+        (("codex",), "agent:codex", False),
+    ],
+)
+def test_a_rule_is_for_an_actor_by_name_or_for_all_of_a_sort(
+    actors: tuple[str, ...], actor: str, is_named: bool
+) -> None:
+    rule = Rule("x", "deny", actors=actors)
+    assert rule.names_actor(actor) is is_named
+    policy = Policy((rule,), actor)
+    assert policy.decide((candidate("a"),)) == (("deny", "x") if is_named else ("allow", ""))
+    assert policy.shows(candidate("a")) is not is_named
+    assert policy.concerns_actor is is_named
+    # beside a rule for others
+    others = Rule("y", "redact", actors=("agent:nobody",))
+    assert Policy((others, rule), actor).concerns_actor is is_named
+    # what one actor is allowed is all that anybody is shown
+    allow = Rule("z", "allow", actors=("agent:nobody",))
+    assert Policy((allow,), actor).concerns_actor
+    assert Policy((allow,), actor).decide((candidate("a"),)) == ("deny", "no rule allows it")
+
+
+def test_no_rules_concern_nobody_and_of_equal_rules_the_first_by_name_is_named() -> None:
+    assert not Policy((), "human").concerns_actor
+    assert Policy((), "human").decide((candidate("a"),)) == ("allow", "")
+    rules_by_name = [
+        Rule(name, effect) for name, effect in (("b", "deny"), ("a", "redact"), ("c", "deny"))
+    ]
+    assert Policy(tuple(rules_by_name), "human").decide((candidate("a"),)) == ("deny", "b")
+
+
+# What is left of a package
+
+
+def governed(*rules: Rule, actor: str = "human") -> Governed:
+    facts = [
+        candidate("a", path="src/a.py", kind="memory", id="MEM-1"),
+        candidate("b", path="src/b.py"),
+    ]
+    code = code_of_symbols(symbol("one", "src/a.py"), symbol("two", "src/b.py"))
+    return govern(Policy(rules, actor, "key"), ranked(facts), code, {"list": facts})
+
+
+def ids(rows: Sequence[Ranked]) -> list[str]:
+    return [row.candidate.id for row in rows]
+
+
+def test_what_is_denied_is_dropped_and_named_to_a_person_alone() -> None:
+    everything = governed()
+    assert (ids(everything.ranked), everything.omissions) == (["MEM-1", "function:shop.b"], [])
+    rule = Rule("a is internal", "deny", paths=("src/a.py",))
+    for actor, name in (("human", None), ("agent:x", WITHHELD)):
+        left = governed(rule, actor=actor)
+        assert ids(left.ranked) == ["function:shop.b"]
+        assert ids(left.code.files) == ["file:src/b.py"]
+        assert ids(left.code.symbols) == ["function:shop.two"]
+        names = {"MEM-1", "file:src/a.py", "function:shop.one"} if name is None else {name}
+        assert {omission.id for omission in left.omissions} == names
+        assert {omission.reason for omission in left.omissions} == {
+            "denied by policy: a is internal"
+        }
+        assert left.decision.actor == actor
+
+
+def test_a_symbol_is_not_denied_with_another_file_or_with_an_item_that_is_no_file() -> None:
+    left = governed(Rule("x", "deny", kinds=("file",), paths=("src/a.py",)))
+    assert ids(left.code.symbols) == ["function:shop.two"]
+    left = governed(Rule("x", "deny", kinds=("memory",)))
+    assert ids(left.code.symbols) == ["function:shop.one", "function:shop.two"]
+    redacting = governed(Rule("x", "redact", kinds=("file",), paths=("src/a.py",)))
+    assert ids(redacting.code.symbols) == ["function:shop.one", "function:shop.two"]
+
+
+def test_of_what_is_redacted_a_text_still_decides_its_rank_and_code_is_concealed_at_once() -> None:
+    left = governed(Rule("short", "redact", paths=("src/a.py",)))
+    marked, plain = left.ranked
+    assert (marked.candidate.redacted_by, marked.candidate.title) == ("short", "a")
+    assert (plain.candidate.redacted_by, plain.candidate.title) == ("", "b")
+    one, two = left.code.symbols
+    assert (one.candidate.title, one.candidate.redacted_by) == ("", "short")
+    assert (two.candidate.title, two.candidate.redacted_by) == ("two", "")
+    assert [row.candidate.redacted_by for row in left.code.files] == ["short", ""]
+    assert all(row.candidate.title == "" for row in left.code.files[:1])
+    effects = {name: effect for name, _, effect, _ in left.decision.effects}
+    assert effects["MEM-1"] == effects["file:src/a.py"] == "redact"
+    assert effects["function:shop.b"] == "allow"
+    # of code the place belongs to the item
+    places = {name: path for name, path, _, _ in left.decision.effects}
+    assert places["MEM-1"] == places["function:shop.b"] == ""
+    assert places["function:shop.one"] == "src/a.py"
+    assert left.decision.id.startswith("pd-") and len(left.decision.id) == 15
+    again = governed(Rule("short", "redact", paths=("src/a.py",)))
+    assert (again.decision.id, again.decision.policy) == (left.decision.id, "key")
+    assert governed().decision.id != left.decision.id
+
+
+def test_what_is_redacted_keeps_its_id_kind_and_place() -> None:
+    item = candidate(
+        "a",
+        kind="memory",
+        authority="human",
+        pinned=True,
+        is_lasting=True,
+        beyond="limit: 3",
+        redacted_by="short",
+        tags=("hr",),
+        proof="ran",
+    )
+    left = conceal(item)
+    assert left == Candidate(
+        item.id,
+        "memory",
+        "",
+        "",
+        "",
+        item.path,
+        item.line,
+        authority="human",
+        pinned=True,
+        is_lasting=True,
+        beyond="limit: 3",
+        reasons=("redacted by policy: short",),
+        redacted_by="short",
+    )
+    plain = candidate("a")
+    assert conceal(plain) is plain
+    # the file of a record is named after its title
+    record = replace(item, id="ADR-0007", path="docs/ADR-0007-bob-earns.md")
+    assert conceal(record).path == "docs/ADR-0007"
+    assert conceal(replace(record, id="function:ADR-0007")).path == record.path
+
+
+def test_the_policy_of_a_repository_is_read_once_and_for_whoever_runs_this(repo: Checkout) -> None:
+    ws = repo.workspace()
+    assert load_policy(ws) is None
+    text = "version: 1\nrules:\n  - name: pay\n    deny: {paths: [src/pay, docs], tags: [hr], actors: [agent]}\n"
+    repo.write(".kl/policy.yaml", text)
+    rule = Rule("pay", "deny", ("src/pay", "docs"), (), ("hr",), (), ("agent",))
+    mine = load_policy(ws)
+    assert mine is not None
+    assert (mine.rules, mine.actor) == ((rule,), "human")
+    assert load_policy(ws) == mine, "out of the cache"
+    its = load_policy(ws, "agent:codex")
+    assert its is not None and (its.rules, its.actor) == ((rule,), "agent:codex")
+    assert its.key != mine.key
+    ws = replace(ws, environ={**ws.environ, "KL_AGENT": "bot"})
+    by_environment, named = load_policy(ws), load_policy(ws, "human")
+    assert by_environment is not None and by_environment.actor == "agent:bot"
+    assert named == mine
+    # whatever else a text is, it is another policy
+    repo.write(".kl/policy.yaml", f"{text}# a comment\n")
+    edited = load_policy(ws, "human")
+    assert edited is not None and edited.key != mine.key
+    path = repo.root / ".kl/policy.yaml"
+    path.write_bytes(text.encode() + b"# \xff\n")
+    with pytest.raises(Problems):
+        load_policy(ws)
+    path.unlink()
+    path.symlink_to("nothing.yaml")
+    with pytest.raises(UsageProblem, match="a link to nothing"):
+        load_policy(ws)
