@@ -90,7 +90,7 @@ def test_without_a_policy_everything_is_shown(ws: Workspace) -> None:
     assert audit(ws) == []
 
 
-def test_of_records_denied_ones_are_left_out_and_of_redacted_ones_little_is_left(
+def test_of_records_denied_ones_are_omitted_and_of_redacted_ones_little_is_left(
     ws: Workspace,
 ) -> None:
     asked = decided(ws)
