@@ -246,7 +246,7 @@ class Access:
     def effects(self, nodes: Iterable[str]) -> dict[str, Effect]:
         """Return the effect on each record, file and symbol among the IDs of nodes."""
         from kl_hooks.code.query.lookup import symbols_by_id
-        from kl_hooks.model.symbol import RECORD_ID
+        from kl_hooks.model.symbol import RECORD_ID, path_of
         from kl_hooks.records.query import get_records
 
         if self._policy is None:
@@ -353,11 +353,6 @@ def _candidate(identifier: str, kind: str, path: str) -> Candidate:
     from kl_hooks.model.package import placed
 
     return placed(identifier, kind, path)
-
-
-def path_of(node: str) -> str:
-    """Return the path of the file that a node of the graph is, or is in; empty for another node."""
-    return node.removeprefix("file:").partition("#")[0] if node.startswith("file:") else ""
 
 
 def _texts(plain: Any) -> Iterator[str]:

@@ -16,9 +16,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.context.access import path_of
 from kl_hooks.model.package import WITHHELD, Candidate, placed
 from kl_hooks.model.record import Record, untitled_path
+from kl_hooks.model.symbol import path_of
 from kl_hooks.records.query import all_records
 from kl_hooks.records.retrieval import record_candidate
 

@@ -62,6 +62,11 @@ def make_id(prefix: str, name: str) -> str:
     return f"{prefix}:{name}"
 
 
+def path_of(node: str) -> str:
+    """Return the path of the file that a node of the graph is, or is in; empty for another node."""
+    return node.removeprefix("file:").partition("#")[0] if node.startswith("file:") else ""
+
+
 def split_id(identifier: str) -> tuple[str, str]:
     """The prefix and the name; the prefix of a record id (`ADR-0007`) or of plain text is empty."""
     prefix, colon, name = identifier.partition(":")

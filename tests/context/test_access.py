@@ -7,13 +7,14 @@ import pytest
 
 from kl_hooks.cli.output import command_access
 from kl_hooks.code.query.lookup import symbols_in_file
-from kl_hooks.context.access import Access, access, find_policy, path_of
+from kl_hooks.context.access import Access, access, find_policy
 from kl_hooks.context.policy import Policy, Rule, audit
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.assertions import add_claim
 from kl_hooks.evidence.claims import all_claims
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
+from kl_hooks.model.symbol import path_of
 from kl_hooks.records.query import get_record
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import create_record
