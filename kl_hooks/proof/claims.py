@@ -19,14 +19,14 @@ from kl_hooks.evidence.claims import all_claims, claims_about
 from kl_hooks.evidence.commits import LoggedCommit, newest_commits
 from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.ledger import Entry, recent, results_of
+from kl_hooks.evidence.ledger import Entry, recent, results_of, selection_limits
 from kl_hooks.evidence.search import find_assertions
 from kl_hooks.evidence.trust import observation, stance
 from kl_hooks.model.claim import DOUBTFUL, REFUTED, Claim, Observation
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, full_record_id, is_hex, split_id
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.claim_basis import DiskFiles
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.other_runs import pytest_command
@@ -64,10 +64,12 @@ def record_claim(
     UsageProblem for an ID that is none, for what is cited and not there, and for an end in the
     past.
     """
-    refs = tuple(dict.fromkeys(_resolved(ws, one) for one in cited))
+    refs = tuple(dict.fromkeys(ref for name in cited for ref in _resolved(ws, name)))
     if len(refs) > MOST_CITED:
         raise UsageProblem(
-            f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support"
+            f"too many citations: {len(refs)} (at most {MOST_CITED}).",
+            place="--support",
+            hint="Each case of a parametrized test is one: cite those that matter.",
         )
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
@@ -310,33 +312,48 @@ def _unobserved(ref: str) -> Observation:
     return Observation("TestResult", "pytest", "pytest", ref, False, "cited, not observed")
 
 
-def _resolved(ws: Workspace, given: str) -> str:
-    """The ID of a record, or the full hash of a commit, that somebody cites. UsageProblem for what
-    is not there.
+def _resolved(ws: Workspace, given: str) -> list[str]:
+    """The ID of a record, or the full hash of a commit, that somebody cites; of a parametrized test
+    without its parameters each case. UsageProblem for what is not there.
     """
     name = given.strip()
     prefix, bare = split_id(name)
-    if test := _recorded_test(ws, bare) if prefix == "test" or "::" in bare else "":
-        return f"test:{test}"
-    bare = full_record_id(bare)
-    if "-" in bare:
-        return get_record(ws, bare).id
-    if (sha := _commit(ws, bare)) and bare:
-        return sha
     hint = (
         "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b), a commit or a recorded test"
         " (test_a.py::test_b)."
     )
+    if prefix == "test" or "::" in bare:
+        if tests := _recorded_tests(ws, bare):
+            return [f"test:{test}" for test in tests]
+        if cases := _recorded_tests(ws, bare.partition("[")[0]):
+            hint = f"Recorded are: {name_list(cases, 5)}"
+    bare = full_record_id(bare)
+    if "-" in bare and "::" not in bare:
+        return [get_record(ws, bare).id]
+    if (sha := _commit(ws, bare)) and bare:
+        return [sha]
     raise UsageProblem(
         "no such record, commit or recorded test.", place=f"--support {name}", hint=hint
     )
 
 
-def _recorded_test(ws: Workspace, nodeid: str) -> str:
-    """The node ID of a test that some run reported; empty for none."""
+def _recorded_tests(ws: Workspace, nodeid: str) -> list[str]:
+    """The node ID of a test that some run reported; of a function with parameters its cases in the
+    newest run that was not limited to a part, else all.
+    """
     sync_evidence(ws)
     with ws.store.reading() as db:
-        return nodeid if db and db.row("SELECT 1 FROM test WHERE nodeid = ?", (nodeid,)) else ""
+        if db is None:
+            return []
+        if db.row("SELECT 1 FROM test WHERE nodeid = ?", (nodeid,)):
+            return [nodeid]
+        sql = "SELECT nodeid FROM test WHERE SUBSTR(nodeid, 1, ?) = ?"
+        cases = {str(name) for (name,) in db.rows(sql, (len(nodeid) + 1, f"{nodeid}["))}
+        for entry in _results(db, cases) if cases else ():
+            if not selection_limits(entry.receipt.selection):
+                cases = {split_id(result.subject)[1] for result in entry.receipt.evidence}
+                break
+        return sorted(cases)
 
 
 def _commit(ws: Workspace, name: str) -> str:

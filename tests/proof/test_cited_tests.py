@@ -215,3 +215,31 @@ def test_an_agent_s_confirmation_is_worth_an_agent_s_word(prices: Prices) -> Non
     prices.repo.kl("claim", "confirm", prices.ids["uncited"], env={"KL_AGENT": "bot"})
     assert "agent:bot" not in prices.repo.kl("claim", "show", prices.ids["uncited"]).stdout
     assert prices.repo.kl("evidence", "verify").returncode == 0
+
+
+@pytest.mark.slow
+def test_a_parametrized_test_is_cited_by_its_function(tmp_path: Path, home: Path) -> None:
+    text = (
+        "import pytest\n@pytest.mark.parametrize('n', {})\ndef test_case(n):\n    assert n\n"
+        "def test_other():\n    pass\n"
+    )
+    repo = checkout(tmp_path / "cases", {"test_a.py": text.format([1, 2])})
+    assert repo.pytest("-q").returncode == 0
+    repo.write("test_a.py", text.format([2, 3]))
+    assert repo.pytest("-q").returncode == 0
+    # a run of a part does not decide which cases there are
+    assert repo.pytest("-q", "test_a.py::test_case[3]").returncode == 0
+
+    def cite(test: str) -> tuple[list[str], str]:
+        done = repo.kl(
+            *("claim", "add", test, "--about", "file:test_a.py", "--support", test),
+            *("--format", "json"),
+        )
+        return json.loads(done.stdout)["cites"] if done.stdout else [], done.stderr
+
+    cases = ["test:test_a.py::test_case[2]", "test:test_a.py::test_case[3]"]
+    assert cite("test_a.py::test_case") == (cases, "")
+    cited, problem = cite("test_a.py::test_case[4]")
+    assert not cited
+    assert "Recorded are: test_a.py::test_case[2], test_a.py::test_case[3]" in problem
+    assert "Cite a decision" in cite("test_a.py::test_none")[1]
