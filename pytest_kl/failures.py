@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.redaction import redact
-from pytest_kl.outcome import detail_of
+from pytest_kl.outcome import detail_of, short
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -49,12 +50,43 @@ class FrameRecorder:
                 setattr(report, ATTRIBUTE, self._place(call.excinfo))
         return report
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        """Adds to the report of a file that can't be collected where it is wrong."""
+        report = yield
+        with suppress(Exception):
+            # the call is there until pytest has reported the exception (_pytest.runner)
+            call = report.__dict__.get("call")
+            if report.failed and call is not None and call.excinfo is not None:
+                error = call.excinfo.value
+                cause = error.__cause__ if isinstance(error, collector.CollectError) else error
+                setattr(report, ATTRIBUTE, {"at": self._line(cause or error)})
+        return report
+
+    def _line(self, error: BaseException) -> str:
+        """`tests/test_a.py:3:8: SyntaxError: invalid syntax`; without a place where it is none of
+        the repository.
+        """
+        places = []
+        for frame, line in walk_tb(error.__traceback__):
+            places.append(f"{frame.f_code.co_filename}:{line}")
+        if isinstance(error, SyntaxError) and error.filename:
+            places.append(f"{error.filename}:{error.lineno or 0}:{error.offset or 0}")
+        text = error.msg if isinstance(error, SyntaxError) else str(error)
+        words = f"{type(error).__name__}: {text}"
+        inside = (place.removeprefix(self._root) for place in places if self._is_inside(place))
+        *_, last = ["", *inside]
+        return short(f"{last}: {words}" if last else words)
+
+    def _is_inside(self, path: str) -> bool:
+        return path.startswith(self._root) and not any(part in path for part in _INSTALLED)
+
     def _place(self, raised: pytest.ExceptionInfo[BaseException]) -> dict[str, str]:
         frame, step = "", cast("TracebackType | None", raised.tb)
         while step is not None:
             code = step.tb_frame.f_code
             path = code.co_filename.removeprefix(self._root)
-            inside = path != code.co_filename and not any(part in f"/{path}" for part in _INSTALLED)
+            inside = self._is_inside(code.co_filename)
             # a helper that hides itself from pytest's traceback is not where the failure is
             if inside and not step.tb_frame.f_locals.get("__tracebackhide__"):
                 frame = f"{path}::{code.co_qualname}"
@@ -64,7 +96,7 @@ class FrameRecorder:
 
 def failure_detail(report: pytest.TestReport | pytest.CollectReport, root: str) -> dict[str, Any]:
     """What is recorded of a failure: `message`, `path`, `line`, and where they are known
-    `exception` and `frame`.
+    `exception` and `frame`; `at` of a file that can't be collected.
     """
     place = getattr(report, ATTRIBUTE, None)
     known = place if isinstance(place, Mapping) else {}

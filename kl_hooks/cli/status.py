@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,6 +35,7 @@ from kl_hooks.model.text import name_list
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.content_runs import had_untracked_files
 from kl_hooks.proof.difference import edits_since_green
+from kl_hooks.proof.facts import VALID
 from kl_hooks.proof.failing import failing_tests
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.gate import judge
@@ -70,7 +71,7 @@ def status(shape: str) -> None:
             else None
         )
         facts: dict[str, Any] = {
-            "schema": "kl.status/2",
+            "schema": "kl.status/3",
             "root": str(ws.root),
             "state": str(ws.state.directory),
             "shared": ws.store.address.place if ws.store.address else None,
@@ -183,9 +184,7 @@ def _lines(
     yield f"{facts['root']}   {facts['branch'] or 'no branch'} {at}{changed}"
     yield f"  tree      {short(facts['tree'])}"
     yield from (f"  {'tests' if n == 0 else '':<9} {one}" for n, one in enumerate(tests))
-    if failing := facts["failing"]:
-        names = name_list([test["test"] for test in failing], _REASONS)
-        yield f"  failing   {counted(len(failing), 'test')}: {names}"
+    yield from _failing_lines(facts["failing"])
     if wrong := facts["wrong"]:
         yield f"  audit     {counted(wrong, 'valid result')} wrong: kl proof audit"
     yield f"  layers    {_layers_line(facts, drift)}"
@@ -276,6 +275,22 @@ def _manifest_has_mistakes(ws: Workspace) -> bool:
     except KlError:
         return True
     return False
+
+
+def _failing_lines(failing: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """The tests that fail on this content; those that failed before what they rest on changed."""
+    current = [test["test"] for test in failing if test["state"] == VALID]
+    tests = [name for name in current if "::" in name]
+    files = [name for name in current if "::" not in name]
+    outdated = [test for test in failing if test["state"] != VALID]
+    if tests:
+        yield f"  failing   {counted(len(tests), 'test')}: {name_list(tests, _REASONS)}"
+    if files:
+        number = f"{counted(len(files), 'file')} can't be collected"
+        yield f"  failing   {number}: {name_list(files, _REASONS)}"
+    if outdated:
+        words = [f"{test['test']} ({test['reason']})" for test in outdated]
+        yield f"  failed    {counted(len(outdated), 'test')} must run again: {name_list(words, _REASONS)}"
 
 
 def _layers_line(facts: dict[str, Any], drift: Entry | None) -> str:

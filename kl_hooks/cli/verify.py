@@ -163,10 +163,10 @@ class _Answer:
         return ENVIRONMENT_ERROR if self.seen.unread else CLEAN if self.accepted else FINDINGS
 
     def to_dict(self) -> dict[str, Any]:
-        """`kl.verify/4`."""
+        """`kl.verify/5`."""
         found = self.proof
         return {
-            "schema": "kl.verify/4",
+            "schema": "kl.verify/5",
             "tree": self.tree,
             "tier": found.tier.word,
             "required": self.required,

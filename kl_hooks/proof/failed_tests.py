@@ -23,6 +23,26 @@ class Failure(NamedTuple):
 
     test: str
     run: str
+    at: str = ""
+    """Of a file: `tests/test_a.py:3:8: SyntaxError: invalid syntax`."""
+
+    @property
+    def is_uncollected(self) -> bool:
+        """Whether it is a file that could not be collected."""
+        return "::" not in self.test
+
+    @classmethod
+    def of(cls, result: Evidence, judged: JudgedRun) -> Failure:
+        """A failed result of a run."""
+        at = str(result.detail.get("at") or "")
+        return cls(split_id(result.subject)[1], judged.run.receipt.run, at)
+
+    def __str__(self) -> str:
+        """Why it counts."""
+        run = f"run {self.run[:8]}"
+        if self.is_uncollected and self.at:
+            return f"{self.test} can't be collected ({run}): {self.at}"
+        return f"{self.test} failed in {run}, and did not pass since"
 
     @property
     def path(self) -> str:
@@ -90,7 +110,7 @@ class FailedTests(NamedTuple):
     def reasons(self) -> Iterator[str]:
         """Which tests failed, and did not pass since."""
         for failure in self.counting[:NAMED]:
-            yield f"{failure.test} failed in run {failure.run[:8]}, and did not pass since"
+            yield str(failure)
         if len(self.counting) > NAMED:
             number = counted(len(self.counting) - NAMED, "more test")
             yield f"{number} failed, and did not pass since"
@@ -115,8 +135,8 @@ def _last_failures(runs: Sequence[JudgedRun]) -> list[Failure]:
     """
     last = last_results(((judged, judged.run.receipt) for judged in runs), _settles)
     return [
-        Failure(split_id(subject)[1], judged.run.receipt.run)
-        for subject, (result, judged) in sorted(last.items(), key=lambda item: item[0])
+        Failure.of(result, judged)
+        for _, (result, judged) in sorted(last.items(), key=lambda item: item[0])
         if result.outcome in REFUTES
     ]
 
@@ -173,7 +193,7 @@ def _settles(judged: JudgedRun, result: Evidence) -> bool:
 def _tests_that_runs_ended_in(runs: Sequence[JudgedRun]) -> set[Failure]:
     """The tests that were running when the processes of these runs were killed."""
     return {
-        Failure(split_id(result.subject)[1], judged.run.receipt.run)
+        Failure.of(result, judged)
         for judged in runs
         if not judged.run.receipt.result.get("complete")
         for result in judged.run.receipt.evidence

@@ -7,7 +7,7 @@ is not proven.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
 
 from kl_hooks.evidence.ledger import COUNTED_LIMITS
 from kl_hooks.model.receipt import REFUTES
@@ -20,7 +20,8 @@ from kl_hooks.proof.other_runs import lasting_name
 from kl_hooks.proof.run_rules import JudgedRun, judge_run
 
 
-class ProvenTests(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ProvenTests:
     """Numbers of tests of a content."""
 
     proven: int = 0
@@ -37,11 +38,13 @@ class ProvenTests(NamedTuple):
     """What they rest on changed since they ran."""
     never: int = 0
     """No result of them is recorded for a content that this one was compared with."""
+    uncollected_files: int = 0
+    """Files that could not be collected: nobody knows how many tests they have."""
 
     @property
     def total(self) -> int:
         """All tests."""
-        return sum(self)
+        return sum(self._numbers().values())
 
     @property
     def is_partial(self) -> bool:
@@ -59,7 +62,10 @@ class ProvenTests(NamedTuple):
         failures = FailedTests.of(own, facts)
         names = _Names()
         known_failures = names.add(failure.test for failure in failures.accepted)
-        failing = names.add(failure.test for failure in failures.counting)
+        uncollected = [failure for failure in failures.counting if failure.is_uncollected]
+        failing = names.add(
+            failure.test for failure in failures.counting if not failure.is_uncollected
+        )
         running = names.add(failure.test for failure in failures.running)
         outdated = names.add(test.name for test in failures.outdated)
         ended = [judged for judged in own if judged.shows_passes]
@@ -81,11 +87,27 @@ class ProvenTests(NamedTuple):
         if collected is not None:
             # a run that collected everything has counted the cases of parametrized tests too
             never = max(collected - known, 0)
-        return cls(proven, transferred, known_failures, failing, running, unfinished, rerun, never)
+        return cls(
+            proven,
+            transferred,
+            known_failures,
+            failing,
+            running,
+            unfinished,
+            rerun,
+            never,
+            len(uncollected),
+        )
+
+    def _numbers(self) -> dict[str, int]:
+        """The numbers of tests."""
+        numbers = asdict(self)
+        del numbers["uncollected_files"]
+        return numbers
 
     def to_dict(self) -> dict[str, int]:
         """As in JSON answers."""
-        return {"total": self.total, **self._asdict()}
+        return {"total": self.total, **asdict(self)}
 
     def __str__(self) -> str:
         """`961 of 992 tests proven here; 4 failing; 27 never recorded`."""
@@ -106,6 +128,8 @@ class ProvenTests(NamedTuple):
         for number, word in words:
             if number:
                 yield f"{number} {word}"
+        if self.uncollected_files:
+            yield f"{counted(self.uncollected_files, 'file')} can't be collected"
 
 
 class _Names:

@@ -160,12 +160,18 @@ def file_not_comparable(comparison: Comparison, change: FileChange) -> Iterator[
     if why := comparison.executed.unknown.get(path):
         yield Effect(f"{path} changed ({why})", needs(users), state=NOT_ASSESSED)
     elif change.new is None or change.new.error:
-        yield Effect(f"{path} can't be read", needs(users), state=NOT_ASSESSED)
+        yield Effect(_why_unread(change), needs(users), state=NOT_ASSESSED)
     elif not comparison.is_comparable(change):
         yield Effect(f"the module of {path} is not known", needs(users), state=NOT_ASSESSED)
     elif comparison.is_needed(users) and (change.old is None or change.old.error):
         why = f"the earlier content of {path} is not known any more"
         yield Effect(why, needs(users), state=NOT_ASSESSED)
+
+
+def _why_unread(change: FileChange) -> str:
+    if change.new is None:
+        return f"{change.path} can't be read"
+    return f"{change.path} can't be read: {change.path}:{change.new.error}"
 
 
 def symbol_of_an_import_changed(comparison: Comparison, change: FileChange) -> Iterator[Effect]:

@@ -1,0 +1,53 @@
+"""A file that can't be collected is named with the line that is wrong, and is no test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_kl.recorded import environment, repository, run_pytest
+from tests.support import run_in_process
+
+pytestmark = pytest.mark.slow
+
+FILES = {
+    "app.py": "def f():\n    return 1\n",
+    "conftest.py": "",
+    "test_a.py": "import app\ndef test_a():\n    assert app.f()\n",
+    "test_b.py": "def test_b():\n    pass\n",
+    "sub/test_c.py": "def test_c():\n    pass\n",
+}
+BROKEN = {
+    "test_a.py": "\nimport app\nfrom app import nope\n",
+    "test_b.py": "def test_b():\n    pass\n\ndef broken(:\n    pass\n",
+    "sub/test_c.py": "import test_b\n",
+}
+
+
+def test_the_wrong_line_is_named_and_a_file_counts_as_no_test(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "broken", FILES)
+    run_pytest(folder)
+    for name, text in BROKEN.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    before = run_in_process(["verify"], folder, environment({}))
+    place = "test_b.py:4:12:"
+    assert f"test_b.py::test_b: test_b.py can't be read: {place} " in before.stdout.replace(
+        "test_b.py:4:11:", place
+    )
+    run_pytest(folder)
+    done = run_in_process(["verify"], folder, environment({}))
+    lines = [line for line in done.stdout.splitlines() if "can't be collected (" in line]
+    assert done.returncode == 1 and "; 3 files can't be collected\n" in done.stdout
+    assert [line.partition("): ")[2].partition(" '")[0] for line in lines] == [
+        # a broken import of another file is wrong there
+        "test_b.py:4:12: SyntaxError: invalid syntax",
+        "test_a.py:3: ImportError: cannot import name",
+        "test_b.py:4:12: SyntaxError: invalid syntax",
+    ]
+    answer = run_in_process(["verify", "--format", "json"], folder, environment({}))
+    tests = json.loads(answer.stdout)["tests"]
+    assert (tests["failing"], tests["uncollected_files"], tests["total"]) == (0, 3, 1)
+    status = run_in_process(["status"], folder, environment({}))
+    assert "  failing   3 files can't be collected: " in status.stdout
