@@ -168,7 +168,8 @@ def call(
         if tool.writes and not allow_write:
             hint = "Whoever started this has to allow it: --allow-write"
             raise UsageProblem("it writes, and writing was not allowed.", place=name, hint=hint)
-        with access(ws, f"tool {name}", author(ws)) as seen:
+        # one call reads 20 times; `kl mcp` and `kl serve` open a workspace for each
+        with ws.store.reusing(), access(ws, f"tool {name}", author(ws)) as seen:
             if tool.applies_policy:
                 result = seen.plain(tool.call(ws, arguments, seen))
             else:
