@@ -7,15 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kl_hooks.cli.evidence import all_evidence
 from kl_hooks.cli.output import (
-    ABOUT,
-    command_access,
     counted,
+    echo,
     echo_lines,
     format_option,
     initialized_workspace,
@@ -28,14 +27,15 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.evidence.flaky import flaky_tests
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.trust import origin_meaning
 from kl_hooks.model.claim import DOUBTFUL, Claim, Tier, tier_words
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, full_record_id, split_id
 from kl_hooks.model.text import name_list, one_line
+from kl_hooks.operations import claims as operations
 from kl_hooks.proof.failures import TestRecord, history_lines, record_of_test, record_to_dict
 from kl_hooks.proof.test_names import TestNames
 
@@ -71,94 +71,52 @@ def claim() -> None:
     """Claims, their tier and the reasons."""
 
 
-@claim.command(
-    epilog='Example: kl claim add "parses UTF-8 names" --about file:src/names.py --expires 30d'
-)
-@click.argument("text")
-@click.option(
-    "--about",
-    required=True,
-    metavar=ABOUT,
-    help="What it is about: src/a.py, tests/test_a.py::test_b, ADR-0007 …",
-)
-@click.option("--expires", help="When it ends: 30d, 12h, or a date such as 2027-01-31.")
-@click.option(
-    "--support",
-    "cited",
-    multiple=True,
-    metavar="ADR-7|MEM-…|COMMIT|TEST",
-    help="What it rests on. May be repeated.",
-)
-@format_option()
-def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
-    """Assert something. An assertion alone is *assumed*, by any actor; what it cites counts while
-    that is valid.
+def _about_id(request: Any) -> Any:
+    """A request about the ID that `--about` means."""
+    return request._replace(about=_checked_id(request.about)) if request.about else request
 
-    It is stale when the code changes that it is about, that its text names in backticks, or that a
-    cited test executes.
-    """
+
+@operation_command(operations.ADD, _about_id, group=claim)
+def add(written: operations.Written, request: operations.AddRequest) -> None:
+    """Print what was asserted, and what it can't be compared with."""
     from kl_hooks.code.query.session import SYMBOL_KINDS
 
-    # here, as below: `kl proof` needs no claims, which add 40 ms
-    from kl_hooks.proof.claims import record_claim
-
-    made = record_claim(workspace(), text, _checked_id(about), cited, expires)
-    if not made.rests_on and split_id(made.about)[0] in ("file", "test", *SYMBOL_KINDS):
-        warn(f"{made.about} is not in the files here: no change of code makes this claim stale.")
-    for line in made.ended:
-        warn(f"claim {made.id}: {line}.")
-    if not command_access().shows_claim(made):  # what it rests on is hidden from whoever made it
-        print_answer(shape, {"id": made.id}, [f"claim {made.id}  {made.tier.word}"])
-        return
-    print_answer(shape, claim_to_dict(made), [f"claim {made.id}  {made.tier.word}  {made.text}"])
+    for made in written.claims:
+        if not made.rests_on and split_id(made.about)[0] in ("file", "test", *SYMBOL_KINDS):
+            warn(
+                f"{made.about} is not in the files here: no change of code makes this claim stale."
+            )
+        for line in made.ended:
+            warn(f"claim {made.id}: {line}.")
+        echo_lines([f"claim {made.id}  {made.tier.word}  {made.text}"])
+    if not written.claims:  # what it rests on is hidden from whoever made it
+        echo_lines([f"claim {written.id}"])
 
 
-@claim.command("list", epilog="Example: kl claim list --tier verified")
-@click.option("--about", metavar=ABOUT, help="Only claims about this file, test, symbol or record.")
-@click.option(
-    "--tier", type=click.Choice([t.word for t in reversed(Tier)]), help="Only claims of this tier."
-)
-@click.option("--stale", is_flag=True, help="Only those under which something changed.")
-@click.option("--all", "everything", is_flag=True, help="Expired ones too.")
-@top_option(50)
-@format_option()
-def list_(
-    about: str | None, tier: str | None, stale: bool, everything: bool, limit: int, shape: str
-) -> None:
-    """List claims: derived from evidence or asserted manually."""
-    from kl_hooks.proof.claims import claims_now
-
-    about = _checked_id(about) if about else None
-    with progress("Importing captured runs and commits"):
-        claims = list(claims_now(workspace(), warn, about))
-    found = [
-        c
-        for c in claims
-        if (everything or c.freshness != "expired") and tier in (None, c.tier.word)
-    ]
-    found = [c for c in found if not stale or c.freshness in DOUBTFUL]
-    found = command_access().claims(found)
+@operation_command(operations.LIST, _about_id, group=claim)
+def list_(found: operations.ClaimList, request: operations.ListRequest) -> None:
+    """Print claims."""
     none = (
         "no such claim. See: kl claim list"
-        if about or tier
+        if request.about or request.tier
         else "no claim is stale."
-        if stale
+        if request.stale
         else _NO_CLAIMS
     )
-    _print_claims(found[:limit], len(found), none, shape)
+    _print_claims(found, none)
 
 
 _NO_CLAIMS = "no claims yet. A passing test makes one: run pytest."
 
 
-def _print_claims(found: Sequence[Claim], total: int, none: str, shape: str) -> None:
-    rows = _claim_rows(found)
-    plain = {
-        "schema": "kl.claim.list/2",
-        "claims": [claim_to_dict(one) for one in found],
-        "total": total,
-    }
-    print_list(shape, plain, rows, total, none)
+def _print_claims(found: operations.ClaimList, none: str) -> None:
+    for note in found.notes:
+        warn(note)
+    echo_lines(_claim_rows(found.claims.shown))
+    if found.total > len(found.claims.shown):
+        warn(f"these are the first {len(found.claims.shown)} of {found.total}; more with --top.")
+    if not found.total:
+        echo(none)
 
 
 def _claim_rows(claims: Sequence[Claim]) -> list[str]:
@@ -174,44 +132,26 @@ def _claim_rows(claims: Sequence[Claim]) -> list[str]:
     return rows
 
 
-@claim.command(epilog="Example: kl claim search utf-8 names")
-@click.argument("words", nargs=-1, required=True)
-@top_option(20, 1000)
-@format_option()
-def search(words: tuple[str, ...], limit: int, shape: str) -> None:
-    """Find asserted claims that match any of the WORDS and have not expired, best first."""
-    from kl_hooks.proof.claims import search_claims
-
-    found, total = search_claims(workspace(), list(words), limit)
-    shown = command_access().claims(found)
-    total -= len(found) - len(shown)
-    _print_claims(shown, total, f"no matches for: {one_line(' '.join(words))}", shape)
+@operation_command(operations.SEARCH, group=claim)
+def search(found: operations.ClaimList, request: operations.SearchRequest) -> None:
+    """Print the claims that match."""
+    _print_claims(found, f"no matches for: {one_line(request.query)}")
 
 
-@claim.command(epilog="Example: kl claim show 3f9a1c2b")
-@click.argument("id")
-@format_option()
-def show(id: str, shape: str) -> None:
-    """One claim with every reason for its tier."""
-    from kl_hooks.proof.claims import claim_with_id
-
-    found = command_access().claim(claim_with_id(workspace(), id, warn))
-    print_answer(shape, claim_to_dict(found), _reason_lines(found))
+@operation_command(operations.SHOW, group=claim)
+def show(shown: operations.ShownClaim, request: operations.ClaimRequest) -> None:
+    """Print a claim with every reason for its tier."""
+    for note in shown.notes:
+        warn(note)
+    echo_lines(_reason_lines(shown.claim))
 
 
-@claim.command(epilog="Example: kl claim confirm 3f9a1c2b")
-@click.argument("id")
-@format_option()
-def confirm(id: str, shape: str) -> None:
-    """State that a claim is still so: it rests on the files as they are now.
-
-    It lifts no tier. A claim that a cited test refutes can't be confirmed.
-    """
-    from kl_hooks.proof.claims import claim_with_id, confirm_claim
-
-    command_access().claim(claim_with_id(workspace(), id, warn))
-    confirmed = confirm_claim(workspace(), id, warn)
-    print_answer(shape, claim_to_dict(confirmed), _claim_rows([confirmed]))
+@operation_command(operations.CONFIRM, group=claim)
+def confirm(shown: operations.ShownClaim, request: operations.ConfirmRequest) -> None:
+    """Print what was confirmed."""
+    for note in shown.notes:
+        warn(note)
+    echo_lines(_claim_rows([shown.claim]))
 
 
 def _origin_lines(claim: Claim) -> Iterator[str]:

@@ -27,13 +27,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def operation_command(
-    operation: Operation, complete: Callable[[Any], Any] = lambda request: request
+    operation: Operation,
+    complete: Callable[[Any], Any] = lambda request: request,
+    *,
+    group: click.Group | None = None,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make the command of an operation from a function that prints its result as text.
 
     The function gets the result and the request, and what the options above it (of the text alone)
     have, by name. JSON is the operation's own. `complete`: adds to the request what only a command
     has, such as its progress.
+    `group`: it is a command of.
     """
 
     def decorate(print_result: Callable[..., None]) -> click.Command:
@@ -63,7 +67,10 @@ def operation_command(
         ]
         name = operation.name.rpartition(" ")[2]
         text = inspect.cleandoc(operation.help)
-        return click.command(name, help=text, epilog=f"Example: {operation.example}")(command)
+        made = click.command(name, help=text, epilog=f"Example: {operation.example}")(command)
+        if group is not None:
+            group.add_command(made)
+        return made
 
     return decorate
 

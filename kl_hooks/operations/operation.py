@@ -36,6 +36,7 @@ class Operation(NamedTuple):
     is_tool: bool = True
     """Whether agents have it as a tool."""
     writes: bool = False
+    """Then its request has the field `author`, which the interface sets: as events name whoever asks."""
     progress: str = ""
     """What a person reads while it takes long."""
 

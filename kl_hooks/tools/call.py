@@ -21,10 +21,10 @@ from kl_hooks.model.text import (
     suggest_spelling,
     without_role_markup,
 )
-from kl_hooks.operations import graph
+from kl_hooks.operations import claims, graph
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
-from kl_hooks.tools.kind_tools import author, tools_of, work_tools
-from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, operation_tool
+from kl_hooks.tools.kind_tools import tools_of, work_tools
+from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
 
 if TYPE_CHECKING:
     from kl_hooks.tools.tool import Tool
@@ -143,7 +143,11 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
     derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
     kinds = tuple(ws.kinds)
     every = (
-        *(operation_tool(operation) for operation in graph.OPERATIONS if operation.is_tool),
+        *(
+            operation_tool(operation)
+            for operation in (*graph.OPERATIONS, *claims.OPERATIONS)
+            if operation.is_tool
+        ),
         *knowledge_tools.tools(kinds),
         *search_tools.document_tools(),
         *tier_tools.tools(),

@@ -21,8 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, USAGE_ERROR, EnvironmentProblem, KlError
 from kl_hooks.tools.call import bounded, call, catalogue, failed, read_arguments
-from kl_hooks.tools.kind_tools import author
-from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA
+from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, author
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.access import access
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.provenance import agent
 from kl_hooks.kinds.failure import record_failure
 from kl_hooks.kinds.feature import detect_features
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, fitting_gates
@@ -39,16 +38,11 @@ from kl_hooks.records.write import (
     delete_record,
     superseded_ids,
 )
-from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
+from kl_hooks.tools.tool import Arguments, Tool, author, flag, line, number, several
 from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
-
-
-def author(ws: Workspace) -> str:
-    """As events name it."""
-    return f"agent:{agent(ws.environ) or 'unnamed'}"
 
 
 _NOT_SETTABLE: Final = (

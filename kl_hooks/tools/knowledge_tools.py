@@ -15,8 +15,8 @@ from kl_hooks.model.actors import trace_id
 from kl_hooks.model.parameter import RequestField, fields_of
 from kl_hooks.model.request import Request
 from kl_hooks.model.text import one_line, suggest_spelling
-from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
-from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
+from kl_hooks.tools.kind_tools import changed_fields, to_dict, tools_of
+from kl_hooks.tools.tool import Arguments, Tool, author, flag, line, number, several
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -100,50 +100,6 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         also={"contextHints": "hints", "topK": "top_k"},
     )
     yield _context_tool()
-    yield Tool(
-        "record_claim",
-        "State something, with what it rests on. Its tier follows from that: nobody grades a"
-        " claim.",
-        {
-            "claim": line("What is claimed, in one sentence."),
-            "support": several(
-                "What it rests on: decisions (ADR-0007), memories (MEM-3f9a1c2b), commits."
-            ),
-            "about": line(
-                "The Id that it is about, such as file:src/a.py; else the first item it rests on."
-            ),
-            "expires_at": line("When it ends: a date, or 30d."),
-        },
-        _claim,
-        ("claim",),
-        True,
-        {"artifact_id": "about", "text": "claim", "expires": "expires_at"},
-    )
-    yield Tool(
-        "claim_search",
-        "Find claims that match any of some words and have not expired, each with its tier.",
-        {
-            "query": line("Words; any text will do."),
-            "limit": number("Most that are given.", 10, 1, 100),
-        },
-        _find_claims,
-        ("query",),
-    )
-    yield Tool(
-        "claim_read",
-        "One claim, with every reason for its tier.",
-        {"id": line("Its id, or the beginning of it.")},
-        _read_claim,
-        ("id",),
-    )
-    yield Tool(
-        "claim_confirm",
-        "State that a stale claim is still so, after a look at what changed. It lifts no tier.",
-        {"id": line("Its id, or the beginning of it.")},
-        _confirm_claim,
-        ("id",),
-        True,
-    )
     yield from _proof_tools()
 
 
@@ -387,36 +343,6 @@ def _context(ws: Workspace, given: Arguments) -> Any:
         **{name: shown[name] for name in ("package_id", "budget", "coverage", "omitted")},
         **more,
     }
-
-
-def _claim(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.proof.claims import record_claim
-
-    about, cited, until = given.get("about", ""), given.get("support", ()), given.get("expires_at")
-    return claim_to_dict(record_claim(ws, given["claim"], about, cited, until, author(ws)))
-
-
-def _find_claims(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.proof.claims import search_claims
-
-    found, total = search_claims(ws, given["query"].split(), given["limit"])
-    return {"claims": [claim_to_dict(one) for one in found], "total": total}
-
-
-def _read_claim(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.proof.claims import claim_with_id
-
-    return claim_to_dict(claim_with_id(ws, given["id"], lambda _: None))
-
-
-def _confirm_claim(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.proof.claims import confirm_claim
-
-    return claim_to_dict(confirm_claim(ws, given["id"], lambda _: None, author(ws)))
 
 
 def _impacted(ws: Workspace, given: Arguments) -> Any:

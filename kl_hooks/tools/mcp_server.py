@@ -22,7 +22,7 @@ from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
 from kl_hooks.model.text import inert_json, quoted_field, quoted_lines, safe_text, suggest_spelling
 from kl_hooks.tools.call import call, catalogue
-from kl_hooks.tools.kind_tools import author
+from kl_hooks.tools.tool import author
 
 if TYPE_CHECKING:
     from kl_hooks.tools.tool import Tool

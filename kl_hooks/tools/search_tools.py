@@ -22,8 +22,8 @@ from kl_hooks.documents.search import (
 )
 from kl_hooks.errors import UsageProblem
 from kl_hooks.records.query import get_record
-from kl_hooks.tools.kind_tools import author, to_dict
-from kl_hooks.tools.tool import Arguments, Tool, line, number, several
+from kl_hooks.tools.kind_tools import to_dict
+from kl_hooks.tools.tool import Arguments, Tool, author, line, number, several
 from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:

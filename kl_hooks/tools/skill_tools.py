@@ -11,8 +11,8 @@ from kl_hooks.records.liveness import live_records
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.skills import health, library, proposals
 from kl_hooks.skills.uses import end_use, outcomes, skill_context, start_use, uses
-from kl_hooks.tools.kind_tools import author, to_dict
-from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
+from kl_hooks.tools.kind_tools import to_dict
+from kl_hooks.tools.tool import Arguments, Tool, author, flag, line, number, several
 from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:

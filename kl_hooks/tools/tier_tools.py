@@ -40,8 +40,7 @@ from kl_hooks.tiers.pools import (
     write_pool,
 )
 from kl_hooks.tiers.router import TIER_ALIASES, TIERS, Memory, suspicion
-from kl_hooks.tools.kind_tools import author
-from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
+from kl_hooks.tools.tool import Arguments, Tool, author, flag, line, number, several
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace

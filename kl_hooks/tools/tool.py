@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.evidence.provenance import agent
 from kl_hooks.model.parameter import RequestField, fields_of
 from kl_hooks.operations.operation import Operation, perform
 
@@ -95,6 +96,11 @@ def several(text: str) -> dict[str, Any]:
     return {"type": "array", "items": {"type": "string"}, "description": text}
 
 
+def author(ws: Workspace) -> str:
+    """As events name it."""
+    return f"agent:{agent(ws.environ) or 'unnamed'}"
+
+
 _TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
 
 
@@ -108,6 +114,8 @@ def operation_tool(operation: Operation) -> Tool:
             for field in fields
             if field.public_name in arguments
         }
+        if operation.writes:
+            given["author"] = author(ws)
         return operation.plain(perform(ws, operation, operation.request(**given), access))
 
     return Tool(

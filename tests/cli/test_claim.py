@@ -241,7 +241,7 @@ def test_a_claim_is_about_a_path_that_exists(repo: Checkout, about: str, identif
 def test_a_claim_about_nothing_is_refused(repo: Checkout) -> None:
     done = repo.kl("claim", "add", "is quick", "--about", "")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "'' is not an ID." in done.stderr
+    assert "a claim needs a sentence, and an Id that it is about" in done.stderr
 
 
 @pytest.mark.parametrize(
