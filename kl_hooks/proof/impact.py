@@ -496,53 +496,54 @@ def state_of(
     `local`: its name in the file, with `_` for the module. `among`: only these tests count. A pass
     of a flaky test proves nothing.
     """
-    stale: list[str] = []
-    reason = ""
+    stale: tuple[str, str, tuple[str, ...]] | None = None
     for part in parts:
         executed, symbols = part.executed, part.symbols
-        if executed is None or symbols is None:
+        index = symbols.find(path, local) if symbols is not None else None
+        if executed is None or index is None:
             continue
-        index = symbols.find(path, local)
-        if index is None:
-            continue
-        outcomes = {
-            one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence
-        }
         users = [test for test in _users(executed, index) if among is None or test in among]
-        same = executed.symbols[index].content_hash == value
-        good_users = [
-            name for name in users if name in part.verdicts and part.verdicts[name].state == VALID
-        ]
-        passed = [name for name in good_users if same and outcomes.get(name) == "passed"]
-        chance = {name: why for name in passed if (why := flaky.why(name, part.original.receipt))}
-        good = [name for name in passed if name not in chance]
-        if chance and not good and not stale:
-            stale, reason = (
-                users,
-                (
-                    f"only a flaky test passed: {passed[0]}"
-                    f" {chance[passed[0]].removeprefix('flaky: ')}"
-                ),
-            )
-        if good:
-            run = part.original.receipt.run[:8]
-            return (
-                PROVEN,
-                f"{len(good)} test{'s' * (len(good) > 1)} passed in run {run}",
-                tuple(good),
-            )
-        if users and not stale:
-            stale, first = users, part.verdicts.get(users[0])
-            last = f"{users[0]} {outcomes.get(users[0])} in run {part.original.receipt.run[:8]}"
-            reason = first.reason if first and first.reason else last
-    if stale:
-        return STALE, reason, tuple(stale)
-    known = [part for part in parts if part.executed is not None]
-    if not known:
+        is_same = executed.symbols[index].content_hash == value
+        state = _state_in_run(part, users, is_same, flaky)
+        if state is not None and state[0] == PROVEN:
+            return state
+        # the newest run that has it names the reason
+        stale = stale or state
+    if stale is not None:
+        return stale
+    recorded = [part.executed for part in parts if part.executed is not None]
+    if not recorded:
         return NOT_ASSESSED, "no run with executed symbols was recorded", ()
-    if any(path in part.executed.unknown for part in known if part.executed):
+    if any(path in executed.unknown for executed in recorded):
         return NOT_ASSESSED, "its symbols were not recorded", ()
     return _NEVER, "no recorded test executed it", ()
+
+
+def _state_in_run(
+    part: OtherRun, users: Sequence[str], is_same: bool, flaky: FlakyPasses
+) -> tuple[str, str, tuple[str, ...]] | None:
+    """What one run proves of a symbol that these tests of it rest on; None where none does.
+    `is_same`: the run executed this content of the symbol.
+    """
+    if not users:
+        return None
+    receipt = part.original.receipt
+    outcomes = {
+        evidence.subject.removeprefix("test:"): evidence.outcome for evidence in receipt.evidence
+    }
+    valid = [name for name in users if name in part.verdicts and part.verdicts[name].state == VALID]
+    passed = [name for name in valid if is_same and outcomes.get(name) == "passed"]
+    chance = {name: why for name in passed if (why := flaky.why(name, receipt))}
+    if good := [name for name in passed if name not in chance]:
+        words = f"{len(good)} test{'s' * (len(good) > 1)} passed in run {receipt.run[:8]}"
+        return PROVEN, words, tuple(good)
+    if chance:
+        words = chance[passed[0]].removeprefix("flaky: ")
+        return STALE, f"only a flaky test passed: {passed[0]} {words}", tuple(users)
+    verdict = part.verdicts.get(users[0])
+    outcome = f"{users[0]} {outcomes.get(users[0])} in run {receipt.run[:8]}"
+    reason = verdict.reason if verdict and verdict.reason else outcome
+    return STALE, reason, tuple(users)
 
 
 def _users(executed: Executed, index: int) -> list[str]:

@@ -136,17 +136,18 @@ def tests_executing(
     Of a class the tests of its methods. IDs are as last recorded: a test that was renamed since has
     one, not two.
     """
-    members = {one: _members(graph, one) for one in ids}
+    members = {symbol: _members(graph, symbol) for symbol in ids}
     with ws.store.reading() as db:
-        wanted = sorted({name for some in members.values() for name in some})
-        known = _executions(TestNames(ws, db), db, wanted) if db is not None else {}
-    found: dict[str, set[str]] = {}
+        wanted = sorted({name for names in members.values() for name in names})
+        executions = _executions(TestNames(ws, db), db, wanted) if db is not None else {}
+    tests: dict[str, set[str]] = {}
     recorded: set[str] = set()
-    for one, some in members.items():
-        for test, execution in (pair for name in some for pair in known.get(name, {}).values()):
-            found.setdefault(one, set()).add(f"test:{test}")
-            recorded |= {one} if execution.recorder != COVERAGE else set()
-    return found, found.keys() - recorded
+    for symbol, names in members.items():
+        pairs = (pair for name in names for pair in executions.get(name, {}).values())
+        for test, execution in pairs:
+            tests.setdefault(symbol, set()).add(f"test:{test}")
+            recorded |= {symbol} if execution.recorder != COVERAGE else set()
+    return tests, tests.keys() - recorded
 
 
 def _executions(
@@ -155,9 +156,9 @@ def _executions(
     """Symbol → test that executed it, as it is called now → its name in the newest of these runs,
     and that run.
     """
-    found: dict[str, dict[str, tuple[str, Execution]]] = {}
+    executions: dict[str, dict[str, tuple[str, Execution]]] = {}
     for symbol, tests in tests_of_symbols(db, symbols).items():
-        here = found[symbol] = {}
+        by_name = executions[symbol] = {}
         # coverage's own contexts are functions: of one whose cases were recorded it shows nothing
         # more
         cases = {test.partition("[")[0] for test, one in tests.items() if one.recorder != COVERAGE}
@@ -169,19 +170,20 @@ def _executions(
         now = {test: names.current(test) for test in tests}
         # a name that the test still has is that of its newest run
         for test in sorted(tests, key=lambda test: now[test] != test):
-            recorded, newest = here.setdefault(now[test], (test, tests[test]))
+            recorded, newest = by_name.setdefault(now[test], (test, tests[test]))
             if recorded != test:
-                here[now[test]] = recorded, newest._replace(runs=newest.runs + tests[test].runs)
-    return found
+                runs = newest.runs + tests[test].runs
+                by_name[now[test]] = recorded, newest._replace(runs=runs)
+    return executions
 
 
 def _members(graph: Database, identifier: str) -> list[str]:
     if split_id(identifier)[0] not in ("type", "interface"):
         return [identifier]
     # the body of a class runs when its module is imported, whichever test comes first
-    known = symbols_by_id(graph, [identifier]).get(identifier)
-    inside = nested_symbols(graph, known) if known else []
-    return [one.id for one in inside if split_id(one.id)[0] in ("method", "property")]
+    symbol = symbols_by_id(graph, [identifier]).get(identifier)
+    inside = nested_symbols(graph, symbol) if symbol else []
+    return [inner.id for inner in inside if split_id(inner.id)[0] in ("method", "property")]
 
 
 class ExecutedBy(NamedTuple):
@@ -348,59 +350,90 @@ def results(
         if db is None:
             return {}
         trees = worktree_state(ws.repo).trees
-        some = [
-            *entries_of_tree(db, trees),
-            *recent(db, RECENT_RUNS, "pytest"),
-            *recent(db, 1, "junit"),
-        ]
-        entries = here_first({entry.seq: entry for entry in some}.values(), trees)
-        last, here = _last_outcomes(entries, set(trees), wanted)
-        newest = sorted(entries, key=lambda entry: -entry.seq)
-        claims = {
-            claim.about: claim for claim in current_claims(ws, db, newest, trees, last.keys())
-        }
-        passes = FlakyPasses(ws, db, TestNames(ws, db).pairs)
-        chance = {
-            case: one
-            for case, (_, entry) in last.items()
-            if (one := passes.test(case, entry.receipt))
-        }
-    heads = {entry.receipt.head for _, entry in last.values() if entry.receipt.head}
+        newest = _newest_cases(ws, db, trees, wanted)
+    heads = {entry.receipt.head for _, entry in newest.last.values() if entry.receipt.head}
     ages = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
-    found = {}
-    for name, group in tests.items():
-        cases = [case for case in last if case in group or _function(case) in group]
-        # what was seen on this content counts alone, where anything was
-        cases = [case for case in cases if case in here] or cases
-        failed = tuple(sorted(case for case in cases if last[case][0] in REFUTES))
-        passed = [case for case in cases if case in claims and last[case][0] not in REFUTES]
-        if failed or passed:
-            # what passes by chance shows nothing, and lowers nothing that others show
-            shown = [case for case in passed if case not in chance] or passed
-            tiers = [claims[case].tier for case in shown] + [Tier.ASSUMED] * (
-                name in assumed and bool(shown)
-            )
-            least = min(tiers, default=None)
-            current = all(case in here for case in cases)
-            known = [ages.get(last[case][1].receipt.head or "") for case in (*failed, *passed)]
-            age = min((one for one in known if one is not None), default=None)
-            found[name] = TestResults(
-                len(passed),
-                failed,
-                current,
-                least.word if least is not None else "",
-                name in executing,
-                age,
-                _flaky_words([chance[case] for case in cases if case in chance]),
-            )
-    return found
+    groups = (
+        (name, _group_results(newest, ages, group, name in executing, name in assumed))
+        for name, group in tests.items()
+    )
+    return {name: of_group for name, of_group in groups if of_group is not None}
 
 
-def _flaky_words(some: Sequence[FlakyTest]) -> str:
-    if not some:
+class _NewestCases(NamedTuple):
+    """What the newest runs show of cases of tests."""
+
+    last: Mapping[str, tuple[str, Entry]]
+    """Case → its newest outcome, and where."""
+    here: Collection[str]
+    """The cases that were seen on this content."""
+    tiers: Mapping[str, Tier]
+    """Case that a claim is about → its tier."""
+    flaky: Mapping[str, FlakyTest]
+    """Case whose newest pass may be by chance."""
+
+
+def _newest_cases(
+    ws: Workspace, db: Database, trees: Sequence[str], wanted: set[str]
+) -> _NewestCases:
+    runs = [
+        *entries_of_tree(db, trees),
+        *recent(db, RECENT_RUNS, "pytest"),
+        *recent(db, 1, "junit"),
+    ]
+    entries = here_first({entry.seq: entry for entry in runs}.values(), trees)
+    last, here = _last_outcomes(entries, set(trees), wanted)
+    newest = sorted(entries, key=lambda entry: -entry.seq)
+    claims = current_claims(ws, db, newest, trees, last.keys())
+    passes = FlakyPasses(ws, db, TestNames(ws, db).pairs)
+    flaky = {
+        case: test
+        for case, (_, entry) in last.items()
+        if (test := passes.test(case, entry.receipt))
+    }
+    return _NewestCases(last, here, {claim.about: claim.tier for claim in claims}, flaky)
+
+
+def _group_results(
+    newest: _NewestCases,
+    ages: Mapping[str, int | None],
+    group: Collection[str],
+    executes: bool,
+    is_assumed: bool,
+) -> TestResults | None:
+    """What the newest runs show of a group of tests; None: nothing. `ages`: commit → how many
+    commits ago.
+    """
+    last = newest.last
+    cases = [case for case in last if case in group or _function(case) in group]
+    # what was seen on this content counts alone, where anything was
+    cases = [case for case in cases if case in newest.here] or cases
+    failed = tuple(sorted(case for case in cases if last[case][0] in REFUTES))
+    passed = [case for case in cases if case in newest.tiers and last[case][0] not in REFUTES]
+    if not failed and not passed:
+        return None
+    # what passes by chance shows nothing, and lowers nothing that others show
+    shown = [case for case in passed if case not in newest.flaky] or passed
+    tiers = [newest.tiers[case] for case in shown]
+    tiers += [Tier.ASSUMED] if is_assumed and shown else []
+    least = min(tiers, default=None)
+    commits = (ages.get(last[case][1].receipt.head or "") for case in (*failed, *passed))
+    return TestResults(
+        len(passed),
+        failed,
+        all(case in newest.here for case in cases),
+        least.word if least is not None else "",
+        executes,
+        min((number for number in commits if number is not None), default=None),
+        _flaky_words([newest.flaky[case] for case in cases if case in newest.flaky]),
+    )
+
+
+def _flaky_words(tests: Sequence[FlakyTest]) -> str:
+    if not tests:
         return ""
-    low, high = max(some, key=lambda one: one.failures / one.runs).interval
-    return f"{len(some)} flaky ({low:.0%} to {high:.0%})"
+    low, high = max(tests, key=lambda test: test.failures / test.runs).interval
+    return f"{len(tests)} flaky ({low:.0%} to {high:.0%})"
 
 
 def _last_outcomes(
@@ -414,8 +447,8 @@ def _last_outcomes(
     for entry in entries:
         is_here = not trees.isdisjoint({entry.receipt.tree, entry.receipt.tree_all})
         for evidence in entry.receipt.evidence:
-            known = evidence.subject in wanted or _function(evidence.subject) in wanted
-            if evidence.subject not in last and known:
+            is_wanted = evidence.subject in wanted or _function(evidence.subject) in wanted
+            if evidence.subject not in last and is_wanted:
                 last[evidence.subject] = evidence.outcome, entry
                 here |= {evidence.subject} if is_here else set()
     return last, here
