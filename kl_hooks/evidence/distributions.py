@@ -103,8 +103,8 @@ def _name_and_version(folder: str) -> tuple[str, str]:
 
 
 def machine() -> str:
-    """16 digits that distinguish this machine, or container, from others: a folder of the same path on
-    another one is not the folder of the run.
+    """16 digits that distinguish this machine, or container, from others: a folder of the same path
+    on another one is not the folder of the run.
     """
     try:
         with FileIO("/etc/machine-id") as file:  # machine-id(5)
@@ -321,8 +321,8 @@ def _pairs(lines: Any) -> dict[str, str]:
 
 
 def _written_name(name: str) -> str:
-    """A path in which redaction would take a part for a secret, such as the digest of uv's cache, as
-    hexadecimal digits: without it nothing could be compared. It does not leave this machine
+    """A path in which redaction would take a part for a secret, such as the digest of uv's cache,
+    as hexadecimal digits: without it nothing could be compared. It does not leave this machine
     (`public_dict`).
     """
     if not name.startswith("/") or redact(name) == name:

@@ -56,7 +56,8 @@ _MAX_TEXT: Final = 256 * 1024 * 1024
 _ORPHANED: Final = 7 * 24 * 3600.0
 """Seconds after which a file whose run left no capture is removed."""
 NEWEST_SHARED: Final = 40
-"""The newest runs of a writer, whose sets travel and stay: no more are looked at for one content."""
+"""The newest runs of a writer, whose sets travel and stay: no more are looked at for one content.
+"""
 _RUNS_ASKED: Final = 30
 """The newest runs that are asked which tests executed a symbol."""
 
@@ -195,8 +196,8 @@ class Executed:
     listed: Mapping[str, str] = field(default_factory=dict)
     """Listing (`books/*.txt`) → a digest of the names on disk, those of ignored files too."""
     private: Mapping[str, str] = field(default_factory=dict)
-    """What only this machine has, as digests that only this clone can make (`evidence.private`): the
-    path of a file that git ignores, or a variable of the environment.
+    """What only this machine has, as digests that only this clone can make (`evidence.private`):
+    the path of a file that git ignores, or a variable of the environment.
     """
     distributions: Uses | None = None
     """What its files import from installed distributions; None where that was not recorded."""

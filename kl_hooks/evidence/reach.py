@@ -1,4 +1,5 @@
-"""Which installed distributions the result of each test rests on, and where two runs differ in them.
+"""Which installed distributions the result of each test rests on, and where two runs differ in
+them.
 
 A test reaches what the files import that it needs, and what these distributions require by their
 metadata. What was loaded though no file of the repository imports it, such as a plugin of pytest,
@@ -53,8 +54,8 @@ class Reach:
         return self._by_files[files]
 
     def metadata(self, nodeid: str) -> frozenset[str]:
-        """The distributions whose metadata a test reads, or a module that it needs; `*`: it looks at
-        all. All of them where it is not known what the test executed.
+        """The distributions whose metadata a test reads, or a module that it needs; `*`: it looks
+        at all. All of them where it is not known what the test executed.
         """
         executed = self._executed
         if executed is None or executed.reads is None or not self._metadata_readers:

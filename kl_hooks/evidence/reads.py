@@ -34,8 +34,8 @@ class Read(NamedTuple):
     path: str
     """Of the file or folder; empty: the top folder; of `ELSEWHERE`."""
     pattern: str = ""
-    """What a listing looked for, `*` or `**/*.json`, or a name that was looked for there, such as that
-    of a module; empty: a file. Of metadata the name of the distribution, `*`: of all.
+    """What a listing looked for, `*` or `**/*.json`, or a name that was looked for there, such as
+    that of a module; empty: a file. Of metadata the name of the distribution, `*`: of all.
     Of a variable its name.
     """
 

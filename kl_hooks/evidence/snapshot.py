@@ -1,5 +1,5 @@
-"""Reading all evidence at one moment, for a verdict: the store, the captures that wait in the spool,
-the runs that could not be recorded, and what others recorded, by the port for it.
+"""Reading all evidence at one moment, for a verdict: the store, the captures that wait in the
+spool, the runs that could not be recorded, and what others recorded, by the port for it.
 """
 
 from __future__ import annotations

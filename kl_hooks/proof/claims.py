@@ -104,8 +104,8 @@ def confirm_claim(
 ) -> Claim:
     """Record that a claim is still so, for the files as they are now: what it rests on is theirs.
 
-    The word is that of `author`, else of whoever runs this, as an assertion is. UsageProblem for a claim that follows
-    from evidence, that has ended, or that a cited test refutes.
+    The word is that of `author`, else of whoever runs this, as an assertion is. UsageProblem for a
+    claim that follows from evidence, that has ended, or that a cited test refutes.
     """
     claim = claim_with_id(ws, given, warn)
     if claim.author == "auto":

@@ -1,8 +1,9 @@
 """Which definitions of a test file pytest takes for tests.
 
-Whatever else is in such a file, tests may use, or pytest calls it unasked: fixtures, `setup_module`,
-helpers. What a definition is called decides nothing: it is a test where a run reported it, or where
-its source and pytest's configuration leave no doubt. All others count as used.
+Whatever else is in such a file, tests may use, or pytest calls it unasked: fixtures,
+`setup_module`, helpers. What a definition is called decides nothing: it is a test where a run
+reported it, or where its source and pytest's configuration leave no doubt. All others count as
+used.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ _MOST_NAMES: Final = 200
 
 @dataclass(frozen=True)
 class Touch:
-    """A condition on a test: it executed one of these symbols, needs one of these files, or read one
-    of these.
+    """A condition on a test: it executed one of these symbols, needs one of these files, or read
+    one of these.
     """
 
     files: frozenset[str] = frozenset()

@@ -181,7 +181,8 @@ def _proof_of_passing(
     """The proof where no failure counts."""
     counting = [judged for judged in runs if judged.counts]
     proving = sorted([*complete.alone, *complete.parts], key=lambda entry: -entry.seq)
-    # what is not valid of a run was taken out of its entry: of one without any left no result counts
+    # what is not valid of a run was taken out of its entry: of one without any left no result
+    # counts
     names = tuple(entry.receipt.run for entry in proving if entry.receipt.evidence)
     whole = max(complete.alone, key=lambda entry: entry.seq, default=None)
     run_notes = dict.fromkeys(note for judged in counting for note in _run_notes(judged.run))

@@ -498,8 +498,8 @@ class _Resolver:
         return frozenset(path for path in paths if not os.path.lexists(self._repo.top / path))
 
     def _listed(self, reads: Reads | None) -> dict[str, str]:
-        """The listings of folders, with the names that they show. Not of the top folder, where tools
-        leave what is theirs, and not of all folders below another one.
+        """The listings of folders, with the names that they show. Not of the top folder, where
+        tools leave what is theirs, and not of all folders below another one.
         """
         if reads is None or self._source != "worktree":
             return {}

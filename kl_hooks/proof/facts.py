@@ -130,7 +130,8 @@ class RunFacts:
     start: str = ""
     """What an interpreter executes otherwise when it starts; empty: nothing."""
     other_bytes: Mapping[str, str] = field(default_factory=dict)
-    """Files that it opened, and that have other bytes now, whatever git calls the same → in words."""
+    """Files that it opened, and that have other bytes now, whatever git calls the same → in words.
+    """
     appeared: frozenset[str] = frozenset()
     """Paths where it looked in vain, and where something is on disk now, ignored by git or not."""
     relisted: frozenset[str] = frozenset()

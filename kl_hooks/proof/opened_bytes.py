@@ -1,11 +1,11 @@
 """Whether on disk, or in a checkout, is what was there when a run read it, where git does not show
 that.
 
-git may give the same content other bytes on disk: line ends (`core.autocrlf`, the attributes `text` and
-`eol`), encodings, filters, keywords (gitattributes(5)). The content is compared as git stores it,
-so a fresh checkout may change what a test reads and no blob. A run recorded the IDs of the bytes
-themselves (`Executed.files`); files that nobody opened are not looked at. They are compared with
-the disk where the working tree is judged, else with what a checkout of the content writes.
+git may give the same content other bytes on disk: line ends (`core.autocrlf`, the attributes `text`
+and `eol`), encodings, filters, keywords (gitattributes(5)). The content is compared as git stores
+it, so a fresh checkout may change what a test reads and no blob. A run recorded the IDs of the
+bytes themselves (`Executed.files`); files that nobody opened are not looked at. They are compared
+with the disk where the working tree is judged, else with what a checkout of the content writes.
 
 Files that git ignores are in no content. Of these a run recorded the places where it looked for
 something that was not there (`Executed.absent`), the names in the folders that it listed

@@ -1,7 +1,7 @@
 """How many tests of a content are proven here, transferred, failing, or never recorded.
 
-Each test counts once, by the newest result that is recorded of it; also where the content as a whole
-is not proven.
+Each test counts once, by the newest result that is recorded of it; also where the content as a
+whole is not proven.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a content requires to be installed, and which change of it a run does not satisfy.
 
 Requirement files, project files and lock files are read to entries: a distribution, the versions
-that are allowed, and where it comes from. Two contents are compared by entries, so that a line moved
-to another place, a comment or a hash is no change. Requirements are parsed by `packaging`, the
-library of PyPA.
+that are allowed, and where it comes from. Two contents are compared by entries, so that a line
+moved to another place, a comment or a hash is no change. Requirements are parsed by `packaging`,
+the library of PyPA.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class RequirementChange(NamedTuple):
     """Whether one of the entries is what is installed; else all of them must be met."""
 
     def unmet(self, version: str, markers: Mapping[str, str]) -> str:
-        """Why an environment that has this version of the distribution is not what a content requires
-        now: `leafdep 1.0 → 2.0 is required (requirements.txt)`; empty where it may be.
+        """Why an environment that has this version of the distribution is not what a content
+        requires now: `leafdep 1.0 → 2.0 is required (requirements.txt)`; empty where it may be.
         """
         before = [entry for entry in self.before if _applies(entry, markers)]
         now = [entry for entry in self.now if _applies(entry, markers)]

@@ -1,4 +1,5 @@
-"""The rules of a run: what speaks against it as evidence for a content, whatever it was asked to run.
+"""The rules of a run: what speaks against it as evidence for a content, whatever it was asked to
+run.
 
 Each rule is a small function of the facts of one run. The first that speaks is the reason.
 """

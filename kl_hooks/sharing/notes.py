@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -281,32 +281,27 @@ def share(
         done,
         writer=writer,
         remote=remote,
-        writers=tuple(one for one in done.writers if one != writer),
+        writers=tuple(other for other in done.writers if other != writer),
     )
     if push:
-        if not (given := receipts is not None):
-            receipts = _recorded_here(ws)
-        else:
+        if receipts is not None:
             here = head(repo)[2]
-            receipts = [one for one in receipts if one.tree == here and _is_shared(one)]
-        forms = [public_form(one) for one in receipts]
-        sound = [one for one in forms if not import_flaw(one)]
-        if len(sound) < len(forms):
-            remarks.append(
-                f"{counted(len(forms) - len(sound), 'run')} not written: others would refuse what"
-                " they hold."
-            )
-        new = _new_receipts(repo, writer, sound, signed=key is not None)
+            published = [
+                receipt for receipt in receipts if receipt.tree == here and _is_shared(receipt)
+            ]
+        else:
+            published = _recorded_here(ws)
+        new = _new_receipts(repo, writer, _sound(published, remarks), signed=key is not None)
         if not dry_run and new:
             sets = (
-                {one.run: executed.get(one.run) for one in new}
-                if given
+                {receipt.run: executed.get(receipt.run) for receipt in new}
+                if receipts is not None
                 else _executed_here(ws, new)
             )
             # before the receipts: these are written once, and vouch for the sets
             remarks += share_executed(repo, writer, new, sets)
             _write_receipts(repo, writer, new, key)
-        events = [] if given else share_events(ws, repo, writer, key, dry_run=dry_run)
+        events = share_events(ws, repo, writer, key, dry_run=dry_run) if receipts is None else []
         pushed = fetched and push_notes(repo, remote, writer, remarks)
         signed = key is not None and bool(new or events)
         done = replace(done, added=tuple(new), events=tuple(events), signed=signed, pushed=pushed)
@@ -314,6 +309,18 @@ def share(
 
 
 # -- writing
+
+
+def _sound(receipts: Iterable[Receipt], remarks: list[str]) -> list[Receipt]:
+    """The public forms of receipts, of those that others would import; how many are not is a
+    remark.
+    """
+    forms = [public_form(receipt) for receipt in receipts]
+    sound = [form for form in forms if not import_flaw(form)]
+    if len(sound) < len(forms):
+        refused = counted(len(forms) - len(sound), "run")
+        remarks.append(f"{refused} not written: others would refuse what they hold.")
+    return sound
 
 
 def _recorded_here(ws: Workspace) -> list[Receipt]:

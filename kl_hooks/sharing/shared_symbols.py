@@ -91,8 +91,8 @@ def _withheld(executed: Executed, receipt: Receipt) -> str:
 
 
 def _write(repo: Repository, writer: str, runs: Sequence[tuple[Receipt, Executed]]) -> None:
-    """Add the sets of these runs to the ref of this clone; those of the newest `NEWEST_SHARED` stay.
-    GitFailed.
+    """Add the sets of these runs to the ref of this clone; those of the newest `NEWEST_SHARED`
+    stay. GitFailed.
     """
     new = {_entry(receipt): _parts(executed_to_dict(executed)) for receipt, executed in runs}
     ids = iter(write_blobs(repo, (part for parts in new.values() for part in parts)))
