@@ -16,7 +16,16 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
-from pytest_kl.stores import ANY, ENTRY_POINTS, MUTATORS, RESULT, UNKNOWN, Analysis, Stores
+from pytest_kl.stores import (
+    ANY,
+    ENTRY_POINTS,
+    MUTATORS,
+    RESULT,
+    UNCERTAIN,
+    UNKNOWN,
+    Analysis,
+    Stores,
+)
 
 _CACHED: Final = type(lru_cache(len))
 _FUNCTION: Final = 0x1
@@ -87,7 +96,16 @@ class Decisions:
         if not stores.roots and not names:
             return None
         arguments = tuple(sorted(root[2:] for root in stores.roots if root.startswith("a:")))
-        return Decision(names, () if names or len(arguments) < len(stores.roots) else arguments)
+        return Decision(
+            names,
+            () if names or len(arguments) < len(stores.roots) else arguments,
+            frozenset(
+                step.removeprefix("g:")
+                for place in stores.asked - stores.handed
+                for step in place
+                if step not in UNCERTAIN and not step.startswith(("a:", "f:", "m:"))
+            ),
+        )
 
     def _names(self, stores: Stores, frame: FrameType) -> Iterator[str]:
         """Under which others get what is stored. A global that is only called, such as the subject
@@ -110,6 +128,8 @@ class Decision(NamedTuple):
     """The globals that it stores to."""
     arguments: tuple[str, ...]
     """The arguments that it stores in; empty where it stores elsewhere, too."""
+    computed: frozenset[str] = frozenset()
+    """The globals and attributes in which it stores what it computes, not what it is called with."""
 
 
 def lives_of(arguments: Iterable[str], frame: FrameType) -> list[Callable[[], Any]] | None:

@@ -69,6 +69,8 @@ class Stores:
 
     written: frozenset[Place] = frozenset()
     read: frozenset[tuple[Place, bool]] = frozenset()
+    handed: frozenset[Place] = frozenset()
+    """Of `written` those in which it stores what it was called with."""
 
     @cached_property
     def asked(self) -> frozenset[Place]:
@@ -266,6 +268,8 @@ def _mutators() -> frozenset[str]:
 
 
 MUTATORS: Final = _mutators() | frozenset(name for name in dir(deque) if name.endswith("left"))
+_KEYS: Final = {"setdefault": 1, "pop": 2, "remove": 1, "discard": 1}
+"""Methods that are called with a key first, or with nothing that they store → number of these."""
 _CONTAINERS: Final = (dict, list, set, deque, OrderedDict, defaultdict, Counter)
 
 
@@ -310,6 +314,7 @@ class _Flow:
         self._ever = dict(self._locals)
         """What each variable had at any time: an exception may come at any time, too."""
         self._written: set[Place] = set()
+        self._handed: set[Place] = set()
         self._read: set[tuple[Place, bool]] = set()
         self._definite: set[Place] = set()
         """What every way through the function has stored to before."""
@@ -338,7 +343,8 @@ class _Flow:
             self._definite, self._open_until = set(), 0
             self._pass(operations, marks)
             if not self._changed:
-                return Stores(frozenset(self._written), frozenset(self._read))
+                written, handed = frozenset(self._written), frozenset(self._handed)
+                return Stores(written, frozenset(self._read), handed)
         return _EVERYTHING
 
     @staticmethod
@@ -587,30 +593,34 @@ class _Flow:
         elif name in ("STORE_DEREF", "DELETE_DEREF"):
             value = stack.pop() if name == "STORE_DEREF" else _NOTHING
             if self._names[argument] in self._code.co_freevars:
-                self._write((f"f:{self._names[argument]}",))
+                self._write((f"f:{self._names[argument]}",), value)
             else:
                 self._assign(argument, value)
         elif name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            self._write((f"g:{names[argument]}",))
+            self._write((f"g:{names[argument]}",), *stack[-1:])
             del stack[_effect(name, argument, False) or len(stack) :]
         elif name in ("STORE_ATTR", "DELETE_ATTR"):
-            for place in stack.pop().places:
-                self._write(_longer(place, names[argument]))
+            owner = stack.pop()
+            for place in owner.places:
+                self._write(_longer(place, names[argument]), *stack[-1:])
             del stack[len(stack) - (name == "STORE_ATTR") :]
         elif name in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
             owner = stack[-3 if name == "STORE_SLICE" else -2]
+            value = stack[_effect(name, argument, False)]
             del stack[_effect(name, argument, False) :]
             for place in owner.places:
-                self._write(_longer(place, _ITEM))
+                self._write(_longer(place, _ITEM), value)
         else:
             self._other(name, argument)
 
-    def _write(self, place: Place) -> None:
+    def _write(self, place: Place, *values: Value) -> None:
         if "__dict__" in place:
             place = (*place[: place.index("__dict__")], ANY)
-        elif self._offset >= self._open_until and not _UNCERTAIN.intersection(place):
+        elif self._offset >= self._open_until and not UNCERTAIN.intersection(place):
             self._definite.add(place)
         self._written.add(place)
+        if any(_is_argument(source) for value in values for source in value.places):
+            self._handed.add(place)
 
     # calls
 
@@ -664,7 +674,7 @@ class _Flow:
         if kind is FunctionType:
             self._callee(target, positions)
         else:
-            self._unknown_call(callee)
+            self._unknown_call(callee, values)
         places = frozenset(
             _longer(place, RESULT) for place in callee.places if place[-1] != "__new__"
         )
@@ -676,42 +686,43 @@ class _Flow:
         value = self._below(values[0], step, values[1].all_reads())
         if target in (setattr, delattr):
             for place in value.places:
-                self._write(place)
+                self._write(place, *values[2:])
             return _NOTHING
         if target is hasattr:
             return self._computed([value])
         return value if len(values) < 3 else _union(value, values[2])
 
-    def _unknown_call(self, callee: Value) -> None:
+    def _unknown_call(self, callee: Value, values: list[Value]) -> None:
         """Where nobody uses the result, the call was made for what it changes."""
         for place in callee.places:
             owner = place[:-1]
             if not owner or owner[0].startswith("m:") or isinstance(self._at(owner), ModuleType):
                 continue
             if place[-1] in MUTATORS:
-                self._write((*owner, _ITEM))
+                self._write((*owner, _ITEM), *values[_KEYS.get(place[-1], 0) :])
             elif (
                 self._discarded
                 and type(self._at(owner)) not in _CONTAINERS
                 # what an argument leads to, or a call, is mostly made by the test itself
                 and (len(owner) == 1 or (owner[0].startswith("g:") and RESULT not in owner))
             ):
-                self._write((*owner, ANY))
+                self._write((*owner, ANY), *values)
 
     def _callee(self, function: FunctionType, positions: list[Value] | None) -> None:
         """A function of Python that is known: what it stores to in its arguments and globals."""
         stores = self._analysis.of(function.__code__, function.__globals__, self._depth + 1)
         names = function.__code__.co_varnames
+        values = positions or []
         for place in stores.written if stores is not None else ():
             root = place[0]
             if root.startswith("g:") or root == _GLOBALS:
                 if function.__globals__ is self._space:
-                    self._write(place)
+                    self._write(place, *values)
             elif root.startswith("a:"):
                 at = names.index(root[2:])
                 known = positions is not None and at < len(positions)
                 for outer in positions[at].places if known and positions else ():
-                    self._write(_joined(outer, place[1:]))
+                    self._write(_joined(outer, place[1:]), *values[:at], *values[at + 1 :])
 
     def _resolve(self, callee: Value) -> Any:
         return self._at(next(iter(callee.places))) if len(callee.places) == 1 else UNKNOWN
@@ -763,7 +774,7 @@ _STEP_NAMES: Final[Mapping[str, Callable[[_Flow, str, int], None]]] = {
     "IMPORT_FROM": _Flow._import_from,
 }
 _STEPS: Final = [_step_of(name) for name in opname]
-_UNCERTAIN: Final = frozenset((_ITEM, RESULT, ANY))
+UNCERTAIN: Final = frozenset((_ITEM, RESULT, ANY))
 """Steps that may lead to several objects."""
 _EVERYTHING: Final = Stores(frozenset(((_GLOBALS,),)), frozenset((((_GLOBALS,), True),)))
 
@@ -777,6 +788,11 @@ def _root(name: str) -> Value:
 def _text(text: str) -> Value:
     """A constant, whose text is needed where it names an attribute."""
     return Value(frozenset(), frozenset(((("k:", text), False),)))
+
+
+def _is_argument(place: Place) -> bool:
+    """Whether it is what the function was called with, or a part of that."""
+    return place[0].startswith("a:") and RESULT not in place
 
 
 def _union(one: Value, other: Value) -> Value:

@@ -95,6 +95,8 @@ class Context:
         "phase",
         "processes",
         "reads",
+        "rests",
+        "shared",
         "started",
         "why",
     )
@@ -102,7 +104,7 @@ class Context:
     def __init__(self, name: str, code: CodeType | None = None) -> None:
         self.name = name
         self.code = code
-        """Of a module: its body."""
+        """Of a module: its body; of a test or fixture: its function, where that is known."""
         self.phase = 0
         self.started = (array("I"), array("I"), array("I"))
         """Numbers of code objects, by phase: setup, call, teardown."""
@@ -122,6 +124,10 @@ class Context:
         """… and its code: the memory of a frame that has ended may be that of another one."""
         self.lives: list[Any] | None = None
         """References to the objects that it stores in; None: they outlive the test."""
+        self.rests: set[Context] = set()
+        """The tests and fixtures that left behind what it uses (`pytest_kl.states`)."""
+        self.shared: list[Any] = []
+        """What outlives it and has no name: the class of a test, the value of a fixture."""
 
 
 class Memoizing:
@@ -131,6 +137,7 @@ class Memoizing:
         "arguments",
         "code",
         "computed",
+        "computes",
         "decided",
         "left",
         "looks",
@@ -147,6 +154,8 @@ class Memoizing:
         """Whether it runs where the value is known, too. What `functools` caches does not."""
         self.names: set[str] = set()
         """Under which others get the value without calling it."""
+        self.computes: frozenset[str] = frozenset()
+        """The globals and attributes in which it stores what it computes."""
         self.decided = False
         """Whether it is known to be one; else its first call decides."""
         self.arguments: tuple[str, ...] = ()
@@ -220,6 +229,7 @@ class Tracer:
         foreign: Callable[[CodeType], None] | None = None,
         memoization: Any = None,
         reads: Any = None,
+        states: Any = None,
     ) -> None:
         self._top = realpath(top)
         self._child_processes, self._foreign = children, foreign
@@ -227,6 +237,8 @@ class Tracer:
         """The module of that name; None where values die with the process."""
         self._reads_module = reads
         """The module of that name, which a child process loads by its path."""
+        self.states: Any = states and states.States(self._path)
+        """What tests leave behind; None where that ends with the process."""
         self._shared: list[Any] = []
         self._decisions: Any = memoization and memoization.Decisions(self._path)
         self.memoizing: dict[int, Memoizing] = {}
@@ -244,6 +256,8 @@ class Tracer:
         """
         self._codes: list[CodeType] = []
         """Those, so that no other object gets their identity."""
+        self._looked_at: list[CodeType] = []
+        """The same of code of which is known what it names."""
         self._hits: list[CodeType] = []
         self._stack: list[Context] = []
         self._modules: dict[str, Context] = {}
@@ -438,6 +452,25 @@ class Tracer:
             self._engine.rearm()
             self._engine.switch(session=not self._stack)
 
+    def look(self, code: CodeType, frame: FrameType) -> None:
+        """Code starts that was not looked at. What an import executes is looked at when it starts
+        again: the module is not ready.
+        """
+        if self._module_runs():
+            return
+        try:
+            number = self._numbers.setdefault(_KEY(code), len(self._numbers))
+            self._looked_at.append(code)
+            self.states.look(number, code, frame.f_globals)
+            self.states.looked_at.add(_identity(code))
+        except Exception as problem:
+            self.fail(problem)
+
+    def _module_runs(self) -> bool:
+        return any(
+            context.code is not None and context.code.co_name == MODULE for context in self._stack
+        )
+
     def outside(self, code: CodeType, frame: FrameType | None) -> bool:
         """Something started outside of every test, such as a hook: it belongs to the file that
         pytest called. False where so much runs there that it is not looked at any more.
@@ -501,6 +534,7 @@ class Tracer:
                 self.memoizing[_identity(code)] = known
                 known.decided = True
                 known.names.add(name)
+                known.computes |= {name}
                 self._engine.watch(code)
 
     def _decide(self, known: Memoizing, frame: FrameType) -> bool:
@@ -510,6 +544,7 @@ class Tracer:
             del self.memoizing[_identity(known.code)]
             return False
         known.names |= decision.names
+        known.computes = decision.computed
         known.arguments, known.decided = decision.arguments, True
         self._storing[_identity(known.code)] = known
         return True
@@ -520,6 +555,8 @@ class Tracer:
         """
         known = self.memoizing[_identity(code)]
         if not self._stack or threading.get_ident() != self._thread or self._engine is None:
+            return False
+        if known.left <= 0 and known.test is self._stack[0] and not known.pending:
             return False
         if not known.decided and not self._decide(known, frame):
             return False
@@ -626,6 +663,37 @@ class Tracer:
                 sorted(one.reads),
             )
 
+    def _left_behind(self) -> Iterator[tuple[list[int], list[int], list[int]]]:
+        """(code of what uses a state, …) as `_values`: it rests on the function of the test that
+        left it behind, and that on all that its tests executed.
+        """
+        contexts = [*self._tests.values(), *self._fixtures.values()]
+        users = [context for context in contexts if context.rests]
+        writers = set().union(*(context.rests for context in users))
+        for writer in writers:
+            used = self._with_fixtures(writer)
+            executed = sorted(set().union(*(number for one in used for number in one.started)))
+            reads = sorted(set().union(*(one.reads for one in used)))
+            yield self._functions_of(writer), executed, reads
+        for user in users:
+            left = {number for writer in user.rests for number in self._functions_of(writer)}
+            yield self._functions_of(user), sorted(left), []
+            why = next((writer.why for writer in user.rests if writer.why), "")
+            user.why = user.why or (why and f"it uses what another test left behind: {why}")
+
+    @staticmethod
+    def _with_fixtures(context: Context) -> list[Context]:
+        """A test and the fixtures of wider scope that it uses."""
+        contexts = [context]
+        for one in contexts:
+            contexts += [fixture for fixture in one.fixtures if fixture not in contexts]
+        return contexts
+
+    def _functions_of(self, context: Context) -> list[int]:
+        """The number of its function; all that it executed where that is not known."""
+        number = self._known.get(_identity(context.code), -1) if context.code else -1
+        return [number] if number >= 0 else sorted(set().union(*context.started))
+
     # modules
 
     def _on_exec(self, args: tuple[Any, ...]) -> None:
@@ -676,7 +744,7 @@ class Tracer:
             if context.code is code:
                 self._pop(context)
                 break
-        if self._engine is not None and not any(context.code for context in self._stack):
+        if self._engine is not None and not self._module_runs():
             self._engine.modules(False)
 
     def _on_import(self, args: tuple[Any, ...]) -> None:
@@ -692,9 +760,7 @@ class Tracer:
     def _on_popen(self, args: tuple[Any, ...]) -> None:
         own = None
         # what a module starts when it is imported belongs to no test; in a child all belongs to one
-        if self._child_processes is not None and (
-            self._foreign or not any(one.code for one in self._stack)
-        ):
+        if self._child_processes is not None and (self._foreign or not self._module_runs()):
             own = self._child_processes.arguments(args)
         if own is None or not self._stack:
             self._named_process(args)
@@ -737,6 +803,8 @@ class Tracer:
         self._children = _children()
         if self._reads is not None and self.on:
             self._reads.finder.install()  # an earlier test may have made another list
+        if self.states is not None:
+            self.states.begin()
         self._push(context)
 
     def enter_phase(self, item: Any, phase: int) -> None:
@@ -748,8 +816,44 @@ class Tracer:
         if self._stack:
             context = self._stack[0]
             context.phase = phase
-            if phase == 2:
+            if phase == 0:
+                self._use_class(context, item)
+            elif phase == 2:
                 self._use_fixtures(context, item)
+            elif self.states is not None:
+                self.states.set_up(context.started[0])
+
+    def _use_class(self, context: Context, item: Any) -> None:
+        """Tests of a class share its attributes."""
+        function = getattr(item, "obj", None)
+        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        if type(code) is CodeType:
+            context.code = code
+            if self.states is not None:
+                # what it stores itself is left behind; to find out costs more than all the rest
+                self.memoizing.pop(_identity(code), None)
+        own = getattr(item, "cls", None)
+        if self.states is not None and own is not None:
+            context.shared.append(self.states.shared({"": own}))
+
+    def _leave(self, context: Context) -> None:
+        """Note what a test, or the set-up of a fixture, has left behind."""
+        if self.states is not None:
+            executed = set().union(*context.started)
+            shared = [*context.shared, *(one for used in context.fixtures for one in used.shared)]
+            shared = [holder for holder in shared if holder is not None]
+            self.states.end(context, executed, shared, self._memoized)
+
+    def _memoized(self, executed: set[int]) -> tuple[set[str], set[int]]:
+        """Of what was executed the functions that store what they compute: where, and numbers."""
+        names: set[str] = set()
+        functions = set()
+        for known in self._storing.values():
+            number = self._known.get(_identity(known.code), -1)
+            if number in executed:
+                names |= known.computes
+                functions.add(number)
+        return names, functions
 
     def _use_fixtures(self, context: Context, item: Any) -> None:
         # private, and the only place that names fixtures asked for by getfixturevalue; the names
@@ -775,10 +879,13 @@ class Tracer:
             context.why = context.why or "it may have used another interpreter of this process"
         self._spawning = []
         self._pop(context)
+        self._leave(context)
 
     def begin_fixture(self, fixturedef: Any) -> Context:
         """The set-up of a fixture of wider scope begins."""
-        context = self._fixtures[fixturedef] = Context(str(fixturedef.argname))
+        code = getattr(fixturedef.func, "__code__", None)
+        context = Context(str(fixturedef.argname), code if type(code) is CodeType else None)
+        self._fixtures[fixturedef] = context
         self._push(context)
         return context
 
@@ -786,6 +893,9 @@ class Tracer:
         """It is over. A fixture that was set up inside belongs to the one around it."""
         self._pop(context)
         self._share((getattr(fixturedef, "cached_result", None) or (None,))[0])
+        self._leave(context)
+        if self.states is not None:
+            context.shared.append(self.states.fixture(fixturedef))
         if self._stack:
             self._stack[-1].fixtures.append(context)
 
@@ -797,6 +907,7 @@ class Tracer:
             self._take_reports()
         except Exception as problem:  # a folder that somebody removed, a file that is cut off
             self.fail(problem)
+        values = [*self._values(), *self._left_behind()]
         fixtures: dict[Context, int] = {}
         tests = [
             [
@@ -819,17 +930,21 @@ class Tracer:
                 path: [b"".join(one.tobytes() for one in context.started), context.why]
                 for path, context in self._modules.items()
             },
-            "values": [[readers, computed] for readers, computed, _ in self._values()],
+            "values": [[readers, computed] for readers, computed, _ in values],
             "session": {path: sorted(some) for path, some in self._session.items()},
             "stamps": self._stamps,
             "imports": sorted(map(list, self._imports)),
-            "reads": self._plain_reads(fixtures),
+            "reads": self._plain_reads(fixtures, values),
             "outside": sorted(map(list, self._outside)),
             "trouble": self.trouble,
             "recorder": RECORDER,
         }
 
-    def _plain_reads(self, fixtures: Iterable[Context]) -> dict[str, Any] | None:
+    def _plain_reads(
+        self,
+        fixtures: Iterable[Context],
+        values: Iterable[tuple[list[int], list[int], list[int]]],
+    ) -> dict[str, Any] | None:
         """What was read, by what read it; `fixtures`: in the order of their indexes. None where it
         was not noted.
         """
@@ -846,7 +961,7 @@ class Tracer:
             "fixtures": [own(context.reads) for context in fixtures],
             "modules": {path: own(one.reads) for path, one in self._modules.items() if one.reads},
             "session": {path: own(reads) for path, reads in self._reads.session.items()},
-            "values": [[readers, own(reads)] for readers, _, reads in self._values() if reads],
+            "values": [[readers, own(reads)] for readers, _, reads in values if reads],
         }
 
     def of_process(self, main: str) -> dict[str, Any]:
@@ -998,13 +1113,18 @@ class _Monitoring:
     def _callbacks(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         append, disable, tracer = self._tracer._hits.append, self._api.DISABLE, self._tracer
         getframe, memoizing = sys._getframe, self._tracer.memoizing
+        looks = self._tracer.states is not None
+        named = self._tracer.states.looked_at if looks else set()
         silent, asking = self._silent.append, self._tracer.asking
 
         def on_start(code: CodeType, offset: int) -> Any:
-            if _identity(code) in asking:
+            key = _identity(code)
+            if key in asking:
                 return tracer.asks(code, getframe(1))
             append(code)
-            if _identity(code) in memoizing:
+            if looks and key not in named:
+                tracer.look(code, getframe(1))
+            if key in memoizing:
                 try:
                     if tracer.compute(code, getframe(1)):
                         return None
@@ -1136,6 +1256,8 @@ class _Profile:
             elif (key := _KEY(code)) not in self._seen:
                 self._seen.add(key)
                 tracer._hits.append(code)
+                if tracer.states is not None and _identity(code) not in tracer.states.looked_at:
+                    tracer.look(code, frame)
                 if _identity(code) in tracer.memoizing:
                     tracer.compute(code, frame)
         elif event == "return" and code.co_name == MODULE:

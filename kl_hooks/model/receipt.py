@@ -115,6 +115,7 @@ FACT_CLASSES: Final[Mapping[str, str]] = {
     "distributions": "the installed distributions",
     "looks": "the files that its tests looked for, and whose state they asked for",
     "stores": "what computed the values that functions store for later calls",
+    "states": "what its tests leave behind for later ones",
 }
 """Class of facts → in words what a run recorded that has it. A run names its classes in
 `environment["facts"]`; one of an earlier kl has fewer, and none of its results transfers to a

@@ -1,0 +1,329 @@
+"""State that one test leaves behind and another one uses, without a call of what computed it.
+
+One program has all the ways. `first` puts the value there, `second` gets it. `parse` is edited: the
+whole suite fails in `second`, so its result must not be valid.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_kl.recorded import environment, git, repository, run_pytest
+from tests.support import run_in_process
+
+WAYS = {
+    "list": """
+ITEMS = []
+def put(value): ITEMS.append(value)
+def get(): return ITEMS[-1]
+""",
+    "item of a dictionary": """
+ITEMS = {'x': 0}
+def put(value): ITEMS['x'] = value
+def get(): return ITEMS['x']
+""",
+    "set": """
+ITEMS = set()
+def put(value): ITEMS.add(value)
+def get(): return min(ITEMS)
+""",
+    "deque": """
+from collections import deque
+ITEMS = deque(maxlen=1)
+def put(value): ITEMS.append(value)
+def get(): return ITEMS[0]
+""",
+    "list in a dictionary": """
+GROUPS = {'x': []}
+def put(value): GROUPS['x'].append(value)
+def get(): return GROUPS['x'][0]
+""",
+    "attribute of an object": """
+class State: pass
+STATE = State()
+def put(value): STATE.value = value
+def get(): return STATE.value
+""",
+    "slot of an object": """
+class State: __slots__ = ('value',)
+STATE = State()
+def put(value): STATE.value = value
+def get(): return STATE.value
+""",
+    "method of a registry": """
+class Registry:
+    def __init__(self): self.items = []
+    def add(self, value): self.items.append(value)
+    def last(self): return self.items[-1]
+REGISTRY = Registry()
+def put(value): REGISTRY.add(value)
+def get(): return REGISTRY.last()
+""",
+    "registry that refuses the same name": """
+ITEMS = {}
+def put(value):
+    if 'x' in ITEMS: raise ValueError
+    ITEMS['x'] = value
+def get(): return ITEMS['x']
+""",
+    "subclass of a dictionary": """
+class Table(dict): pass
+TABLE = Table()
+def put(value): TABLE.update(x=value)
+def get(): return TABLE['x']
+""",
+    "namespace": """
+from types import SimpleNamespace
+STATE = SimpleNamespace(value=0)
+def put(value): STATE.value = value
+def get(): return STATE.value
+""",
+    "attribute of a class": """
+class State: value = 0
+def put(value): State.value = value
+def get(): return State.value
+""",
+    "attribute that a class did not have": """
+class State:
+    @classmethod
+    def put(cls, value): cls.value = value
+def put(value): State.put(value)
+def get(): return State.value
+""",
+    "list of a class": """
+class State: items = []
+def put(value): State().items.append(value)
+def get(): return State.items[0]
+""",
+    "attribute of a function": """
+def put(value): put.value = value
+def get(): return put.value
+""",
+    "default of a function": """
+def items(value=None, known=[]):
+    if value is not None:
+        known.append(value)
+    return known
+def put(value): items(value)
+def get(): return items()[0]
+""",
+    "variable of an outer function": """
+def make():
+    value = 0
+    def put(new):
+        nonlocal value
+        value = new
+    def get(): return value
+    return put, get
+put, get = make()
+""",
+    "list of an outer function": """
+def make():
+    items = []
+    def put(value): items.append(value)
+    def get(): return items[0]
+    return put, get
+put, get = make()
+""",
+    "global": """
+MODE = 0
+def put(value):
+    global MODE
+    MODE = value
+def get(): return MODE
+""",
+    "generator": """
+ITEMS = []
+def fill():
+    while True:
+        ITEMS.append((yield))
+def put(value):
+    filling = fill()
+    next(filling)
+    filling.send(value)
+def get(): return ITEMS[0]
+""",
+    "generator that stores what it computes": """
+ITEMS = []
+def rows():
+    if not ITEMS:
+        ITEMS.append(parse())
+    yield from ITEMS
+def put(value): list(rows())
+def get(): return next(rows())
+""",
+    "coroutine that stores what it computes": """
+import asyncio
+DATA = None
+async def load():
+    global DATA
+    if DATA is None:
+        DATA = parse()
+    return DATA
+def put(value): asyncio.run(load())
+def get(): return asyncio.run(load())
+""",
+}
+TESTS = """
+import {module}
+def test_first(): {module}.put({module}.parse())
+def test_second(): assert {module}.get() == 1
+"""
+SHARED = {
+    "app.py": """
+def parse(): return 1
+ITEMS = []
+""",
+    "conftest.py": """
+import app, pytest
+@pytest.fixture(scope="session")
+def loaded(): app.ITEMS.append(app.parse())
+@pytest.fixture(scope="module")
+def items(): return []
+""",
+    "test_name.py": """
+from app import ITEMS, parse
+import app
+def test_first(): app.ITEMS.append(parse())
+def test_second(): assert ITEMS[0] == 1
+""",
+    "test_own.py": """
+import app
+STATE = {}
+def test_first(): STATE["x"] = app.parse()
+def test_second(): assert STATE["x"] == 1
+""",
+    "test_class.py": """
+import app, unittest
+class TestSteps:
+    def test_first(self): type(self).value = app.parse()
+    def test_second(self): assert self.value == 1
+class StepsTest(unittest.TestCase):
+    items = []
+    def test_first(self): self.items.append(app.parse())
+    def test_second(self): assert self.items == [1]
+""",
+    "test_fixture.py": """
+import app
+def test_first(items): items.append(app.parse())
+def test_second(items): assert items == [1]
+""",
+    "test_loaded.py": """
+import app
+def test_first(loaded): pass
+def test_second(): assert app.ITEMS[-1] == 1
+""",
+}
+
+
+def impacted(folder: Path) -> set[str]:
+    done = run_in_process(["proof", "impacted", "--format", "json"], folder, environment({}))
+    return {entry["test"] for entry in json.loads(done.stdout)["tests"]}
+
+
+def edit_parse(folder: Path, paths: list[str]) -> None:
+    for path in paths:
+        file = folder / path
+        file.write_text(file.read_text().replace("def parse(): return 1", "def parse(): return 2"))
+    git(folder, "commit", "-qam", "parse() returns 2")
+
+
+pytestmark = pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="symbols are traced by sys.monitoring from 3.12 on"
+)
+
+
+def test_a_test_that_uses_what_another_one_left_behind_is_stale_with_what_that_executed(
+    tmp_path: Path,
+) -> None:
+    modules = {f"way_{at}": name for at, name in enumerate(WAYS)}
+    files = {
+        f"{module}.py": f"def parse(): return 1\n{WAYS[name]}" for module, name in modules.items()
+    }
+    files |= {f"test_{module}.py": TESTS.format(module=module) for module in modules}
+    folder = repository(tmp_path / "program", files)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    edit_parse(folder, [f"{module}.py" for module in modules])
+    stale = impacted(folder)
+    missed = [
+        name for module, name in modules.items() if f"test_{module}.py::test_second" not in stale
+    ]
+    assert missed == [], missed
+    run_pytest(folder, "--kl-impacted", "-p", "no:randomly")
+    assert run_in_process(["verify"], folder, environment({})).returncode == 1
+
+
+def test_classes_fixtures_and_names_of_tests_are_shared_too(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "program", SHARED)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    edit_parse(folder, ["app.py"])
+    stale = impacted(folder)
+    assert {name for name in stale if "second" in name} == {
+        "test_name.py::test_second",
+        "test_own.py::test_second",
+        "test_class.py::TestSteps::test_second",
+        "test_class.py::StepsTest::test_second",
+        "test_fixture.py::test_second",
+        "test_loaded.py::test_second",
+    }
+
+
+RESTORED = {
+    "app.py": """
+ITEMS, CACHE, MODE = [], {}, 0
+def parse(): return 1
+def key(): return "x"
+def get(name):
+    if name not in CACHE:
+        CACHE[name] = len(name)
+    return CACHE[name]
+""",
+    "test_taken_away.py": """
+import app, pytest
+@pytest.fixture
+def item():
+    app.ITEMS.append(app.parse())
+    yield
+    app.ITEMS.clear()
+def test_first(item): assert app.ITEMS
+def test_second(): assert not app.ITEMS
+def test_third(monkeypatch):
+    monkeypatch.setattr(app, "MODE", app.parse())
+    assert app.MODE
+def test_fourth(): assert not app.MODE
+""",
+    "test_set_up_anew.py": """
+import app, pytest
+@pytest.fixture(autouse=True)
+def empty(): app.ITEMS.clear()
+def test_first(): app.ITEMS.append(app.parse())
+def test_second():
+    app.ITEMS.append(3)
+    assert app.ITEMS == [3]
+""",
+    "test_cache.py": """
+import app
+def test_first(): assert app.get(app.key()) == 1
+def test_second(): assert app.get("x") == 1
+def test_order(): assert app.parse()
+""",
+}
+
+
+def test_what_is_put_back_and_what_functions_compute_binds_nobody(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "program", RESTORED)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    app = folder / "app.py"
+    app.write_text(RESTORED["app.py"].replace("def parse(): return 1", "def parse(): return 2"))
+    assert impacted(folder) == {
+        "test_taken_away.py::test_first",
+        "test_taken_away.py::test_third",
+        "test_set_up_anew.py::test_first",
+        "test_cache.py::test_order",
+    }
+    app.write_text(RESTORED["app.py"].replace('return "x"', 'return "y"'))
+    assert impacted(folder) == {"test_cache.py::test_first"}
