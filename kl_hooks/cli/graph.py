@@ -374,12 +374,12 @@ def _print_more(number: int) -> None:
 @operation_command(operations.SYMBOLS)
 def symbols(found: operations.FileSymbols, request: operations.FileRequest) -> None:
     """Print what a file defines, as a tree."""
-    echo_line(found.path)
+    echo_line(f"{found.path}{_mark(found.mark)}")
     if found.problem:
         echo_line(f"not assessed: {found.problem}")
     for depth, symbol in found.definitions:
-        for mark in symbol.decorators:
-            echo_line(f"{'':>6}  {'  ' * depth}{mark}")
+        for decorator in symbol.decorators:
+            echo_line(f"{'':>6}  {'  ' * depth}{decorator}")
         echo_line(f"{symbol.line:>6}  {'  ' * depth}{symbol.signature}")
 
 
@@ -463,8 +463,8 @@ def path(shown: operations.ShownPath, request: operations.PathRequest) -> None:
     if found.reversed:
         warn("nothing leads from FROM to TO; this is the chain from TO to FROM.")
     echo_line(
-        f"{found.start.id}  {found.start.path}:{found.start.line}  ({counted(found.length, 'link')}"
-        f" to {found.end.id})"
+        f"{found.start.id}  {found.start.path}:{found.start.line}{_mark(shown.start_mark)}"
+        f"  ({counted(found.length, 'link')} to {found.end.id})"
     )
     for step in found.steps:
         place = f"  {step.path}:{step.line} ({_method(step)})" if step.line and step.method else ""

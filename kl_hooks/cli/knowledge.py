@@ -609,14 +609,14 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
 @format_option()
 def proposals(shape: str) -> None:
     """List what waits for a person: records that were proposed, and changes that agents ask for."""
-    from kl_hooks.records.write import pending_proposals
+    from kl_hooks.records.liveness import proposals_for_reader
 
     ws = workspace()
     may = command_access()
     records = may.records(listed_records(ws, _proposed_records(ws)))
     changes = [
         change
-        for change in pending_proposals(ws)
+        for change in proposals_for_reader(ws)
         if all(map(may.shows, get_records(ws, [change.record])))
     ]
     warn_of_index_problems()
@@ -1107,9 +1107,12 @@ def verify(ids: tuple[str, ...], seal: bool, shape: str) -> int:
     tampered with.
     """
     from kl_hooks.records.knowledge_check import STATES, seal_records, verify_seals
+    from kl_hooks.records.liveness import LiveRecords
 
     ws = initialized_workspace() if seal else workspace()
     found = seal_records(ws, ids) if seal else verify_seals(ws, ids)
+    records = LiveRecords(ws)
+    found = [one._replace(path=records.path(one.id, one.path)) for one in found]
     counts = Counter(one.state for one in found)
     plain = {
         "schema": "kl.knowledge.seals/1",

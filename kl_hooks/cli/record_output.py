@@ -91,9 +91,8 @@ def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, statu
 
 def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
     """A record as a page."""
-    from kl_hooks.records.liveness import quarantine_reasons
+    from kl_hooks.records.liveness import proposals_for_reader, quarantine_reasons
     from kl_hooks.records.repository import is_expired
-    from kl_hooks.records.write import pending_proposals
 
     kind = ws.kinds[record.kind]
     named = (f for f in kind.all_fields if not f.internal and record.values.get(f.name) is not None)
@@ -116,7 +115,7 @@ def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iter
         yield f"{'attention':<{wide}} quarantined until a person has read it: {'; '.join(reasons)}"
     if len(chain) > 1:
         yield f"{'chain':<{wide}} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
-    for one in pending_proposals(ws, record.id):
+    for one in proposals_for_reader(ws, record.id):
         yield f"{'proposed':<{wide}} {one.line()}. hint: kl knowledge accept {record.id}"
     late = []
     for field in kind.all_fields:
@@ -247,7 +246,7 @@ def warn_of_proposals(record: Record) -> None:
     """Report that a change was not made but waits for a person, or which changes of the record wait
     still.
     """
-    from kl_hooks.records.write import pending_proposals
+    from kl_hooks.records.liveness import proposals_for_reader
 
     if record.proposal:
         warn(
@@ -255,7 +254,7 @@ def warn_of_proposals(record: Record) -> None:
             f" {record.id}"
         )
         return
-    pending = pending_proposals(workspace(), record.id)
+    pending = proposals_for_reader(workspace(), record.id)
     for one in pending:
         warn(f"{record.id}: still proposed: {one.line()}")
     if pending:

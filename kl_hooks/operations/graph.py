@@ -164,6 +164,8 @@ class FileSymbols(NamedTuple):
     """The outer before the inner."""
     problem: str
     """Why that is unknown; empty: it is known."""
+    mark: str
+    """What a reader should know of it, where it is a record: that it is quarantined."""
 
     @property
     def path(self) -> str:
@@ -486,7 +488,8 @@ def _symbols(ws: Workspace, request: FileRequest, access: Access) -> FileSymbols
     with _opened(ws, request.rev, access, records=False) as graph:
         path, definitions, problem = file_symbols(graph, request.file)
     shown = tuple(Definition(depth, symbol) for depth, symbol in definitions)
-    return FileSymbols(NodeId(f"file:{path}"), shown, problem)
+    mark = _mark(ws, request.file) if not request.rev else ""
+    return FileSymbols(NodeId(f"file:{path}"), shown, problem, mark)
 
 
 def _symbols_to_dict(found: FileSymbols) -> dict[str, Any]:
@@ -500,7 +503,8 @@ def _symbols_to_dict(found: FileSymbols) -> dict[str, Any]:
         for depth, symbol in found.definitions
     ]
     answer = "not assessed" if found.problem else "yes" if rows else "no"
-    return {"path": found.path, "symbols": rows, "answer": answer, "problem": found.problem}
+    plain = {"path": found.path, "symbols": rows, "answer": answer, "problem": found.problem}
+    return _marked(plain, found.mark)
 
 
 SYMBOLS: Final = Operation(

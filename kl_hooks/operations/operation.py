@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kl_hooks.operations.quarantine import without_quarantined_titles
+
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.workspace import Workspace
@@ -73,9 +75,12 @@ class Listing(NamedTuple):
 
 
 def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -> Any:
-    """Run an operation and return of its result what may be shown. Raises KlError."""
+    """Run an operation and return of its result what may be shown: what the policy allows, of
+    quarantined records no text unasked. Raises KlError.
+    """
     asked = str(request[0]) if request else ""
-    return visible_result(access, operation.run(ws, request, access), asked)
+    shown = visible_result(access, operation.run(ws, request, access), asked)
+    return without_quarantined_titles(ws, shown)
 
 
 def visible_result(access: Access, result: Any, asked: str = "") -> Any:

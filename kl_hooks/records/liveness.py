@@ -8,10 +8,11 @@ what is quarantined.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.model.record import Record
+from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.query import RecordFilter, get_records
 from kl_hooks.records.repository import is_expired
@@ -19,6 +20,7 @@ from kl_hooks.records.repository import is_expired
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
     from kl_hooks.model.symbol import Link
+    from kl_hooks.records.write import Proposal
     from kl_hooks.workspace import Workspace
 
 # A `source` that is a file: the record was imported from it.
@@ -66,14 +68,39 @@ class LiveRecords:
         """Return the links without those of quarantined records: their files are named by their
         texts.
         """
+        hidden = self._quarantined_links(links)
+        return tuple(link for link in links if link not in hidden)
+
+    def untitled(self, links: Sequence[Link]) -> tuple[Link, ...]:
+        """Return all of the links; of those of quarantined records the file's name without its
+        title.
+        """
+        hidden = self._quarantined_links(links)
+        return tuple(
+            link._replace(path=untitled_path(link.path, hidden[link])) if link in hidden else link
+            for link in links
+        )
+
+    def path(self, identifier: str, path: str) -> str:
+        """Return the path of a record's file, of a quarantined one without its title."""
+        hidden = quarantines(self._ws, get_records(self._ws, [identifier]))
+        return untitled_path(path, identifier) if identifier in hidden else path
+
+    def _quarantined_links(self, links: Sequence[Link]) -> dict[Link, str]:
+        """The links that quarantined records have → the ID of the record."""
         ids = {link: link.source.rpartition(":")[2] for link in links}
-        names = sorted({name for name in ids.values() if RECORD_ID.fullmatch(name)})
-        hidden = quarantines(self._ws, get_records(self._ws, names)) if names else {}
-        return tuple(link for link in links if ids[link] not in hidden)
+        ids = {link: name for link, name in ids.items() if RECORD_ID.fullmatch(name)}
+        hidden = (
+            quarantines(self._ws, get_records(self._ws, sorted(set(ids.values())))) if ids else {}
+        )
+        return {link: name for link, name in ids.items() if name in hidden}
 
     def mark(self, identifier: str) -> str:
         """Return the label of a record that somebody asked for by its ID: why it is quarantined."""
-        records = get_records(self._ws, [identifier.rpartition(":")[2]])
+        name = identifier.rpartition(":")[2]
+        if not RECORD_ID.fullmatch(name):
+            return ""
+        records = get_records(self._ws, [name])
         reasons = [reason for some in quarantines(self._ws, records).values() for reason in some]
         return f"quarantined until a person has read it: {'; '.join(reasons)}" if reasons else ""
 
@@ -92,6 +119,10 @@ QUARANTINED: Final = "(quarantined: no person has read it. It is shown by its ID
 """In place of the title of what is quarantined. Its text is in its file's name, too."""
 
 
+_UNREAD: Final = "(quarantined: no person has read it)"
+"""In place of a proposed text."""
+
+
 def withhold_quarantined(ws: Workspace, records: Sequence[Record]) -> list[Record]:
     """Return the records of a list for an agent, which asked for none of them by its ID: of
     quarantined ones the kind, the ID and the status.
@@ -103,6 +134,32 @@ def withhold_quarantined(ws: Workspace, records: Sequence[Record]) -> list[Recor
         else record
         for record in records
     ]
+
+
+def proposals_for_reader(ws: Workspace, record: str = "") -> list[Proposal]:
+    """Return the changes that wait for a person: all, or those of one record. Of one that reads like
+    an instruction an agent gets no text; a person, who decides, gets all.
+    """
+    from kl_hooks.model.actors import agent
+    from kl_hooks.records.write import pending_proposals
+
+    pending = pending_proposals(ws, record)
+    if agent(ws.environ) is None:
+        return pending
+    return [replace(one, changes=_without_instructions(one.changes)) for one in pending]
+
+
+def _without_instructions(changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    from kl_hooks.records.prompt_injection import injection_reasons
+
+    texts = [
+        str(part)
+        for value in changes.values()
+        for part in (value if isinstance(value, list | tuple) else [value])
+    ]
+    if not injection_reasons("\n".join(texts)):
+        return changes
+    return dict.fromkeys(changes, _UNREAD)
 
 
 def stale_reasons(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
