@@ -6,10 +6,11 @@ Interfaces hold no logic: a command, a tool, a route or a program makes the requ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kl_hooks.operations.quarantine import without_quarantined_titles
+from kl_hooks.model.symbol import RECORD_ID, Link
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
@@ -80,7 +81,7 @@ def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -
     """
     asked = str(request[0]) if request else ""
     shown = visible_result(access, operation.run(ws, request, access), asked)
-    return without_quarantined_titles(ws, shown)
+    return _without_quarantined_titles(ws, shown)
 
 
 def visible_result(access: Access, result: Any, asked: str = "") -> Any:
@@ -92,3 +93,47 @@ def visible_result(access: Access, result: Any, asked: str = "") -> Any:
     from kl_hooks.operations.visibility import visible  # most repositories have no policy
 
     return visible(access, result, asked)
+
+
+def _without_quarantined_titles(ws: Workspace, result: Any) -> Any:
+    """Return a result whose links of quarantined records name the file without its title: kl names
+    files after titles, so the place of such a link is text of the record.
+    """
+    links = [link for link in _links(result) if RECORD_ID.fullmatch(link.source.rpartition(":")[2])]
+    if not links:
+        return result
+    from kl_hooks.records.liveness import LiveRecords
+
+    pairs = zip(links, LiveRecords(ws).untitled(links), strict=True)
+    changed = {link: shown for link, shown in pairs if shown != link}
+    return _replaced(result, changed) if changed else result
+
+
+def _links(value: Any) -> Iterator[Link]:
+    if isinstance(value, Link):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _links(part)
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from _links(part)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _links(getattr(value, field.name))
+
+
+def _replaced(value: Any, changed: Mapping[Link, Link]) -> Any:
+    if isinstance(value, Link):
+        return changed.get(value, value)
+    if isinstance(value, Mapping):
+        return {key: _replaced(part, changed) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        parts = [_replaced(part, changed) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts_by_name = {
+            field.name: _replaced(getattr(value, field.name), changed) for field in fields(value)
+        }
+        return replace(value, **parts_by_name)
+    return value
