@@ -320,9 +320,12 @@ def _opened(
 def _mark(ws: Workspace, node: str) -> str:
     """What a reader should know of a record that was asked for by its ID: that it is quarantined."""
     from kl_hooks.model.symbol import RECORD_ID
+
+    if not RECORD_ID.fullmatch(node.rpartition(":")[2]):
+        return ""
     from kl_hooks.records.liveness import LiveRecords
 
-    return LiveRecords(ws).mark(node) if RECORD_ID.fullmatch(node.rpartition(":")[2]) else ""
+    return LiveRecords(ws).mark(node)
 
 
 def _marked(node: dict[str, Any], mark: str) -> dict[str, Any]:
