@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import environment_key, observation
 from kl_hooks.model.claim import Observation
+from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.configured_selection import collects_doctests
 from kl_hooks.proof.content_runs import NAMED, SWITCHED_OFF, ContentFacts
@@ -57,6 +58,7 @@ class Completeness:
         joint: list[Observation] = []
         not_assessed: tuple[str, ...] = ()
         least_missing: tuple[Missing, ...] | None = None
+        removed: dict[str, None] = {}
         for group in groups.values():
             own = [entry for entry in group if entry.id not in facts.other_runs]
             earlier = facts.earlier_runs(own[-1] if own else group[0])
@@ -66,6 +68,7 @@ class Completeness:
                     least_missing = missing
                 continue
             not_assessed = not_assessed or unsure
+            removed |= dict.fromkeys(_removed_words(group, earlier if own else (), facts))
             complete = [
                 entry
                 for entry in group
@@ -77,7 +80,8 @@ class Completeness:
                 parts += group
                 joint.append(_joint_observation(group))
         if alone or parts:
-            return cls(alone, parts, tuple(joint), (), not_assessed, expected.notes)
+            notes = (*expected.notes, *removed)
+            return cls(alone, parts, tuple(joint), (), not_assessed, notes)
         missing = least_missing or ()
         return cls(
             missing=missing,
@@ -174,6 +178,39 @@ def _lost_since(
                 )
     if is_newest:
         yield from _switched_off(runs, earlier, label)
+
+
+def _removed_words(
+    group: Sequence[Entry], earlier: Sequence[Entry], facts: ContentFacts
+) -> Iterator[str]:
+    """For each file the tests that passed in the complete run before, or in a run whose results
+    are transferred, and that are removed: an emptied file has no failing test.
+    """
+    assert facts.expected is not None
+    expected = facts.expected()
+    transferred = (facts.other_runs[entry.id] for entry in group if entry.id in facts.other_runs)
+    before = [*earlier[:1], *(run.original for run in transferred if not run.is_own)]
+    reported = {_function_of(result) for entry in group for result in entry.receipt.evidence}
+    lost: dict[tuple[str, str], set[str]] = {}
+    for entry in before:
+        doctests = collects_doctests(_words(entry.receipt.selection.get("addopts")))
+        for result in entry.receipt.evidence:
+            function = _function_of(result)
+            path, _, name = function.partition("::")
+            if result.outcome != "passed" or not name or function in reported:
+                continue
+            if expected.lost_source(path, name, doctests):
+                lost.setdefault((path, entry.receipt.run), set()).add(function)
+    for (path, run), functions in sorted(lost.items()):
+        removed = [test for test in functions if facts.current_name(test) == test]
+        if removed:
+            tests = "test that passed was" if len(removed) == 1 else "tests that passed were"
+            yield f"{path}: {len(removed)} {tests} removed since run {run[:8]}"
+
+
+def _function_of(result: Evidence) -> str:
+    """The node ID of a result without parameters."""
+    return split_id(result.subject)[1].partition("[")[0]
 
 
 def _words(value: object) -> list[str]:

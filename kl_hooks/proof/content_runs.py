@@ -72,6 +72,8 @@ class ContentFacts:
     """The tests that the content has; without it a run counts for what it reported."""
     earlier_runs: Callable[[Entry], Sequence[Entry]] = lambda entry: ()
     """The complete runs of other contents before one, in its environment, newest first."""
+    current_name: Callable[[str], str] = lambda test: test
+    """What a test of an earlier run is called now."""
     other_runs: Mapping[str, OtherRun] = field(default_factory=dict)
     """ID → of the entries that are runs of other contents."""
     lost_until: int = -1

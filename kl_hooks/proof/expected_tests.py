@@ -98,6 +98,16 @@ class Expected:
             f".{name}".endswith(f".{end}") for end in doctest_names(content, path)
         )
 
+    def lost_source(self, path: str, name: str, doctests: bool) -> bool:
+        """Whether the source of such a test is surely removed, or its file is."""
+        if any(path_matches(path, glob) for glob in self.exclude):
+            return False
+        defined = self.functions.get(path)
+        is_read = defined is not None and not defined.error
+        if not is_read and self.text(path) is not None:
+            return False
+        return not self.still_defines(path, name, doctests)
+
     def assess(self, reported: Reported) -> Assessment:
         """Compares what is expected with what was reported."""
         missing: list[Missing] = []

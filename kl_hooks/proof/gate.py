@@ -77,7 +77,9 @@ def judge(
     tree = STAGED if staged else trees[0] if committed else None
     policy = partial(expected_of_content, rev=rev, base=base, trust_ref=trust_ref)
     expected = cache(partial(policy, ws, ws.repo, trees, tree or ""))
+    names = TestNames(ws, seen.db)
     content = facts_of_content(ws.repo, seen, trees, tree, expected)
+    content = replace(content, current_name=names.current)
     own_runs = runs_of_content(seen, entries, environments_of(ws, ws.repo, tree))
     no_runs: Callable[[], Sequence[OtherRun]] = tuple
     facts = GateFacts(
@@ -88,7 +90,7 @@ def judge(
         strength=strength,
         origin=origin,
         executed=seen.executed,
-        why_flaky=FlakyPasses(ws, seen.db, TestNames(ws, seen.db).pairs).why,
+        why_flaky=FlakyPasses(ws, seen.db, names.pairs).why,
         untracked=partial(_untracked, ws.repo) if tree is None else tuple,
         variable_notes=partial(variable_notes, ws) if tree is None else lambda runs: (),
         untrusted=seen.untrusted(trees),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from kl_hooks.config.settings import KnownFailure
@@ -169,7 +169,7 @@ def test_each_test_counts_once_by_its_newest_result() -> None:
     counts = numbers([unfinished, stopped, failing, accepted], expected=lambda: content)
     assert counts == ProvenTests(1, 0, 1, 1, 1, 1, 0, 2)
     assert (counts.total, counts.is_partial) == (7, True)
-    assert counts.to_dict() == {"total": 7, **counts._asdict()}
+    assert counts.to_dict() == {"total": 7, **asdict(counts)}
     assert str(counts) == (
         "1 of 7 tests proven here; 1 known to fail; 1 failing;"
         " 1 running when the process was killed; 1 passed in a run that does not count;"
