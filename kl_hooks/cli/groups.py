@@ -6,7 +6,7 @@ that name; it is GROUP_VERB where groups that share a module have the same VERB.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,17 +27,23 @@ class LazyGroup(click.Group):
         module: str,
         lines: Mapping[str, str] | None = None,
         places: Mapping[str, str] | None = None,
+        former: Collection[str] = (),
         **more: Any,
     ) -> None:
         """`lines`: command → its line in the help. `module`: where they are; `{}` in it is the
-        command's name, or what `places` has for it.
+        command's name, or what `places` has for it. `former`: commands that another one replaces,
+        which run as before and are in no help.
         """
         super().__init__(*args, **more)
         self._module, self._places = module, places or {}
         self._lines = dict(lines or {})
+        self._former = frozenset(former)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._lines)
+
+    def _shown(self, ctx: click.Context) -> list[str]:
+        return [name for name in self.list_commands(ctx) if name not in self._former]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return self.load(name) if name in self._lines else None
@@ -65,12 +71,12 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self._lines[name]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, self._lines[name]) for name in self._shown(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         # click's own way loads every command for its help: half a second for `kl <TAB>`
-        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        names = [name for name in self._shown(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=self._lines[name]) for name in names]
         return items + super(click.Group, self).shell_complete(ctx, incomplete)

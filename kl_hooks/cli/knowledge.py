@@ -108,7 +108,13 @@ _COMMANDS = {
 _PLACES = dict.fromkeys(_COMMANDS, "knowledge") | {"registry": "registry"}
 
 
-@click.group(cls=LazyGroup, module="kl_hooks.cli.{}", lines=_COMMANDS, places=_PLACES)
+_FORMER = ("search", "status")
+"""`kl search` finds what the one does; `kl status` and `kl knowledge stats` have what the other does."""
+
+
+@click.group(
+    cls=LazyGroup, module="kl_hooks.cli.{}", lines=_COMMANDS, places=_PLACES, former=_FORMER
+)
 def knowledge() -> None:
     """Everything that is known, across kinds, and its upkeep."""
 

@@ -387,3 +387,9 @@ def test_a_shell_completes_commands_and_options(words: str, found: str, repo: Ch
     }
     done = repo.kl(env=environ)
     assert (done.returncode, done.stdout) == (0, f"plain,{found}\n")
+
+
+def test_a_command_that_another_one_replaces_runs_and_is_in_no_help(repo: Checkout) -> None:
+    listed = repo.kl("knowledge", "--help").stdout
+    assert "  stats " in listed and "  status " not in listed and "  search " not in listed
+    assert repo.kl("knowledge", "status").returncode == 0
