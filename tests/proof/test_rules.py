@@ -404,7 +404,8 @@ def test_what_can_not_be_compared_is_not_assessed() -> None:
     edit = {"app.py": "def f():\n    return 2\n"}
     unknown = recorded_run(unknown={"app.py": "loaded twice"})
     assert judged(edit, unknown)["a"] == (NOT_ASSESSED, "app.py changed (loaded twice)")
-    assert judged({"app.py": "def (\n"})["a"] == (NOT_ASSESSED, "app.py can't be read")
+    state, reason = judged({"app.py": "def (\n"})["a"]
+    assert (state, reason) == (NOT_ASSESSED, "app.py can't be read: app.py:1:5: invalid syntax")
     assert judged({"app.py": "def (\n"}).keys() == {"a"}
     states = FileChange("app.py", *STATES, None, symbols_of_file(BEFORE["app.py"]))
 
