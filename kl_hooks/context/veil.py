@@ -85,10 +85,10 @@ class Veil:
                 self._add(item.name, _words(text.partition(":")[2]))
 
     def _add(self, name: str, words: Sequence[str]) -> None:
-        if len(words) > 1:
-            size = min(len(words), _LONGEST)
-            for start in range(len(words) - size + 1):
-                self._phrases.setdefault(" ".join(words[start : start + size]), name)
+        # one word alone is no phrase
+        size = max(2, min(len(words), _LONGEST))
+        for start in range(len(words) - size + 1):
+            self._phrases.setdefault(" ".join(words[start : start + size]), name)
 
     def text(self, text: str) -> str:
         """Return a text without hidden words."""
@@ -96,16 +96,15 @@ class Veil:
         words = list(_WORD.finditer(text))
         keys = [word[0].casefold() for word in words]
         spans: list[tuple[int, int]] = []
+        """The hidden words, by their numbers: of the first one, and of the one after the last."""
         for start in range(len(words)):
             size = self._size_of_phrase(keys, start)
-            if size:
-                begin, end = words[start].start(), words[start + size - 1].end()
-                if spans and begin <= spans[-1][1]:
-                    spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
-                else:
-                    spans.append((begin, end))
-        for begin, end in reversed(spans):
-            text = f"{text[:begin]}{WITHHELD}{text[end:]}"
+            if size and spans and start < spans[-1][1]:
+                spans[-1] = (spans[-1][0], max(start + size, spans[-1][1]))
+            elif size:
+                spans.append((start, start + size))
+        for first, after in reversed(spans):
+            text = f"{text[: words[first].start()]}{WITHHELD}{text[words[after - 1].end() :]}"
         return text
 
     def candidate(self, one: Candidate) -> Candidate:

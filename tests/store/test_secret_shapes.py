@@ -197,6 +197,18 @@ NAMES_OF_PASSWORDS = (
     *("Kennwort: @", "Passwort: @", "mot de passe : @", "mdp=@", "contraseña: @", "senha: @"),
     *("Пароль: @", "пароль = @", "密码：@", "密码: @", "パスワード：@", "비밀번호: @", "סיסמה: @"),
     *("wachtwoord is @", "hasło: @", "şifre: @", "API key: @", "Access key: @", "--dbpass @"),
+    *("clave: @", "contrasena: @", "parola: @", "adgangskode: @", "losenord: @", "salasana: @"),
+    *(
+        "haslo: @",
+        "heslo: @",
+        "jelszo: @",
+        "lozinka: @",
+        "kata sandi: @",
+        "lösenord: @",
+        "jelszó: @",
+    ),
+    *("parolă: @", "mật khẩu: @", "密碼：@", "口令：@", "暗証番号：@", "암호: @", "κωδικός: @"),
+    *("كلمة السر: @", "كلمة المرور: @", "पासवर्ड: @", "รหัสผ่าน: @"),
     *("-storepass @", "fix the login, password: @ does not work"),
 )
 
