@@ -47,7 +47,7 @@ def _failure_text(longrepr: object) -> str:
     text = getattr(longrepr, "longrepr", None) or getattr(longrepr, "errorstring", None) or longrepr
     lines = [line for line in str(text or "").strip().splitlines() if line.strip()]
     # pytest starts the lines of the error itself with `E`, among those of source and traceback
-    errors = [line[1:] for line in lines if line.startswith("E ")]
+    errors = [line.removeprefix("E ") for line in lines if line.startswith("E ")]
     return "\n".join(errors or lines[-3:])
 
 

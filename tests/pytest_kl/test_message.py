@@ -25,6 +25,7 @@ def test_message_path_and_line() -> None:
         "line": 7,
     }
     assert detail_of(crash("x", "/elsewhere/c.py"), "/r/")["path"] == "/elsewhere/c.py"
+    assert detail_of(crash("x", "C:\\r\\a\\b.py"), "C:/r/")["path"] == "a/b.py"
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,12 @@ def test_message_path_and_line() -> None:
 )
 def test_what_has_no_place_has_a_message(longrepr: object, message: str) -> None:
     assert detail_of(longrepr, "/r/") == {"message": message}
+
+
+def test_of_a_long_message_the_first_300_characters_are_stored() -> None:
+    assert len(detail_of(crash("y " * 1000), "/r/")["message"]) == 300
+    # of a very long one no more than its beginning is looked at
+    assert detail_of(crash(" " * 7_999 + "ab"), "/r/")["message"] == "a"
 
 
 def test_a_secret_across_the_cut_is_redacted_before_it_is_cut() -> None:

@@ -219,6 +219,22 @@ def test_names_of_a_password_in_other_languages_and_as_words(text: str) -> None:
     assert redact(text.replace("@", secret)) == text.replace("@", "[redacted:assignment]")
 
 
+RANDOM_WORD = "q8Zt4Xv1Kp9Lm3Rw7Yc2Nb6Hd0Gs5Fj8Ta4Qe1Ui3Oo="
+
+
+@pytest.mark.parametrize("kind", ["md5=", "md5-", "blake2b=", "h1=", "sha1=", "sha224-"])
+def test_an_integrity_hash_of_any_kind_opens_nothing(kind: str) -> None:
+    assert redact(f"see {kind}{RANDOM_WORD}") == f"see {kind}{RANDOM_WORD}"
+    assert redact(f"see x={RANDOM_WORD}") == "see x=[redacted:random]"
+
+
+def test_a_word_is_random_from_18_characters_on_and_a_name_of_letters_never() -> None:
+    assert redact("see a1B2c3D4e5F6g7H8i9") == "see [redacted:random]"
+    assert redact("see a1B2c3D4e5F6g7H8i") == "see a1B2c3D4e5F6g7H8i"
+    for name in ("token: getUserNameFromId in this file", "secret: readAllOfThemByName of it"):
+        assert redact(name) == name
+
+
 def test_a_password_may_be_any_word_at_the_end_of_a_line() -> None:
     assert redact("Kennwort: swordfish\nx") == "Kennwort: [redacted:assignment]\nx"
     assert redact("密码：swordfish") == "密码：[redacted:assignment]"
