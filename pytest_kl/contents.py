@@ -122,6 +122,12 @@ def attributes_of(value: Any) -> Mapping[str, Any] | None:
     return attributes if type(attributes) is dict else None
 
 
+def module_namespace(module: ModuleType) -> Mapping[str, Any]:
+    """What a module has. A lazy one (`importlib.util.LazyLoader`) is loaded by any other access."""
+    names: Mapping[str, Any] = object.__getattribute__(module, "__dict__")
+    return names
+
+
 def is_reserved(name: str) -> bool:
     """Whether the interpreter and its library store there, such as `__annotations__` or
     `__slotnames__` when they are asked for (lexical analysis, reserved classes of identifiers).

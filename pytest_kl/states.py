@@ -23,6 +23,7 @@ from pytest_kl.contents import (
     cell_contents,
     identity,
     is_reserved,
+    module_namespace,
     namespace_of,
 )
 from pytest_kl.operations import attribute_owners, may_change, stored_names
@@ -122,7 +123,7 @@ class Holder:
         self.watch(stored)
 
     def begin(self, stored: set[str]) -> None:
-        """The same, before the first test."""
+        """The same, before any test has changed it."""
         self.note(stored)
         self._first, self._first_node = self._identity, self._node
 
@@ -225,7 +226,6 @@ class States:
         """… and how much that was."""
         self._changed: set[Holder] = set()
         """Those that have a writer."""
-        self._begun = False
         self.looked_at: set[int] = set()
         """Identities of the code of which is known what it names."""
 
@@ -236,7 +236,7 @@ class States:
             value = sys.modules.get(name) if type(name) is str else None
             if type(value) is not ModuleType:
                 return False
-        file = vars(value).get("__file__")
+        file = module_namespace(value).get("__file__")
         return type(file) is str and self._path(file) is not None
 
     # what code names
@@ -255,7 +255,7 @@ class States:
                 if value is MISSING and names is space:
                     value = sys.modules.get(name, MISSING)
                 if issubclass(type(value), ModuleType):
-                    inner = vars(value)
+                    inner = module_namespace(value)
                     if identity(inner) not in namespaces and self._is_own(value):
                         namespaces[identity(inner)] = inner
                         todo.append(inner)
@@ -360,13 +360,6 @@ class States:
         return resized
 
     # what tests do
-
-    def begin(self) -> None:
-        """Before each test: what the imports have left is what the first one begins with."""
-        if not self._begun:
-            self._begun = True
-            for holder in [*self._holders.values()]:
-                holder.begin(self._stored)
 
     def shared(self, place: Place, name: str = "") -> Holder | None:
         """What tests share without naming it; None where nothing can be stored in it."""

@@ -803,8 +803,6 @@ class Tracer:
         self._children = _children()
         if self._reads is not None and self.on:
             self._reads.finder.install()  # an earlier test may have made another list
-        if self.states is not None:
-            self.states.begin()
         self._push(context)
 
     def enter_phase(self, item: Any, phase: int) -> None:

@@ -327,3 +327,39 @@ def test_what_is_put_back_and_what_functions_compute_binds_nobody(tmp_path: Path
     }
     app.write_text(RESTORED["app.py"].replace('return "x"', 'return "y"'))
     assert impacted(folder) == {"test_cache.py::test_first"}
+
+
+STRANGE = {
+    "heavy.py": "VALUE = 1",
+    "test_strange.py": """
+import importlib.util, sys
+def fails(*args): raise AssertionError("code of the program ran")
+class Strange:
+    __class__ = __dict__ = property(fails)
+    __getattribute__ = __eq__ = __len__ = __iter__ = __bool__ = fails
+    __hash__ = None
+class Items(list): __iter__ = __len__ = __eq__ = fails
+class Names(dict): keys = values = items = __iter__ = __len__ = get = fails
+STRANGE, ITEMS, NAMES = Strange(), Items(), Names()
+HOLDERS = [STRANGE, ITEMS, NAMES]
+def test_strange():
+    HOLDERS.append((STRANGE, ITEMS, NAMES))
+    list.append(ITEMS, STRANGE)
+    dict.update(NAMES, x=STRANGE)
+def test_lazy():
+    global heavy
+    spec = importlib.util.find_spec("heavy")
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    heavy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(heavy)
+    assert names_it()
+    assert "VALUE" not in object.__getattribute__(heavy, "__dict__")
+def names_it(): return heavy is not None and HOLDERS
+""",
+}
+
+
+def test_to_compare_runs_no_code_of_the_program(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "program", STRANGE)
+    done = run_pytest(folder, "-p", "no:randomly")
+    assert "2 passed" in done.stdout and "is not recorded" not in done.stdout, done.stdout
