@@ -42,7 +42,7 @@ from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.content_runs import had_untracked_files
 from kl_hooks.proof.gate import NOTHING_TRACKED
 from kl_hooks.proof.impact import Content
-from kl_hooks.proof.other_runs import addopts_limits, pytest_command
+from kl_hooks.proof.other_runs import pytest_command
 from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
@@ -665,7 +665,7 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
         yield "hint: fix the failing tests, then run pytest"
         yield "hint: list those that may fail for now: kl verify --propose-known-failures"
     elif answer.proof.missing and answer.command != "pytest":
-        limits = addopts_limits(answer.entries[0].receipt.selection)[0] if answer.entries else ""
+        limits = answer.proof.undone_addopts
         yield f"hint: {f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"
         if not answer.proof.transfers and not rerun_text(answer.proof):
             yield "hint: files that are no tests belong in verify.exclude in .kl/config.yaml"

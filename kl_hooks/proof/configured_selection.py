@@ -20,6 +20,8 @@ OMITTED_FILES: Final = "omitted_files"
 """The key in the selection of a run that is complete by its configuration: files of which `-m`,
 `-k` or `--deselect` omit tests; None where there are too many to be named. Never stored.
 """
+CONFIGURED: Final = "configured"
+"""The key in such a selection that means that its `addopts` omit what they may. Never stored."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -98,9 +100,11 @@ class ConfiguredSelection(NamedTuple):
             str(selection.get("keyword") or ""),
             *(tuple(selection.get(key) or ()) for key in ("deselect", "ignore", "ignore_glob")),
         )
-        if in_force != self.omits or not any(self.omits):
+        if not any(self.omits):
             return selection
-        complete = {**selection, "markers": "", "keyword": ""}
+        if in_force != self.omits:
+            return {**selection, CONFIGURED: True}
+        complete = {**selection, "markers": "", "keyword": "", CONFIGURED: True}
         omitted = selection.get("left_out")
         if isinstance(omitted, Mapping) and omitted.get("files") == omitted.get("ignored"):
             complete["left_out"] = None

@@ -78,6 +78,8 @@ class Proof:
     """The pytest command that would prove the content; empty: it is proven, or running tests does
     not help.
     """
+    undone_addopts: str = ""
+    """What of `addopts` this command undoes: `-m 'not slow'`; empty: nothing."""
     failing: tuple[Failure, ...] = ()
     """Tests whose last result is a failure that counts."""
     known_failures: tuple[KnownFailure, ...] = ()
@@ -190,6 +192,8 @@ def _proof_of_passing(
     transferred_tests, compared_tests = _test_numbers(transferred)
     observations = [*_observations(complete.alone, facts.parents), *complete.joint_observations]
     known = facts.expected().known_failures if facts.expected and failures.accepted else ()
+    newest = counting[0].run.receipt.selection if counting else {}
+    limits, undoing = addopts_limits(newest)
     return Proof(
         known_failures=tuple(
             failure
@@ -221,7 +225,8 @@ def _proof_of_passing(
         compared_tests=compared_tests,
         ran=_tests_here(proving, facts.other_runs),
         stale=_most_valid_run(facts.other_runs) if complete.missing else "",
-        command=_command(complete.missing, counting, facts.other_runs) if complete.missing else "",
+        command=_command(complete.missing, facts.other_runs, undoing) if complete.missing else "",
+        undone_addopts=limits if undoing else "",
     )
 
 
@@ -263,14 +268,11 @@ def _removable(
             yield f"known failure {failure.test} passes: remove it from {SETTINGS_FILE}"
 
 
-def _command(
-    missing: Sequence[Missing], counting: Sequence[JudgedRun], other_runs: Mapping[str, OtherRun]
-) -> str:
+def _command(missing: Sequence[Missing], other_runs: Mapping[str, OtherRun], undoing: str) -> str:
     """What runs the missing tests; the project's `addopts` deselect none of them."""
     is_any_valid = any(other.valid for other in other_runs.values())
     shortest = "pytest --kl-impacted" if is_any_valid else "pytest"
     command = pytest_command((test.name for test in missing), shortest)
-    undoing = addopts_limits(counting[0].run.receipt.selection)[1] if counting else ""
     return f"pytest {undoing}{command.removeprefix('pytest')}" if undoing else command
 
 

@@ -24,6 +24,7 @@ from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.model.symbol import split_id
+from kl_hooks.proof.configured_selection import CONFIGURED
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
 from kl_hooks.proof.facts import (
     NOT_ASSESSED,
@@ -332,6 +333,8 @@ def addopts_limits(selection: Mapping[str, Any]) -> tuple[str, str]:
     """(what of the project's `addopts` limits a run: `-m 'not slow'`, the options that undo it);
     empty: nothing.
     """
+    if selection.get(CONFIGURED):
+        return "", ""
     words = [str(word) for word in selection.get("addopts") or ()]
     limits, undoing = [], []
     for at, word in enumerate(words):

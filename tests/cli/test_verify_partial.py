@@ -164,6 +164,23 @@ SLOW = "import pytest\n\n\n@pytest.mark.slow\ndef test_slow():\n    pass\n\n\nde
 ADDOPTS = "[pytest]\nmarkers = slow\naddopts = -ra --ignore-glob '*integration*.py' -m 'not slow'\n"
 
 
+def test_what_addopts_may_omit_is_not_named_as_the_reason(tmp_path: Path, home: Path) -> None:
+    files = {"pytest.ini": ADDOPTS, "test_slow.py": SLOW, "test_b.py": "def test_b():\n    pass\n"}
+    repo = checkout(tmp_path / "repo", files)
+    repo.git("commit", "-q", "--allow-empty", "-m", "another")
+    for arguments in (["test_slow.py"], ["-k", "fast"]):
+        assert repo.pytest(*arguments).returncode == 0
+        assert "\nhint: pytest test_b.py\n" in repo.kl("verify").stdout, arguments
+    # where nobody accepted it, it is
+    repo.write("pytest.ini", ADDOPTS.replace("not slow", "not slow and not other"))
+    repo.commit()
+    assert repo.pytest("test_slow.py").returncode == 0
+    out = repo.kl("verify").stdout
+    assert (
+        "hint: addopts deselect tests (" in out and "-m 'not slow and not other'): pytest " in out
+    )
+
+
 def test_what_addopts_omits_is_no_part_of_the_whole(tmp_path: Path, home: Path) -> None:
     repo = checkout(
         tmp_path / "repo",
