@@ -38,39 +38,42 @@ _EXTENDED: Final = opmap["EXTENDED_ARG"]
 _BY_NAME: Final = frozenset(("setattr", "delattr"))
 
 
-def stored_names(code: CodeType) -> set[str]:
-    """The attributes, globals and variables of outer functions that code stores to."""
-    names = {
-        code.co_names[step.argument] for operation in _NAMED for step, _ in _pairs(code, operation)
-    }
-    if code.co_freevars and _OUTSIDE in code.co_code[::2]:
-        names.update(code.co_freevars)
-    if not _BY_NAME.isdisjoint(code.co_names):
-        names.update(constant for constant in code.co_consts if type(constant) is str)
-    return names
+class Stores(NamedTuple):
+    """What code stores to."""
 
-
-def attribute_owners(code: CodeType) -> set[str]:
-    """The globals of which code stores an attribute."""
-    return {
-        code.co_names[before.argument >> 1]
-        for _, before in _pairs(code, _STORE_ATTR)
-        if before.operation == _LOAD_GLOBAL
-    }
-
-
-def may_change(code: CodeType) -> bool:
-    """Whether code stores to something, or calls a method that changes a container. Of a local
-    variable it is mostly one of its own: pytest's rewritten assertions have such lists.
+    names: set[str]
+    """Attributes, globals and variables of outer functions."""
+    owners: set[str]
+    """The globals of which it stores an attribute."""
+    may_change: bool
+    """Whether it stores to anything but variables, or calls a method that changes a container. Of a
+    local variable it is mostly one of its own: pytest's rewritten assertions have such lists.
     """
-    if not _CHANGING.isdisjoint(code.co_code[::2]):
-        return True
-    return not MUTATORS.isdisjoint(code.co_names) and any(
-        before.operation not in _LOAD_FAST
-        and code.co_names[step.argument >> _METHOD_SHIFT[load]] in MUTATORS
-        for load in _METHOD_SHIFT
-        for step, before in _pairs(code, load)
+
+
+def stores_of(code: CodeType) -> Stores:
+    """What code stores to, in one look at its text: CPython makes a copy of it each time."""
+    text, named = code.co_code, code.co_names
+    operations = text[::2]
+    names, owners = set[str](), set[str]()
+    for operation in _NAMED:
+        for step, before in _pairs(text, operations, operation):
+            names.add(named[step.argument])
+            if before.operation == _LOAD_GLOBAL and operation == _STORE_ATTR:
+                owners.add(named[before.argument >> 1])
+    if code.co_freevars and _OUTSIDE in operations:
+        names.update(code.co_freevars)
+    if not _BY_NAME.isdisjoint(named):
+        names.update(constant for constant in code.co_consts if type(constant) is str)
+    may_change = not _CHANGING.isdisjoint(operations) or (
+        not MUTATORS.isdisjoint(named)
+        and any(
+            before.operation not in _LOAD_FAST and named[step.argument >> shift] in MUTATORS
+            for load, shift in _METHOD_SHIFT.items()
+            for step, before in _pairs(text, operations, load)
+        )
     )
+    return Stores(names, owners, may_change)
 
 
 class _Step(NamedTuple):
@@ -78,10 +81,8 @@ class _Step(NamedTuple):
     argument: int
 
 
-def _pairs(code: CodeType, operation: int) -> Iterator[tuple[_Step, _Step]]:
+def _pairs(text: bytes, operations: bytes, operation: int) -> Iterator[tuple[_Step, _Step]]:
     """Each such operation, and the one before."""
-    text = code.co_code
-    operations = text[::2]
     at = operations.find(operation)
     while at >= 0:
         before = at - 1

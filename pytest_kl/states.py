@@ -26,7 +26,7 @@ from pytest_kl.contents import (
     module_namespace,
     namespace_of,
 )
-from pytest_kl.operations import attribute_owners, may_change, stored_names
+from pytest_kl.operations import stores_of
 
 _module_of: Final = type.__dict__["__module__"].__get__
 
@@ -243,9 +243,8 @@ class States:
 
     def look(self, number: int, code: CodeType, space: Mapping[str, Any]) -> None:
         """Code starts for the first time, so it has changed nothing yet."""
-        stored = stored_names(code)
-        owners = attribute_owners(code) if stored else set()
-        self._note_stored(stored)
+        stores = stores_of(code)
+        self._note_stored(stores.names)
         named: dict[Holder, None] = {}
         namespaces = {identity(space): space}
         todo = [space]
@@ -260,14 +259,14 @@ class States:
                         namespaces[identity(inner)] = inner
                         todo.append(inner)
                 elif value is not MISSING and not is_reserved(name):
-                    named.update(dict.fromkeys(self._named(names, name, value, owners)))
+                    named.update(dict.fromkeys(self._named(names, name, value, stores.owners)))
         if named:
             self._naming[number] = tuple(named)
             if self._compared is not None:
                 self._compare(self._compared, number, named)
             for holder in named:
                 holder.namers.add(number)
-            if may_change(code):
+            if stores.may_change:
                 self._changing.add(number)
 
     def _named(
