@@ -615,7 +615,7 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
 @format_option()
 def proposals(shape: str) -> None:
     """List what waits for a person: records that were proposed, and changes that agents ask for."""
-    from kl_hooks.records.liveness import proposals_for_reader
+    from kl_hooks.records.write import proposals_for_reader
 
     ws = workspace()
     may = command_access()

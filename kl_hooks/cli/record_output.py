@@ -91,8 +91,9 @@ def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, statu
 
 def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
     """A record as a page."""
-    from kl_hooks.records.liveness import proposals_for_reader, quarantine_reasons
+    from kl_hooks.records.liveness import quarantine_reasons
     from kl_hooks.records.repository import is_expired
+    from kl_hooks.records.write import proposals_for_reader
 
     kind = ws.kinds[record.kind]
     named = (f for f in kind.all_fields if not f.internal and record.values.get(f.name) is not None)
@@ -246,7 +247,7 @@ def warn_of_proposals(record: Record) -> None:
     """Report that a change was not made but waits for a person, or which changes of the record wait
     still.
     """
-    from kl_hooks.records.liveness import proposals_for_reader
+    from kl_hooks.records.write import proposals_for_reader
 
     if record.proposal:
         warn(

@@ -8,9 +8,8 @@ what is quarantined.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import RECORD_ID
@@ -20,7 +19,6 @@ from kl_hooks.records.repository import is_expired
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
     from kl_hooks.model.symbol import Link
-    from kl_hooks.records.write import Proposal
     from kl_hooks.workspace import Workspace
 
 # A `source` that is a file: the record was imported from it.
@@ -119,10 +117,6 @@ QUARANTINED: Final = "(quarantined: no person has read it. It is shown by its ID
 """In place of the title of what is quarantined. Its text is in its file's name, too."""
 
 
-_UNREAD: Final = "(quarantined: no person has read it)"
-"""In place of a proposed text."""
-
-
 def withhold_quarantined(ws: Workspace, records: Sequence[Record]) -> list[Record]:
     """Return the records of a list for an agent, which asked for none of them by its ID: of
     quarantined ones the kind, the ID and the status.
@@ -134,32 +128,6 @@ def withhold_quarantined(ws: Workspace, records: Sequence[Record]) -> list[Recor
         else record
         for record in records
     ]
-
-
-def proposals_for_reader(ws: Workspace, record: str = "") -> list[Proposal]:
-    """Return the changes that wait for a person: all, or those of one record. Of one that reads like
-    an instruction an agent gets no text; a person, who decides, gets all.
-    """
-    from kl_hooks.model.actors import agent
-    from kl_hooks.records.write import pending_proposals
-
-    pending = pending_proposals(ws, record)
-    if agent(ws.environ) is None:
-        return pending
-    return [replace(one, changes=_without_instructions(one.changes)) for one in pending]
-
-
-def _without_instructions(changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    from kl_hooks.records.prompt_injection import injection_reasons
-
-    texts = [
-        str(part)
-        for value in changes.values()
-        for part in (value if isinstance(value, list | tuple) else [value])
-    ]
-    if not injection_reasons("\n".join(texts)):
-        return changes
-    return dict.fromkeys(changes, _UNREAD)
 
 
 def stale_reasons(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:

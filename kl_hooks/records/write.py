@@ -693,6 +693,35 @@ def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
     return _pending([event for name in names for event in list_events(ws, record, name)])
 
 
+_UNREAD: Final = "(quarantined: no person has read it)"
+"""In place of a proposed text."""
+
+
+def proposals_for_reader(ws: Workspace, record: str = "") -> list[Proposal]:
+    """Return the changes that wait for a person: all, or those of one record. Of one that reads like
+    an instruction an agent gets no text; a person, who decides, gets all.
+    """
+    from kl_hooks.model.actors import agent
+
+    pending = pending_proposals(ws, record)
+    if agent(ws.environ) is None:
+        return pending
+    return [replace(one, changes=_without_instructions(one.changes)) for one in pending]
+
+
+def _without_instructions(changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    from kl_hooks.records.prompt_injection import injection_reasons
+
+    texts = [
+        str(part)
+        for value in changes.values()
+        for part in (value if isinstance(value, list | tuple) else [value])
+    ]
+    if not injection_reasons("\n".join(texts)):
+        return changes
+    return dict.fromkeys(changes, _UNREAD)
+
+
 def _pending(events: Sequence[Event]) -> list[Proposal]:
     settled = {
         event.body.get("proposal") for event in events if event.name in (_ACCEPTED, _REJECTED)
