@@ -321,8 +321,11 @@ def test_what_an_agent_changes_of_an_approved_one_is_a_proposal(
     ]["pattern"]
     assert len(list((repo.root / ".kl/knowledge/memories").glob("MEM-*.md"))) == 1
     assert kl("memory", "edit", three[0])[0] == 2
-    assert "evil" in kl("knowledge", "proposals")[1]
+    # nobody has read it: of a proposed instruction an agent is shown no text, a person is
+    assert three[0] in kl("knowledge", "proposals")[1]
+    assert "evil" not in kl("knowledge", "proposals")[1]
     monkeypatch.delenv("KL_AGENT")
+    assert "evil" in kl("knowledge", "proposals")[1]
     assert kl("memory", "approve", three[0])[0] == 0
     assert (
         "evil"
