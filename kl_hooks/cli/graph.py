@@ -268,8 +268,6 @@ _NOUNS = {
 def show(shown: operations.ShownNode, request: operations.NodeRequest) -> None:
     """Print a node on one page."""
     page = shown.page
-    for note in shown.notes:
-        warn(note)
     symbol = page.symbol
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}{_mark(shown.mark)}")
     for line in (*symbol.decorators, symbol.signature, symbol.doc):

@@ -110,8 +110,6 @@ _NO_CLAIMS = "no claims yet. A passing test makes one: run pytest."
 
 
 def _print_claims(found: operations.ClaimList, none: str) -> None:
-    for note in found.notes:
-        warn(note)
     echo_lines(_claim_rows(found.claims.shown))
     if found.total > len(found.claims.shown):
         warn(f"these are the first {len(found.claims.shown)} of {found.total}; more with --top.")
@@ -141,16 +139,12 @@ def search(found: operations.ClaimList, request: operations.SearchRequest) -> No
 @operation_command(operations.SHOW, group=claim)
 def show(shown: operations.ShownClaim, request: operations.ClaimRequest) -> None:
     """Print a claim with every reason for its tier."""
-    for note in shown.notes:
-        warn(note)
     echo_lines(_reason_lines(shown.claim))
 
 
 @operation_command(operations.CONFIRM, group=claim)
 def confirm(shown: operations.ShownClaim, request: operations.ConfirmRequest) -> None:
     """Print what was confirmed."""
-    for note in shown.notes:
-        warn(note)
     echo_lines(_claim_rows([shown.claim]))
 
 

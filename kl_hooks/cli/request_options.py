@@ -17,6 +17,7 @@ from kl_hooks.cli.output import (
     echo_json,
     format_option,
     progress,
+    warn,
     workspace,
 )
 from kl_hooks.errors import KlError
@@ -54,6 +55,8 @@ def operation_command(
                 if shape == "json" and problem.answer is not None:
                     echo_json(problem.answer)
                 raise
+            for note in getattr(result, "notes", ()):
+                warn(note)
             if shape == "json":
                 echo_json(operation.plain(result))
             else:

@@ -27,7 +27,9 @@ class Operation(NamedTuple):
     request: type
     """A NamedTuple of what is asked, whose fields have a `Parameter`."""
     run: Callable[[Workspace, Any, Access], Any]
-    """(workspace, request, access) → the result, of types that `visible` knows. Raises KlError."""
+    """(workspace, request, access) → the result, of types that `visible` knows. Raises KlError. Where it
+    has `notes`, what could not be read, commands print these on stderr, whatever the format.
+    """
     to_dict: Callable[[Any], dict[str, Any]]
     """The result as JSON, the same for every interface."""
     schema: str

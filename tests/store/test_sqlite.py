@@ -292,7 +292,7 @@ sys.path.insert(0, {str(REPO)!r})
 from contextlib import closing
 from pathlib import Path
 import shutil, tempfile  # while it may still read them
-import kl_hooks.store.sqlite
+import kl_hooks.store.disk, kl_hooks.store.sqlite
 from kl_hooks.errors import KlError
 from kl_hooks.store.sqlite import open_sqlite
 path = Path({str(path)!r})
@@ -514,7 +514,7 @@ import os, random, shutil, signal, sys, time
 sys.path.insert(0, {str(REPO)!r})
 from contextlib import closing
 from pathlib import Path
-import kl_hooks.store.sqlite
+import kl_hooks.store.disk, kl_hooks.store.sqlite
 from kl_hooks.errors import KlError
 from kl_hooks.hookspecs import Schema
 from kl_hooks.store.files import store_lock
