@@ -30,15 +30,16 @@ def test_the_sample_of_a_content_is_small_and_always_the_same() -> None:
     assert len(sampled_tests("aa", many, 10**9)) == 2_000  # two seconds
 
 
-# no function branches on the list that it appends to: what the second test gets is not recognized
+# what a test leaves in the environment of the process is not recorded: what the second test gets is not
+# recognized
 PROGRAM = {
     "registry.py": (
-        "VALUES = []\ndef parse(): return 1\ndef fill(): VALUES.append(parse())\n"
-        "def newest(): return VALUES[-1]\n"
+        "import os\ndef parse(): return 1\ndef fill(): os.environ['VALUE'] = str(parse())\n"
+        "def newest(): return int(os.environ['VALUE'])\n"
     ),
     "test_registry.py": (
         "import pathlib, registry\n"
-        "def test_fills():\n    registry.fill()\n    assert registry.VALUES == [1]\n"
+        "def test_fills():\n    registry.fill()\n    assert registry.newest() == int('1')\n"
         "def test_gets(): assert registry.newest() == 1\n"
         "def test_weather(): assert not pathlib.Path('rain').exists()\n"
         "def test_other(): assert True\n"
@@ -66,7 +67,7 @@ def test_a_result_that_was_called_valid_and_fails_is_named_and_counted(tmp_path:
     assert "audit " not in kl(folder, "status")
     for path, old, new in (
         ("registry.py", "return 1", "return 2"),
-        ("test_registry.py", "[1]", "[2]"),
+        ("test_registry.py", "int('1')", "int('2')"),
     ):
         (folder / path).write_text((folder / path).read_text().replace(old, new))
     git(folder, "commit", "-qam", "parse() returns 2")
