@@ -22,6 +22,7 @@ from kl_hooks.cli.output import (
     warn,
 )
 from kl_hooks.cli.request_options import operation_command
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import graph as operations
 
@@ -296,11 +297,12 @@ def _print_relations(shown: operations.ShownNode) -> None:
         echo_line(f"unresolved     {len(page.unresolved)}: {', '.join(_names(page.unresolved))}")
     _print_link_group("used by", page.used_by, "source")
     _print_ids("tests", page.tests)
-    _print_ids("executed by", [_execution_line(test) for test in shown.executed_by])
+    _print_ids("executed by", [_execution_line(test.result) for test in shown.executed_by])
     _print_ids(
         "runtime-only",
         [
-            f"{seen.source} imports {seen.target}  (run {seen.run[:8]})"
+            f"{split_id(seen.link.source)[1]} imports {split_id(seen.link.target)[1]} "
+            f" (run {seen.run[:8]})"
             for seen in shown.runtime_imports
         ],
     )

@@ -45,6 +45,18 @@ class NodeId(str):
     __slots__ = ()
 
 
+class NodeText(str):
+    """A sentence that names a node: where a policy hides the node, the sentence is withheld."""
+
+    node: str
+
+    def __new__(cls, text: str, node: str) -> NodeText:
+        """Return the sentence about a node, given by its ID."""
+        made = super().__new__(cls, text)
+        made.node = node
+        return made
+
+
 class FilePath(str):
     """The path, from the root, of the file that the value with this field is about: its type states
     that it names what a policy may hide.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.model.claim import DOUBTFUL, Claim, Tier
 from kl_hooks.model.parameter import Parameter
-from kl_hooks.operations.operation import Listing, Operation
+from kl_hooks.operations.operation import TOP, Listing, Operation
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
@@ -98,16 +98,7 @@ class ListRequest(NamedTuple):
     ] = ""
     stale: Annotated[bool, Parameter("Only those under which something changed.")] = False
     everything: Annotated[bool, Parameter("Expired ones too.", name="all")] = False
-    limit: Annotated[
-        int,
-        Parameter(
-            "Most results.",
-            bounds=(1, 100_000),
-            name="top",
-            aliases=("limit",),
-            is_default_shown=True,
-        ),
-    ] = 50
+    limit: Annotated[int, TOP] = 50
 
 
 class ClaimList(NamedTuple):
@@ -162,12 +153,7 @@ class SearchRequest(NamedTuple):
     """What to find."""
 
     query: Annotated[str, Parameter("Words; any text will do.", argument="WORDS...")]
-    limit: Annotated[
-        int,
-        Parameter(
-            "Most results.", bounds=(1, 1000), name="top", aliases=("limit",), is_default_shown=True
-        ),
-    ] = 20
+    limit: Annotated[int, TOP._replace(bounds=(1, 1000))] = 20
 
 
 def _search(ws: Workspace, request: SearchRequest, _access: Access) -> ClaimList:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.parameter import Parameter
-from kl_hooks.model.symbol import Link, NodeId, Symbol, split_id
+from kl_hooks.model.symbol import FilePath, Link, NodeId, Symbol, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.operations.graph_json import (
     answer_to_dict,
@@ -22,14 +22,14 @@ from kl_hooks.operations.graph_json import (
     path_to_dict,
     symbol_to_dict,
 )
-from kl_hooks.operations.operation import Listing, Operation, visible_result
+from kl_hooks.operations.operation import TOP, Listing, Operation, visible_result
 from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.code.precise.compare import Comparison
     from kl_hooks.code.query.dependents import DependencyPath, Dependent
     from kl_hooks.code.query.lookup import Answer
-    from kl_hooks.code.query.references import SymbolPage
+    from kl_hooks.code.query.references import References, SymbolPage
     from kl_hooks.code.query.search import Found
     from kl_hooks.code.query.session import Graph, GraphCounts, ScanSummary
     from kl_hooks.code.scanner.python import Progress
@@ -62,13 +62,6 @@ _NAME: Final = Parameter(
 )
 _REVISION: Final = Parameter("At this revision, not now.", name="at", metavar="REV")
 _UNRESOLVED: Final = Parameter("Uses of its name whose meaning is unknown.")
-_TOP: Final = Parameter(
-    "Most results.",
-    bounds=(1, 100_000),
-    name="top",
-    aliases=("limit",),
-    is_default_shown=True,
-)
 
 
 class SearchRequest(NamedTuple):
@@ -95,7 +88,7 @@ class SearchRequest(NamedTuple):
             aliases=("file",),
         ),
     ] = ""
-    limit: Annotated[int, _TOP] = 20
+    limit: Annotated[int, TOP] = 20
     rev: Annotated[str, _REVISION] = ""
 
 
@@ -119,9 +112,15 @@ class NodeRequest(NamedTuple):
 class RuntimeImport(NamedTuple):
     """An import that no statement shows and a recorded test run saw."""
 
-    source: str
-    target: str
+    link: Link
     run: str
+
+
+class Execution(NamedTuple):
+    """A test that executed a symbol, and its file."""
+
+    file: FilePath
+    result: ExecutedBy
 
 
 class ShownNode(NamedTuple):
@@ -130,7 +129,7 @@ class ShownNode(NamedTuple):
     page: SymbolPage
     layer: str
     """That governs its file; empty: none, or the manifest can't be read."""
-    executed_by: tuple[ExecutedBy, ...]
+    executed_by: tuple[Execution, ...]
     runtime_imports: tuple[RuntimeImport, ...]
     mentions: tuple[Link, ...]
     """By passages of documents."""
@@ -178,7 +177,7 @@ class UsesRequest(NamedTuple):
 
     name: Annotated[str, _NAME]
     unresolved: Annotated[bool, _UNRESOLVED] = False
-    limit: Annotated[int, _TOP] = 200
+    limit: Annotated[int, TOP] = 200
     rev: Annotated[str, _REVISION] = ""
 
 
@@ -209,7 +208,7 @@ class DependentsRequest(NamedTuple):
     unresolved: Annotated[
         bool, Parameter("Uses of its name, or a part's, whose meaning is unknown.")
     ] = False
-    limit: Annotated[int, _TOP] = 200
+    limit: Annotated[int, TOP] = 200
     rev: Annotated[str, _REVISION] = ""
 
 
@@ -255,7 +254,7 @@ class NeighborsRequest(NamedTuple):
         tuple[str, ...],
         Parameter("Only this relation. Repeatable.", name="relation", metavar="NAME"),
     ] = ()
-    limit: Annotated[int, _TOP._replace(bounds=(1, 1000))] = 50
+    limit: Annotated[int, TOP._replace(bounds=(1, 1000))] = 50
 
 
 class Neighbor(NamedTuple):
@@ -401,7 +400,7 @@ def _show(ws: Workspace, request: NodeRequest, access: Access) -> ShownNode:
 
 def _tests_that_executed(
     ws: Workspace, graph: Database, symbol: Symbol, notes: list[str]
-) -> tuple[ExecutedBy, ...]:
+) -> tuple[Execution, ...]:
     """The tests that executed a symbol, of all runs until now; none, and a note, where the evidence
     can't be read.
     """
@@ -411,10 +410,11 @@ def _tests_that_executed(
 
     try:
         sync_evidence(ws)
-        return tuple(executed_by(ws, graph, symbol))
+        results = executed_by(ws, graph, symbol)
     except EnvironmentProblem as problem:
         notes.append(f"tests that executed it are not shown: {problem}")
         return ()
+    return tuple(Execution(FilePath(result.test.partition("::")[0]), result) for result in results)
 
 
 def _runtime_imports(
@@ -433,7 +433,7 @@ def _runtime_imports(
         notes.append(f"runtime-only imports are not shown: {problem}")
         return ()
     return tuple(
-        RuntimeImport(split_id(link.source)[1], split_id(link.target)[1], run)
+        RuntimeImport(link, run)
         for link, run in seen.items()
         if symbol.id in (link.source, link.target)
     )
@@ -458,12 +458,17 @@ def _layer(ws: Workspace, path: str) -> str:
     return layer.name if layer is not None else ""
 
 
+def _runtime_import_to_dict(seen: RuntimeImport) -> dict[str, Any]:
+    ends = (split_id(end)[1] for end in (seen.link.source, seen.link.target))
+    return {**dict(zip(("source", "target"), ends, strict=True)), "run": seen.run}
+
+
 def _shown_to_dict(shown: ShownNode) -> dict[str, Any]:
     plain = {
         **page_to_dict(shown.page),
         "layer": shown.layer,
-        "executed_by": [test._asdict() for test in shown.executed_by],
-        "runtime_imports": [one._asdict() for one in shown.runtime_imports],
+        "executed_by": [test.result._asdict() for test in shown.executed_by],
+        "runtime_imports": [_runtime_import_to_dict(seen) for seen in shown.runtime_imports],
         "mentioned_in": [link_to_dict(link) for link in shown.mentions],
     }
     return _marked(plain, shown.mark)
@@ -529,21 +534,20 @@ def _refs(ws: Workspace, request: UsesRequest, access: Access) -> Uses:
     from kl_hooks.code.query.references import references
 
     with _opened(ws, request.rev, access) as graph:
-        found = references(graph, request.name)
-    links = found.answer.unresolved if request.unresolved else found.links
-    listing = Listing(tuple(links), request.limit)
-    mark = _mark(ws, found.symbol.id)
-    return Uses(found.symbol, listing, request.unresolved, found.answer, mark)
+        return _uses(ws, references(graph, request.name), request)
 
 
 def _callers(ws: Workspace, request: UsesRequest, access: Access) -> Uses:
     from kl_hooks.code.query.references import callers
 
     with _opened(ws, request.rev, access, records=False) as graph:
-        found = callers(graph, request.name)
+        return _uses(ws, callers(graph, request.name), request)
+
+
+def _uses(ws: Workspace, found: References, request: UsesRequest) -> Uses:
     links = found.answer.unresolved if request.unresolved else found.links
-    listing = Listing(tuple(links), request.limit)
     mark = _mark(ws, found.symbol.id)
+    listing = Listing(tuple(links), request.limit)
     return Uses(found.symbol, listing, request.unresolved, found.answer, mark)
 
 

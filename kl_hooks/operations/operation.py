@@ -6,11 +6,12 @@ Interfaces hold no logic: a command, a tool, a route or a program makes the requ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import RECORD_ID, Link
+from kl_hooks.operations.parts import leaves, replaced
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
@@ -60,6 +61,12 @@ class Operation(NamedTuple):
         return {"schema": self.schema, **self.to_dict(result)}
 
 
+TOP: Final = Parameter(
+    "Most results.", bounds=(1, 100_000), name="top", aliases=("limit",), is_default_shown=True
+)
+"""Of the field that limits a list."""
+
+
 class Listing(NamedTuple):
     """A list of which interfaces show the first items. They are counted after the policy was applied."""
 
@@ -101,41 +108,14 @@ def _without_quarantined_titles(ws: Workspace, result: Any) -> Any:
     """Return a result whose links of quarantined records name the file without its title: kl names
     files after titles, so the place of such a link is text of the record.
     """
-    links = [link for link in _links(result) if RECORD_ID.fullmatch(link.source.rpartition(":")[2])]
+    links = leaves(result, _is_link_of_record)
     if not links:
         return result
     from kl_hooks.records.liveness import LiveRecords
 
-    pairs = zip(links, LiveRecords(ws).untitled(links), strict=True)
-    changed = {link: shown for link, shown in pairs if shown != link}
-    return _replaced(result, changed) if changed else result
+    shown = dict(zip(links, LiveRecords(ws).untitled(links), strict=True))
+    return replaced(result, _is_link_of_record, lambda link: shown[link])
 
 
-def _links(value: Any) -> Iterator[Link]:
-    if isinstance(value, Link):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _links(part)
-    elif isinstance(value, tuple | list):
-        for part in value:
-            yield from _links(part)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _links(getattr(value, field.name))
-
-
-def _replaced(value: Any, changed: Mapping[Link, Link]) -> Any:
-    if isinstance(value, Link):
-        return changed.get(value, value)
-    if isinstance(value, Mapping):
-        return {key: _replaced(part, changed) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        parts = [_replaced(part, changed) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if is_dataclass(value) and not isinstance(value, type):
-        parts_by_name = {
-            field.name: _replaced(getattr(value, field.name), changed) for field in fields(value)
-        }
-        return replace(value, **parts_by_name)
-    return value
+def _is_link_of_record(value: Any) -> bool:
+    return isinstance(value, Link) and bool(RECORD_ID.fullmatch(value.source.rpartition(":")[2]))

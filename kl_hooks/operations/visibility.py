@@ -2,22 +2,25 @@
 
 A result is made of NamedTuples, dataclasses, tuples, mappings, numbers and texts. Of these a symbol, a
 link, a record, a claim and the ID of a node are what a policy can hide. Where one is denied, so is
-what holds it, up to the nearest list, which is then shorter. Texts lose the words of what is hidden.
+what holds it, up to the nearest list, which is then shorter; a file or a sentence that is a reason for
+doubt is `withheld`, for without it an answer would be certain. Texts lose the words of what is hidden.
 A type that is not known here is an error: nothing that was not decided on can be shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from kl_hooks.code.query.search import Found
 from kl_hooks.context.access import Access, Effect, redacted_title, refuse
 from kl_hooks.model.claim import Claim
+from kl_hooks.model.package import WITHHELD
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, untitled_path
-from kl_hooks.model.symbol import RECORD_ID, FilePath, Link, NodeId, Symbol
+from kl_hooks.model.symbol import RECORD_ID, FilePath, Link, NodeId, NodeText, Symbol
+from kl_hooks.operations.parts import leaves, named_parts, replaced, with_parts
 
 _DENIED: Final = object()
 
@@ -31,28 +34,17 @@ def visible(access: Access, result: Any, asked: str) -> Any:
     return refuse(asked) if shown is _DENIED else shown
 
 
-def _nodes(value: Any) -> Iterator[str]:
+def _nodes(result: Any) -> Iterator[str]:
     """Yield the IDs of what a policy can hide."""
-    if isinstance(value, NodeId):
-        yield value
-    elif isinstance(value, Symbol | Found):
-        yield value.id
-    elif isinstance(value, Link):
-        yield from (value.source, value.target)
-    elif not isinstance(value, Record | Claim):
-        for part in _parts(value):
-            yield from _nodes(part)
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    """Yield the values that a value holds."""
-    if isinstance(value, Mapping):
-        yield from value.values()
-    elif isinstance(value, tuple | list):
-        yield from value
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield getattr(value, field.name)
+    for value in leaves(result, lambda part: isinstance(part, _DECIDED)):
+        if isinstance(value, NodeId):
+            yield value
+        elif isinstance(value, NodeText):
+            yield value.node
+        elif isinstance(value, Symbol | Found):
+            yield value.id
+        elif isinstance(value, Link):
+            yield from (value.source, value.target)
 
 
 class _Decision:
@@ -68,36 +60,38 @@ class _Decision:
         for known_type, decide in _BY_TYPE.items():
             if isinstance(value, known_type):
                 return decide(self, value)
-        if isinstance(value, Mapping):
-            return self._whole(value, dict(value), dict)
-        if isinstance(value, tuple) and hasattr(value, "_asdict"):
-            return self._whole(value, value._asdict(), lambda made: type(value)(**made))
+        named = named_parts(value)
+        if named is not None:
+            return self._whole(value, named)
         if isinstance(value, tuple | list):
             shown = (self.value(item) for item in value)
             return type(value)(item for item in shown if item is not _DENIED)
-        if is_dataclass(value) and not isinstance(value, type):
-            named = {field.name: getattr(value, field.name) for field in fields(value)}
-            return self._whole(value, named, lambda made: replace(value, **made))
         raise TypeError(f"the policy can't decide on a {type(value).__name__}")
 
-    def _whole(
-        self, value: Any, parts: dict[str, Any], make: Callable[[dict[str, Any]], Any]
-    ) -> Any:
+    def _whole(self, value: Any, parts: dict[Any, Any]) -> Any:
         effects = {self._effect("", part) for part in parts.values() if isinstance(part, FilePath)}
         if "deny" in effects:
             return _DENIED
         if "redact" in effects:
-            return make({name: _numbers_and_place(part) for name, part in parts.items()})
-        shown = {name: self.value(part) for name, part in parts.items()}
-        if any(part is _DENIED for part in shown.values()):
+            return replaced(value, _is_text_or_list, _emptied)
+        # the names of a mapping are texts, too
+        shown = {self.value(name): self.value(part) for name, part in parts.items()}
+        if any(part is _DENIED for pair in shown.items() for part in pair):
             return _DENIED
-        return value if shown == parts else make(shown)
+        return value if shown == parts else with_parts(value, shown)
 
     def text(self, text: str) -> str:
         return self._access.text(text)
 
     def node(self, node: NodeId) -> Any:
         return _DENIED if self._effect(node) == "deny" else node
+
+    def sentence(self, sentence: NodeText) -> str:
+        """What is hidden may still be a reason for which nothing is certain."""
+        return sentence if self._effect(sentence.node) != "deny" else WITHHELD
+
+    def path(self, path: FilePath) -> str:
+        return path if self._effect("", path) != "deny" else WITHHELD
 
     def symbol(self, symbol: Symbol) -> Any:
         effect, rule = self._decided(symbol.id, symbol.path)
@@ -148,11 +142,16 @@ class _Decision:
         return self._access.effect_on_place(node, path, kind) if path else ("allow", "")
 
 
-def _numbers_and_place(part: Any) -> Any:
-    """What is left of a part of a redacted value."""
-    if isinstance(part, FilePath) or not isinstance(part, str | tuple | list | Mapping):
+def _is_text_or_list(part: Any) -> bool:
+    return isinstance(part, str | Mapping) or (
+        isinstance(part, tuple | list) and named_parts(part) is None
+    )
+
+
+def _emptied(part: Any) -> Any:
+    if isinstance(part, FilePath):
         return part
-    return type(part)()
+    return "" if isinstance(part, str) else type(part)()
 
 
 def _place(path: str, node: str) -> str:
@@ -163,6 +162,8 @@ def _place(path: str, node: str) -> str:
 
 _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     NodeId: _Decision.node,
+    NodeText: _Decision.sentence,
+    FilePath: _Decision.path,
     str: _Decision.text,
     Symbol: _Decision.symbol,
     Link: _Decision.link,
@@ -171,3 +172,4 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     Record: _Decision.record,
     Claim: _Decision.claim,
 }
+_DECIDED: Final = tuple(_BY_TYPE)

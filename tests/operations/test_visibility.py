@@ -15,9 +15,10 @@ from kl_hooks.code.query.search import Found
 from kl_hooks.context.access import Access, find_policy
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.symbol import FilePath, Link, NodeId, Symbol
+from kl_hooks.model.symbol import FilePath, Link, NodeId, NodeText, Symbol
 from kl_hooks.operations.operation import Listing, visible_result
 from kl_hooks.records.query import get_record
+from tests.pytest_kl.recorded import run_pytest
 from tests.support import Checkout
 
 POLICY = """version: 1
@@ -82,6 +83,7 @@ def access(repo: Checkout) -> Access:
         Difference(FilePath("hidden/code.py"), 1, "text"),
         Step(1, link("hidden/code.py")),
         {"link": link("hidden/code.py")},
+        {NodeId("file:hidden/code.py"): 1},
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -120,6 +122,17 @@ def test_what_the_policy_is_not_about_is_as_it_was(access: Access) -> None:
     assert visible_result(access, values) == values
 
 
+def test_what_is_hidden_stays_a_reason_for_doubt(access: Access) -> None:
+    doubts = (
+        NodeText("hidden_total may call it", "function:hidden.code.hidden_total"),
+        FilePath("hidden/code.py"),
+        NodeText("open_total may call it", "function:open.code.open_total"),
+        FilePath("open/code.py"),
+    )
+    shown = visible_result(access, doubts)
+    assert shown == ("withheld", "withheld", "open_total may call it", "open/code.py")
+
+
 @pytest.mark.parametrize("value", [Path("hidden/code.py"), b"bytes", {1, 2}, object(), Step])
 def test_a_type_that_is_not_known_is_an_error(access: Access, value: Any) -> None:
     with pytest.raises(TypeError, match="can't decide on a"):
@@ -148,3 +161,23 @@ def test_records_and_texts_lose_what_is_hidden(repo: Checkout) -> None:
         assert [getattr(part, "id", part) for part in shown][:-1] == (
             [] if effect == "deny" else [record_id, record_id]
         )
+
+
+def test_the_graph_names_no_test_and_no_file_that_is_hidden(repo: Checkout) -> None:
+    repo.write("shop.py", "class Shop:\n    def total(self) -> int:\n        return 1\n")
+    repo.write(
+        "hidden/test_merger.py", "import shop\ndef test_merger(): assert shop.Shop().total() == 1\n"
+    )
+    repo.write("hidden/plan.py", "def broken(:\n")
+    assert repo.kl("init", "--yes").returncode == 0
+    repo.write(".kl/policy.yaml", POLICY)
+    repo.commit()
+    run_pytest(repo.root, "hidden/test_merger.py")
+    agent = {"KL_AGENT": "bot"}
+    for verb in ("show", "callers", "refs", "dependents"):
+        for shape in ("text", "json"):
+            done = repo.kl("graph", verb, "Shop.total", "--format", shape, env=agent)
+            text = done.stdout + done.stderr
+            assert done.returncode == 0 and "merger" not in text and "plan.py" not in text, text
+            assert "not assessed" in text.replace("_", " ") and "withheld" in text, text
+    assert "test_merger" in repo.kl("graph", "show", "Shop.total").stdout

@@ -146,7 +146,7 @@ def dependency_path(
     start, end = _resolved(graph, from_text, more), _resolved(graph, to_text, more)
     mine = {start.id, *(one.id for one in nested_symbols(graph.db, start))}
     theirs = {end.id, *(one.id for one in nested_symbols(graph.db, end))}
-    lost = tuple(problem.path for problem in graph.not_assessed)
+    lost = graph.paths_not_assessed
     if mine & theirs:
         inner, outer = (start, end) if start.id in theirs else (end, start)
         step = (
@@ -195,7 +195,7 @@ def _across(graph: Graph, start: Symbol, end: Symbol, more: MoreLinks | None) ->
     """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the
     other.
     """
-    lost = tuple(problem.path for problem in graph.not_assessed)
+    lost = graph.paths_not_assessed
     for first, last, turned in ((start, end, False), (end, start, True)):
         steps = _spread(graph, _nodes(first), _nodes(last), more)
         if steps is not None:

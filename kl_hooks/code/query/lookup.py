@@ -16,7 +16,7 @@ from kl_hooks.code.plugin import HEADS
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index.index import hits_by_id
-from kl_hooks.model.symbol import RECORD_ID, Symbol, last_name, split_id
+from kl_hooks.model.symbol import RECORD_ID, FilePath, Symbol, last_name, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Rows, chunks, placeholders
 
@@ -125,7 +125,7 @@ class Answer:
     found: bool
     unresolved: tuple[Link, ...] = ()
     """Uses of the same name that may or may not mean it."""
-    not_assessed: tuple[str, ...] = ()
+    not_assessed: tuple[FilePath, ...] = ()
     """Files that could not be understood, by path."""
     doubts: tuple[str, ...] = ()
     """Other ways in which it may be used: one sentence each."""
@@ -140,7 +140,7 @@ class Answer:
 
 def answer(graph: Graph, found: bool, names: Iterable[str], doubts: Sequence[str] = ()) -> Answer:
     """The answer about symbols with these names."""
-    lost = tuple(problem.path for problem in graph.not_assessed)
+    lost = graph.paths_not_assessed
     return Answer(found, tuple(unresolved(graph, names)), lost, tuple(doubts))
 
 

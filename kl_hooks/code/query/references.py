@@ -22,7 +22,7 @@ from kl_hooks.code.query.lookup import (
 )
 from kl_hooks.graph import links
 from kl_hooks.graph.links import nearest_first, reach
-from kl_hooks.model.symbol import NodeId, last_name, split_id
+from kl_hooks.model.symbol import NodeId, NodeText, last_name, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
@@ -112,19 +112,18 @@ def _by_python(symbol: Symbol) -> list[str]:
     return ["Python itself calls it where its class is used, which is not seen"] if special else []
 
 
-def _overriding(graph: Graph, symbol: Symbol) -> list[str]:
+def _overriding(graph: Graph, symbol: Symbol) -> list[NodeText]:
     found = []
     for one in _same_name(graph.db, symbol, up=True):
         number = len(links.incoming(graph.db, one.id, "calls"))
         if number:
             calls = "a call" if number == 1 else f"{number} calls"
-            found.append(
-                f"{calls} of {one.id}, which it overrides, may reach it (kl graph callers {one.id})"
-            )
+            text = f"{calls} of {one.id}, which it overrides, may reach it"
+            found.append(NodeText(f"{text} (kl graph callers {one.id})", one.id))
     return found
 
 
-def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
+def _from_outside(graph: Graph, symbol: Symbol) -> list[NodeText]:
     """A base that is not of this repository may call what it expects to be overridden."""
     owner = split_id(symbol.id)[1].rpartition(".")[0]
     # the Id of a method does not show which of the two its class is
@@ -141,10 +140,8 @@ def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
         # else
         for base in _bases(one.signature):
             if base.partition("[")[0].rpartition(".")[2] not in known | _PLAIN_BASES:
-                return [
-                    f"{base}, which {one.id} inherits from, is not of this repository and may"
-                    " call it"
-                ]
+                text = f"{base}, which {one.id} inherits from, is not of this repository"
+                return [NodeText(f"{text} and may call it", one.id)]
     return []
 
 

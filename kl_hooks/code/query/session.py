@@ -23,6 +23,7 @@ from kl_hooks.code.scanner.python import Progress, no_progress, scanners_of
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.model.problem import Problem
+from kl_hooks.model.symbol import FilePath
 from kl_hooks.model.text import safe_text
 from kl_hooks.store.database import Rows, placeholders
 
@@ -334,6 +335,11 @@ class Graph(NamedTuple):
     def not_assessed(self) -> tuple[Problem, ...]:
         """The files that could not be understood: what they use, nobody knows."""
         return tuple(self.scan.problems)
+
+    @property
+    def paths_not_assessed(self) -> tuple[FilePath, ...]:
+        """Their paths."""
+        return tuple(FilePath(problem.path) for problem in self.scan.problems)
 
 
 @contextmanager
