@@ -17,7 +17,7 @@ _REDACTION: Final = ("kl_hooks.store.redaction", "kl_hooks.records.redaction")
 NO_TEXT: Final = "numbers, hashes, IDs and names of small letters alone"
 COPY: Final = "rows of another store, as they are there"
 
-REDACTED_BEFORE: Final = {
+REDACTED_BEFORE: Final[dict[str, str | tuple[str, ...]]] = {
     "code/file_index.py": "code/file_facts.py",
     "code/linker.py": "code/file_facts.py",
     "code/name_index.py": "code/file_facts.py",
@@ -31,16 +31,16 @@ REDACTED_BEFORE: Final = {
     "evidence/ledger.py": "store/spool.py",
     "graph/links.py": NO_TEXT,
     "index/history.py": "context/ranking.py",
-    "index/index.py": "records/sync.py",
+    "index/index.py": ("records/sync.py", "arch/violation_index.py", "evidence/assertions.py"),
     "index/vectors.py": NO_TEXT,
-    "index/postings.py": "records/sync.py",
+    "index/postings.py": ("records/sync.py", "documents/indexing.py", "context/ranking.py"),
     "proof/audit.py": NO_TEXT,
     "records/repository.py": "records/write.py",
     "store/migration.py": COPY,
     "store/store.py": NO_TEXT,
     "tiers/router.py": "tiers/entries.py",
 }
-"""Module that writes → the module through which its texts come, or what else its rows hold."""
+"""Module that writes → the modules through which its texts come, or what else its rows hold."""
 
 
 def _writes_rows(tree: ast.Module) -> bool:
@@ -66,5 +66,6 @@ def test_no_module_writes_rows_whose_texts_nobody_redacted() -> None:
     writers = {name for name, tree in trees.items() if _writes_rows(tree)}
     redacting = {name for name, tree in trees.items() if _redacts(tree)}
     assert sorted(writers - redacting) == sorted(REDACTED_BEFORE)
-    sources = set(REDACTED_BEFORE.values()) - {NO_TEXT, COPY}
+    listed = (names if isinstance(names, tuple) else (names,) for names in REDACTED_BEFORE.values())
+    sources = {name for names in listed for name in names} - {NO_TEXT, COPY}
     assert sorted(sources - redacting) == []
