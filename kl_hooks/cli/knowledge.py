@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -28,6 +27,7 @@ from kl_hooks.cli.output import (
     path_from_root,
     print_answer,
     print_list,
+    print_rows,
     top_option,
     topic_option,
     warn,
@@ -51,11 +51,13 @@ from kl_hooks.cli.record_output import (
     warn_of_omitted,
     warn_of_unreadable_records,
 )
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
+from kl_hooks.operations import pages
 from kl_hooks.records.query import (
     NO_LIMIT,
     RecordFilter,
@@ -73,8 +75,7 @@ from kl_hooks.workspace import Workspace, require_setup
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Verb
     from kl_hooks.model.record import Record
-    from kl_hooks.records.page_search import PageLine
-    from kl_hooks.records.pages import Page
+    from kl_hooks.records.pages import PageLine
     from kl_hooks.records.seeding import Seed, Step
     from kl_hooks.upkeep.run import Report
 
@@ -430,143 +431,42 @@ def _numbers(counts: dict[str, int]) -> str:
     return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items())
 
 
-def _print_places(
-    page: Page,
-    verb: str,
-    places: Sequence[PageLine],
-    shape: str,
-    none: str,
-    limit: int | None = None,
-) -> None:
-    """Print the first `limit` places (None: all), a line each, or as `kl.knowledge.VERB/1`."""
-    from kl_hooks.records.page_search import page_line_to_dict, page_to_dict
-    from kl_hooks.records.pages import PAGE_KIND
-
-    with agent_access(workspace()) as may:
-        places = [one for one in places if may.shows_node(one.page.node, PAGE_KIND, one.page.path)]
-    warn_of_index_problems()
-    rows = [page_line_to_dict(one) for one in places[:limit]]
-    plain = {
-        "schema": f"kl.knowledge.{verb}/1",
-        "page": page_to_dict(page),
-        verb: rows,
-        "total": len(places),
-    }
-    print_list(shape, plain, map(_place_line, places[:limit]), len(places), none)
-
-
-def _place_line(one: PageLine) -> str:
-    head = f"{one.percent:>3} %  " if one.percent else ""
-    text = f"  {one_line(one.text, 100)}" if one.text else ""
-    return f"{head}{one.page.path}:{one.line}  {one_line(one.page.title, 80)}{text}"
-
-
-@click.command(epilog="Example: kl knowledge links ADR-0007")
-@click.argument("page", metavar="ID|FILE")
-@format_option()
-def links(page: str, shape: str) -> None:
-    """List the links of a page, broken ones too: [[wikilinks]], and Markdown links to files of the
-    repository.
-
-    A page is an authored file, a Markdown or reStructuredText file of the docs folder, or any other
-    document, such as a README or an added one.
-    """
-    from kl_hooks.documents.pages import document_pages, document_text
-    from kl_hooks.records.page_search import get_page, outgoing_links, page_to_dict
-
-    ws = workspace()
-    with agent_access(ws) as may:
-        documents = document_pages(ws, may)
-    found = get_page(ws, page, lambda: documents)
-    leads = outgoing_links(
-        ws, found, document_text(ws, found) if found in documents else None, documents
-    )
-    warn_of_index_problems()
+@operation_command(pages.LINKS)
+def links(leads: pages.PageLinks, _request: pages.PageRequest) -> None:
     rows = []
-    for one in leads:
-        where = f"{one.node}  {one.title}".rstrip() if one.node else "leads nowhere"
-        if one.several:
-            where = f"may mean {', '.join(one.several)}"
-        target = f"[[{one.target}]]" if one.how == "wikilink" else f"({one.target})"
-        rows.append(f"{found.path}:{one.line}  {target}  {where}")
-    plain = {
-        "schema": "kl.knowledge.links/1",
-        "page": page_to_dict(found),
-        "links": [asdict(one) for one in leads],
-    }
-    print_list(shape, plain, rows, len(rows), "it links to nothing.")
+    for link in leads.links:
+        where = f"{link.node}  {link.title}".rstrip() if link.node else "leads nowhere"
+        if link.several:
+            where = f"may mean {', '.join(link.several)}"
+        target = f"[[{link.target}]]" if link.how == "wikilink" else f"({link.target})"
+        rows.append(f"{leads.page.path}:{link.line}  {target}  {where}")
+    print_rows(rows, len(rows), "it links to nothing.")
 
 
-@click.command(epilog="Example: kl knowledge backlinks docs/layers.md")
-@click.argument("page", metavar="ID|FILE")
-@top_option(200, 1000)
-@format_option()
-def backlinks(page: str, limit: int, shape: str) -> None:
-    """List the places that link to a page, with their line: of pages, and of other documents, such
-    as a README.
-    """
-    from kl_hooks.documents.pages import add_linking_documents, document_pages
-    from kl_hooks.records.page_search import backlinks as ask
-    from kl_hooks.records.page_search import get_page
-
-    ws = workspace()
-    with agent_access(ws) as may:
-        found = get_page(ws, page, lambda: document_pages(ws, may))
-        places = add_linking_documents(ws, found, ask(ws, found), may)
-    _print_places(found, "backlinks", places, shape, "nothing links to it.", limit)
+@operation_command(pages.BACKLINKS)
+def backlinks(found: pages.PageLines, _request: pages.LinesRequest) -> None:
+    _print_page_lines(found, "nothing links to it.")
 
 
-@click.command(epilog="Example: kl knowledge mentions ADR-0007")
-@click.argument("page", metavar="ID|FILE")
-@top_option(20, 1000)
-@format_option()
-def mentions(page: str, limit: int, shape: str) -> None:
-    """List the pages that name the title or ID of a page and do not link to it; the one changed
-    last first.
-
-    Other documents, such as a README, come after pages.
-    """
-    from kl_hooks.documents.pages import add_naming_documents, document_pages
-    from kl_hooks.records.page_search import get_page
-    from kl_hooks.records.page_search import unlinked_mentions as ask
-
-    ws = workspace()
-    with agent_access(ws) as may:
-        found = get_page(ws, page, lambda: document_pages(ws, may))
-        places = add_naming_documents(ws, found, ask(ws, found, NO_LIMIT), may)
-    _print_places(found, "mentions", places, shape, "nobody speaks of it without a link.", limit)
+@operation_command(pages.MENTIONS)
+def mentions(found: pages.PageLines, _request: pages.LinesRequest) -> None:
+    _print_page_lines(found, "nobody speaks of it without a link.")
 
 
-@click.command(epilog="Example: kl knowledge related ADR-0007 --top 5")
-@click.argument("page", metavar="ID|FILE")
-@top_option(10, 50)
-@click.option(
-    "--least",
-    type=click.IntRange(1, 100),
-    default=25,
-    show_default=True,
-    metavar="PERCENT",
-    help="Relevance threshold: less similar pages are omitted.",
-)
-@format_option()
-def related(page: str, limit: int, least: int, shape: str) -> None:
-    """List the pages most similar to a page, with the similarity in percent.
+@operation_command(pages.RELATED)
+def related(found: pages.PageLines, request: pages.RelatedRequest) -> None:
+    _print_page_lines(found, f"no page is at least {request.least} % similar.")
 
-    By their words, and by their meaning where an embedder is installed: the greater of both. The
-    line is that of the section that is most similar.
-    """
-    from kl_hooks.documents.meaning import add_pages_near
-    from kl_hooks.documents.pages import document_pages
-    from kl_hooks.records.page_search import get_page
-    from kl_hooks.records.page_search import related_pages as ask
 
-    ws = workspace()
-    with agent_access(ws) as may:
-        found = get_page(ws, page, lambda: document_pages(ws, may))
-        pages, why = add_pages_near(ws, found, ask(ws, found, NO_LIMIT, least), least, may)
-    _print_places(found, "related", pages, shape, f"no page is at least {least} % similar.", limit)
-    if why and shape == "text":
-        warn(why)
+def _print_page_lines(found: pages.PageLines, none: str) -> None:
+    rows = [_page_line(line) for line in found.lines.shown]
+    print_rows(rows, found.lines.total, none)
+
+
+def _page_line(line: PageLine) -> str:
+    percent = f"{line.percent:>3} %  " if line.percent else ""
+    text = f"  {one_line(line.text, 100)}" if line.text else ""
+    return f"{percent}{line.page.path}:{line.line}  {one_line(line.page.title, 80)}{text}"
 
 
 @click.command(epilog="Example: kl knowledge check --staged")

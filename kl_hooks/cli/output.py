@@ -186,7 +186,12 @@ def print_list(shape: str, plain: Any, rows: Iterable[str], total: int, none: st
     """
     if shape == "json":
         echo_json(plain)
-        return
+    else:
+        print_rows(rows, total, none)
+
+
+def print_rows(rows: Iterable[str], total: int, none: str) -> None:
+    """Print the first rows of `total`, and how many more there are, or `none`."""
     shown = list(rows)
     echo_lines(shown)
     if total > len(shown):

@@ -206,15 +206,10 @@ def warn_of_omitted(number: int) -> None:
 
 def warn_of_index_problems() -> None:
     """Report what is wrong in authored files, and why results may be outdated."""
-    from kl_hooks.records.sync import last_sync
+    from kl_hooks.records.sync import sync_notes
 
-    found = last_sync(workspace())
-    for problem in found.problems[:9]:
-        warn(str(problem))
-    if len(found.problems) > 9:
-        warn(f"and {len(found.problems) - 9} more. See: kl knowledge check")
-    if found.trouble:
-        warn(f"what is found may be old: {found.trouble}")
+    for note in sync_notes(workspace()):
+        warn(note)
 
 
 def print_record(ws: Workspace, record: Record, shape: str) -> None:

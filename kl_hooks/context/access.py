@@ -278,8 +278,9 @@ class Access:
                 )
             elif name.startswith("file:"):
                 path = path_of(name)
+                # a rule may name a page by each of these kinds
                 effects[name] = self._decide(
-                    _candidate(name, "file", path), _candidate(name, "page", path)
+                    *(_candidate(name, kind, path) for kind in ("file", "page", "document"))
                 )
         return effects
 

@@ -14,8 +14,7 @@ from zlib import crc32
 from kl_hooks.documents.indexing import Chunk, load_chunks, sync_documents, visible_documents
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.index.vectors import nearest, update_vectors, vectors_state, without_vectors
-from kl_hooks.records.page_search import PageLine
-from kl_hooks.records.pages import Page, all_pages, read_page
+from kl_hooks.records.pages import Page, PageLine, all_pages, read_page
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.store.database import chunks as some_at_once
 from kl_hooks.store.database import placeholders

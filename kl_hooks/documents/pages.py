@@ -20,9 +20,10 @@ from kl_hooks.documents.indexing import (
     visible_documents,
 )
 from kl_hooks.records.markdown import blank_code
-from kl_hooks.records.page_search import PageLine, mention_of
+from kl_hooks.records.page_search import mention_of
 from kl_hooks.records.pages import (
     Page,
+    PageLine,
     PageNames,
     PageText,
     all_pages,

@@ -1,7 +1,7 @@
 """What of a result may be shown: the policy, applied to values by their type, before any interface has them.
 
 A result is made of NamedTuples, dataclasses, tuples, mappings, numbers and texts. Of these a symbol, a
-link, a record, a claim and the ID of a node are what a policy can hide. Where one is denied, so is
+link, a record, a claim, a page, an excerpt and the ID of a node are what a policy can hide. Where one is denied, so is
 what holds it, up to the nearest list, which is then shorter; a file or a sentence that is a reason for
 doubt is `withheld`, for without it an answer would be certain. Texts lose the words of what is hidden.
 A type that is not known here is an error: nothing that was not decided on can be shown.
@@ -16,11 +16,13 @@ from typing import Any, Final
 from kl_hooks.code.query.search import Found
 from kl_hooks.context.access import Access, Effect, redacted_title, refuse
 from kl_hooks.model.claim import Claim
+from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.package import WITHHELD
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import RECORD_ID, FilePath, Link, NodeId, NodeText, Symbol
 from kl_hooks.operations.parts import leaves, named_parts, replaced, with_parts
+from kl_hooks.records.pages import Page, PageLink
 
 _DENIED: Final = object()
 
@@ -45,6 +47,10 @@ def _nodes(result: Any) -> Iterator[str]:
             yield value.id
         elif isinstance(value, Link):
             yield from (value.source, value.target)
+        elif isinstance(value, Page | PageLink):
+            yield value.node
+        elif isinstance(value, Excerpt):
+            yield value.origin
 
 
 class _Decision:
@@ -126,6 +132,27 @@ class _Decision:
             return problem._replace(message="", hint="")
         return problem if effect == "allow" else _DENIED
 
+    def page(self, page: Page) -> Any:
+        effect, rule = self._decided(page.node, page.path, "page")
+        if effect == "redact":
+            return replace(page, path=_place(page.path, page.node), title=redacted_title(rule))
+        return page if effect == "allow" else _DENIED
+
+    def page_link(self, link: PageLink) -> Any:
+        effect, rule = self._decided(link.node)
+        if effect == "deny":
+            return _DENIED
+        title = redacted_title(rule) if effect == "redact" else link.title
+        # what is written may be the title of what it leads to
+        several = tuple(self.path(FilePath(path)) for path in link.several)
+        return replace(link, target=self.text(link.target), title=title, several=several)
+
+    def excerpt(self, excerpt: Excerpt) -> Any:
+        """Of what is redacted nothing that is a text is left; an origin that is unknown is hidden."""
+        if self._effects.get(excerpt.origin, ("deny", ""))[0] != "allow":
+            return _DENIED
+        return self._whole(excerpt, named_parts(excerpt) or {})
+
     def record(self, record: Record) -> Any:
         return next(iter(self._access.records([record])), _DENIED)
 
@@ -169,6 +196,9 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     Link: _Decision.link,
     Found: _Decision.found,
     Problem: _Decision.problem,
+    Page: _Decision.page,
+    PageLink: _Decision.page_link,
+    Excerpt: _Decision.excerpt,
     Record: _Decision.record,
     Claim: _Decision.claim,
 }

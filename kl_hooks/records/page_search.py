@@ -25,6 +25,8 @@ from kl_hooks.records.pages import (
     LINK_RELATION,
     PAGE_KIND,
     Page,
+    PageLine,
+    PageLink,
     PageNames,
     PageText,
     all_pages,
@@ -48,32 +50,6 @@ _MAX_HITS: Final = 2_000
 _RELATED_THRESHOLD: Final = 25
 # Characters of a title that is searched for in other pages.
 _SHORTEST_NAME: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class PageLine:
-    """A page and a line of it."""
-
-    page: Page
-    line: int
-    text: str
-    percent: int = 0
-    """Of `related_pages`: how like it is; a page is 100 % like itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageLink:
-    """A link on a page."""
-
-    target: str
-    line: int
-    node: str
-    """The graph ID it leads to; empty: it is broken or ambiguous."""
-    title: str
-    several: tuple[str, ...] = ()
-    """The paths that it may mean."""
-    how: str = "wikilink"
-    """`wikilink`, or `markdown link`: then `target` is a path from the root."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.excerpt import Excerpt
+from kl_hooks.model.symbol import NodeId
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.records.document import read_front_matter
 from kl_hooks.records.markdown import Heading, blank_code, headings
@@ -68,6 +70,37 @@ class Page:
     def slug(self) -> str:
         """Its title as in the name of a file, uncut."""
         return slug(self.title, None)
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine(Excerpt):
+    """A page and a line of it."""
+
+    page: Page
+    line: int
+    text: str
+    percent: int = 0
+    """Of related pages: how like it is; a page is 100 % like itself."""
+
+    @property
+    def origin(self) -> NodeId:
+        """The page."""
+        return NodeId(self.page.node)
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link on a page."""
+
+    target: str
+    line: int
+    node: str
+    """The graph ID it leads to; empty: it is broken or ambiguous."""
+    title: str
+    several: tuple[str, ...] = ()
+    """The paths that it may mean."""
+    how: str = "wikilink"
+    """`wikilink`, or `markdown link`: then `target` is a path from the root."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 _LONGEST_SECTION: Final = 100_000
 # Pages that are read and written together: the texts of 5,000 would take 100 MB.
 _PAGES_AT_ONCE: Final = 1000
+_SHOWN: Final = 9
+"""Problems that are named."""
 _KINDS: Final = "kinds"
 _CHANGE: Final = "change"
 # Raised when something else of a file is indexed than before: then every file is read again.
@@ -89,6 +91,17 @@ def last_sync(ws: Workspace) -> SyncResult:
     """Return the problems of the last sync of this process, without another one."""
     with ws.store.reading("graph") as db:
         return SyncResult(0, _stored_problems(db), _FAILURES.get(ws.state.graph, ""))
+
+
+def sync_notes(ws: Workspace) -> tuple[str, ...]:
+    """Return what is wrong in authored files, and why results may be outdated, a sentence each."""
+    found = last_sync(ws)
+    notes = [str(problem) for problem in found.problems[:_SHOWN]]
+    if omitted := len(found.problems) - len(notes):
+        notes.append(f"and {omitted} more. See: kl knowledge check")
+    if found.trouble:
+        notes.append(f"what is found may be old: {found.trouble}")
+    return tuple(notes)
 
 
 def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:

@@ -21,7 +21,7 @@ from kl_hooks.model.text import (
     suggest_spelling,
     without_role_markup,
 )
-from kl_hooks.operations import claims, graph
+from kl_hooks.operations import claims, graph, pages
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
 from kl_hooks.tools.kind_tools import tools_of, work_tools
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
@@ -145,7 +145,7 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
     every = (
         *(
             operation_tool(operation)
-            for operation in (*graph.OPERATIONS, *claims.OPERATIONS)
+            for operation in (*graph.OPERATIONS, *claims.OPERATIONS, *pages.OPERATIONS)
             if operation.is_tool
         ),
         *knowledge_tools.tools(kinds),

@@ -22,14 +22,10 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-_PAGE: Final = (
-    "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
-)
 _OWN_ARGUMENTS: Final = ("budget", "queries", "changed")
 """Options of a package that are arguments of the tool; the others are in its `options`."""
 _NAMED_OPTIONS: Final = 10
 """Of these in the listing, which has a limit; the others in the page about tools."""
-_LIMIT: Final = "Most that are given; `total` counts all."
 _TOP: Final = {
     "type": "integer",
     "minimum": 1,
@@ -140,8 +136,6 @@ def _context_tool() -> Tool:
 
 
 def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
-    page = {"page": line(_PAGE)}
-    also = {"id": "page", "path": "page"}
     yield Tool(
         "knowledge_search",
         "Search records of every kind and the sections of docs pages, best first.",
@@ -152,36 +146,6 @@ def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
         },
         _search,
         ("query",),
-    )
-    yield Tool(
-        "knowledge_backlinks",
-        "The places that link to a page, with line and text.",
-        {**page, "limit": number(_LIMIT, 50, 1, 200)},
-        lambda ws, given: _places(ws, given, "backlinks"),
-        ("page",),
-        also=also,
-    )
-    yield Tool(
-        "knowledge_mentions",
-        "Pages that name a page's title or ID and do not link to it, the latest first.",
-        {**page, "limit": number(_LIMIT, 20, 1, 200)},
-        lambda ws, given: _places(ws, given, "mentions"),
-        ("page",),
-        also=also,
-    )
-    yield Tool(
-        "knowledge_related",
-        "Pages similar to a page, with the similarity from 0 to 1.",
-        {
-            **page,
-            "limit": number(_LIMIT, 10, 1, 50),
-            "least": number(
-                "Relevance threshold in percent: less similar pages are omitted.", 25, 1, 100
-            ),
-        },
-        lambda ws, given: _places(ws, given, "related"),
-        ("page",),
-        also=also,
     )
 
 
@@ -206,31 +170,6 @@ def _search(ws: Workspace, given: Arguments) -> Any:
         "order": order,
         "total": total,
         "not_in_force": omitted,
-    }
-
-
-def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
-    from kl_hooks.documents.meaning import add_pages_near
-    from kl_hooks.documents.pages import add_linking_documents, add_naming_documents, document_pages
-    from kl_hooks.records import page_search
-    from kl_hooks.records.query import NO_LIMIT
-
-    limit = given["limit"]
-    with access(ws, f"tool knowledge_{verb}", author(ws)) as may:
-        page = page_search.get_page(ws, given["page"], lambda: document_pages(ws, may))
-        if verb == "related":
-            by_words = page_search.related_pages(ws, page, NO_LIMIT, given["least"])
-            found, _ = add_pages_near(ws, page, by_words, given["least"], may)
-        elif verb == "backlinks":
-            found = add_linking_documents(ws, page, page_search.backlinks(ws, page), may)
-        else:
-            found = add_naming_documents(
-                ws, page, page_search.unlinked_mentions(ws, page, NO_LIMIT), may
-            )
-    return {
-        "page": page_search.page_to_dict(page),
-        verb: [page_search.page_line_to_dict(one) for one in found[:limit]],
-        "total": len(found),
     }
 
 
