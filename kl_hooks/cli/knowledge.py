@@ -53,6 +53,7 @@ from kl_hooks.cli.record_output import (
 )
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
+from kl_hooks.model.claim import tier_words
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
@@ -346,7 +347,9 @@ def search(
         )
     rows = [lines[identifier] for identifier in order]
     rows += [
-        f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}" for claim in claims
+        f"claim  {claim.id}  {tier_words(claim.tier.word, claim.freshness)[0]}"
+        f"  {one_line(claim.text, 120)}"
+        for claim in claims
     ]
     print_list(shape, plain, rows, total + matching, f"no matches for: {one_line(' '.join(words))}")
 

@@ -88,7 +88,8 @@ def add(written: operations.Written, request: operations.AddRequest) -> None:
             )
         for line in made.ended:
             warn(f"claim {made.id}: {line}.")
-        echo_lines([f"claim {made.id}  {made.tier.word}  {made.text}"])
+        rows = [f"claim {made.id}  {tier_words(made.tier.word, made.freshness)[0]}  {made.text}"]
+        echo_lines([*rows, *_doubt_rows(made)])
     if not written.claims:  # what it rests on is hidden from whoever made it
         echo_lines([f"claim {written.id}"])
 
@@ -123,11 +124,15 @@ def _claim_rows(claims: Sequence[Claim]) -> list[str]:
         words = tier_words(claim.tier.word, claim.freshness)
         status = words[0] if len(words) == 1 else f"{words[0]:<8}  {words[1]:<12}"
         rows.append(f"{claim.id}  {status}  {claim.text}")
-        # of an asserted claim: why, and what makes it current again
-        if claim.freshness in DOUBTFUL and claim.author != "auto":
-            rows.append(f"{'':<18}{claim.reasons[-1]}")
+        rows += _doubt_rows(claim)
         rows += [f"{'':<18}{line}" for line in claim.ended]
     return rows
+
+
+def _doubt_rows(claim: Claim) -> list[str]:
+    """Of an asserted claim that does not count as true: why, and what makes it current again."""
+    doubtful = claim.freshness in DOUBTFUL and claim.author != "auto"
+    return [f"{'':<18}{claim.reasons[-1]}"] if doubtful else []
 
 
 @operation_command(operations.SEARCH, group=claim)

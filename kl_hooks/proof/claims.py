@@ -59,7 +59,8 @@ def record_claim(
     expires: str | None = None,
     author: str = "",
 ) -> Claim:
-    """Assert something, with what supports it. Without `about` it is about the first citation.
+    """Assert something, with what supports it; returned as it counts now. Without `about` it is
+    about the first citation.
 
     UsageProblem for an ID that is none, for what is cited and not there, and for an end in the
     past.
@@ -76,7 +77,8 @@ def record_claim(
     disk = DiskFiles(ws)
     anchors, tests = disk.anchors(subject, text), disk.cited_tests(refs)
     claim = add_claim(ws, text, subject, until, refs, author, anchors, tests)
-    return _with_ended(ws, [claim])[0]
+    # a cited test may fail right now: the answer states that at once
+    return _with_ended(ws, assess(ws, [claim]))[0]
 
 
 def claim_with_id(ws: Workspace, given: str, warn: Callable[[str], None]) -> Claim:

@@ -157,6 +157,8 @@ class _Content:
             )
         if result.state != VALID:
             return _Finding(OLDER_TREE, self._why_not(name, result))
+        if not result.run:
+            return _Finding(_NOT_ASSESSED, f"not assessed: {name}: {result.reason}")
         run = f"in run {result.run[:8]}"
         if result.outcome in REFUTES:
             moved = "" if self._ran_here(result.run) else ", and nothing that it executed changed"
@@ -185,15 +187,20 @@ class _Content:
         unchanged = [test.nodeid for test in claim.tests if not self._change_of(test)]
         return {*unchanged, *map(self._name_now, unchanged)}
 
-    def _part(self, run: str) -> OtherRun:
-        return next(part for part in self._runs.parts if part.original.receipt.run == run)
+    @cached_property
+    def _compared_runs(self) -> dict[str, OtherRun]:
+        """Run → its results, of those that ended by themselves."""
+        return {part.original.receipt.run: part for part in self._runs.parts}
 
     def _receipt(self, run: str) -> Receipt:
-        return self._part(run).original.receipt
+        return self._compared_runs[run].original.receipt
 
     def _ran_here(self, run: str) -> bool:
-        """Whether a run was of this very content."""
-        return not self._part(run).changes.changes
+        """Whether a run was of this very content. A failure of any other one counts only here, such
+        as one that `pytest -x` stopped at.
+        """
+        compared = self._compared_runs.get(run)
+        return compared is None or not compared.changes.changes
 
     def _why_not(self, name: str, result: Result) -> str:
         when = self._commit_of(result) if result.symbols else ""
@@ -336,7 +343,7 @@ class _Content:
         """The first commit after a run in which the first stale symbol is another one; empty: it is
         not committed.
         """
-        part = self._part(result.run)
+        part = self._compared_runs[result.run]
         if part.executed is None or part.symbols is None or not part.original.receipt.head:
             return ""
         index = next(

@@ -98,6 +98,7 @@ class Result(NamedTuple):
     """The newest result of a test, and whether it is valid for a content."""
 
     run: str
+    """Empty where it must run again whatever earlier runs showed; `reason` states why."""
     outcome: str
     state: str
     reason: str = ""

@@ -201,6 +201,34 @@ def test_a_failing_cited_test_refutes_a_claim_and_nobody_confirms_it(prices: Pri
 
 
 @pytest.mark.slow
+def test_a_claim_that_a_cited_test_refutes_is_refuted_from_the_start(prices: Prices) -> None:
+    prices.edit("prices.py", {"other():\n    return 1": "other():\n    return 2"})
+    prices.run(code=1)
+    cited = ["testing/test_price.py::test_plain", "testing/test_other.py::test_other"]
+    words = ["claim", "add", "both are one", "--about", "file:prices.py"]
+    words += [word for test in cited for word in ("--support", test)]
+    answer = json.loads(prices.repo.kl(*words, "--format", "json").stdout)
+    assert answer["freshness"] == "refuted"
+    assert "testing/test_other.py::test_other failed in run" in answer["reasons"][-1]
+    printed = prices.repo.kl(*words).stdout
+    assert f"claim {answer['id']}  refuted  both are one\n" in printed
+    assert "refuted: testing/test_other.py::test_other failed" in printed
+    assert f"claim  {answer['id']}  refuted" in prices.repo.kl("knowledge", "search", "both").stdout
+
+
+@pytest.mark.slow
+def test_a_failure_that_ended_a_run_refutes_the_claims_that_cite_it(prices: Prices) -> None:
+    """`pytest -x` stops there: that run has no end, so it is compared with no other content."""
+    prices.edit("prices.py", {"price():\n    return 1": "price():\n    return 3"})
+    prices.run("-x", "testing/test_price.py", code=1)
+    states = prices.states()
+    assert states["plain"][0] == "refuted"
+    assert "test_plain failed in run" in states["plain"][1] and "changed" not in states["plain"][1]
+    # nothing ran it on this content
+    assert states["constant"][0] == "older tree"
+
+
+@pytest.mark.slow
 def test_an_agent_s_confirmation_is_worth_an_agent_s_word(prices: Prices) -> None:
     prices.edit("prices.py", {"price():\n    return 1": "price():\n    return 3"})
     call = ("tool", "--allow-write", "claim_confirm", json.dumps({"id": prices.ids["uncited"]}))
