@@ -76,7 +76,7 @@ class FrameRecorder:
         words = f"{type(error).__name__}: {text}"
         inside = (place.removeprefix(self._root) for place in places if self._is_inside(place))
         *_, last = ["", *inside]
-        return short(f"{last}: {words}" if last else words)
+        return short(f"{last}: {words}" if last else words, self._root)
 
     def _is_inside(self, path: str) -> bool:
         return path.startswith(self._root) and not any(part in path for part in _INSTALLED)

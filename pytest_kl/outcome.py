@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,16 +27,16 @@ def detail_of(longrepr: object, root: str) -> dict[str, Any]:
     """`{"message", "path", "line"}` of what pytest calls longrepr; without path and line where it
     has none.
 
-    Paths below `root` (which ends in `/`) are given from there. Never raises: the text comes from
-    the tests, and a `__repr__` of theirs that fails is theirs to fix.
+    Paths below `root` (which ends in `/`) are given from there, in the message too. Never raises:
+    the text comes from the tests, and a `__repr__` of theirs that fails is theirs to fix.
     """
     try:
         crash = getattr(longrepr, "reprcrash", None)
         if crash is None:
-            return {"message": short(_failure_text(longrepr))}
+            return {"message": short(_failure_text(longrepr), root)}
         path = str(crash.path).replace("\\", "/").removeprefix(root)
         line = {"line": crash.lineno} if isinstance(crash.lineno, int) else {}
-        return {"message": short(str(crash.message)), "path": redact(path), **line}
+        return {"message": short(str(crash.message), root), "path": redact(path), **line}
     except Exception as problem:
         return {"message": f"the failure has no readable text ({type(problem).__name__})"}
 
@@ -51,9 +52,23 @@ def _failure_text(longrepr: object) -> str:
     return "\n".join(errors or lines[-3:])
 
 
-def short(text: str) -> str:
-    """The redacted text on one line, at most 300 characters."""
-    return one_line(redact(text[:LOOKED_AT]), MESSAGE_LENGTH)
+def short(text: str, root: str) -> str:
+    """The redacted text on one line, at most 300 characters, with paths from `root` on."""
+    return one_line(redact(_from_root(text[:LOOKED_AT], root)), MESSAGE_LENGTH)
+
+
+def _from_root(text: str, root: str) -> str:
+    """The text with paths below `root` (which ends in `/`) given from there, and `.` for itself.
+
+    Receipts are shared: the folder of a checkout means nothing to others, and may name a user.
+    """
+    folder = root.rstrip("/")
+    if not folder or folder not in text:
+        return text
+    # `/r` is neither in `/home/r` nor in `/r-old` and `/r.old`
+    checkout = rf"(?<![\w.-]){re.escape(folder)}(?![\w-]|\.\w)"
+    below = re.sub(rf"{checkout}/(?=[\w.-])", "", text)
+    return re.sub(checkout, ".", below)
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,10 +226,6 @@ def unfinished_run(spool: Path) -> str:
     return str(last.records[0].get("run", ""))
 
 
-def _text(problem: BaseException) -> str:
-    return short(f"{type(problem).__name__}: {problem}")
-
-
 class Recorder:
     """Registered for one run, with everything that belongs to it: nothing of ours is global."""
 
@@ -278,6 +274,16 @@ class Recorder:
         self._reported = False
         self._symbols_reported = False
 
+    @property
+    def _root(self) -> str:
+        """The folder from which paths in texts are given, with a `/` at its end; empty before there
+        is a record.
+        """
+        return f"{self._recording.workspace.root}/" if self._recording else ""
+
+    def _text(self, problem: BaseException) -> str:
+        return short(f"{type(problem).__name__}: {problem}", self._root)
+
     # the beginning
 
     @pytest.hookimpl(tryfirst=True)
@@ -297,15 +303,15 @@ class Recorder:
         recording = open_recording(self._config, self._folder)
         grouped = self._config.getoption("dist", None) == "loadgroup"
         journal = Journal(recording.writer, recording.prefix, grouped)
-        listener = Listener(journal, f"{recording.workspace.root}/", self._fail)
-        self._recording, self._journal, self._listener = recording, journal, listener
+        self._recording, self._journal = recording, journal
+        self._listener = Listener(journal, self._root, self._fail)
         if recording.workspace.repo is not None and recording.place.tree:
             content = Content.of(recording.workspace.repo, recording.place.listing)
             self._content, self._observer = content, Observer(lambda: content)
             self._environment = _environment_of(content.top, recording)
         if self._tracer is not None:
             import kl_hooks.proof.execution  # noqa: F401 (now: a suite may replace what an import needs)
-        self._config.pluginmanager.register(listener, "kl-listener")
+        self._config.pluginmanager.register(self._listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")
         if not self._silent:
             branch = "" if recording.place.dirty else recording.place.branch or ""
@@ -374,7 +380,7 @@ class Recorder:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C, `pytest.exit()`, `--stepwise`, or an error while collecting."""
-        self._interrupted = detail_of(excinfo.value, "")["message"] or excinfo.typename
+        self._interrupted = detail_of(excinfo.value, self._root)["message"] or excinfo.typename
 
     def pytest_internalerror(self) -> None:
         """pytest or a plugin failed."""
@@ -523,7 +529,7 @@ class Recorder:
             problem = uncaught_exception()
             # one that was printed before, or that pytest raised, is in the result already
             if problem is not None and problem is not before and problem is not self._raised:
-                raised = replace(ending, exit=1, raised=_text(problem))
+                raised = replace(ending, exit=1, raised=self._text(problem))
                 record["result"] = outcome.run_result(raised) | self._measured()
             write_end(recording, record)
             _note_green_run(recording, record["result"])
@@ -588,7 +594,7 @@ class Recorder:
             except Exception as problem:
                 self._tracer.fail(problem)
                 # else there is nothing to record, and no line has the reason
-                self._executed = {"trouble": _text(problem)}
+                self._executed = {"trouble": self._text(problem)}
             self._tracer = None
 
     def _record_executed(self, recording: Recording, journal: Journal) -> None:
@@ -616,7 +622,7 @@ class Recorder:
         except (
             Exception
         ) as problem:  # among them what a suite raises that has replaced `open` or `sys.modules`
-            self._executed = {"trouble": _text(problem)}
+            self._executed = {"trouble": self._text(problem)}
 
     def _ending(self) -> outcome.Ending:
         assert self._listener is not None and self._journal is not None
@@ -644,7 +650,7 @@ class Recorder:
             else None
             if status is None
             else int(status),
-            raised=_text(raised) if raised is not None else "",
+            raised=self._text(raised) if raised is not None else "",
             imports=self._import_reasons
             if self._compared or self._observer is None
             else [NOT_COMPARED],
@@ -653,7 +659,7 @@ class Recorder:
             selected=None if wanted is None else len(wanted),
             lost=lost,
             collect_only=bool(self._config.getoption("collectonly", False)),
-            interrupted=self._interrupted or (short(str(stopped)) if stopped else ""),
+            interrupted=self._interrupted or (short(str(stopped), self._root) if stopped else ""),
             internal_error=self._internal_error,
             collection_errors=sum(verdict == "error" for verdict in collectors.values()),
         )

@@ -46,6 +46,34 @@ def test_what_has_no_place_has_a_message(longrepr: object, message: str) -> None
     assert detail_of(longrepr, "/r/") == {"message": message}
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('File "/h/r/a/b.py", line 1', 'File "a/b.py", line 1'),
+        ("no /h/r/.env, no /h/r/-x", "no .env, no -x"),
+        ("/h/r/a and /h/r/b", "a and b"),
+        ("not a file: '/h/r'", "not a file: '.'"),
+        ("not a file: /h/r/.", "not a file: ."),
+        ("in '/h/r/'", "in './'"),
+        ("in /h/r.", "in .."),
+        ("file:///h/r/a", "file://a"),
+        # other folders
+        ("/home/h/r/a", "/home/h/r/a"),
+        ("x/h/r/a, -/h/r/a, ./h/r/a", "x/h/r/a, -/h/r/a, ./h/r/a"),
+        ("/h/r2/a, /h/r-old/a, /h/r.old/a", "/h/r2/a, /h/r-old/a, /h/r.old/a"),
+        ("/h/other/h/r/a", "/h/other/h/r/a"),
+    ],
+)
+def test_paths_of_the_checkout_are_given_from_there(text: str, message: str) -> None:
+    assert detail_of(crash(text), "/h/r/")["message"] == message
+    assert detail_of(text, "/h/r/") == {"message": message}
+
+
+def test_a_checkout_at_the_root_changes_no_message() -> None:
+    assert detail_of(crash("no /a/b and no //"), "/")["message"] == "no /a/b and no //"
+    assert detail_of(crash("no /a.b/c"), "/a?b/")["message"] == "no /a.b/c"
+
+
 def test_of_a_long_message_the_first_300_characters_are_stored() -> None:
     assert len(detail_of(crash("y " * 1000), "/r/")["message"]) == 300
     # of a very long one no more than its beginning is looked at

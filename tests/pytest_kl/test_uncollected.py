@@ -53,3 +53,27 @@ def test_the_wrong_line_is_named_and_a_file_counts_as_no_test(tmp_path: Path) ->
     assert (tests["failing"], tests["uncollected_files"], tests["total"]) == (0, 3, 1)
     status = run_in_process(["status"], folder, environment({}))
     assert "  failing   3 files can't be collected: " in status.stdout
+
+
+def test_what_is_recorded_of_a_failure_names_no_folder_of_this_machine(tmp_path: Path) -> None:
+    files = {
+        "helper.py": "raise RuntimeError(__file__)\n",
+        "test_a.py": "import helper\n",
+        "test_b.py": "def broken(:\n",
+        "test_c.py": "def test_c():\n    open(__file__ + '.none')\n",
+    }
+    folder = repository(tmp_path / "failing", files)
+    run_pytest(folder)
+    run_pytest(folder, "test_c.py")
+    rows = run_in_process(["evidence", "list", "--format", "json"], folder, environment({}))
+    runs = [one["run"] for one in json.loads(rows.stdout)["receipts"] if one["source"] == "pytest"]
+    details = {}
+    for run in runs:
+        show = ["evidence", "show", run, "--format", "json"]
+        receipt = json.loads(run_in_process(show, folder, environment({})).stdout)
+        details |= {row["subject"]: row for row in receipt["evidence"]}
+    assert details["test:test_a.py"]["message"] == "RuntimeError: helper.py"
+    assert details["test:test_a.py"]["at"] == "helper.py:1: RuntimeError: helper.py"
+    assert details["test:test_b.py"]["message"].startswith('File "test_b.py", line 1')
+    assert details["test:test_c.py::test_c"]["message"].endswith("'test_c.py.none'")
+    assert str(tmp_path) not in json.dumps(details)
