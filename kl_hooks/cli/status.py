@@ -194,7 +194,7 @@ def _lines(
             f"              no check record, made without the hook: {names}. hint: kl arch check"
             f" --at {names[:7]}"
         )
-    yield f"  known     {_store_line(facts['counts']) or 'nothing yet'}"
+    yield f"  evidence  {_store_line(facts['counts']) or 'none yet'}"
     if stale := facts["stale_claims"]:
         total = counted(facts["counts"]["asserted claims"], "asserted claim")
         yield f"  claims    {len(stale)} of {total} stale: kl claim list --stale"

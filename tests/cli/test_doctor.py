@@ -90,7 +90,7 @@ def test_a_file_system_that_is_mounted_read_only(repo: Checkout) -> None:
             done.stdout + done.stderr
         )
         assert "fix: export KL_STATE=FOLDER" in done.stdout
-    assert "known     1 receipt" in run([*mounted, *KL, "status"], repo.root, None).stdout
+    assert "evidence  1 receipt" in run([*mounted, *KL, "status"], repo.root, None).stdout
 
 
 def test_a_kind_that_is_wrong_is_named_with_its_place(repo: Checkout) -> None:

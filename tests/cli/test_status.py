@@ -110,7 +110,7 @@ def test_verify_without_a_repository_is_no_proof(home: Path, tmp_path: Path) -> 
 
 
 def test_status_counts_in_plain_words(repo: Checkout) -> None:
-    assert "1 receipt (commits: 1), 1 commit\n" in repo.kl("status").stdout
+    assert "  evidence  1 receipt (commits: 1), 1 commit\n" in repo.kl("status").stdout
     repo.kl("run", "--", "true")
     repo.kl("run", "--", "true")
     assert "3 receipts (command: 2, commits: 1), 1 commit\n" in repo.kl("status").stdout
@@ -120,6 +120,17 @@ def test_status_before_the_first_commit(home: Path, tmp_path: Path) -> None:
     made = checkout(tmp_path / "new")
     made.git("update-ref", "-d", "HEAD")
     assert "   main no commit yet" in made.kl("status").stdout.splitlines()[0]
+
+
+def test_an_approved_memory_is_beside_no_evidence_and_not_beside_nothing(
+    home: Path, tmp_path: Path
+) -> None:
+    new = checkout(tmp_path / "new")
+    new.git("update-ref", "-d", "HEAD")
+    assert new.kl("memory", "add", "Indent with tabs").returncode == 0
+    shown = new.kl("status").stdout
+    assert "  evidence  none yet\n  memories  1 approved, 0 waiting" in shown
+    assert "nothing yet" not in shown
 
 
 def test_a_source_without_evidence_is_not_no_evidence(repo: Checkout) -> None:
