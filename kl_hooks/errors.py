@@ -19,6 +19,9 @@ class KlError(Exception):
     answer: dict[str, object] | None = None
     """What a program can go on with: a command prints it as JSON where that was asked for."""
 
+    notes: tuple[str, ...] = ()
+    """What could not be read before it failed: a command prints these first."""
+
     def __init__(self, reason: str, *, place: str = "", hint: str = "") -> None:
         self.reason, self.place, self.hint = reason, place, hint
         super().__init__(reason)

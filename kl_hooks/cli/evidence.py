@@ -33,14 +33,17 @@ from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.executed import COVERAGE
 from kl_hooks.evidence.foreign import foreign_evidence, with_origins
-from kl_hooks.evidence.ingestion import SyncResult, sync_evidence
+from kl_hooks.evidence.import_notes import import_notes
+from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry
-from kl_hooks.evidence.snapshot import Snapshot, snapshot
+from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, counted_outcome, run_outcome
 from kl_hooks.model.text import name_list, one_line
+from kl_hooks.operations import evidence_reading
+from kl_hooks.operations.evidence_reading import IMPORTING
 from kl_hooks.store.database import Database
 from kl_hooks.store.files import read_given
 from kl_hooks.workspace import Workspace, require_setup
@@ -62,10 +65,10 @@ def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | No
     raised.
     """
     require_setup(ws)
-    with progress("Importing captured runs and commits"):
+    with progress(IMPORTING):
         taken = sync_evidence(ws, head)
     with ws.store.reading() as db:
-        for remark in _import_warnings(ws, taken):
+        for remark in import_notes(ws, taken):
             warn(remark)
         yield db
 
@@ -76,67 +79,14 @@ def all_evidence(ws: Workspace, head: str | None = None, trust_ref: str = "") ->
 
     `trust_ref`: the commit whose `.kl/trust` counts.
     """
+    notes: list[str] = []
     with ExitStack() as stack:
-        with progress("Importing captured runs and commits"):
-            seen = stack.enter_context(snapshot(ws, head, trust_ref))
-        for remark in _import_warnings(ws, seen.taken, len(seen.waiting)):
-            warn(remark)
+        with progress(IMPORTING):
+            seen = stack.enter_context(evidence_reading.all_evidence(ws, notes, head, trust_ref))
+        for note in notes:
+            warn(note)
+        notes.clear()
         yield seen
-
-
-def _is_new_reader(ws: Workspace, taken: SyncResult) -> bool:
-    """Whether somebody may only read the team's database and was not reported so yet."""
-    if ws.store.address is None:
-        return False
-    reported = ws.state.high_water.with_name(f"{ws.state.high_water.name}.read-only")
-    try:
-        if taken.read_only:
-            reported.touch(mode=0o600, exist_ok=False)
-        elif taken.receipts:
-            reported.unlink(missing_ok=True)
-    except FileExistsError:
-        return False
-    except OSError:  # reported again, then
-        pass
-    return taken.read_only
-
-
-def _import_warnings(ws: Workspace, taken: SyncResult, judged: int | None = None) -> Iterator[str]:
-    """What a person should know about the import, a line each. `judged`: captures that were read
-    from the spool.
-    """
-    new_reader = _is_new_reader(ws, taken)
-    if new_reader:
-        yield (
-            f"{taken.trouble}. Until then your runs wait in the spool of this clone, where kl verify"
-            " judges them; the team does not see them. Reported once; kl store status counts them."
-        )
-    elif taken.trouble and not taken.read_only:
-        yield taken.trouble
-    if taken.trouble:
-        if judged and not taken.read_only:
-            yield (
-                f"{counted(judged, 'capture')} read from the spool: not in the store yet. Nothing"
-                " is lost."
-            )
-        elif taken.waiting and judged is None:
-            yield (
-                f"not in this answer: {taken.waiting} captured, waiting in the spool. Nothing is"
-                " lost."
-            )
-    if taken.blind:
-        yield f"{taken.blind} The newest commits are not in this answer."
-    if taken.bad:
-        yield f"{taken.bad} spool records were torn or altered, and omitted."
-    for path in taken.aside:
-        yield (
-            f"{path}: holds no capture that could be understood; it was set aside under this name."
-        )
-    for run in taken.incomplete:
-        yield (
-            f"run {run[:8]} ended without a result (its process was killed); it is not evidence of"
-            " success."
-        )
 
 
 def receipt_line(entry: Entry) -> str:

@@ -4,46 +4,34 @@ tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.evidence import all_evidence
 from kl_hooks.cli.output import (
     counted,
     echo,
     echo_lines,
-    format_option,
-    initialized_workspace,
     path_from_root,
-    print_answer,
-    print_list,
-    progress,
     short,
-    top_option,
     warn,
     workspace,
 )
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.flaky import flaky_tests
-from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.trust import origin_meaning
 from kl_hooks.model.claim import DOUBTFUL, Claim, Tier, tier_words
+from kl_hooks.model.package import WITHHELD
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, full_record_id, split_id
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.operations import claims as operations
-from kl_hooks.proof.failures import TestRecord, history_lines, record_of_test, record_to_dict
-from kl_hooks.proof.test_names import TestNames
+from kl_hooks.operations import claims
+from kl_hooks.operations import proof as operations
+from kl_hooks.operations.operation import Listing
 
 if TYPE_CHECKING:
-    from kl_hooks.evidence.snapshot import Snapshot
-    from kl_hooks.proof.audit import Audit
-    from kl_hooks.proof.impact import Runs, SymbolTest
-    from kl_hooks.workspace import Workspace
+    from kl_hooks.proof.impact import SymbolTest
 
 
 def _checked_id(given: str) -> str:
@@ -76,8 +64,8 @@ def _about_id(request: Any) -> Any:
     return request._replace(about=_checked_id(request.about)) if request.about else request
 
 
-@operation_command(operations.ADD, _about_id, group=claim)
-def add(written: operations.Written, request: operations.AddRequest) -> None:
+@operation_command(claims.ADD, _about_id, group=claim)
+def add(written: claims.Written, request: claims.AddRequest) -> None:
     """Print what was asserted, and what it can't be compared with."""
     from kl_hooks.code.query.session import SYMBOL_KINDS
 
@@ -94,8 +82,8 @@ def add(written: operations.Written, request: operations.AddRequest) -> None:
         echo_lines([f"claim {written.id}"])
 
 
-@operation_command(operations.LIST, _about_id, group=claim)
-def list_(found: operations.ClaimList, request: operations.ListRequest) -> None:
+@operation_command(claims.LIST, _about_id, group=claim)
+def list_(found: claims.ClaimList, request: claims.ListRequest) -> None:
     """Print claims."""
     none = (
         "no such claim. See: kl claim list"
@@ -110,7 +98,7 @@ def list_(found: operations.ClaimList, request: operations.ListRequest) -> None:
 _NO_CLAIMS = "no claims yet. A passing test makes one: run pytest."
 
 
-def _print_claims(found: operations.ClaimList, none: str) -> None:
+def _print_claims(found: claims.ClaimList, none: str) -> None:
     echo_lines(_claim_rows(found.claims.shown))
     if found.total > len(found.claims.shown):
         warn(f"these are the first {len(found.claims.shown)} of {found.total}; more with --top.")
@@ -135,20 +123,20 @@ def _doubt_rows(claim: Claim) -> list[str]:
     return [f"{'':<18}{claim.reasons[-1]}"] if doubtful else []
 
 
-@operation_command(operations.SEARCH, group=claim)
-def search(found: operations.ClaimList, request: operations.SearchRequest) -> None:
+@operation_command(claims.SEARCH, group=claim)
+def search(found: claims.ClaimList, request: claims.SearchRequest) -> None:
     """Print the claims that match."""
     _print_claims(found, f"no matches for: {one_line(request.query)}")
 
 
-@operation_command(operations.SHOW, group=claim)
-def show(shown: operations.ShownClaim, request: operations.ClaimRequest) -> None:
+@operation_command(claims.SHOW, group=claim)
+def show(shown: claims.ShownClaim, request: claims.ClaimRequest) -> None:
     """Print a claim with every reason for its tier."""
     echo_lines(_reason_lines(shown.claim))
 
 
-@operation_command(operations.CONFIRM, group=claim)
-def confirm(shown: operations.ShownClaim, request: operations.ConfirmRequest) -> None:
+@operation_command(claims.CONFIRM, group=claim)
+def confirm(shown: claims.ShownClaim, request: claims.ConfirmRequest) -> None:
     """Print what was confirmed."""
     echo_lines(_claim_rows([shown.claim]))
 
@@ -214,261 +202,138 @@ def proof() -> None:
     """What recorded runs prove of tests and symbols."""
 
 
-@proof.command(epilog="Example: kl proof tests shop.cart.total")
-@click.argument("symbol", metavar="ID")
-@top_option(50)
-@format_option()
-def tests(symbol: str, limit: int, shape: str) -> None:
-    """List the tests that executed a symbol: when, with which result, and whether that is valid for
-    this content.
-
-    ID is a symbol (function:shop.cart.total), its name or the end of it, a name that a module has
-    from another (shop.total), or a file.
-    """
-    from kl_hooks.proof.impact import tests_of
-
-    with _runs() as runs:
-        try:
-            found = tests_of(runs, symbol)
-        except UsageProblem:
-            definition = _definition(symbol)
-            if definition is None:
-                raise
-            found = tests_of(runs, definition)
-    shown = found[:limit]
-    plain = {
-        "schema": "kl.proof.tests/1",
-        "tests": [one.to_dict() for one in shown],
-        "total": len(found),
-    }
-    print_list(shape, plain, map(_test_line, shown), len(found), "no recorded test executed it.")
+def _print_rows(rows: Iterable[str], listing: Listing, none: str = "") -> None:
+    """Print the rows of a list that is shown in part; `none` where there is nothing."""
+    echo_lines(rows)
+    if listing.total > len(listing.shown):
+        warn(f"these are the first {len(listing.shown)} of {listing.total}; more with --top.")
+    if none and not listing.total:
+        echo(none)
 
 
-def _definition(name: str) -> str | None:
-    """The ID of what a module hands on under this name:
-
-    `click.echo` is defined in `click.utils`.
-    """
-    from kl_hooks.code.query.lookup import reexported_symbol
-    from kl_hooks.code.query.session import open_graph
-
-    with open_graph(initialized_workspace()) as graph:
-        found = reexported_symbol(graph, split_id(name)[1])
-    return found.id if found else None
+@operation_command(operations.TESTS, group=proof)
+def tests(executing: operations.ExecutingTests, request: operations.SymbolRequest) -> None:
+    """Print the tests that executed a symbol."""
+    none = "no test that you may see executed it." if executing.is_executed else _NOT_EXECUTED
+    _print_rows((_test_line(test.result) for test in executing.tests.shown), executing.tests, none)
 
 
-def _test_line(one: SymbolTest) -> str:
-    age = f", {counted(one.commits, 'commit')} ago" if one.commits else ""
-    more = f"{age}{f', in {one.runs} runs' if one.runs > 1 else ''}{f', {one.flaky}' if one.flaky else ''}"
-    when = f"{one.ended[:16].replace('T', ' ')}  run {short(one.run, 8)}"
-    return (
-        f"{one.outcome:<8} {when}  {one.test} "
-        f" {one.state}{f': {one.reason}' if one.reason else ''}{more}"
-    )
+_NOT_EXECUTED = "no recorded test executed it."
 
 
-@proof.command(epilog="Example: kl proof symbols test_basket.py::test_total")
-@click.argument("test")
-@format_option()
-def symbols(test: str, shape: str) -> None:
-    """List what TEST executed in its newest recorded run, by the phase in which it ran first.
-
-    TEST is a node ID, or the end of one.
-    """
-    from kl_hooks.proof.impact import symbols_of
-
-    with _runs() as runs:
-        name, part, rows = symbols_of(runs, test)
-    verdict = part.verdicts.get(name)
-    plain = {
-        "schema": "kl.proof.symbols/1",
-        "test": name,
-        "run": part.original.receipt.run,
-        "state": verdict.state if verdict else "not assessed",
-        "reason": verdict.reason if verdict else "",
-        "symbols": [one._asdict() for one in rows],
-        "total": len(rows),
-    }
-    head = f"{name}: run {short(part.original.receipt.run, 8)}, {plain['state']}"
-    lines = [head + (f" ({plain['reason']})" if plain["reason"] else "")]
-    print_answer(
-        shape, plain, [*lines, *(f"  {one.phase:<9} {one.symbol}  {one.path}" for one in rows)]
-    )
+def _test_line(test: SymbolTest) -> str:
+    age = f", {counted(test.commits, 'commit')} ago" if test.commits else ""
+    runs = f", in {test.runs} runs" if test.runs > 1 else ""
+    flaky = f", {test.flaky}" if test.flaky else ""
+    reason = f": {test.reason}" if test.reason else ""
+    when = f"{test.ended[:16].replace('T', ' ')}  run {short(test.run, 8)}"
+    return f"{test.outcome:<8} {when}  {test.test}  {test.state}{reason}{age}{runs}{flaky}"
 
 
-@proof.command(epilog="Example: pytest $(kl proof impacted --format pytest)")
-@click.option(
-    "--changed",
-    metavar="A...B",
-    default="",
-    help="Those that the change between two commits reaches.",
-)
-@click.option("--staged", is_flag=True, help="Those that must run to prove what is staged.")
-@format_option("pytest")
-def impacted(changed: str, staged: bool, shape: str) -> None:
-    """List the tests that must run to know how they end on this content, and why each.
+@operation_command(operations.SYMBOLS, group=proof)
+def symbols(executed: operations.ExecutedSymbols, request: operations.TestRequest) -> None:
+    """Print what a test executed."""
+    reason = f" ({executed.reason})" if executed.reason else ""
+    echo(f"{executed.test}: run {short(executed.run, 8)}, {executed.state}{reason}")
+    echo_lines(f"  {row.phase:<9} {row.symbol}  {row.path}" for row in executed.symbols)
 
-    All others have a valid result of an earlier run: they executed nothing that differs. A test
-    that was never recorded, or of which that is unknown, is always listed. `--format pytest` prints
-    IDs for pytest.
-    """
-    from kl_hooks.proof.impact import content_of, impacted_answer
 
-    if changed and staged:
-        raise click.UsageError("--changed and --staged name different contents. Give one.")
-    ws = initialized_workspace()
-    content = content_of(ws, staged=staged, changed=changed)
-    with _all_evidence(ws) as seen:
-        plain = {
-            "schema": "kl.proof.impacted/1",
-            **impacted_answer(ws, seen, content, bool(changed)),
-        }
-    if shape == "pytest":
-        echo_lines(plain["arguments"])
-        return
+def _for_pytest(impacted: operations.ImpactedTests) -> str:
+    return "".join(f"{argument}\n" for argument in impacted.arguments)
+
+
+@operation_command(operations.IMPACTED, group=proof, formats={"pytest": _for_pytest})
+def impacted(found: operations.ImpactedTests, request: operations.ImpactedRequest) -> None:
+    """Print the tests that must run."""
+    _print_rows((f"{test.test}: {test.result.reason}" for test in found.tests.shown), found.tests)
     others = (
         "1 other result is valid"
-        if plain["settled"] == 1
-        else f"the results of {plain['settled']} others are valid"
+        if found.settled == 1
+        else f"the results of {found.settled} others are valid"
     )
-    end = f"{counted(plain['total'], 'test')} to run; {others}"
-    print_answer(
-        shape, plain, [*(f"{one['test']}: {one['reason']}" for one in plain["tests"]), end]
-    )
+    echo(f"{counted(found.tests.total, 'test')} to run; {others}")
 
 
-@contextmanager
-def _runs() -> Iterator[Runs]:
-    """The recorded runs, as far as they speak about the files as they are now."""
-    from kl_hooks.proof.impact import Runs, content_of
-
-    ws = initialized_workspace()
-    with _all_evidence(ws) as seen:
-        yield Runs(ws, seen, content_of(ws))
+@operation_command(operations.WHY, group=proof)
+def why(found: operations.TestHistory, request: operations.TestRequest) -> None:
+    """Print the history of a test."""
+    echo_lines(_history_lines(found))
 
 
-@contextmanager
-def _all_evidence(ws: Workspace) -> Iterator[Snapshot]:
-    """As `all_evidence`; what can't be read may have failed since, so it is named."""
-    with all_evidence(ws) as seen:
-        for gap in seen.gaps:
-            warn(f"not in this answer: {gap}")
-        yield seen
-
-
-@proof.command(epilog="Example: kl proof why test_basket.py::test_total")
-@click.argument("test")
-@format_option()
-def why(test: str, shape: str) -> None:
-    """Show why TEST failed the last time, how often it did so before, and what ended it.
-
-    TEST is a node ID, or the end of one.
-    """
-    found = record_of_test(initialized_workspace(), test)
-    print_answer(shape, record_to_dict(found), _record_lines(found))
-
-
-def _record_lines(found: TestRecord) -> Iterator[str]:
+def _history_lines(found: operations.TestHistory) -> Iterator[str]:
     yield f"test      {found.test}"
-    yield from [f"before    called {name_list(found.names, _CHANGED)}"] if found.names else []
-    failure = found.newest_failure
-    if failure is None:
-        yield f"failures  none in {counted(len(found.attempts), 'recorded run')}"
+    if found.earlier_names:
+        yield f"before    called {name_list(found.earlier_names, _CHANGED)}"
+    if found.has_failed:
+        yield from _failure_lines(found)
     else:
-        detail = failure.result.detail
-        yield f"failure   {one_line(str(detail.get('message') or 'no message'), 300)}"
-        place = (
-            f"{detail['path']}:{detail['line']}"
-            if detail.get("path") and detail.get("line")
-            else ""
-        )
-        where = ", at ".join(filter(None, (str(detail.get("frame") or ""), place)))
-        yield from [f"raised    {where}"] if where else []
-        if found.suspects and found.passed_before:
-            names = name_list([split_id(one)[1] for one in found.suspects], _CHANGED)
-            yield f"changed   {names}, since it passed in run {found.passed_before.run}"
-        lines = history_lines(found.history) if found.history else ["no earlier failure like it"]
-        yield from (f"{'' if at else 'earlier':<9} {line}" for at, line in enumerate(lines))
+        yield f"failures  none in {counted(len(found.results), 'recorded run')}"
     if found.distributions:
         installed = [
             f"{Path(name).name} ({name})" if name.startswith("/") else f"{name} {version}"
             for name, version in found.distributions.items()
         ]
         yield f"imports   {name_list(installed, _CHANGED)}"
-    for at, one in enumerate(found.attempts[:_RESULTS]):
-        ended = one.receipt.ended[:16].replace("T", " ")
-        content = f"tree {short(one.receipt.tree, 7)}{'+dirty' if one.receipt.dirty else ''}"
-        name = f"  as {one.test}" if one.test != found.test else ""
+    for index, result in enumerate(found.results[:_RESULTS]):
+        ended = result.ended[:16].replace("T", " ")
+        content = f"tree {short(result.tree, 7)}{'+dirty' if result.dirty else ''}"
+        name = f"  as {result.test}" if result.test != found.test else ""
         yield (
-            f"{'' if at else 'runs':<9} {one.run}  {ended}  {one.result.outcome:<7} "
+            f"{'' if index else 'runs':<9} {short(result.run, 8)}  {ended}  {result.outcome:<7} "
             f" {content}{name}"
         )
-    if len(found.attempts) > _RESULTS:
-        yield f"{'':<9} {len(found.attempts) - _RESULTS} more: --format json"
+    if len(found.results) > _RESULTS:
+        yield f"{'':<9} {len(found.results) - _RESULTS} more: --format json"
 
 
-@proof.command(epilog="Example: kl proof flaky")
-@top_option(20)
-@format_option()
-def flaky(limit: int, shape: str) -> None:
-    """List the tests that failed and passed where nothing that they depend on differs, with two
-    runs as witnesses.
+def _failure_lines(found: operations.TestHistory) -> Iterator[str]:
+    if not found.failures:
+        yield f"failure   {WITHHELD}"
+    for failure in found.failures:
+        detail = failure.detail
+        yield f"failure   {one_line(str(detail.get('message') or 'no message'), 300)}"
+        has_place = detail.get("path") and detail.get("line")
+        place = f"{detail['path']}:{detail['line']}" if has_place else ""
+        if where := ", at ".join(filter(None, (str(detail.get("frame") or ""), place))):
+            yield f"raised    {where}"
+    if found.changed and found.passed_before:
+        names = name_list([split_id(symbol)[1] for symbol in found.changed], _CHANGED)
+        yield f"changed   {names}, since it passed in run {short(found.passed_before, 8)}"
+    lines = ("no earlier failure like it",) if found.history is None else found.history
+    yield from (f"{'' if index else 'earlier':<9} {line}" for index, line in enumerate(lines))
 
-    No test is run again for this: recorded runs are compared.
-    """
-    ws = initialized_workspace()
-    sync_evidence(ws)
-    with ws.store.reading() as db:
-        found = flaky_tests(ws, db)
-        names = TestNames(ws, db)
-        now = {one.test: names.current(one.test) for one in found[:limit]}
-    rows = [{**one.to_dict(), "now": now[one.test]} for one in found[:limit]]
-    plain = {"schema": "kl.proof.flaky/2", "tests": rows, "total": len(found)}
-    none = "no flaky tests in the recorded runs."
-    lines = (
-        f"{now[one.test]}: {one.rate}; runs {one.failed.run} failed, {one.passed.run} passed"
-        f"{'' if now[one.test] == one.test else f', as {one.test}'}"
-        for one in found[:limit]
+
+@operation_command(operations.FLAKY, group=proof)
+def flaky(found: operations.FlakyTests, request: operations.FlakyRequest) -> None:
+    """Print the tests that failed and passed."""
+    rows = (
+        f"{test.now}: {test.rate}; runs {short(test.failed, 8)} failed, {short(test.passed, 8)}"
+        f" passed{'' if test.now == test.test else f', as {test.test}'}"
+        for test in found.tests.shown
     )
-    print_list(shape, plain, lines, len(found), none)
+    _print_rows(rows, found.tests, "no flaky tests in the recorded runs.")
 
 
-@proof.command(epilog="Example: kl proof audit")
-@top_option(50)
-@format_option()
-def audit(limit: int, shape: str) -> None:
-    """List results that were called valid for a content on which the test then failed.
-
-    Each recorded run is compared once with what earlier runs state of its tests. `--top` is the
-    number of runs. A test that passes on the same content is flaky, and does not count; one that
-    failed with few others counts once it has failed again.
-    """
-    from kl_hooks.proof.audit import audit as audit_runs
-
-    ws = initialized_workspace()
-    with progress("Comparing runs with earlier results"), _all_evidence(ws) as seen:
-        answer = audit_runs(ws, seen, limit)
-    plain = {"schema": "kl.proof.audit/1", **answer.to_dict()}
-    print_answer(shape, plain, _audit_lines(answer))
+@operation_command(operations.AUDIT, group=proof)
+def audit(answer: operations.AuditAnswer, request: operations.AuditRequest) -> None:
+    """Print the results that were called valid and are not."""
+    echo_lines(_audit_lines(answer))
 
 
-def _audit_lines(answer: Audit) -> Iterator[str]:
+def _audit_lines(answer: operations.AuditAnswer) -> Iterator[str]:
     if not answer.checked:
         yield "nothing to compare yet: no recorded run has tests that an earlier result was valid for."
         return
-    low, high = answer.interval
     yield (
         f"{answer.wrong} of {counted(answer.checked, 'valid result')} wrong"
-        f" ({answer.wrong / answer.checked:.2%}; 95 %: {low:.2%} to {high:.2%}), in"
+        f" ({answer.wrong / answer.checked:.2%}; 95 %: {answer.low:.2%} to {answer.high:.2%}), in"
         f" {counted(answer.runs, 'run')}"
     )
-    for disagreement in answer.disagreements:
-        yield (
-            f"{disagreement.test}: {disagreement.outcome} in run {short(disagreement.run, 8)};"
-            f" {disagreement.state}"
-        )
-        yield f"  was valid by run {short(disagreement.valid_by, 8)}: it executed nothing that differs"
-        yield f"  changed: {name_list(disagreement.changed, _CHANGED)}"
-        yield from (f"  {outcome}" for outcome in disagreement.again)
-        if not disagreement.again:
-            yield f"  hint: {'; '.join(disagreement.commands)}"
+    for wrong in answer.disagreements:
+        found = wrong.disagreement
+        yield f"{wrong.test}: {found.outcome} in run {short(found.run, 8)}; {found.state}"
+        yield f"  was valid by run {short(found.valid_by, 8)}: it executed nothing that differs"
+        yield f"  changed: {name_list(wrong.changed, _CHANGED)}"
+        yield from (f"  {outcome}" for outcome in found.again)
+        if not found.again:
+            yield f"  hint: {'; '.join(found.commands)}"

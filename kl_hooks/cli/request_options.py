@@ -5,7 +5,7 @@ command of an operation.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
@@ -19,8 +19,9 @@ from kl_hooks.cli.output import (
     progress,
     warn,
     workspace,
+    write,
 )
-from kl_hooks.errors import KlError
+from kl_hooks.errors import CLEAN, KlError
 from kl_hooks.model.parameter import RequestField, fields_of
 from kl_hooks.operations.operation import Operation, perform
 
@@ -32,19 +33,22 @@ def operation_command(
     complete: Callable[[Any], Any] = lambda request: request,
     *,
     group: click.Group | None = None,
+    formats: Mapping[str, Callable[[Any], str]] = {},
+    exit_code: Callable[[Any, Any], int] = lambda result, request: CLEAN,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make the command of an operation from a function that prints its result as text.
 
     The function gets the result and the request, and what the options above it (of the text alone)
     have, by name. JSON is the operation's own. `complete`: adds to the request what only a command
     has, such as its progress.
-    `group`: it is a command of.
+    `group`: it is a command of. `formats`: other formats, each the function that gives the whole
+    output. `exit_code`: of the result and the request.
     """
 
     def decorate(print_result: Callable[..., None]) -> click.Command:
         fields = fields_of(operation.request)
 
-        def command(shape: str, **values: Any) -> None:
+        def command(shape: str, **values: Any) -> int:
             asked = {field.name: values.pop(field.name) for field in fields}
             request = operation.request(**{f.name: _value(f, asked[f.name]) for f in fields})
             waiting = progress(operation.progress) if operation.progress else nullcontext()
@@ -52,6 +56,8 @@ def operation_command(
                 with waiting:
                     result = perform(workspace(), operation, complete(request), command_access())
             except KlError as problem:
+                for note in problem.notes:
+                    warn(note)
                 if shape == "json" and problem.answer is not None:
                     echo_json(problem.answer)
                 raise
@@ -59,10 +65,13 @@ def operation_command(
                 warn(note)
             if shape == "json":
                 echo_json(operation.plain(result))
+            elif shape in formats:
+                write(formats[shape](result))
             else:
                 print_result(result, request, **values)
+            return exit_code(result, request)
 
-        command = request_options(operation.request)(format_option()(command))
+        command = request_options(operation.request)(format_option(*formats)(command))
         # click lists the options of decorators from the outermost to the innermost
         command.__click_params__ = [  # type: ignore[attr-defined]
             *command.__click_params__,  # type: ignore[attr-defined]

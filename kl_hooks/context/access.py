@@ -117,8 +117,18 @@ class Access:
         return claim if self.shows_claim(claim) else refuse(claim.id)
 
     def text(self, text: str) -> str:
-        """Return a text of an answer without the words of what is hidden."""
-        return self._hidden.veil.text(text) if self._hidden is not None else text
+        """Return a text of an answer without the words of what is hidden, and without the names of
+        files that are denied, and of the tests and symbols in them.
+        """
+        if self._hidden is None:
+            return text
+        return self._hidden.names.text(self._hidden.veil.text(text))
+
+    def denies_name(self, name: str) -> bool:
+        """Return whether the ID of a test or a symbol names a file that is denied, also one that the
+        graph does not have.
+        """
+        return self._hidden is not None and self._hidden.names.text(name) != name
 
     def plain(self, value: Any) -> Any:
         """Return a plain value of an answer without the words of what is hidden."""

@@ -13,9 +13,10 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kl_hooks.context.policy import NO_RULE
 from kl_hooks.model.package import WITHHELD, Candidate, placed
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import path_of
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _PATH: Final = re.compile(r"[^\s\"'`()\[\]<>:,;|\\]+/[^\s\"'`()\[\]<>:,;|\\]+")
+_IN_FILE: Final = r"(?:::[\w.<>]+)*(?:\[[^\]]*\])?"
+"""What follows the path of a file in the name of a test."""
+_NAMED_FILE: Final = re.compile(r"[^\s\"'`()\[\]<>:,;|\\]+\.\w+" + _IN_FILE)
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.(?:[^\W\d]\w*|<locals>))+")
 _RECORD: Final = "kl.record/1"
 _LONGEST: Final = 4
 """Words in a row of a hidden text that are the most that may not be printed: of a text that is
@@ -179,6 +184,59 @@ def _own_name(item: _Hidden) -> str:
     return stem.removeprefix(item.place.rpartition("/")[2])
 
 
+class HiddenNames:
+    """The names of hidden files in sentences: a reason of the gate names tests, files and symbols.
+
+    A name is what the rules decide on: a path by itself, a dotted name by the file of its module. What
+    a rule only redacts keeps its name, so only what is denied is looked for.
+    """
+
+    def __init__(self, rule_of: Callable[[str], str], modules: Mapping[str, str]) -> None:
+        """`rule_of`: path → the rule that denies it, empty for none; `modules`: dotted name → path,
+        of the files of the graph.
+        """
+        self.found = dict[str, str]()
+        """Denied files that had a name in a sentence → the rule."""
+        self._rule_of, self._modules = cache(rule_of), modules
+        paths = sorted(filter(self._rule_of, modules.values()), key=len, reverse=True)
+        # a path may have spaces, or signs that end one in a sentence
+        names = "|".join(map(re.escape, paths))
+        self._hidden_paths = re.compile(rf"(?:{names}){_IN_FILE}") if paths else None
+
+    def text(self, text: str) -> str:
+        """Return a text without the names of what is denied."""
+        if self._hidden_paths is not None:
+            text = self._hidden_paths.sub(self._path, text)
+        return _DOTTED.sub(self._dotted, _NAMED_FILE.sub(self._path, text))
+
+    def _path(self, match: re.Match[str]) -> str:
+        path = match[0].partition("::")[0].partition("[")[0].removeprefix("./")
+        # words with a dot, which no list of what is allowed has
+        is_word = "/" not in path and self._rule_of(path) == NO_RULE
+        is_file = not is_word or path in self._modules.values()
+        return WITHHELD if is_file and self._denies(path) else match[0]
+
+    def _dotted(self, match: re.Match[str]) -> str:
+        parts = match[0].split(".")
+        for end in range(len(parts), 0, -1):
+            if path := self._modules.get(".".join(parts[:end])):
+                return WITHHELD if self._denies(path) else match[0]
+        # a module that is not there any more, or plain words, which no list of what is allowed has
+        denied = [path for path in _former_paths(parts) if self._rule_of(path) not in ("", NO_RULE)]
+        return WITHHELD if denied and self._denies(denied[0]) else match[0]
+
+    def _denies(self, path: str) -> bool:
+        rule = self._rule_of(path)
+        self.found |= {path: rule} if rule else {}
+        return bool(rule)
+
+
+def _former_paths(parts: Sequence[str]) -> Iterator[str]:
+    """The files in which a symbol of a module that is not there may have been."""
+    for end in range(len(parts), 0, -1):
+        yield f"{'/'.join(parts[:end])}.py"
+
+
 class HiddenKnowledge:
     """What a policy hides of a repository."""
 
@@ -193,10 +251,26 @@ class HiddenKnowledge:
         hidden = [*self._records(), *self._pages(), *self._claims()]
         return Veil(hidden, self._shown_texts)
 
+    @cached_property
+    def names(self) -> HiddenNames:
+        """The names of what is denied."""
+        with self._ws.store.reading("graph") as db:
+            rows = db.rows("SELECT module, path FROM files") if db is not None else ()
+            modules = {str(module): str(path) for module, path in rows}
+        return HiddenNames(self._rule_that_denies, modules)
+
+    def _rule_that_denies(self, path: str) -> str:
+        """Return the rule that denies a file; empty for none."""
+        variants = [placed(f"file:{path}", kind, path) for kind in ("symbol", "file")]
+        effect, rule = self._policy.decide(variants)
+        return rule if effect == "deny" else ""
+
     def withheld(self) -> dict[tuple[str, str], tuple[str, str]]:
         """Return what the veil took something of out of an answer, as `Access` notes decisions."""
-        found = self.veil.found if "veil" in vars(self) else ()
-        return {(name, ""): self._effects[name] for name in found}
+        words = self.veil.found if "veil" in vars(self) else ()
+        files = self.names.found if "names" in vars(self) else {}
+        denied = {(f"file:{path}", ""): ("deny", rule) for path, rule in files.items()}
+        return denied | {(name, ""): self._effects[name] for name in words}
 
     def claim_candidates(self, identifier: str, about: str) -> tuple[Candidate, ...]:
         """Return a claim as the rules see it: by the file that it is about, and as the record that

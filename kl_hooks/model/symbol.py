@@ -57,6 +57,20 @@ class NodeText(str):
         return made
 
 
+class TestName(str):
+    """The name of a test as pytest reports it (`tests/test_a.py::test_b[1]`): its type states that it
+    names what a policy may hide.
+    """
+
+    __slots__ = ()
+    __test__ = False  # no test class, whatever its name
+
+    @property
+    def path(self) -> str:
+        """Its file, from the root."""
+        return self.partition("::")[0]
+
+
 class FilePath(str):
     """The path, from the root, of the file that the value with this field is about: its type states
     that it names what a policy may hide.
@@ -75,8 +89,13 @@ def make_id(prefix: str, name: str) -> str:
 
 
 def path_of(node: str) -> str:
-    """Return the path of the file that a node of the graph is, or is in; empty for another node."""
-    return node.removeprefix("file:").partition("#")[0] if node.startswith("file:") else ""
+    """Return the path of the file that a node of the graph is, or is in, by its ID; empty where that
+    does not show it.
+    """
+    prefix, name = split_id(node)
+    if prefix == "test":
+        return TestName(name).path
+    return name.partition("#")[0] if prefix == "file" else ""
 
 
 def split_id(identifier: str) -> tuple[str, str]:

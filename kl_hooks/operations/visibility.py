@@ -20,7 +20,16 @@ from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.package import WITHHELD
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, untitled_path
-from kl_hooks.model.symbol import RECORD_ID, FilePath, Link, NodeId, NodeText, Symbol
+from kl_hooks.model.symbol import (
+    RECORD_ID,
+    FilePath,
+    Link,
+    NodeId,
+    NodeText,
+    Symbol,
+    TestName,
+    path_of,
+)
 from kl_hooks.operations.parts import leaves, named_parts, replaced, with_parts
 from kl_hooks.records.pages import Page, PageLink
 
@@ -76,6 +85,8 @@ class _Decision:
 
     def _whole(self, value: Any, parts: dict[Any, Any]) -> Any:
         effects = {self._effect("", part) for part in parts.values() if isinstance(part, FilePath)}
+        tests = (part for part in parts.values() if isinstance(part, TestName))
+        effects |= {self._effect(f"test:{test}", test.path) for test in tests}
         if "deny" in effects:
             return _DENIED
         if "redact" in effects:
@@ -90,11 +101,16 @@ class _Decision:
         return self._access.text(text)
 
     def node(self, node: NodeId) -> Any:
-        return _DENIED if self._effect(node) == "deny" else node
+        is_denied = self._effect(node) == "deny" or self._access.denies_name(node)
+        return _DENIED if is_denied else node
 
     def sentence(self, sentence: NodeText) -> str:
         """What is hidden may still be a reason for which nothing is certain."""
         return sentence if self._effect(sentence.node) != "deny" else WITHHELD
+
+    def test(self, test: TestName) -> Any:
+        effect = self._effect(f"test:{test}", test.path)
+        return _DENIED if effect == "deny" else test
 
     def path(self, path: FilePath) -> str:
         return path if self._effect("", path) != "deny" else WITHHELD
@@ -166,6 +182,7 @@ class _Decision:
         """Return the effect on a node and the rule, by its ID where it is stored, else by its place."""
         if node in self._effects:
             return self._effects[node]
+        path = path or path_of(node)
         return self._access.effect_on_place(node, path, kind) if path else ("allow", "")
 
 
@@ -176,7 +193,7 @@ def _is_text_or_list(part: Any) -> bool:
 
 
 def _emptied(part: Any) -> Any:
-    if isinstance(part, FilePath):
+    if isinstance(part, FilePath | TestName | NodeId):
         return part
     return "" if isinstance(part, str) else type(part)()
 
@@ -191,6 +208,7 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     NodeId: _Decision.node,
     NodeText: _Decision.sentence,
     FilePath: _Decision.path,
+    TestName: _Decision.test,
     str: _Decision.text,
     Symbol: _Decision.symbol,
     Link: _Decision.link,

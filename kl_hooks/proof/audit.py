@@ -173,18 +173,6 @@ class Audit:
         """The bounds of the share of wrong ones, 95 %."""
         return wilson_interval(self.wrong, self.checked) if self.checked else (0.0, 1.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """`kl.proof.audit/1`, without its number."""
-        low, high = self.interval
-        return {
-            "runs": self.runs,
-            "checked": self.checked,
-            "wrong": self.wrong,
-            "rate": self.wrong / self.checked if self.checked else None,
-            "interval": [low, high],
-            "disagreements": [found.to_dict() for found in self.disagreements],
-        }
-
 
 def audit(ws: Workspace, seen: Snapshot, limit: int, failed_only: bool = False) -> Audit:
     """Audit the newest runs that were not audited yet, and return the audits of all of them.

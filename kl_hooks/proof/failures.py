@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
@@ -451,56 +451,6 @@ def _with_decisions(ws: Workspace, history: FailureHistory, failure: Evidence) -
         one for one in found if any(_covers(pattern, path) for pattern in one.many("governs"))
     ]
     return replace(history, decisions=tuple((one.id, one.text("title")) for one in govern))
-
-
-def record_to_dict(record: TestRecord) -> dict[str, Any]:
-    """`kl.proof.why/3`."""
-    history, failure = record.history, record.newest_failure
-    return {
-        "schema": "kl.proof.why/3",
-        "test": record.test,
-        "results": [
-            {
-                "run": one.receipt.run,
-                "outcome": one.result.outcome,
-                "ended": one.receipt.ended,
-                "tree": one.receipt.tree,
-                "head": one.receipt.head,
-                "branch": one.receipt.branch,
-                "dirty": one.receipt.dirty,
-                "test": one.test,
-            }
-            for one in record.attempts
-        ],
-        "earlier_names": list(record.names),
-        "failure": (
-            {**failure.result.detail, "signature": signature(failure.result)} if failure else None
-        ),
-        "history": history_lines(history) if history else [],
-        "earlier": [one.receipt.run for one in history.earlier] if history else [],
-        "changed": list(record.suspects),
-        "distributions": (
-            None
-            if record.distributions is None
-            else [
-                {"name": name, "version": version} for name, version in record.distributions.items()
-            ]
-        ),
-        "passed_before": record.passed_before.receipt.run if record.passed_before else None,
-        "fix": _fix_to_dict(history.fix) if history and history.fix else None,
-        "flaky": [one.receipt.run for one in history.flaky] if history and history.flaky else [],
-        "decisions": [name for name, _ in history.decisions] if history else [],
-    }
-
-
-def _fix_to_dict(fix: Fix) -> dict[str, Any]:
-    return {
-        "failed": fix.failed.receipt.run,
-        "passed": fix.passed.receipt.run,
-        "changed": list(fix.changed),
-        "commit": fix.commit[0],
-        "subject": fix.commit[1],
-    }
 
 
 def _covers(pattern: str, path: str) -> bool:

@@ -36,7 +36,6 @@ from kl_hooks.proof.other_runs import (
     environments_of,
     lasting_name,
     other_runs,
-    pytest_arguments,
     runs_of_content,
 )
 from kl_hooks.proof.run_rules import judge_run
@@ -306,22 +305,6 @@ def impacted_tests(
         why += f"; addopts may deselect it: {limits}" if limits else ""
         found.append(Impacted(name, f"not recorded yet; it was {earlier}" if earlier else why))
     return sorted(found), settled
-
-
-def impacted_answer(
-    ws: Workspace, seen: Snapshot, content: Content, by_change: bool, limit: int | None = None
-) -> dict[str, Any]:
-    """The same for programs: `kl.proof.impacted/1` without its number. `by_change`: from
-    `content.before` on.
-    """
-    found, settled = impacted_tests(ws, seen, content, content.before if by_change else "")
-    return {
-        "tree": content.trees[0] if content.trees else None,
-        "tests": [one.to_dict() for one in found[:limit]],
-        "total": len(found),
-        "settled": settled,
-        "arguments": pytest_arguments(one.test for one in found),
-    }
 
 
 def settled_tests(ws: Workspace, seen: Snapshot, before: str = "") -> frozenset[str]:

@@ -21,7 +21,7 @@ from kl_hooks.model.text import (
     suggest_spelling,
     without_role_markup,
 )
-from kl_hooks.operations import claims, graph, pages
+from kl_hooks.operations import claims, graph, pages, proof
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
 from kl_hooks.tools.kind_tools import tools_of, work_tools
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
@@ -136,6 +136,15 @@ def _size(value: Any) -> int:
     return len(json.dumps(value, sort_keys=True))
 
 
+_OPERATIONS: Final = (
+    claims,
+    graph,
+    pages,
+    proof,
+)
+"""Modules of operations that agents have as tools."""
+
+
 def catalogue(ws: Workspace) -> dict[str, Tool]:
     """Name → tool, by name. One with a name of its own takes the place of one that follows from a
     kind.
@@ -145,7 +154,8 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
     every = (
         *(
             operation_tool(operation)
-            for operation in (*graph.OPERATIONS, *claims.OPERATIONS, *pages.OPERATIONS)
+            for module in _OPERATIONS
+            for operation in module.OPERATIONS
             if operation.is_tool
         ),
         *knowledge_tools.tools(kinds),

@@ -103,18 +103,6 @@ def _proof_tools() -> Iterator[Tool]:
     yield Tool(
         "verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify
     )
-    yield Tool(
-        "impacted",
-        "Which tests to run now, and why each: all others have a valid result for the files as they"
-        " are.",
-        {
-            "changed": line(
-                "A range of commits such as main...HEAD: the tests that this change reaches."
-            ),
-            "limit": number("Most tests that are given.", 100, 1, 1000),
-        },
-        _impacted,
-    )
 
 
 def _context_tool() -> Tool:
@@ -282,16 +270,6 @@ def _context(ws: Workspace, given: Arguments) -> Any:
         **{name: shown[name] for name in ("package_id", "budget", "coverage", "omitted")},
         **more,
     }
-
-
-def _impacted(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.snapshot import snapshot
-    from kl_hooks.proof.impact import content_of, impacted_answer
-
-    changed = given.get("changed", "")
-    content = content_of(ws, changed=changed)
-    with snapshot(ws) as seen:
-        return impacted_answer(ws, seen, content, bool(changed), given["limit"])
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:

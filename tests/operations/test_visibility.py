@@ -15,7 +15,7 @@ from kl_hooks.code.query.search import Found
 from kl_hooks.context.access import Access, find_policy
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.symbol import FilePath, Link, NodeId, NodeText, Symbol
+from kl_hooks.model.symbol import FilePath, Link, NodeId, NodeText, Symbol, TestName
 from kl_hooks.operations.operation import Listing, visible_result
 from kl_hooks.records.query import get_record
 from tests.pytest_kl.recorded import run_pytest
@@ -84,6 +84,10 @@ def access(repo: Checkout) -> Access:
         Step(1, link("hidden/code.py")),
         {"link": link("hidden/code.py")},
         {NodeId("file:hidden/code.py"): 1},
+        TestName("hidden/code.py::test_a[hidden]"),
+        {TestName("hidden/code.py::test_a"): 1},
+        NodeId("test:hidden/gone.py::test_a"),
+        NodeId("function:hidden.gone.total"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -131,6 +135,50 @@ def test_what_is_hidden_stays_a_reason_for_doubt(access: Access) -> None:
     )
     shown = visible_result(access, doubts)
     assert shown == ("withheld", "withheld", "open_total may call it", "open/code.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("hidden/code.py::test_a[b c] failed in run 3f9a1c2b", "withheld failed in run 3f9a1c2b"),
+        ("hidden.code.hidden_total and 2 more changed", "withheld and 2 more changed"),
+        ("method:hidden.gone.Plan.total.<locals>.f changed", "method:withheld changed"),
+        ("./hidden/gone.txt can't be read", "withheld can't be read"),
+        ("open.code.total, short.code.total and open/code.py", None),
+        ("hidden words, 3.13.0, e.g. pytest.ini", None),
+    ],
+)
+def test_sentences_lose_the_names_of_what_is_denied(
+    access: Access, text: str, shown: str | None
+) -> None:
+    assert visible_result(access, text) == (text if shown is None else shown)
+
+
+def test_where_little_is_allowed_sentences_name_no_other_file(repo: Checkout) -> None:
+    repo.write("open/code.py", "TOTAL = 1\n")
+    repo.write("other/code.py", "TOTAL = 1\n")
+    repo.write("root.py", "TOTAL = 1\n")
+    repo.write(
+        ".kl/policy.yaml", "version: 1\nrules:\n  - allow: {paths: [open/]}\n    name: open\n"
+    )
+    repo.commit()
+    assert repo.kl("graph", "build").returncode == 0
+    ws = repo.workspace()
+    shown = visible_result(
+        Access(ws, find_policy(ws, "agent:bot")),
+        "open/code.py, other/code.py, open.code.TOTAL, other.code.TOTAL, root.py, e.g. pytest.ini",
+    )
+    assert shown == "open/code.py, withheld, open.code.TOTAL, withheld, withheld, e.g. pytest.ini"
+
+
+def test_of_a_redacted_test_its_name_is_left(access: Access) -> None:
+    class Failure(NamedTuple):
+        test: TestName
+        message: str
+        run: int
+
+    failure = Failure(TestName("short/code.py::test_a"), "ValueError: 90,000", 3)
+    assert visible_result(access, [failure]) == [failure._replace(message="")]
 
 
 @pytest.mark.parametrize("value", [Path("hidden/code.py"), b"bytes", {1, 2}, object(), Step])

@@ -1,0 +1,47 @@
+"""The evidence of a repository, as operations read it: all of it, after an import, with what a person
+should know about that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.errors import KlError
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.snapshot import Snapshot
+    from kl_hooks.workspace import Workspace
+
+IMPORTING: Final = "Importing captured runs and commits"
+"""What a person reads meanwhile."""
+
+
+@contextmanager
+def all_evidence(
+    ws: Workspace, notes: list[str], head: str | None = None, trust_ref: str = ""
+) -> Iterator[Snapshot]:
+    """The store and the spools together. `notes` gets what could not be imported; an error that is
+    raised meanwhile has these, too. `head` and the exceptions as `snapshot`.
+    """
+    from kl_hooks.evidence.import_notes import import_notes
+    from kl_hooks.evidence.snapshot import snapshot
+
+    with snapshot(ws, head, trust_ref) as seen:
+        notes += import_notes(ws, seen.taken, len(seen.waiting))
+        try:
+            yield seen
+        except KlError as problem:
+            problem.notes = tuple(notes)
+            raise
+
+
+@contextmanager
+def evidence_with_gaps(ws: Workspace, notes: list[str]) -> Iterator[Snapshot]:
+    """As `all_evidence`, for an answer that is no verdict: what can't be read is among the notes, for
+    a test may have failed there.
+    """
+    with all_evidence(ws, notes) as seen:
+        notes += [f"not in this answer: {gap}" for gap in seen.gaps]
+        yield seen

@@ -1,0 +1,50 @@
+"""What recorded runs, the gate and the check of layers show of files that the policy hides: nothing
+under deny; under redact the names and places, and none of the text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from kl_hooks.tools.call import call
+from tests.operations.hidden_files import AGENT, COMMANDS, TOOLS, HiddenFiles, hidden_files
+from tests.support import Checkout
+
+
+@pytest.fixture
+def hidden(repo: Checkout) -> HiddenFiles:
+    return hidden_files(repo)
+
+
+@pytest.mark.parametrize("effect", ["deny", "redact"])
+def test_no_command_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> None:
+    hidden.hide(effect)
+    done = hidden.repo.kl("proof", "impacted", env=AGENT)
+    assert "tests/test_open.py::test_all" in done.stdout, done
+    leaks: Mapping[str, set[str]] = {
+        " ".join(command): hidden.leaks(done.stdout + done.stderr, command)
+        for command in COMMANDS
+        for done in (hidden.repo.kl(*command, env=AGENT),)
+    }
+    assert not {name: words for name, words in leaks.items() if words}
+
+
+@pytest.mark.parametrize("effect", ["deny", "redact"])
+def test_no_tool_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> None:
+    hidden.hide(effect)
+    for name, arguments in TOOLS:
+        given = json.dumps(arguments)
+        answer, _ = call(hidden.repo.workspace(), name, given.encode(), allow_write=True)
+        assert hidden.leaks(json.dumps(answer), [given]) == set(), name
+
+
+def test_of_a_hidden_symbol_no_test_is_named_and_none_is_denied(hidden: HiddenFiles) -> None:
+    hidden.hide("deny")
+    done = hidden.repo.kl("proof", "tests", "veiled.zqplans.zqtotal", env=AGENT)
+    assert done.stdout == "no test that you may see executed it.\n"
+    assert hidden.repo.kl("proof", "why", "test_zqfails", env=AGENT).returncode == 2
+    person = hidden.repo.kl("proof", "why", "test_zqfails")
+    assert "ValueError: zqmessage" in person.stdout
