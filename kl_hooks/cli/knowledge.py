@@ -239,7 +239,7 @@ class _SearchCommand(click.Command):
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        from kl_hooks.cli.document import search as whole
+        from kl_hooks.cli.search import search as whole
 
         return [*super().get_params(ctx), *(one for one in whole.params if one.name in _OF_SEARCH)]
 
@@ -249,7 +249,7 @@ def _search_whole(ctx: click.Context, selects: object, **options: Any) -> None:
         raise click.UsageError(
             "--topic and --all select records; `kl search` and its options have neither."
         )
-    from kl_hooks.cli.document import search as whole
+    from kl_hooks.cli.search import search as whole
 
     ctx.invoke(whole, **options)
 

@@ -262,11 +262,12 @@ class Access:
         if self._policy is None:
             return {}
         names = sorted(set(nodes))
-        # `adr:ADR-0007` is the node of a decision in the graph
+        # `adr:ADR-0007` is the node of a decision, `DOC-0001#L3-L9` a passage of a document
+        documents = {name: name.partition("#")[0] for name in names}
         record_ids = {
-            name: name.partition(":")[2] or name
-            for name in names
-            if RECORD_ID.fullmatch(name.rpartition(":")[2])
+            name: document.partition(":")[2] or document
+            for name, document in documents.items()
+            if RECORD_ID.fullmatch(document.rpartition(":")[2])
         }
         records = {
             record.id: record for record in get_records(self._ws, sorted(set(record_ids.values())))

@@ -44,7 +44,8 @@ from kl_hooks.index.postings import (
     significant_words,
 )
 from kl_hooks.model.canonical import replace_surrogates
-from kl_hooks.model.symbol import Symbol, split_id
+from kl_hooks.model.excerpt import Excerpt
+from kl_hooks.model.symbol import NodeId, Symbol, split_id
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.prompt_injection import injection_reasons
@@ -178,7 +179,7 @@ class Snippet(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(Excerpt):
     """A match."""
 
     kind: str
@@ -199,6 +200,13 @@ class Result:
     """What a reader should know of it: who wrote it, what is stale."""
     chunk: Chunk | None = None
     record: Record | None = None
+
+    @property
+    def origin(self) -> NodeId:
+        """The document, the record or the symbol."""
+        if self.chunk is None:
+            return NodeId(self.id)
+        return NodeId(f"file:{self.path}" if self.chunk.is_file else self.chunk.document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +231,7 @@ class CommunitySummary(NamedTuple):
     """A community in one line, and its members."""
 
     summary: str
-    members: tuple[str, ...]
+    members: tuple[NodeId, ...]
     relations: Mapping[str, int]
     """Relation → links of it inside."""
     seeds: int
@@ -491,7 +499,10 @@ def _linked(
 
     groups = [
         CommunitySummary(
-            one_line(one.summary(name), _LONGEST_SUMMARY), one.members, one.relations, one.seeds
+            one_line(one.summary(name), _LONGEST_SUMMARY),
+            tuple(map(NodeId, one.members)),
+            one.relations,
+            one.seeds,
         )
         for one in around.communities(weights, seeds)
     ]

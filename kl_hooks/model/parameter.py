@@ -44,6 +44,8 @@ class Parameter(NamedTuple):
     """Former names, which are read and shown nowhere."""
     is_clamped: bool = False
     """Whether a number outside of the bounds is taken as the nearest one."""
+    is_personal: bool = False
+    """Whether people set it, and no tool has it."""
 
 
 class RequestField(NamedTuple):

@@ -21,7 +21,7 @@ from kl_hooks.model.text import (
     suggest_spelling,
     without_role_markup,
 )
-from kl_hooks.operations import claims, graph, pages, proof
+from kl_hooks.operations import claims, graph, pages, proof, search
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
 from kl_hooks.tools.kind_tools import tools_of, work_tools
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
@@ -141,6 +141,7 @@ _OPERATIONS: Final = (
     graph,
     pages,
     proof,
+    search,
 )
 """Modules of operations that agents have as tools."""
 

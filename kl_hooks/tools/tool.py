@@ -106,7 +106,7 @@ _TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
 
 def operation_tool(operation: Operation) -> Tool:
     """The tool of an operation, its arguments printed from the fields of the request."""
-    fields = fields_of(operation.request)
+    fields = [field for field in fields_of(operation.request) if not field.parameter.is_personal]
 
     def call(ws: Workspace, arguments: Arguments, access: Access) -> Any:
         given = {

@@ -13,10 +13,14 @@ import pytest
 
 from kl_hooks.code.query.search import Found
 from kl_hooks.context.access import Access, find_policy
+from kl_hooks.documents.collections import REPOSITORY
+from kl_hooks.documents.indexing import Chunk
+from kl_hooks.documents.search import Result, Snippet
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import FilePath, Link, NodeId, NodeText, Symbol, TestName
 from kl_hooks.operations.operation import Listing, visible_result
+from kl_hooks.records.pages import Page, PageLine
 from kl_hooks.records.query import get_record
 from tests.pytest_kl.recorded import run_pytest
 from tests.support import Checkout
@@ -112,6 +116,27 @@ def test_of_what_is_redacted_the_id_and_the_place_are_left(access: Access) -> No
     assert visible_result(access, difference) == Difference(difference.path, 1, "", ())
     assert visible_result(access, link("short/code.py")) == link("short/code.py")
     assert visible_result(access, NodeId("file:short/code.py")) == "file:short/code.py"
+
+
+def excerpts(folder: str) -> list[Any]:
+    """Return a match of each kind and a line of a page, from a folder of the repository."""
+    path, snippet = f"{folder}/code.py", Snippet(1, "text", ())
+    page = Page(path, f"file:{path}", "", "Title")
+    passage = Chunk(1, path, REPOSITORY, (), 1, 2, "text", "0" * 16, "Title")
+    names = {"document": f"file:{path}#L1-L2", "code": f"function:{folder}.code.{folder}_total"}
+    code, document = (
+        Result(kind, names[kind], path, 1, 2, "Title", snippet, 1.0, chunk=chunk)
+        for kind, chunk in (("code", None), ("document", passage))
+    )
+    return [code, document, PageLine(page, 1, "text")]
+
+
+def test_excerpts_are_shown_of_what_is_shown_whole_alone(access: Access) -> None:
+    for folder in ("hidden", "short"):
+        assert visible_result(access, excerpts(folder)) == []
+    assert visible_result(access, excerpts("open")) == excerpts("open")
+    unknown = Result("record", "ADR-0999", "", 1, 0, "Title", Snippet(0, "text", ()), 1.0)
+    assert visible_result(access, [unknown]) == []
 
 
 def test_what_the_policy_is_not_about_is_as_it_was(access: Access) -> None:

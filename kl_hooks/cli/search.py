@@ -1,0 +1,65 @@
+"""`kl search`: one ranked list over documents, records and code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kl_hooks.cli.output import counted, echo_lines, print_rows
+from kl_hooks.cli.request_options import operation_command
+from kl_hooks.model.text import defuse, name_list, one_line, quoted_field, without_role_markup
+from kl_hooks.operations import search as operations
+
+if TYPE_CHECKING:
+    from kl_hooks.documents.rounds import Answer, Round
+    from kl_hooks.documents.search import Result
+
+_MANY = 2000
+"""Passages from which embedding them takes longer than a moment."""
+
+
+def _watched(request: operations.SearchRequest) -> operations.SearchRequest:
+    return request._replace(progress=_show_progress)
+
+
+@operation_command(operations.SEARCH, _watched)
+def search(matches: operations.Matches, request: operations.SearchRequest) -> None:
+    found = matches.found
+    echo_lines(f" =  {community.summary}" for community in found.communities)
+    rows = [_result_lines(number, one, request) for number, one in enumerate(found.results, 1)]
+    if matches.answer and rows:
+        rows = list(_answer_lines(matches.answer))
+    print_rows(rows, found.total, f"no matches for: {one_line(request.query)}")
+
+
+def _answer_lines(answer: Answer) -> Iterator[str]:
+    yield from (*answer.text.split("\n"), "")
+    yield from map(_round_line, answer.rounds)
+
+
+def _round_line(part: Round) -> str:
+    missing = f"; not found: {name_list(list(part.missing), 8)}" if part.missing else ""
+    return f"searched for: {one_line(part.query, 120)} ({counted(part.new, 'new result')}{missing})"
+
+
+def _show_progress(done: int, total: int) -> None:
+    """On a terminal only, and where it takes longer than a moment."""
+    if total > _MANY and sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        sys.stderr.write(f"\rembedding {done:,} of {total:,} passages{end}")
+        sys.stderr.flush()
+
+
+def _result_lines(number: int, result: Result, request: operations.SearchRequest) -> str:
+    place = f"{result.path}:{result.line}" if result.path else result.id
+    marks = "".join(f"  [{mark}]" for mark in result.marks)
+    lines = [f"{number:>2}  {result.score:.2f}  {place}  {quoted_field(result.title, 160)}{marks}"]
+    text = result.snippet.text
+    if result.kind != "code":
+        text = defuse(without_role_markup(text))
+    lines += [f"        | {line.rstrip()}" for line in text.split("\n") if line.strip()]
+    if request.explain:
+        parts = (f"{name} {round(value, 2)}" for name, value in result.parts.items())
+        lines.append(f"          score: {', '.join(parts)}")
+    return "\n".join(lines)
