@@ -24,7 +24,7 @@ from pytest_kl.stores import (
     UNCERTAIN,
     UNKNOWN,
     Analysis,
-    Stores,
+    Place,
 )
 
 _CACHED: Final = type(lru_cache(len))
@@ -92,27 +92,30 @@ class Decisions:
             stores = None
         if stores is None:
             return Decision(frozenset(), ())
-        names = frozenset(self._names(stores, frame))
-        if not stores.roots and not names:
+        asked, roots = stores.asked, stores.roots
+        names = frozenset(self._names(stores.written, asked, frame))
+        if not roots and not names:
             return None
-        arguments = tuple(sorted(root[2:] for root in stores.roots if root.startswith("a:")))
+        arguments = tuple(sorted(root[2:] for root in roots if root.startswith("a:")))
         return Decision(
             names,
-            () if names or len(arguments) < len(stores.roots) else arguments,
+            () if names or len(arguments) < len(roots) else arguments,
             frozenset(
                 step.removeprefix("g:")
-                for place in stores.asked - stores.handed
+                for place in asked - stores.handed
                 for step in place
                 if step not in UNCERTAIN and not step.startswith(("a:", "f:", "m:"))
             ),
         )
 
-    def _names(self, stores: Stores, frame: FrameType) -> Iterator[str]:
+    def _names(
+        self, written: frozenset[Place], asked: frozenset[Place], frame: FrameType
+    ) -> Iterator[str]:
         """Under which others get what is stored. A global that is only called, such as the subject
         of a test, or whose result is stored to, is none; neither is a module that others have, too.
         """
-        for place in stores.written:
-            if not place[0].startswith("g:") or (len(place) > 1 and place not in stores.asked):
+        for place in written:
+            if not place[0].startswith("g:") or (len(place) > 1 and place not in asked):
                 continue
             if ANY in place or RESULT in place:
                 continue

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, counted_outcome
 from kl_hooks.model.text import counted, name_list, one_line
@@ -71,8 +70,7 @@ def _from_root(text: str, root: str) -> str:
     return re.sub(checkout, ".", below)
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """How a run ended, as far as it can be seen from inside."""
 
     exit: int | None

@@ -13,10 +13,9 @@ import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -61,8 +60,7 @@ STRICT_EXIT = outcome.INTERNAL_ERROR
 """Exit status of a run under `--kl-strict` that passed and could not be recorded."""
 
 
-@dataclass(frozen=True)
-class Recording:
+class Recording(NamedTuple):
     """A record that has been opened."""
 
     run: str
@@ -529,7 +527,7 @@ class Recorder:
             problem = uncaught_exception()
             # one that was printed before, or that pytest raised, is in the result already
             if problem is not None and problem is not before and problem is not self._raised:
-                raised = replace(ending, exit=1, raised=self._text(problem))
+                raised = ending._replace(exit=1, raised=self._text(problem))
                 record["result"] = outcome.run_result(raised) | self._measured()
             write_end(recording, record)
             _note_green_run(recording, record["result"])

@@ -25,7 +25,7 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from dis import HAVE_ARGUMENT, opname, stack_effect
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
@@ -63,8 +63,7 @@ UNKNOWN: Final = object()
 """An object that is not known."""
 
 
-@dataclass(frozen=True)
-class Stores:
+class Stores(NamedTuple):
     """The places that a function stores to, and those that its branches depend on."""
 
     written: frozenset[Place] = frozenset()
@@ -72,7 +71,7 @@ class Stores:
     handed: frozenset[Place] = frozenset()
     """Of `written` those in which it stores what it was called with."""
 
-    @cached_property
+    @property
     def asked(self) -> frozenset[Place]:
         """The places that are stored to and that a branch depends on."""
         return frozenset(

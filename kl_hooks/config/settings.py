@@ -11,7 +11,6 @@ about to change something refuses instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -612,7 +611,7 @@ def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]
     return values
 
 
-_LIFECYCLE_KEYS: Final = tuple(one.name for one in fields(Lifecycle))
+_LIFECYCLE_KEYS: Final = Lifecycle._fields
 _LIFECYCLE_FORMAT: Final = "lifecycle-1"
 
 
@@ -629,7 +628,7 @@ def load_lifecycle(root: Path, cache_dir: Path | None = None) -> tuple[Lifecycle
     plain = load_compiled(cache_dir, text, _LIFECYCLE_FORMAT, lambda: _compile_lifecycle(text))
     if not _is_lifecycle(plain):
         plain = _compile_lifecycle(text)
-    return replace(Lifecycle(), **plain["numbers"]), [Problem(*row) for row in plain["problems"]]
+    return Lifecycle(**plain["numbers"]), [Problem(*row) for row in plain["problems"]]
 
 
 def _compile_lifecycle(text: bytes) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from io import FileIO
 from os import listdir as _listdir
@@ -174,17 +173,16 @@ def start_up(folder: Folder) -> dict[str, str]:
 # what a run recorded
 
 
-@dataclass(frozen=True)
-class Uses:
+class Uses(NamedTuple):
     """Which files of the repository import what, and what distributions require."""
 
-    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    files: Mapping[str, tuple[str, ...]] = {}
     """Path → the distributions that it imports from."""
-    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, ...]] = {}
     """Path → first parts of modules that it imports and that were not installed."""
-    requires: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    requires: Mapping[str, tuple[str, ...]] = {}
     """Distribution → those that it requires by its metadata, without extras."""
-    installed: Mapping[str, str] = field(default_factory=dict)
+    installed: Mapping[str, str] = {}
     """Name → version of all that was installed, loaded or not: processes of tests may load it."""
 
     @classmethod
@@ -245,8 +243,7 @@ class Uses:
         return frozenset(reached)
 
 
-@dataclass(frozen=True)
-class Distributions:
+class Distributions(NamedTuple):
     """What a run recorded of what is installed."""
 
     versions: Mapping[str, str]
@@ -256,13 +253,13 @@ class Distributions:
     folders: tuple[str, ...] = ()
     """Site-packages folders, in the order of `sys.path`."""
     machine: str = ""
-    start: Mapping[str, str] = field(default_factory=dict)
+    start: Mapping[str, str] = {}
     """Path → digest of what the interpreter executed when it started."""
     plugins: frozenset[str] = frozenset()
     """Distributions of pytest's plugins."""
     own: frozenset[str] | None = None
     """Distributions that are the repository itself, or kl; None where an earlier kl recorded it."""
-    markers: Mapping[str, str] = field(default_factory=dict)
+    markers: Mapping[str, str] = {}
     """Environment markers of the run (Dependency specifiers, PyPA), as far as they are known."""
 
     @classmethod

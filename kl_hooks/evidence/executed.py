@@ -503,8 +503,7 @@ def _masks(values: Sequence[Any]) -> Masks:
 # the files that wait in the spool
 
 
-@dataclass(frozen=True, slots=True)
-class PendingFile:
+class PendingFile(NamedTuple):
     """A file of executed symbols in a spool."""
 
     path: Path
@@ -556,8 +555,7 @@ def vouched_digest(environment: Mapping[str, Any]) -> str:
     return digest if isinstance(digest, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """What becomes of files of the spool once the store is durable."""
 
     imported: tuple[Path, ...] = ()

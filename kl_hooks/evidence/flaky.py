@@ -8,7 +8,7 @@ evidence, for claims and for the gate alike, until something is changed that the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import sqrt
@@ -323,7 +323,7 @@ class FlakyPasses:
         found = self.tests.get(name) or self._under_earlier_name(name, receipt)
         if found is None:
             return None
-        result = replace(found.passed.result, subject=f"test:{name}")
+        result = found.passed.result._replace(subject=f"test:{name}")
         witness, own = found.failed, Attempt(receipt, result, _environment(receipt))
         if witness.environment != own.environment:
             return None

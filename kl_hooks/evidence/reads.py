@@ -7,7 +7,6 @@ names and no numbers of a run, so that runs which read the same share their part
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 PART: Final = "reads"
@@ -43,17 +42,16 @@ class Read(NamedTuple):
 ReadsBy = Mapping[str, frozenset[Read]]
 
 
-@dataclass(frozen=True)
-class Reads:
+class Reads(NamedTuple):
     """What was read, by what read it; nothing is stored of those that read nothing."""
 
-    tests: ReadsBy = field(default_factory=dict)
+    tests: Mapping[str, frozenset[Read]] = {}
     """Node ID → what the test, and the fixtures that it uses, read."""
-    modules: ReadsBy = field(default_factory=dict)
+    modules: Mapping[str, frozenset[Read]] = {}
     """Path of a Python file → what its import read, and what it read outside of tests, as a hook
     does. Empty path: what code outside of the repository read there.
     """
-    values: ReadsBy = field(default_factory=dict)
+    values: Mapping[str, frozenset[Read]] = {}
     """Symbol → what values were computed from that it gets without computing them."""
 
     def everything(self) -> frozenset[Read]:
@@ -67,7 +65,7 @@ class Reads:
         """
         unowned = self.modules.get("", frozenset())
         remaining = frozenset(read for read in unowned if read not in unwanted)
-        return replace(self, modules={**self.modules, "": remaining}) if unowned else self
+        return self._replace(modules={**self.modules, "": remaining}) if unowned else self
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: by test file, with a bit mask over what its tests read."""

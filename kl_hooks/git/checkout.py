@@ -8,7 +8,6 @@ tree or the index is written, and no filter's program is run.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -135,7 +134,7 @@ def _converted_ids(
     for start in range(0, len(paths), _AT_ONCE):
         part = paths[start : start + _AT_ONCE]
         # the size in a header is that of the stored object: a line that no file has parts them
-        mark = secrets.token_hex(20)
+        mark = os.urandom(20).hex()
         stdin = b"".join(f"{blobs[path]} ".encode() + os.fsencode(path) + b"\n" for path in part)
         command = ("cat-file", f"--batch={mark}", "--filters")
         out = git(*_options(repo, top), *command, cwd=top, stdin=stdin, config=config)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.run import GitFailed, git
@@ -25,8 +25,7 @@ times. HEAD may move meanwhile, so its file is read each time; what a commit con
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(NamedTuple):
     """A git repository with a working tree."""
 
     top: Path
@@ -41,11 +40,10 @@ class Repository:
     """`sha1` or `sha256`."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitSettings:
+class GitSettings(NamedTuple):
     """The part of git's configuration that matters to kl."""
 
-    kl: dict[str, str] = field(default_factory=dict)
+    kl: Mapping[str, str] = {}
     """`kl.*`, names in lower case and without the `kl.`."""
     hooks_path: str | None = None
     """`core.hooksPath` as written."""

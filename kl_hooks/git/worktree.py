@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.git.objects import object_id, tree_ids
 from kl_hooks.git.repository import (
@@ -49,8 +49,7 @@ _DIFF_OPTIONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _FileChange:
+class _FileChange(NamedTuple):
     """A file that may differ on disk."""
 
     before: tuple[bytes, str]
@@ -72,16 +71,15 @@ class _FileStates:
     """On disk, but their content can't be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileListing:
+class FileListing(NamedTuple):
     """What git lists, and what its comparison with the disk passes over."""
 
-    untracked: list[bytes] = field(default_factory=list)
+    untracked: Sequence[bytes] = ()
     """Files that git neither tracks nor ignores; a repository inside this one ends in `/`."""
-    tracked: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
+    tracked: Mapping[bytes, tuple[bytes, str]] = {}
     """As staged: files that git was asked not to compare (`update-index --assume-unchanged`,
     `--skip-worktree`), and submodules, of which it compares no more than the commit."""
-    listing: str = field(default="", repr=False)
+    listing: str = ""
     """Git's answer: `<tag> <mode> <blob> <stage>\t<path>` of what is tracked, `? <path>` else; `\\0` around each."""
 
     def paths(self, suffixes: Sequence[str]) -> Iterator[str]:
@@ -217,18 +215,19 @@ def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> File
     more = ("--others", "--exclude-standard", "--exclude=__pycache__/") if untracked else ()
     out = git_in(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
     out, top = b"\0" + out, os.fsencode(repo.top)
-    found = FileListing(listing=out.decode("utf-8", "surrogateescape"))
+    others: list[bytes] = []
+    tracked: dict[bytes, tuple[bytes, str]] = {}
     for line in _SPECIAL_LINE.findall(out):
         tag = line[:1]
         if tag == b"?":
-            found.untracked.append(line[2:])
+            others.append(line[2:])
             continue
         about, _, path = line[2:].partition(b"\t")
         mode, blob, stage = about.split(b" ")
         needed = path + b"/.git" if mode == _GITLINK else path if tag in b"Ss" else b""
         if stage == b"0" and os.path.lexists(os.path.join(top, needed)):  # noqa: PTH118
-            found.tracked[path] = mode, blob.decode("ascii")
-    return found
+            tracked[path] = mode, blob.decode("ascii")
+    return FileListing(others, tracked, out.decode("utf-8", "surrogateescape"))
 
 
 def _hash_files(
@@ -313,8 +312,7 @@ _State = tuple[bytes, str] | None
 """(mode, blob ID) of a file; None: it is not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorktreeState:
+class WorktreeState(NamedTuple):
     """The working tree's content at one moment."""
 
     tree: str | None = None
@@ -331,9 +329,9 @@ class WorktreeState:
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this
     one ends in `/`.
     """
-    listing: FileListing = field(default_factory=FileListing, compare=False, repr=False)
+    listing: FileListing = FileListing()
     """What git listed: the paths of the content, without another question to git."""
-    differences: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    differences: Mapping[str, str] = {}
     """What `tree_all` (of what is staged: `tree`) has that HEAD has not: path → `<mode> <blob>`,
     empty for a file that was removed. git never has the objects of a dirty tree, so this is how its
     files are known later.
@@ -558,7 +556,7 @@ def _real_changes(changes: Mapping[bytes, _FileChange], found: _FileStates) -> d
     return real
 
 
-def _total_size(repo: Repository, paths: list[bytes]) -> int:
+def _total_size(repo: Repository, paths: Iterable[bytes]) -> int:
     top, total = os.fsencode(repo.top), 0
     for path in paths:
         with suppress(OSError):

@@ -6,13 +6,12 @@ difference between a dry run and a run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LIFECYCLE_FILE = ".kl/knowledge/lifecycle.yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
+class Lifecycle(NamedTuple):
     """How long records and files stay unchanged, in days. 0 switches a rule off, except
     `adr_retention_days`.
     """
@@ -50,8 +49,7 @@ class Lifecycle:
         return now - at > days * 86_400_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One edit that is proposed, or was made."""
 
     what: str

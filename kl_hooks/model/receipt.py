@@ -64,8 +64,7 @@ EVIDENCE_CLASSES: Final = (
 HARD_CLASSES: Final = frozenset(EVIDENCE_CLASSES[:4])
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """One observed fact in a receipt, for or against a subject."""
 
     kind: str
@@ -78,7 +77,7 @@ class Evidence:
     """Microseconds; 0 where it was not measured."""
     executed: str | None = None
     """Digest of the interned set of symbols the test executed; None: not assessed."""
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = {}
     """What else is known: `message`, `path`, `line`, `exit`, `tail` … (redacted, plain values)."""
 
     def to_dict(self) -> dict[str, Any]:

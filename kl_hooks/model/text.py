@@ -95,28 +95,29 @@ def slug(text: str, most: int | None = 60) -> str:
     return made[: most + 1].rpartition("-")[0].strip("-") or made[:most].strip("-")
 
 
-_TAG: Final = re.compile(r"<(?![ =]|(?:locals|lambda|module|genexpr)>|$)", re.MULTILINE)
+# Below are texts of patterns, which `re` compiles at their first use: nearly every process imports
+# this module, and few defuse anything.
+_TAG: Final = r"(?m)<(?![ =]|(?:locals|lambda|module|genexpr)>|$)"
 """A `<` that could open a tag. `<locals>` and its like stay: they are parts of Python names."""
 _DELIMITERS: Final = (
     r"antml:\w+|system(?:[-_]\w+)?|assistant|human|user|developer|instructions?|invoke|parameter"
     r"|functions?|function_(?:calls?|results?)|tools?|tool_\w+|im_start|im_end|knowledge|thinking"
 )
-_DELIMITER: Final = re.compile(rf"<(?=/?(?:{_DELIMITERS})[\s/>]|\||<SYS>>)", re.IGNORECASE)
+_DELIMITER: Final = rf"(?i)<(?=/?(?:{_DELIMITERS})[\s/>]|\||<SYS>>)"
 """A `<` of what agents delimit turns and tools with."""
-_ENCLOSURE: Final = re.compile(rf"<(?=/\w|[!?|]|(?:{_DELIMITERS})[\s/>]|<SYS>>)", re.IGNORECASE)
+_ENCLOSURE: Final = rf"(?i)<(?=/\w|[!?|]|(?:{_DELIMITERS})[\s/>]|<SYS>>)"
 """The same, and of every closing tag: whoever puts an answer into a conversation may enclose it in
 one of any name.
 """
-_FENCE: Final = re.compile(r"`{3,}|~{3,}")
+_FENCE: Final = r"`{3,}|~{3,}"
 
 
 def defuse(text: str) -> str:
     """The text without control, hidden and bidirectional characters, tags or fences; its lines
     stay.
     """
-    return _FENCE.sub(
-        lambda m: f"\\x{ord(m[0][0]):02x}" * len(m[0]), _TAG.sub(r"\\x3c", safe_text(text))
-    )
+    untagged = re.sub(_TAG, r"\\x3c", safe_text(text))
+    return re.sub(_FENCE, lambda fence: f"\\x{ord(fence[0][0]):02x}" * len(fence[0]), untagged)
 
 
 def _defuse_code(source: str) -> str:
@@ -126,22 +127,21 @@ def _defuse_code(source: str) -> str:
     An agent puts it into an edit: `if a <b:` must stay. No page shows it as HTML, and no fence
     begins in the middle of a quoted line.
     """
-    return _DELIMITER.sub(r"\\x3c", safe_text(source))
+    return re.sub(_DELIMITER, r"\\x3c", safe_text(source))
 
 
 def inert_json(text: str) -> str:
     """JSON of the same value, in which no tag is closed, and no turn or fence begins, of the
     conversation that it is put into. Other tags stay: code with `a <b` reads as it is.
     """
-    text = _ENCLOSURE.sub(r"\\u003c", text)
-    return _FENCE.sub(lambda m: f"\\u{ord(m[0][0]):04x}" * len(m[0]), text)
+    unopened = re.sub(_ENCLOSURE, r"\\u003c", text)
+    return re.sub(_FENCE, lambda fence: f"\\u{ord(fence[0][0]):04x}" * len(fence[0]), unopened)
 
 
-_ROLE_MARKUP: Final = re.compile(
-    r"<(?=/?(?:antml:)?(?:system(?:[-_]\w+)?|assistant|human|user|developer|tool_(?:calls?|use|results?)"
+_ROLE_MARKUP: Final = (
+    r"(?i)<(?=/?(?:antml:)?(?:system(?:[-_]\w+)?|assistant|human|user|developer|tool_(?:calls?|use|results?)"
     r"|function_(?:calls?|results?)|invoke|im_(?:start|end))(?=[\s/>])[^>\n]{0,80}>)"
-    r"|<(?=\|[\w-]{2,30}\|>)|<(?=</?SYS>>)|\[(?=/?(?:INST|SYS(?:TEM)?|TOOL_CALLS?)\])",
-    re.IGNORECASE,
+    r"|<(?=\|[\w-]{2,30}\|>)|<(?=</?SYS>>)|\[(?=/?(?:INST|SYS(?:TEM)?|TOOL_CALLS?)\])"
 )
 _LOOKALIKES: Final = {"<": "\u2039", "[": "\uff3b"}
 
@@ -154,7 +154,7 @@ def without_role_markup(value: Any) -> Any:
     markup and code stay as they are.
     """
     if isinstance(value, str):
-        return _ROLE_MARKUP.sub(lambda tag: _LOOKALIKES[tag[0]], value)
+        return re.sub(_ROLE_MARKUP, lambda tag: _LOOKALIKES[tag[0]], value)
     if isinstance(value, Mapping):
         return {key: without_role_markup(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -321,9 +321,8 @@ def _as_named(test: str, attempt: Attempt) -> Evidence:
     result, (old, new) = attempt.result, (_frame_of(attempt.test), _frame_of(test))
     frame = str(result.detail.get("frame") or "")
     if attempt.test == test or not f"{frame}.<locals>.".startswith(f"{old}.<locals>."):
-        return replace(result, subject=f"test:{test}")
-    return replace(
-        result,
+        return result._replace(subject=f"test:{test}")
+    return result._replace(
         subject=f"test:{test}",
         detail={**result.detail, "frame": new + frame.removeprefix(old)},
     )

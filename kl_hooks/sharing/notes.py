@@ -86,8 +86,7 @@ def public_form(receipt: Receipt) -> Receipt:
     their names.
     """
     evidence = tuple(
-        replace(
-            one,
+        one._replace(
             duration_us=0,
             executed=None,
             detail={

@@ -10,8 +10,6 @@ not found.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
 import re
 from collections import Counter
@@ -672,9 +670,11 @@ def _is_public_key(word: str) -> bool:
     """
     if not word.startswith("AAAA"):
         return False
+    from binascii import a2b_base64  # a library of its own, which few texts need
+
     try:
-        start = base64.b64decode(word[:32])
-    except (binascii.Error, ValueError):
+        start = a2b_base64(word[:32])
+    except ValueError:  # binascii.Error is one
         return False
     size = int.from_bytes(start[:4], "big")
     return 6 < size < 40 and start[4:].startswith(_KEY_TYPES)

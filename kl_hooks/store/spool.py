@@ -16,7 +16,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from errno import EIO, ENOENT, ENOSPC, EPERM
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from hashlib import sha256
@@ -41,7 +40,7 @@ from os import open as open_handle
 from os.path import lexists
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO, Final, Self
+from typing import Any, BinaryIO, Final, NamedTuple, Self
 
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.store.redaction import redact_value
@@ -369,11 +368,10 @@ _SUM: Final = 64
 _FIRST: Final = re.compile(rb"[0-9a-f]{64} [{\[]")
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolContent:
+class SpoolContent(NamedTuple):
     """What a spool file holds."""
 
-    records: list[Any] = field(default_factory=list)
+    records: list[Any]
     """In the order written: lists and dicts of plain values (no floats, integers of 64 bits, no
     lone surrogates).
     """

@@ -5,7 +5,6 @@ one line.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,7 @@ def test_a_capture_is_on_disk_before_and_after(repo: Checkout) -> None:
     writer = open_capture(ws, "arch", "arch", place, selection={"args": ["x"]})
     (first,) = read_spool(writer.path).records
     assert (first["t"], first["selection"], first["tree"]) == ("open", {"args": ["x"]}, place.tree)
-    close_capture(ws, writer, [FACT], RESULT, place, replace(place, tree="9" * 40))
+    close_capture(ws, writer, [FACT], RESULT, place, place._replace(tree="9" * 40))
     found = read_spool(writer.path)
     assert (found.ended, found.busy, found.bad) == (True, False, 0)
     assert sync_evidence(ws).receipts == 2

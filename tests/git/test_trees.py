@@ -248,7 +248,8 @@ def test_a_pipe_where_a_file_was_is_a_file_that_was_removed(repo: Repository) ->
 def test_no_commit_yet(tmp_path: Path) -> None:
     repo = make(tmp_path / "r")
     empty = snapshot(repo)
-    assert empty == WorktreeState(sh(repo.top, "mktree", stdin=b""), empty.tree, None, "main")
+    empty_tree = sh(repo.top, "mktree", stdin=b"")
+    assert empty == WorktreeState(empty_tree, empty.tree, None, "main", listing=empty.listing)
     write(repo.top, {"a": "1\n", "b": "2\n"})
     sh(repo.top, "add", "a")
     seen = snapshot(repo)

@@ -569,3 +569,16 @@ def test_modules_without_a_distribution_are_compared_where_they_lie(tmp_path: Pa
     changes = changes_since(before, None)
     assert changes.installed == {str(module): f"alone.py ({module}) changed"}
     assert changes.start == f"{hook} changed, which Python executes when it starts"
+
+
+@pytest.mark.parametrize("name", ["repo", "a repo", "repo#1", "50%?"])
+def test_a_distribution_in_a_folder_of_any_name_is_the_repository_itself(
+    tmp_path: Path, name: str
+) -> None:
+    site, folder = tmp_path / "site-packages", tmp_path / name
+    install(site, "own", "1.0")
+    plain = {"url": folder.as_uri(), "dir_info": {"editable": True}}
+    (site / "own-1.0.dist-info" / "direct_url.json").write_text(json.dumps(plain), encoding="utf-8")
+    rows = [("own", f"{site}/own/__init__.py")]
+    installed = Environment(str(folder), [str(site)], 0.0)
+    assert installed.record(rows, [], tmp_path / "cache.json").own == {"own", "kl-hooks"}

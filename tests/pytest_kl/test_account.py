@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,21 +56,20 @@ def test_a_clean_run_is_a_pass_and_needs_no_reason() -> None:
 def test_whatever_is_missing_for_a_pass_makes_it_inconclusive_and_is_named(
     change: dict[str, object], how: str, reason: str
 ) -> None:
-    found = run_result(replace(GREEN, **change))  # type: ignore[arg-type]
+    found = run_result(GREEN._replace(**change))  # type: ignore[arg-type]
     assert (found["verdict"], found["how"]) == ("inconclusive", how)
     assert reason in "; ".join(found["reasons"])
 
 
 def test_an_exit_status_of_0_does_not_talk_a_failure_away() -> None:
-    found = run_result(replace(GREEN, verdicts=("passed", "failed", "error")))
+    found = run_result(GREEN._replace(verdicts=("passed", "failed", "error")))
     assert found["verdict"] == "failed"
     assert "exit status 0 disagrees with 1 failed, 1 error" in found["reasons"]
 
 
 def test_a_file_that_could_not_be_collected_is_an_error_even_if_nothing_ran() -> None:
     found = run_result(
-        replace(
-            GREEN,
+        GREEN._replace(
             exit=2,
             verdicts=("error",),
             ran=0,
@@ -137,7 +134,7 @@ def test_a_run_that_reported_nothing_is_no_pass() -> None:
     ids=str,
 )
 def test_all_reasons_are_given_and_no_other(change: dict[str, object], expected: list[str]) -> None:
-    assert run_result(replace(GREEN, **change))["reasons"] == expected  # type: ignore[arg-type]
+    assert run_result(GREEN._replace(**change))["reasons"] == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +155,7 @@ def test_all_reasons_are_given_and_no_other(change: dict[str, object], expected:
 def test_how_it_ended_and_whether_it_is_complete(
     change: dict[str, object], expected: tuple[str, bool]
 ) -> None:
-    found = run_result(replace(GREEN, **change))  # type: ignore[arg-type]
+    found = run_result(GREEN._replace(**change))  # type: ignore[arg-type]
     assert (found["how"], found["complete"]) == expected
 
 
