@@ -30,6 +30,8 @@ _FOLDERS: Final = 4
 """Folders that are enough of a structure: loose modules that import each other may share a layer
 then.
 """
+_NEARLY_ALL: Final = 0.8
+"""Share of the modules of a package: a folder with more of them is no layer."""
 _IMPORT: Final = 2
 _LAZY: Final = 1
 """Weight of an import in a function: written there, it often is the one that goes against the
@@ -537,25 +539,35 @@ def module_groups(modules: Mapping[str, str]) -> list[_Group]:
             paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
             taken.update(paths)
             root = path.endswith("/__init__.py") and len(parts) > 1
-            made.append(_Group(_name(path, top), paths, top, root))
+            is_top = path == f"{_folder(files)}__init__.py"
+            made.append(_Group(top if is_top else _name(path, top), paths, top, root))
     return _unique(sorted(made, key=lambda group: group.paths))
 
 
 def _split(files: list[str]) -> dict[str, list[str]]:
     """Path of a part → its files: one part per folder or module right under the folder that all
-    files share.
+    files share. Of a folder that has nearly all of them, its own parts: as one layer it would be
+    the whole package, and any check clean.
     """
     base = _folder(files)
     parts: dict[str, list[str]] = defaultdict(list)
     for path in files:
         first, slash, _ = path.removeprefix(base).partition("/")
         parts[base + first + slash].append(path)
+    largest = max(parts, key=lambda path: len(parts[path]))
+    if len(parts[largest]) > _NEARLY_ALL * len(files) and len(parts) > 1:
+        inner = _split(parts[largest])
+        if len(inner) > 2:  # more than its `__init__.py` and one other
+            del parts[largest]
+            parts |= inner
     return dict(parts)
 
 
 def _name(path: str, top: str) -> str:
-    last = path.rstrip("/").rpartition("/")[2]
-    return top if last == "__init__.py" or not last else last.rpartition(".")[0] or last
+    *folders, last = path.rstrip("/").split("/")
+    if last == "__init__.py":
+        return folders[-1] if folders else top
+    return last.rpartition(".")[0] or last or top
 
 
 def _unique(made: list[_Group]) -> list[_Group]:

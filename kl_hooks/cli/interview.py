@@ -104,7 +104,7 @@ def _sow(
     "most",
     cls=Option,
     old=("--max-questions",),
-    type=int,
+    type=click.IntRange(0),
     default=10,
     show_default=True,
     help="Most questions.",
@@ -168,7 +168,7 @@ def _list_questions(asked: Sequence[Question], collected: _Answers, shape: str) 
             echo(f"    such as: {one.example}")
     if len(asked) < collected.open:
         echo(f"… and {collected.open - len(asked)} more: --top {collected.open}")
-    if asked:
+    if collected.open:
         echo(
             f"{collected.open} open. Answer in a terminal (kl interview), or from a file: kl"
             " interview --answers FILE"

@@ -112,6 +112,7 @@ DECISION: Final = Kind(
             "trigger",
             "choice",
             "What brought it about.",
+            is_label=True,
             choices=(
                 "manual",
                 "clarifying_question",
@@ -224,6 +225,7 @@ MEMORY: Final = Kind(
             "category",
             "choice",
             "What sort of learning it is.",
+            is_label=True,
             choices=(
                 "pattern",
                 "anti_pattern",
@@ -247,6 +249,7 @@ MEMORY: Final = Kind(
             "standing",
             "choice",
             "How it fared since.",
+            is_label=True,
             choices=("active", "verified", "disproven", "deprecated", "superseded"),
             persons={"verified": "verify", "disproven": "disprove"},
             ends=("disproven", "deprecated", "superseded"),
@@ -413,6 +416,7 @@ OUTCOME: Final = Kind(
             "outcome_type",
             "choice",
             "How it ended.",
+            is_label=True,
             aliases=("type",),
             choices=(
                 "task_completed",
@@ -518,6 +522,7 @@ FAILURE: Final = Kind(
             "severity",
             "choice",
             "How much it cost.",
+            is_label=True,
             choices=("medium", "low", "high", "critical"),
             also={"info": "low", "warning": "medium", "error": "high"},
             directive=True,
@@ -811,6 +816,7 @@ TURN: Final = Kind(
             "mode",
             "choice",
             "How the work was done.",
+            is_label=True,
             choices=(
                 "fresh_start",
                 "recovering_state",
@@ -825,6 +831,7 @@ TURN: Final = Kind(
             "coach_decision",
             "choice",
             "The verdict of the review.",
+            is_label=True,
             choices=("pending", "approved", "rejected"),
             also={
                 "approve": "approved",
@@ -995,7 +1002,11 @@ GUIDE: Final = with_proposals(
                 },
             ),
             Field(
-                "scope", "choice", "For this project, or for any.", choices=("project", "system")
+                "scope",
+                "choice",
+                "For this project, or for any.",
+                is_label=True,
+                choices=("project", "system"),
             ),
             Field(
                 "applies_to",
@@ -1056,6 +1067,7 @@ FINDING: Final = Kind(
             "kind",
             "choice",
             "What sort of finding it is.",
+            is_label=True,
             aliases=("sort",),
             choices=(
                 "observation",
@@ -1102,6 +1114,7 @@ DOCUMENT: Final = Kind(
             "source_type",
             "choice",
             "What sort of source it has.",
+            is_label=True,
             choices=("upload", "url", "api", "database", "cloud_storage", "git"),
             also={"file": "upload"},
         ),
@@ -1192,6 +1205,7 @@ SKILL: Final = Kind(
             "change_type",
             "choice",
             "What its last version changed.",
+            is_label=True,
             choices=("minor", "major", "patch", "hotfix", "experimental"),
             also={
                 "manual": "minor",

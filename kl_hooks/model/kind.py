@@ -53,6 +53,10 @@ class Field:
     """Of a `line`, or of each of `words`: what kl writes matches it. What other programs wrote is
     read as it is.
     """
+    is_label: bool = False
+    """Of a `choice`: what sort of record it is, or how it fared, and not what it is about. A search
+    for the word does not find it.
+    """
     directive: bool = False
     """True for a field of an observation that instructs its readers: an agent's value waits for a
     person.

@@ -316,7 +316,11 @@ def _record_links(kind: Kind, record: Record, prefixes: dict[str, str]) -> Itera
 def _search_document(kind: Kind, record: Record) -> index.Document:
     """Return the text of a record that is indexed: its ID, title, tags and fields of text."""
     texts = ("line", "text", "lines", "choice")
-    fields = [record.text(f.name) for f in kind.all_fields if f.type in texts and f.name != "title"]
+    fields = [
+        record.text(field.name)
+        for field in kind.all_fields
+        if field.type in texts and field.name != "title" and not field.is_label
+    ]
     body = "\n".join([record.id, *record.many("tags"), *record.many("about"), *fields, record.body])
     return index.Document(record.id, kind.name, _owner(record), 1, record.title, body)
 

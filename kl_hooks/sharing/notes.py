@@ -290,7 +290,8 @@ def share(
             ]
         else:
             published = _recorded_here(ws)
-        new = _new_receipts(repo, writer, _sound(published, remarks), signed=key is not None)
+        sound = _without_repeated_checks(_sound(published, remarks))
+        new = _new_receipts(repo, writer, sound, signed=key is not None)
         if not dry_run and new:
             sets = (
                 {receipt.run: executed.get(receipt.run) for receipt in new}
@@ -320,6 +321,19 @@ def _sound(receipts: Iterable[Receipt], remarks: list[str]) -> list[Receipt]:
         refused = counted(len(forms) - len(sound), "run")
         remarks.append(f"{refused} not written: others would refuse what they hold.")
     return sound
+
+
+def _without_repeated_checks(receipts: Sequence[Receipt]) -> list[Receipt]:
+    """Without checks of which a newer one states just the same: a check executes no test, and a job
+    of CI makes one for each format that it prints.
+    """
+    newest: dict[str, Receipt] = {}
+    for receipt in sorted(receipts, key=lambda receipt: receipt.ended):
+        is_check = all(evidence.kind == "Validator" for evidence in receipt.evidence)
+        statement = replace(receipt, run="", started="", ended="").id if is_check else receipt.run
+        newest[statement] = receipt
+    runs = {receipt.run for receipt in newest.values()}
+    return [receipt for receipt in receipts if receipt.run in runs]
 
 
 def _recorded_here(ws: Workspace) -> list[Receipt]:

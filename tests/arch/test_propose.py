@@ -150,6 +150,32 @@ def test_one_chain_of_folders_is_entered() -> None:
     ]
 
 
+def test_of_a_folder_that_has_nearly_all_modules_its_parts_are_layers() -> None:
+    inner = ("cli/a", "cli/b", "req/a", "req/b", "vcs/a", "vcs/b", "cache", "wheel")
+    paths = ["pip/__main__.py", "pip/_internal/__init__.py"]
+    paths += [f"pip/_internal/{name}.py" for name in inner]
+    modules = {path: path.removesuffix(".py").replace("/", ".") for path in paths}
+    groups = {group.name: group.paths for group in module_groups(modules)}
+    assert groups == {
+        "__main__": ("pip/__main__.py",),
+        "_internal": ("pip/_internal/__init__.py",),
+        "cache": ("pip/_internal/cache.py",),
+        "cli": ("pip/_internal/cli/",),
+        "req": ("pip/_internal/req/",),
+        "vcs": ("pip/_internal/vcs/",),
+        "wheel": ("pip/_internal/wheel.py",),
+    }
+    # one of several folders is a layer, however large
+    modules |= {f"pip/other/{number}.py": f"pip.other.m{number}" for number in range(3)}
+    assert [group.name for group in module_groups(modules)] == ["__main__", "_internal", "other"]
+
+
+def test_a_folder_with_one_module_is_no_structure() -> None:
+    paths = ["a/__init__.py", "a/core/__init__.py", "a/core/big.py"]
+    modules = {path: path.removesuffix(".py").replace("/", ".") for path in paths}
+    assert [group.name for group in module_groups(modules)] == ["a", "core"]
+
+
 def test_flat_modules_without_a_package() -> None:
     modules = {"a.py": "a", "b.py": "b", "test_a.py": "test_a", "conftest.py": "conftest"}
     made = propose([link(modules, "b", "a")], modules)

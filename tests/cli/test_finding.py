@@ -115,6 +115,16 @@ def test_a_later_task_finds_it_and_a_stale_one_never_reaches_a_package(shop: Che
     assert sorted(listed(shop)) == [("feed", "live"), ("src/names.py", "live")]
 
 
+def test_what_sort_of_finding_it_is_is_no_word_of_its_text(shop: Checkout) -> None:
+    report(shop, "Bash", {"command": "make docs"}, {"stdout": "built"})
+    [found] = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
+    assert found["fields"]["kind"] == "change"
+    package = shop.kl("context", "change how the calculator adds").stdout
+    assert "make docs" not in package
+    assert "make docs" not in shop.kl("search", "change").stdout
+    assert "make docs" in shop.kl("context", "build the docs").stdout
+
+
 def test_a_change_around_a_symbol_leaves_what_rests_on_the_symbol(shop: Checkout) -> None:
     report(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
     report(shop, "Grep", {"pattern": "feed"}, "src/names.py:4:def feed(name):")

@@ -39,6 +39,15 @@ def test_a_gap_ends_when_it_is_answered(repo: Checkout) -> None:
     assert gaps(repo, "--focus", "domain") == ["domain_terminology", "business_rules"]
 
 
+def test_a_list_of_none_states_how_many_are_open(repo: Checkout) -> None:
+    shown = repo.kl("interview", "--top", "0").stdout
+    assert shown.startswith("… and 23 more: --top 23\n23 open. ") and "nothing" not in shown
+    assert repo.kl("interview", "--top", "-1").returncode == 2
+    every = "\n".join(f"{key}: It is so." for key in gaps(repo, "--top", "23"))
+    answer(repo, every)
+    assert repo.kl("interview", "--top", "0").stdout == "nothing is left to ask.\n"
+
+
 @pytest.mark.requirement("B54")
 def test_an_answer_becomes_a_fact_with_its_sentences_and_is_found(repo: Checkout) -> None:
     made = answer(repo, "architecture_summary: Readers feed filters. Writers take what is left.\n")

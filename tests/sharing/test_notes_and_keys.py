@@ -538,6 +538,32 @@ def test_facts_travel_and_nothing_else(repo: Checkout) -> None:
     assert '"keyword":"hidden"' in text, "what limits a run must be known"
 
 
+def test_of_checks_that_state_the_same_the_newest_travels(repo: Checkout) -> None:
+    layers = "version: 1\nlayers:\n  - {name: core, paths: [src/core/]}\n"
+    repo.write(".kl/architecture.yaml", layers)
+    repo.write("src/core/a.py", "import src.web.b\n")
+    repo.commit("layers")
+    for shape in ("sarif", "github", "mermaid"):
+        assert repo.kl("arch", "check", "--format", shape).returncode == 0
+    listed = json.loads(repo.kl("evidence", "list", "--source", "arch", "--format", "json").stdout)
+    rows = listed["receipts"]
+    assert len(rows) == 3
+    newest = max(rows, key=lambda row: row["ended"])
+    added = json.loads(repo.kl("sync", "--push", "--remote", ".", "--format", "json").stdout)[
+        "added"
+    ]
+    assert [one["run"] for one in added] == [newest["run"]]
+    # another verdict is another statement
+    repo.write("src/web/b.py", "import src.core.a\n")
+    repo.write(".kl/architecture.yaml", layers.replace("src/core/", "src/core/, src/nowhere/"))
+    repo.commit("more")
+    repo.kl("arch", "check")
+    added = json.loads(repo.kl("sync", "--push", "--remote", ".", "--format", "json").stdout)[
+        "added"
+    ]
+    assert len(added) == 1 and added[0]["run"] != newest["run"]
+
+
 def test_a_run_of_20000_tests_is_small(repo: Checkout) -> None:
     tests = [
         (
