@@ -13,52 +13,35 @@ from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.output import (
     command_access,
     counted,
+    echo_lines,
     format_option,
     initialized_workspace,
     print_answer,
     print_list,
-    top_option,
+    print_rows,
     warn,
-    workspace,
 )
-from kl_hooks.cli.record_output import agent_access, warn_of_index_problems
-from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.context.access import access
 from kl_hooks.documents.adding import (
     KIND,
     NewDocument,
     add_documents,
     find_files,
-    needs_refresh,
     process_documents,
     refresh_documents,
     remove_document,
 )
-from kl_hooks.documents.collections import REPOSITORY, STATUSES, added_texts, store_collection
-from kl_hooks.documents.collections import collections as all_collections
-from kl_hooks.documents.indexing import (
-    chunks_of,
-    indexed_documents,
-    sizes_of,
-    sync_documents,
-    visible_documents,
-)
-from kl_hooks.documents.mentions import mentions, stale_mentions
-from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
+from kl_hooks.documents.indexing import sync_documents
+from kl_hooks.errors import CLEAN, FINDINGS
 from kl_hooks.git.objects import MAX_BLOB_BYTES
-from kl_hooks.model.text import (
-    CHARACTERS_OF_A_TOKEN,
-    one_line,
-)
-from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
+from kl_hooks.model.text import one_line
+from kl_hooks.operations import documents as operations
+from kl_hooks.records.query import get_record, record_to_dict
 
 if TYPE_CHECKING:
-    from kl_hooks.documents.indexing import Visibility
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
-
-
-_SHOWN_MENTIONS = 3
 
 
 def _progress(made: Iterator[Any], number: int) -> Iterator[Any]:
@@ -181,165 +164,48 @@ def _row(
     )
 
 
-@click.command("list", epilog="Example: kl document list --collection runbooks")
-@click.option(
-    "--collection",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Only of this one; may be repeated.",
-)
-@click.option(
-    "--status",
-    "statuses",
-    multiple=True,
-    metavar="STATUS",
-    help="Only in this status; may be repeated.",
-)
-@click.option(
-    "--stale", is_flag=True, help="Only those that name code which changed after they were written."
-)
-@top_option(100, 10_000)
-@format_option()
-def list_(
-    names: tuple[str, ...], statuses: tuple[str, ...], stale: bool, limit: int, shape: str
-) -> None:
-    """List documents: files of the repository, and added ones, with their status and number of
-    passages.
-    """
-    ws = workspace()
-    sync_documents(ws, _progress)
-    with agent_access(ws) as may:
-        rows = [one for one in _rows(ws, names, may) if not statuses or one["status"] in statuses]
-    if stale:
-        found = stale_mentions(ws, [one["id"] for one in rows])
-        rows = [
-            one
-            | {
-                "stale": [mention._asdict() for mention in found[one["id"]]],
-                "remark": "; ".join(map(str, found[one["id"]][:_SHOWN_MENTIONS])),
-            }
-            for one in rows
-            if one["id"] in found
-        ]
-    warn_of_index_problems()
-    plain = {"schema": "kl.document.list/1", "documents": rows[:limit], "total": len(rows)}
-    lines = [
+def _watched(request: Any) -> Any:
+    return request._replace(watch=_progress)
+
+
+@operation_command(operations.LIST, _watched)
+def list_(found: operations.DocumentList, request: operations.ListRequest) -> None:
+    rows = [
         _row(
-            one["id"],
-            one["status"],
-            str(one["chunks"]),
-            one["collection"],
-            one["title"],
-            one["remark"],
+            document.id,
+            document.status,
+            str(document.chunks),
+            document.collection,
+            document.title,
+            document.remark,
         )
-        for one in rows[:limit]
+        for document in found.documents.shown
     ]
-    none = (
-        "no document is stale."
-        if stale
-        else "there are no documents. Add some with: kl document add PATH"
-    )
-    print_list(shape, plain, lines, len(rows), none)
+    none = "there are no documents. Add some with: kl document add PATH"
+    print_rows(rows, found.documents.total, "no document is stale." if request.stale else none)
 
 
-def _rows(ws: Workspace, names: Sequence[str], may: Visibility) -> list[dict[str, Any]]:
-    """A row for each document that may be shown, files first."""
-    texts = {one.id: one for one in added_texts(ws)}
-    indexed = {
-        one.document: one
-        for one in indexed_documents(ws, visible_documents(ws, names or None, may))
-    }
-    rows: list[dict[str, Any]] = [
-        {
-            "id": one.document,
-            "status": "failed" if one.error else "indexed",
-            "chunks": one.chunks,
-            "collection": one.collection,
-            "title": one.title,
-            "size": one.size,
-            "error": one.error,
-            "remark": one.error,
-            "checksum": one.blob,
-        }
-        for one in indexed.values()
-        if one.collection == REPOSITORY
-    ]
-    for record in list_records(ws, RecordFilter((KIND,))):
-        if (names and record.text("collection") not in names) or not may.shows(record):
-            continue
-        text = texts.get(record.id)
-        stale = needs_refresh(ws, record, text, may) if text is not None else ""
-        # the number in the record is of when it was processed: its collection may be cut in another
-        # way since
-        chunks = indexed[record.id].chunks if record.id in indexed else 0
-        rows.append(
-            {
-                "id": record.id,
-                "status": record.status,
-                "chunks": chunks,
-                "collection": record.text("collection"),
-                "title": record.title,
-                "size": record.values.get("size") or 0,
-                "error": record.text("error"),
-                "remark": record.text("error") or stale,
-                "checksum": record.text("checksum"),
-                "needs_refresh": bool(stale),
-            }
-        )
-    return rows
-
-
-@click.command(epilog="Example: kl document show docs/layers.md")
-@click.argument("document", metavar="ID|FILE")
-@format_option()
-def show(document: str, shape: str) -> None:
-    """Show one document: where it is from, its passages with their lines and headings, and the
-    names that they have.
-    """
-    ws = workspace()
-    sync_documents(ws, _progress)
-    with agent_access(ws) as may:
-        found = next(
-            (one for one in _rows(ws, (), may) if one["id"] == document.removeprefix("./")), None
-        )
-    if found is None:
-        hint = "See: kl document list"
-        raise UsageProblem("is no document.", place=one_line(document, 100), hint=hint)
-    chunks, named = chunks_of(ws, found["id"]), mentions(ws, [found["id"]])
-    plain = {
-        "schema": "kl.document.show/1",
-        **found,
-        "mentions": [one._asdict() for one in named],
-        "passages": [
-            {
-                "heading": list(one.heading),
-                "line": one.first_line,
-                "end_line": one.last_line,
-                "characters": len(one.text),
-                "text_hash": one.text_hash,
-            }
-            for one in chunks
-        ],
-    }
+@operation_command(operations.SHOW, _watched)
+def show(shown: operations.ShownDocument, _request: operations.ShowRequest) -> None:
+    document = shown.document
     lines = [
-        f"{found['id']}  {one_line(found['title'], 160)}",
-        f"status      {found['status']}",
-        f"collection  {found['collection']}",
-        f"size        {found['size']} bytes",
+        f"{document.id}  {one_line(document.title, 160)}",
+        f"status      {document.status}",
+        f"collection  {document.collection}",
+        f"size        {document.size} bytes",
     ]
-    lines += [f"remark      {found['remark']}"] if found["remark"] else []
+    lines += [f"remark      {document.remark}"] if document.remark else []
     lines += [
-        f"  {one.first_line:>5}-{one.last_line:<5} {len(one.text):>5} characters "
-        f" {' › '.join(one.heading)}".rstrip()
-        for one in chunks
+        f"  {passage.first_line:>5}-{passage.last_line:<5} {len(passage.text):>5} characters "
+        f" {' › '.join(passage.heading)}".rstrip()
+        for passage in shown.passages
     ]
     lines += [
-        f"mentions    {one.line:>5}  {one.written}  {one.symbol or 'no such symbol'}"
-        + (f"   [stale: {one.state} since]" if one.state else "")
-        for one in named
+        f"mentions    {mention.line:>5}  {mention.written}  {mention.symbol or 'no such symbol'}"
+        + (f"   [stale: {mention.state} since]" if mention.state else "")
+        for mention in shown.mentions
     ]
-    print_answer(shape, plain, lines)
+    echo_lines(lines)
 
 
 @click.command(epilog="Example: kl document remove DOC-0001")
@@ -359,75 +225,16 @@ def remove(ids: tuple[str, ...], shape: str) -> None:
     )
 
 
-@click.command(epilog="Example: kl document collections runbooks --strategy paragraph")
-@click.argument("name", required=False, default="")
-@click.option(
-    "--strategy", type=click.Choice(STRATEGIES), default=None, help="How its documents are cut."
-)
-@click.option(
-    "--chunk-size", type=click.IntRange(*CHUNK_SIZES[:2]), help="Characters of a passage."
-)
-@click.option(
-    "--overlap", type=click.IntRange(0), default=None, help="Characters that passages repeat."
-)
-@click.option(
-    "--status", type=click.Choice(STATUSES), default=None, help="archived: no search looks at it."
-)
-@format_option()
-def collections(
-    name: str,
-    strategy: str | None,
-    chunk_size: int | None,
-    overlap: int | None,
-    status: str | None,
-    shape: str,
-) -> None:
-    """List collections, with what is in them; or make or change the collection NAME."""
-    ws = workspace()
-    if name:
-        store_collection(
-            initialized_workspace(),
-            name,
-            strategy=strategy or "",
-            size=chunk_size or 0,
-            overlap=overlap,
-            status=status or "",
-        )
-    sync_documents(ws, _progress)
-    with agent_access(ws) as may:
-        rows = _rows(ws, (), may)
-    sizes = sizes_of(ws)
-    plain = []
-    for one in all_collections(ws).values():
-        some = [row for row in rows if row["collection"] == one.name]
-        # one that failed, was archived and restored is not being indexed: it will fail again
-        failed = sum(
-            row["status"] in ("failed", "pending") and bool(row.get("error")) for row in some
-        )
-        waiting = sum(
-            row["status"] in ("pending", "processing") and not row.get("error") for row in some
-        )
-        state = one.status if one.status != STATUSES[0] else "indexing" if waiting else one.status
-        plain.append(
-            {
-                "name": one.name,
-                "status": "error" if some and failed == len(some) else state,
-                "strategy": one.chunking.strategy,
-                "chunk_size": one.chunking.size,
-                "chunk_overlap": one.chunking.overlap,
-                "documents": len(some),
-                "failed": failed,
-                "pending": waiting,
-                "chunks": sum(row["chunks"] for row in some),
-                "bytes": sum(row["size"] for row in some),
-                "tokens": sum(sizes.get(row["id"], 0) for row in some) // CHARACTERS_OF_A_TOKEN,
-            }
-        )
-    lines = [
-        f"{one['name']:<16} {one['status']:<8} {one['strategy']} of {one['chunk_size']} "
-        f" {counted(one['documents'], 'document')}, {counted(one['chunks'], 'chunk')},"
-        f" {one['tokens']} tokens, {one['bytes']} bytes"
-        + (f", {one['failed']} failed" if one["failed"] else "")
-        for one in plain
-    ]
-    print_answer(shape, {"schema": "kl.document.collections/1", "collections": plain}, lines)
+@operation_command(operations.COLLECTIONS, _watched)
+def collections(found: operations.CollectionList, _request: operations.CollectionsRequest) -> None:
+    echo_lines(map(_collection_line, found.collections))
+
+
+def _collection_line(collection: operations.ListedCollection) -> str:
+    failed = f", {collection.failed} failed" if collection.failed else ""
+    return (
+        f"{collection.name:<16} {collection.status:<8} {collection.strategy} of"
+        f" {collection.chunk_size}  {counted(collection.documents, 'document')},"
+        f" {counted(collection.chunks, 'chunk')}, {collection.tokens} tokens,"
+        f" {collection.bytes} bytes{failed}"
+    )

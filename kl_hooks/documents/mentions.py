@@ -20,7 +20,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import states_at
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import git_in
-from kl_hooks.model.symbol import Symbol, split_id
+from kl_hooks.model.symbol import FilePath, NodeId, Symbol, split_id
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
@@ -90,7 +90,11 @@ def mentions(ws: Workspace, documents: Collection[str]) -> list[Mention]:
         some = [one for one in made if since.get(one.document) == commit]
         states |= _states(ws, ws.repo, commit, some, symbols)
     # a name that is no symbol and never was one is no mention
-    return [one._replace(state=states.get(one, "")) for one in made if one.symbol or one in states]
+    return [
+        one._replace(state=states.get(one, ""), symbol=NodeId(one.symbol), path=FilePath(one.path))
+        for one in made
+        if one.symbol or one in states
+    ]
 
 
 def _written_names(db: Database, documents: Collection[str]) -> list[tuple[str, int, str]]:

@@ -21,7 +21,7 @@ from kl_hooks.model.text import (
     suggest_spelling,
     without_role_markup,
 )
-from kl_hooks.operations import claims, graph, pages, proof, search
+from kl_hooks.operations import claims, documents, graph, pages, proof, search
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
 from kl_hooks.tools.kind_tools import tools_of, work_tools
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
@@ -138,6 +138,7 @@ def _size(value: Any) -> int:
 
 _OPERATIONS: Final = (
     claims,
+    documents,
     graph,
     pages,
     proof,

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.documents.adding import KIND, NewDocument, add_documents, process_documents
-from kl_hooks.documents.collections import collections, store_collection
-from kl_hooks.errors import UsageProblem
 from kl_hooks.records.query import get_record
 from kl_hooks.tools.kind_tools import to_dict
-from kl_hooks.tools.tool import Arguments, Tool, author, line, number
+from kl_hooks.tools.tool import Arguments, Tool, author, line
 from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-_QUERY: Final = "Words, or a question."
-
-
 def document_tools() -> Iterator[Tool]:
     """All of them. `document_create`, which follows from the kind, would make a document without a
     text.
     """
-    yield Tool(
-        "create_knowledge_base",
-        "Make a collection of documents, with the way they are cut.",
-        {
-            "name": line("Its name, such as runbooks."),
-            "strategy": line("How documents are cut.", enum=list(STRATEGIES)),
-            "chunk_size": number("Characters of a passage.", CHUNK_SIZES[2], *CHUNK_SIZES[:2]),
-            "chunk_overlap": number("Characters that passages repeat.", 0, 0, CHUNK_SIZES[1] // 2),
-        },
-        _create,
-        ("name",),
-        True,
-        {"chunking_strategy": "strategy"},
-    )
     new = {
         "text": line("Its text: Markdown."),
         "title": line("What it is called."),
@@ -63,25 +43,6 @@ def document_tools() -> Iterator[Tool]:
         ("id",),
         True,
     )
-
-
-def _create(ws: Workspace, given: Arguments) -> Any:
-    require_initialized(ws)
-    name = given["name"]
-    if name in collections(ws):
-        raise UsageProblem(
-            "is a collection already.",
-            place=name,
-            hint="A person changes it: kl document collections",
-        )
-    made = store_collection(
-        ws,
-        name,
-        strategy=given.get("strategy") or "",
-        size=given["chunk_size"],
-        overlap=given["chunk_overlap"],
-    )
-    return {"name": made.name, **made.chunking._asdict(), "status": made.status}
 
 
 def _add(ws: Workspace, given: Arguments) -> Any:
