@@ -31,6 +31,7 @@ from kl_hooks.workspace import (
 if TYPE_CHECKING:
     from kl_hooks.clock import Clock
     from kl_hooks.context.critical import FilledSection
+    from kl_hooks.model.claim import Claim
     from kl_hooks.model.package import Candidate
 
 __all__ = [
@@ -224,8 +225,10 @@ class Knowledge:
                 _LOG.warning("%s", made.remark)
             return _context(made.text, made.document)
 
-        return self._ask(
-            make, lambda why: Context("", "", (), {}, {"repository": f"failed: {why}"}, {})
+        return self._read(
+            "build_context",
+            make,
+            lambda why: Context("", "", (), {}, {"repository": f"failed: {why}"}, {}),
         )
 
     def verify(self) -> Verdict:
@@ -246,7 +249,9 @@ class Knowledge:
                 found["state"] if found["assessed"] else "not assessed",
             )
 
-        return self._ask(judge, lambda why: Verdict(False, "guessed", "", "", (why,), False))
+        return self._read(
+            "verify", judge, lambda why: Verdict(False, "guessed", "", "", (why,), False)
+        )
 
     def search(self, query: str, kinds: Sequence[str] = (), limit: int = 10) -> list[Record]:
         """Return the records in force that match any of the words, best first. `kinds`: names;
@@ -259,7 +264,7 @@ class Knowledge:
             _refuse_unknown(ws, kinds)
             return search_live(ws, query.split(), RecordFilter(tuple(kinds)), limit).records
 
-        return self._ask(find, lambda why: [])
+        return self._read("search", find, lambda why: [])
 
     def retrieve(self, identifier: str) -> Record | None:
         """Return the record of an ID, whatever its status; None where there is none, or it can't be
@@ -268,17 +273,19 @@ class Knowledge:
         Of a claim (`claim:3f9a…`, as packages write it) a record of kind `claim`, whose status is
         its freshness.
         """
+        from kl_hooks.proof.claims import claim_with_id
         from kl_hooks.records.query import get_record
 
-        def find(ws: Workspace) -> Record | None:
-            try:
-                if identifier.lower().startswith("claim:"):
-                    return _claim_record(ws, identifier)
-                return get_record(ws, identifier)
-            except UsageProblem:
-                return None
+        def find(ws: Workspace) -> Record | Claim:
+            if identifier.lower().startswith("claim:"):
+                return claim_with_id(ws, identifier, lambda _: None)
+            return get_record(ws, identifier)
 
-        return self._ask(find, lambda why: None)
+        try:
+            shown = self._read("retrieve", find, lambda why: None)
+        except UsageProblem:
+            return None
+        return shown if shown is None or isinstance(shown, Record) else _claim_record(shown)
 
     def record(self, kind: str, values: Mapping[str, Any]) -> str | None:
         """Create a record of a kind and return its ID; None where the store can't be written.
@@ -350,7 +357,7 @@ class Knowledge:
             omitted = {part.section.name: part.omitted for part in found if part.omitted}
             return replace(CriticalContext(omitted=omitted, _sections=tuple(found)), **sections)
 
-        return self._ask(load, lambda why: CriticalContext(problem=why))
+        return self._read("load_critical_context", load, lambda why: CriticalContext(problem=why))
 
     def load_feature_overview(self, name: str) -> Record | None:
         """Return the feature of this ID or title; None where there is none."""
@@ -419,7 +426,7 @@ class Knowledge:
         from kl_hooks.context.critical import find_in_force
 
         words = None if query is None else query.split()
-        return self._ask(lambda ws: find_in_force(ws, kind, words, limit), lambda why: [])
+        return self._read(kind, lambda ws: find_in_force(ws, kind, words, limit), lambda why: [])
 
     def _open(self) -> Workspace:
         if not self.enabled:
@@ -434,6 +441,19 @@ class Knowledge:
         )
         require_plugins(ws)
         return ws
+
+    def _read(self, purpose: str, call: Callable[[Workspace], T], failed: Callable[[str], T]) -> T:
+        """Return of what is read what the policy shows to whom this was opened for."""
+
+        def read(ws: Workspace) -> T:
+            from kl_hooks.context.access import access
+            from kl_hooks.operations.operation import visible_result
+
+            with access(ws, f"api {purpose}") as seen:
+                shown: T = visible_result(seen, call(ws))
+                return shown
+
+        return self._ask(read, failed)
 
     def _ask(self, call: Callable[[Workspace], T], failed: Callable[[str], T]) -> T:
         try:
@@ -528,10 +548,9 @@ def _context(text: str, document: Mapping[str, Any]) -> Context:
     )
 
 
-def _claim_record(ws: Workspace, identifier: str) -> Record:
+def _claim_record(claim: Claim) -> Record:
     from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.proof.claims import claim_with_id
 
-    plain = claim_to_dict(claim_with_id(ws, identifier, lambda _: None))
+    plain = claim_to_dict(claim)
     values = {"title": plain["text"], "status": plain["freshness"], **plain}
     return Record("claim", f"claim:{plain['id']}", values)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from kl_hooks.api import Knowledge
 from kl_hooks.cli.main import kl
 from kl_hooks.tools.agent_adapters import AGENTS
 from kl_hooks.tools.call import catalogue
@@ -50,6 +51,8 @@ _VALUES = {
     "files": "records.json",
 }
 """Argument or required option → what is given for it, where no case below has more."""
+OUTPUT, OUTPUT_FILE = "--output", "answer.out"
+"""The option of commands that write their answer to a file, and the file."""
 _SERVERS = {"mcp": "its tools and resources", "serve": "its routes"}
 """Commands that stay → what of them is called instead."""
 
@@ -174,10 +177,13 @@ def calls(canaries: Canaries) -> Iterator[Call]:
             continue
         shapes = next((one.type.choices for one in command.params if one.name == "shape"), ("",))
         head = tuple(word for word in words if word != "TASK")
+        writes_file = any(OUTPUT in option.opts for option in command.params)
         for argv in given:
             for shape in shapes:
                 chosen = ("--format", shape) if shape and "--format" not in argv else ()
                 yield Call(interface, (*head, *chosen, *argv))
+                if writes_file:
+                    yield Call(interface, (*head, *chosen, OUTPUT, OUTPUT_FILE, *argv))
     assert not unknown, f"say in {__name__} how these are called: {unknown}"
 
 
@@ -249,6 +255,42 @@ def tools(ws: Workspace, canaries: Canaries) -> Iterator[tuple[str, dict[str, An
         except KeyError as missing:
             unknown.append(f"{tool.name}: {missing}")
     assert not unknown, f"say in {__name__} how these are called: {unknown}"
+
+
+def api_calls(canaries: Canaries) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield the name and the arguments of each call of `kl_hooks.api.Knowledge`, reading ones twice:
+    what was written in between must repeat nothing that is hidden. AssertionError for a method that
+    is unknown here.
+    """
+    ids = canaries.ids
+    known: dict[str, list[tuple[Any, ...]]] = {
+        "problem": [()],
+        "verify": [()],
+        "build_context": [(WORDS,)],
+        "search": [(WORDS, (), 100)],
+        "retrieve": [(name,) for name in (*ids.values(), f"claim:{ids['claim']}")],
+        "record": [("failure", {"title": "Plain", "approach": "Plain text"})],
+        "record_claim": [("Plain text", (), f"file:{HIDDEN_FILE}")],
+        "load_critical_context": [(WORDS, ids["feature"], "feature-build", 50)],
+        "load_feature_overview": [(ids["feature"],)],
+        "load_critical_adrs": [()],
+        "load_failed_approaches": [(WORDS,)],
+        "load_role_context": [(canaries.value("role", "title"),)],
+        "capture_task_outcome": [("Plain text",)],
+        "find_similar_task_outcomes": [(WORDS,)],
+    }
+    methods = {
+        name
+        for name, value in vars(Knowledge).items()
+        if callable(value) and not name.startswith("_")
+    }
+    assert methods == known.keys(), (
+        f"say in {__name__} how these are called: {methods ^ known.keys()}"
+    )
+    written = ("record", "record_claim", "capture_task_outcome")
+    reading = [name for name in known if name not in written]
+    for name in (*reading, *written, *reading):
+        yield from ((name, arguments) for arguments in known[name])
 
 
 def routes(canaries: Canaries) -> Iterator[tuple[str, str, bytes]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kl_hooks import api
 from kl_hooks.errors import KlError
 from kl_hooks.tools.agent_adapters import AGENTS
 from kl_hooks.tools.call import call
@@ -21,7 +22,7 @@ from kl_hooks.tools.http_server import KnowledgeServer
 from kl_hooks.tools.mcp_server import _decisions, read_resource
 from kl_hooks.workspace import Workspace, open_workspace
 from tests.interfaces.canaries import AGENT, Canaries, plant
-from tests.interfaces.commands import calls, hook_payloads, routes, tools
+from tests.interfaces.commands import OUTPUT_FILE, api_calls, calls, hook_payloads, routes, tools
 from tests.support import Checkout
 
 pytestmark = pytest.mark.slow
@@ -43,13 +44,20 @@ def report(leaks: Mapping[str, set[str]]) -> str:
 
 def shown_by_commands(canaries: Canaries, environ: Mapping[str, str]) -> dict[str, set[str]]:
     """Call every command; return interface → fields that it showed."""
-    leaks, interfaces = defaultdict[str, set[str]](set), set()
+    leaks, interfaces, files = defaultdict[str, set[str]](set), set[str](), set[str]()
     for one in calls(canaries):
         done = canaries.repo.kl(*one.argv, env=environ, input=one.input)
         interfaces.add(one.interface)
-        if found := canaries.leaks(done.stdout + done.stderr, one.argv):
+        file = canaries.repo.root / OUTPUT_FILE
+        written = ""
+        if file.is_file():
+            files.add(one.interface)
+            written = file.read_text("utf-8")
+            file.unlink()
+        if found := canaries.leaks(done.stdout + done.stderr + written, one.argv):
             leaks[one.interface] |= found
-    print(f"{len(interfaces)} interfaces, {len(leaks)} show something")
+    print(f"{len(interfaces)} interfaces, {len(files)} write files, {len(leaks)} show something")
+    assert {"context TASK", "knowledge export"} <= files
     return leaks
 
 
@@ -117,6 +125,26 @@ def ask(server: KnowledgeServer, method: str, path: str, body: bytes) -> tuple[i
         connection.request(method, path, body, head)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
+
+
+def shown_by_api(canaries: Canaries) -> dict[str, set[str]]:
+    """Call every method of the Python API for an agent; return method → fields that it showed."""
+    leaks = defaultdict[str, set[str]](set)
+    for name, arguments in api_calls(canaries):
+        knowledge = api.open(canaries.repo.root, agent=AGENT["KL_AGENT"])
+        answer = repr(getattr(knowledge, name)(*arguments))
+        leaks[name] |= canaries.leaks(answer, [repr(arguments)])
+    return {name: fields for name, fields in leaks.items() if fields}
+
+
+@by_effect
+def test_the_api_shows_an_agent_nothing_that_is_hidden(hidden: Canaries, effect: str) -> None:
+    hidden.hide("")
+    reading = {"build_context", "search", "retrieve", "load_failed_approaches"}
+    assert shown_by_api(hidden).keys() >= reading, "without a policy everything is shown"
+    hidden.hide(effect)
+    leaks = shown_by_api(hidden)
+    assert not leaks, report(leaks)
 
 
 @by_effect
