@@ -392,7 +392,11 @@ class KindGroup(LazyGroup):
     """`kl decision`: what every kind has, its changes of status, and what only it has."""
 
     def __init__(self, name: str, line: str) -> None:
-        super().__init__(name, help=line, module=f"kl_hooks.cli.{_PLACES.get(name, name)}")
+        former = (old for kind, old in _OLD if kind == name)
+        places = dict.fromkeys((*OWN_COMMANDS.get(name, {}), *former), _PLACES.get(name, name))
+        if name == "memory":  # it counts what is in the tiers
+            places["stats"] = "tiers"
+        super().__init__(name, help=line, module="kl_hooks.cli.{}", places=places)
         self._kind_name = name
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -759,17 +759,6 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
         warn("stored in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
 
 
-@click.command(epilog="Example: kl memory stats")
-@format_option()
-def stats(shape: str) -> None:
-    """How much each tier of memory has that you can read, how often it was read, and what is due
-    for promotion.
-    """
-    from kl_hooks.cli.tiers import print_statistics
-
-    print_statistics(shape)
-
-
 _CONTEXT_COMMANDS = {
     "list": "Those that you can read.",
     "create": "Make one.",

@@ -5,9 +5,11 @@ command of an operation.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -26,6 +28,8 @@ from kl_hooks.model.parameter import RequestField, fields_of
 from kl_hooks.operations.operation import Operation, perform
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_MOST_INPUT: Final = 2_000_000
+"""Bytes that are read from stdin; a value may have half as many."""
 
 
 def operation_command(
@@ -35,7 +39,7 @@ def operation_command(
     group: click.Group | None = None,
     formats: Mapping[str, Callable[[Any], str]] = {},
     exit_code: Callable[[Any, Any], int] = lambda result, request: CLEAN,
-) -> Callable[[Callable[..., None]], click.Command]:
+) -> Callable[[Callable[..., Any]], click.Command]:
     """Make the command of an operation from a function that prints its result as text.
 
     The function gets the result and the request, and what the options above it (of the text alone)
@@ -45,30 +49,11 @@ def operation_command(
     output. `exit_code`: of the result and the request.
     """
 
-    def decorate(print_result: Callable[..., None]) -> click.Command:
-        fields = fields_of(operation.request)
-
+    def decorate(print_result: Callable[..., Any]) -> click.Command:
         def command(shape: str, **values: Any) -> int:
-            asked = {field.name: values.pop(field.name) for field in fields}
-            request = operation.request(**{f.name: _value(f, asked[f.name]) for f in fields})
-            waiting = progress(operation.progress) if operation.progress else nullcontext()
-            try:
-                with waiting:
-                    result = perform(workspace(), operation, complete(request), command_access())
-            except KlError as problem:
-                for note in problem.notes:
-                    warn(note)
-                if shape == "json" and problem.answer is not None:
-                    echo_json(problem.answer)
-                raise
-            for note in getattr(result, "notes", ()):
-                warn(note)
-            if shape == "json":
-                echo_json(operation.plain(result))
-            elif shape in formats:
-                write(formats[shape](result))
-            else:
-                print_result(result, request, **values)
+            request = complete(request_of(operation.request, values))
+            printer = partial(print_result, **values)
+            result = answer(operation, request, shape, printer, formats)
             return exit_code(result, request)
 
         command = request_options(operation.request)(format_option(*formats)(command))
@@ -87,13 +72,59 @@ def operation_command(
     return decorate
 
 
+def answer(
+    operation: Operation,
+    request: Any,
+    shape: str,
+    print_result: Callable[[Any, Any], Any],
+    formats: Mapping[str, Callable[[Any], str]] = {},
+) -> Any:
+    """Perform an operation, print its result as JSON, in one of the formats or by the function, and
+    return it.
+    """
+    waiting = progress(operation.progress) if operation.progress else nullcontext()
+    try:
+        with waiting:
+            result = perform(workspace(), operation, request, command_access())
+    except KlError as problem:
+        for note in problem.notes:
+            warn(note)
+        if shape == "json" and problem.answer is not None:
+            echo_json(problem.answer)
+        raise
+    for note in getattr(result, "notes", ()):
+        warn(note)
+    if shape == "json":
+        echo_json(operation.plain(result))
+    elif shape in formats:
+        write(formats[shape](result))
+    else:
+        print_result(result, request)
+    return result
+
+
+def request_of(request_type: type, values: dict[str, Any]) -> Any:
+    """Take the fields of a request out of what click read, and make it of them."""
+    return request_type(
+        **{field.name: _value(field, values.pop(field.name)) for field in fields_of(request_type)}
+    )
+
+
 def _value(field: RequestField, given: Any) -> Any:
     """The value of a field as click read it; what was not given has the field's default."""
     if field.parameter.argument.endswith("..."):
         return " ".join(given)
+    if field.parameter.is_read_from_stdin and given in (None, "-"):
+        return _read_stdin()
     if given is None or (given == () and field.value_type is tuple):
         return field.default
     return field.clamped(given)
+
+
+def _read_stdin() -> str:
+    # one byte more than is taken, so that what is too long is refused and not cut
+    data = sys.stdin.buffer.read(_MOST_INPUT + 1)
+    return data.decode("utf-8", "replace").removesuffix("\n")
 
 
 def request_options(request_type: type) -> Callable[[Command], Command]:
@@ -124,12 +155,14 @@ def _argument(field: RequestField) -> Callable[[Command], Command]:
         field.name,
         metavar=name,
         nargs=-1 if name.endswith("...") else 1,
-        required=field.is_required,
+        required=field.is_required and not field.parameter.is_read_from_stdin,
     )
 
 
 def _option(field: RequestField) -> Callable[[Command], Command]:
     parameter = field.parameter
+    if parameter.flags:
+        return _flags(field)
     text = parameter.help + (f"  [default: {parameter.default}]" if parameter.default else "")
     is_list = field.value_type is tuple
     shown = field.default if parameter.is_default_shown else None
@@ -148,10 +181,23 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
     )
 
 
+def _flags(field: RequestField) -> Callable[[Command], Command]:
+    texts = list(zip(field.parameter.choices, field.parameter.flags, strict=False))
+
+    def decorate(command: Command) -> Command:
+        for choice, text in reversed(texts):
+            command = click.option(f"--{choice}", field.name, flag_value=choice, help=text)(command)
+        return command
+
+    return decorate
+
+
 def _type_of(field: RequestField) -> click.ParamType[Any] | None:
     choices, bounds = field.parameter.choices, field.parameter.bounds
     if choices:
         return click.Choice(choices)
     if bounds:
         return click.IntRange(*bounds, clamp=field.parameter.is_clamped)
+    if field.value_type is int:
+        return click.INT
     return click.STRING if field.value_type in (str, tuple) else None

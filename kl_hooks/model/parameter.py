@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from types import NoneType, UnionType
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line, suggest_spelling
 
-_REQUIRED: Final = object()
+REQUIRED: Final[Any] = object()
+"""Default of a field that must be given, where one before it need not be."""
 
 
 class Parameter(NamedTuple):
@@ -46,6 +48,10 @@ class Parameter(NamedTuple):
     """Whether a number outside of the bounds is taken as the nearest one."""
     is_personal: bool = False
     """Whether people set it, and no tool has it."""
+    is_read_from_stdin: bool = False
+    """Whether a command reads it from stdin where it is `-` or not given."""
+    flags: tuple[str, ...] = ()
+    """Help of the first choices, where a command has a flag for each in place of an option."""
 
 
 class RequestField(NamedTuple):
@@ -62,7 +68,7 @@ class RequestField(NamedTuple):
     @property
     def is_required(self) -> bool:
         """Whether it must be given."""
-        return self.default is _REQUIRED
+        return self.default is REQUIRED
 
     @property
     def public_name(self) -> str:
@@ -133,8 +139,16 @@ def _fields(request_type: type, hints: Mapping[str, Any]) -> Iterable[RequestFie
         if get_origin(hint) is not Annotated:
             continue
         value_type, parameter = get_args(hint)[:2]
-        default = request_type._field_defaults.get(name, _REQUIRED)  # type: ignore[attr-defined]
-        yield RequestField(name, get_origin(value_type) or value_type, default, parameter)
+        default = request_type._field_defaults.get(name, REQUIRED)  # type: ignore[attr-defined]
+        yield RequestField(name, _plain_type(value_type), default, parameter)
+
+
+def _plain_type(hint: Any) -> type:
+    """The type of a hint; of `int | None`, where None is not given, `int`."""
+    if isinstance(hint, UnionType):
+        hint = next(part for part in get_args(hint) if part is not NoneType)
+    plain: type = get_origin(hint) or hint
+    return plain
 
 
 def values_of(request_type: type, options: Mapping[str, Any]) -> dict[str, Any]:

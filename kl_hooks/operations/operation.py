@@ -26,7 +26,9 @@ class Operation(NamedTuple):
     help: str
     """What it does, in its first paragraph, which agents read too; then what one has to know."""
     request: type
-    """A NamedTuple of what is asked, whose fields have a `Parameter`."""
+    """A NamedTuple of what is asked, whose fields have a `Parameter`. Where it has a field `author`, an
+    interface sets it: as events name whoever asks.
+    """
     run: Callable[[Workspace, Any, Access], Any]
     """(workspace, request, access) → the result, of types that `visible` knows. Raises KlError. Where it
     has `notes`, what could not be read, commands print these on stderr, whatever the format.
@@ -42,7 +44,6 @@ class Operation(NamedTuple):
     is_tool: bool = True
     """Whether agents have it as a tool."""
     writes: bool = False
-    """Then its request has the field `author`, which the interface sets: as events name whoever asks."""
     progress: str = ""
     """What a person reads while it takes long."""
 

@@ -23,6 +23,17 @@ from kl_hooks.model.text import (
 )
 from kl_hooks.operations import claims, documents, graph, pages, proof, search
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
+from kl_hooks.operations import (
+    claims,
+    graph,
+    pages,
+    persistent_contexts,
+    pools,
+    proof,
+    search,
+    tiers,
+)
+from kl_hooks.tools import knowledge_tools, search_tools, skill_tools
 from kl_hooks.tools.kind_tools import tools_of, work_tools
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
 
@@ -141,8 +152,11 @@ _OPERATIONS: Final = (
     documents,
     graph,
     pages,
+    persistent_contexts,
+    pools,
     proof,
     search,
+    tiers,
 )
 """Modules of operations that agents have as tools."""
 
@@ -162,7 +176,6 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
         ),
         *knowledge_tools.tools(kinds),
         *search_tools.document_tools(),
-        *tier_tools.tools(),
         *skill_tools.tools(),
         *work_tools(),
     )

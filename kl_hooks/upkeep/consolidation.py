@@ -31,7 +31,7 @@ class ClosedSession(NamedTuple):
     """IDs of candidates for the memory of the repository."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as `kl.session.closed/1`."""
+        """Return it as in `kl.session.closed/1`."""
         rows = [
             {
                 "key": one.key,
@@ -43,7 +43,6 @@ class ClosedSession(NamedTuple):
             for one in self.closed.promoted
         ]
         return {
-            "schema": "kl.session.closed/1",
             **self.closed._asdict(),
             "promoted": rows,
             "pools": list(self.closed.pools),

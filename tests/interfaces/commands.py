@@ -148,6 +148,11 @@ def _cases(canaries: Canaries) -> Mapping[str, list[tuple[str, ...]]]:
         "skill adopt": [(ids["proposal"],)],
         "document show": [(ids["document"],), (f"{PAGES}plans.md",)],
         "document remove": [(ids["document"],)],
+        "recall": [("plain",), (ids["memory"],), (WORDS, "--search")],
+        "memory context write": [("plain", "plain", "Plain text")],
+        "memory context restore": [("plain", "plain")],
+        "memory context grant": [("plain", "agent:other")],
+        "pool write": [("plain", "plain", "Plain text")],
         "memory feedback": [(ids["memory"], "success")],
         "memory inject": [(), (WORDS,)],
         "failure record": [(canaries.value("failure", "approach"),)],
@@ -217,6 +222,8 @@ def tool_arguments(canaries: Canaries, tool: Tool) -> Iterator[dict[str, Any]]:
         named["id"] = ids["document"]
     needed = {name: named[name] for name in tool.needs}
     yield needed
+    if tool.name == "recall":
+        yield {"key": ids["memory"]}
     if "task" in tool.takes and "task" not in needed:
         yield {**needed, "task": WORDS, "options": {"explain": "true"}, "budget": "8000"}
     if tool.name.startswith("graph_"):

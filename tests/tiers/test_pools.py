@@ -120,12 +120,11 @@ def test_a_pool_from_the_command_line_and_by_tools(repo: Checkout) -> None:
         "agent:unnamed",
         ["agent:b"],
     )
-    assert ask(ws, "write_shared_memory", pool="review-12", key="a.b", value="1") | {
-        "path": ""
-    } == {
+    written = ask(ws, "write_shared_memory", pool="review-12", key="a.b", value="1")
+    assert {name: written[name] for name in ("success", "pool", "path", "version")} == {
         "success": True,
         "pool": "review-12",
-        "path": "",
+        "path": "a.b",
         "version": 1,
     }
     assert ask(ws, "read_shared_memory", pool_id="review-12", key="a.b")["value"] == 1
