@@ -15,18 +15,22 @@ from kl_hooks.cli.output import (
     ABOUT,
     Option,
     command_access,
+    echo,
+    echo_lines,
     format_option,
     given,
     initialized_workspace,
     print_answer,
     print_list,
+    print_rows,
     top_option,
     warn,
     workspace,
 )
 from kl_hooks.cli.record_output import print_record, warn_of_index_problems
-from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.provenance import agent, session
+from kl_hooks.cli.request_options import operation_command
+from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
+from kl_hooks.evidence.provenance import session
 from kl_hooks.kinds.feature import detect_features
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, find_role, fitting_gates, render_role
 from kl_hooks.kinds.objective import (
@@ -40,15 +44,13 @@ from kl_hooks.kinds.objective import (
 )
 from kl_hooks.kinds.task import (
     Work,
-    Works,
-    complete_task,
-    record_fulfilled,
     record_outcome,
     record_queued,
     valid_tokens,
 )
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line, suggest_spelling
+from kl_hooks.operations import tasks
 from kl_hooks.records.document import (
     fields_by_heading,
     leading_title,
@@ -65,21 +67,10 @@ from kl_hooks.records.query import (
 )
 from kl_hooks.records.write import validate_or_raise
 from kl_hooks.store.files import read_small
-from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
-
-
-def _works(ws: Workspace, path: str | None) -> Works:
-    """The works of a file, or of the tasks on record that may be shown; with a warning for each
-    token that is none.
-    """
-    found = Works.load(ws, path, command_access().records)
-    for identifier, error in found.errors:
-        warn(f"{identifier}: {error}. It counts for nothing. See: kl task edit {identifier}")
-    return found
 
 
 @click.command(
@@ -137,149 +128,58 @@ def task_new(
     )
 
 
-@click.command(epilog="Example: kl task plan --from agents.yaml")
-@click.option(
-    "--from",
-    "path",
-    metavar="FILE",
-    type=click.Path(),
-    help="Plan the agents of this YAML file instead.",
-)
-@format_option()
-def plan(path: str | None, shape: str) -> int:
-    """What can be done side by side, in which order: from what each task requires and produces.
+def _plan_code(shown: tasks.ShownPlan, _request: tasks.PlanRequest) -> int:
+    return FINDINGS if shown.plan.cycles else CLEAN
 
-    Exit 1 where tasks wait for each other in a cycle; each cycle is shown whole. What nobody
-    produces and is not there orders nothing and is listed.
-    """
-    ws = workspace()
-    works = _works(ws, path)
-    titles = works.titles
-    made = works.plan(ws, outside=path is not None)
-    plain = {"schema": "kl.task.plan/2", **made.to_dict()}
-    rows = []
-    for way in made.cycles:
-        what = (
-            f"{way[0]} needs what it produces itself"
-            if len(way) == 2
-            else f"a cycle: {' needs '.join(way)}"
-        )
-        rows.append(f"{what}. Take one of its requirements out.")
-    rows += [
-        f"{n:>3}  {_titled(name, titles)}" for n, wave in enumerate(made.waves, 1) for name in wave
-    ]
-    blocked = set(made.blocked) - {name for name, _ in made.unmet}
-    rows += [
-        f"  -  {_titled(n, titles)}   (waits for what can't be begun)"
-        for n in made.blocked
-        if n in blocked
-    ]
-    rows += [
-        f"  ?  {name} requires {one}: nobody produces it, and it is not there"
-        for name, one in made.unmet
-    ]
-    if len(works.done) == len(works.all):
-        rows.append(
-            "everything is done." if works.all else 'no task is open. Make one: kl task new "…"'
-        )
-    print_answer(shape, plain, rows)
-    return 1 if made.cycles else 0
+
+@operation_command(tasks.PLAN, exit_code=_plan_code)
+def plan(shown: tasks.ShownPlan, _request: tasks.PlanRequest) -> None:
+    """Print the order of tasks."""
+    order, titles = shown.plan, shown.titles
+    for way in order.cycles:
+        problem = f"a cycle: {' needs '.join(way)}"
+        if len(way) == 2:
+            problem = f"{way[0]} needs what it produces itself"
+        echo(f"{problem}. Take one of its requirements out.")
+    for number, wave in enumerate(order.waves, 1):
+        echo_lines(f"{number:>3}  {_titled(name, titles)}" for name in wave)
+    unmet = {name for name, _ in order.unmet}
+    for name in order.blocked:
+        if name not in unmet:
+            echo(f"  -  {_titled(name, titles)}   (waits for what can't be begun)")
+    for name, token in order.unmet:
+        echo(f"  ?  {name} requires {token}: nobody produces it, and it is not there")
+    if shown.is_done:
+        none = 'no task is open. Make one: kl task new "…"'
+        echo("everything is done." if shown.total else none)
 
 
 def _titled(name: str, titles: Mapping[str, str]) -> str:
     return f"{name}  {titles[name]}" if name in titles else name
 
 
-@click.command(epilog="Example: kl task eligible --done planner")
-@click.option(
-    "--from",
-    "path",
-    metavar="FILE",
-    type=click.Path(),
-    help="Of the agents of this YAML file instead.",
-)
-@click.option(
-    "--done",
-    "finished",
-    multiple=True,
-    metavar="NAME",
-    help="Count this one as done. May be repeated.",
-)
-@click.option(
-    "--with",
-    "given",
-    multiple=True,
-    metavar="TOKEN",
-    help="Count this token as there. May be repeated.",
-)
-@format_option()
-def eligible(
-    path: str | None, finished: tuple[str, ...], given: tuple[str, ...], shape: str
-) -> None:
-    """The tasks whose requirements are all there, and what the others still wait for."""
-    ws = workspace()
-    works = _works(ws, path)
-    titles = works.titles
-    unknown = [name for name in finished if name not in {work.name for work in works.all}]
-    if unknown:
-        raise click.UsageError(f"--done {unknown[0]}: there is no task of this name.")
-    more, wrong = valid_tokens(given)
-    if wrong:
-        raise click.UsageError(f"--with: {wrong[0]}.")
-    works.done.update(finished)
-    there = works.fulfilled(ws, more)
-    ready, waiting = works.eligible(there), works.waiting(there)
-    plain = [{"name": name, "waits_for": list(tokens)} for name, tokens in waiting.items()]
-    rows = [f"now    {_titled(name, titles)}" for name in ready]
-    rows += [f"later  {name}  waits for {', '.join(tokens)}" for name, tokens in waiting.items()]
-    whole = {"schema": "kl.task.eligible/1", "eligible": list(ready), "waiting": plain}
-    print_list(shape, whole, rows, len(rows), "no task is open.")
+@operation_command(tasks.ELIGIBLE)
+def eligible(shown: tasks.Eligible, _request: tasks.EligibleRequest) -> None:
+    """Print what can be begun, and what the others wait for."""
+    rows = [f"now    {_titled(name, shown.titles)}" for name in shown.names]
+    for name, tokens in shown.waiting.items():
+        rows.append(f"later  {name}  waits for {', '.join(tokens)}")
+    print_rows(rows, len(rows), "no task is open.")
 
 
-@click.command(epilog="Example: kl task fulfil artifact:design")
-@click.argument("what", metavar="ID|TOKEN")
-@click.option(
-    "--force", is_flag=True, help="Also where something that the task requires is not there."
-)
-@format_option()
-def fulfil(what: str, force: bool, shape: str) -> None:
-    """Mark a task (TSK-0001) as done, and with it all it produces; or mark a token
-    (artifact:design) as fulfilled.
-
-    The first time a task is done, its outcome is recorded.
-    """
-    ws = workspace()
-    by = session(ws.environ) or ""
-    if ":" in what:
-        require_initialized(ws)
-        try:
-            made = record_fulfilled(ws, what, by)
-        except ValueError as error:
-            raise UsageProblem(f"{error}.", place="kl task fulfil") from None
-        print_answer(shape, {"schema": "kl.task.fulfil/1", "token": made}, [f"{made} is there."])
+@operation_command(tasks.FULFIL)
+def fulfil(fulfilled: tasks.Fulfilled, _request: tasks.FulfilRequest) -> None:
+    """Print what is done, or there."""
+    completed = fulfilled.completed
+    if completed is None:
+        echo(f"{fulfilled.token} is there.")
         return
-    if agent(ws.environ):  # its outcome has the title of the task, and nothing that hides it
-        command_access().require_shown(get_record(ws, what, "task"))
-    done = complete_task(
-        ws,
-        what,
-        Works.load(ws, None),
-        force=force,
-        by=by,
-        authority="agent" if agent(ws.environ) else "",
-    )
-    gives = list(Work.of(done.task).produces)
-    rows = [f"{done.task.id}  done  {done.task.title}"]
-    rows += [f"    there now: {', '.join(gives)}"] if gives else []
-    rows += (
-        [f'    outcome    {done.outcome}: kl outcome edit {done.outcome} --lessons-learned "…"']
-        if done.outcome
-        else []
-    )
-    if done.aside:
-        warn(f"{done.aside} The outcome is put aside, and recorded with the next one.")
-    plain = {"id": done.task.id, "produces": gives, "outcome": done.outcome or None}
-    print_answer(shape, {"schema": "kl.task.fulfil/1", **plain}, rows)
+    task, outcome = completed.task, completed.outcome
+    echo(f"{task.id}  done  {task.title}")
+    if produces := Work.of(task).produces:
+        echo(f"    there now: {', '.join(produces)}")
+    if outcome:
+        echo(f'    outcome    {outcome}: kl outcome edit {outcome} --lessons-learned "…"')
 
 
 _NUMBER = click.IntRange(0, 1_000_000)

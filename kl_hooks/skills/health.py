@@ -220,9 +220,8 @@ class Health(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as `kl.skill.health/1`."""
+        """Return it as in `kl.skill.health/1`."""
         return {
-            "schema": "kl.skill.health/1",
             "score": round(self.score, 1),
             "grade": self.grade,
             "terms": {name: round(points, 2) for name, points in self.terms.items()},

@@ -58,15 +58,6 @@ class Found(NamedTuple):
     """Relations between it and what the task names; 0: it matches itself."""
     reason: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as in JSON."""
-        return {
-            **summary(self.record),
-            "score": round(self.score, 3),
-            "depth": self.depth,
-            "reason": self.reason,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
@@ -82,25 +73,6 @@ class Discovery:
     """Skills that are drafts, deprecated, without a valid name, or not accepted."""
     note: str = ""
     """Why meaning took no part; empty: it did."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as `kl.skill.discovery/1`."""
-        rows = [
-            one.to_dict()
-            | (
-                {"instructions": self.instructions[one.record.id]}
-                if one.record.id in self.instructions
-                else {}
-            )
-            for one in self.found
-        ]
-        return {
-            "schema": "kl.skill.discovery/1",
-            "skills": rows,
-            "by": list(self.by),
-            "not_in_force": self.not_in_force,
-            "note": self.note,
-        }
 
 
 class Coverage(NamedTuple):

@@ -42,7 +42,6 @@ from kl_hooks.skills.library import (
     find_skill,
     instructions,
     skills_in_force,
-    summary,
 )
 from kl_hooks.store.files import read_small
 
@@ -612,32 +611,46 @@ def next_version(version: str) -> str:
     return f"{major}.{minor + 1}.0"
 
 
-def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, Any]:
+class RequiredSkill(NamedTuple):
+    """A skill in force that another one requires."""
+
+    record: Record
+    has_instructions: bool
+    """Whether they fit into the budget."""
+
+
+class SkillContext(NamedTuple):
+    """A skill, and what it needs."""
+
+    record: Record
+    is_in_force: bool
+    required: tuple[RequiredSkill, ...]
+    """Each after what it needs itself."""
+    missing: tuple[str, ...]
+    """Names of those that don't exist or are not in force."""
+    relations: tuple[tuple[str, str, str], ...]
+    """(name, relation, name)."""
+    effectiveness: Effectiveness
+
+
+def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> SkillContext:
     """Return a skill whole, with what it needs as far as the budget allows. UsageProblem for none
     of this name.
     """
     record = find_skill(ws, name)
     every = all_skills(ws)
-    live = skills_in_force(ws, every)
-    in_force = any(one.id == record.id for one in live)
+    live = {skill.title: skill for skill in skills_in_force(ws, every)}
     needed, missing = requirements(every, record.title)
-    by_name = {one.title: one for one in live}
-    known = effectiveness_of(ws, [record])[0][record.id]
-    rows = [Found(by_name[one], 1, 1, "") for one in needed if one in by_name]
-    texts = instructions(rows, max(budget - len(record.body) // CHARACTERS_OF_A_TOKEN, 0))
-    return {
-        "schema": "kl.skill.context/1",
-        **summary(record),
-        "in_force": in_force,
-        # what nobody has accepted is no instruction: the file is named, and not quoted
-        "instructions": record.body.strip() if in_force else "",
-        "requires": [
-            summary(one.record) | {"instructions": texts.get(one.record.id, "")} for one in rows
-        ],
-        "missing": [*missing, *(one for one in needed if one not in by_name)],
-        "relations": [list(edge) for edge in edges_of(every) if record.title in (edge[0], edge[2])],
-        "effectiveness": {"line": known.line(), **known.to_dict()},
-    }
+    matches = [Found(live[name], 1, 1, "") for name in needed if name in live]
+    texts = instructions(matches, max(budget - len(record.body) // CHARACTERS_OF_A_TOKEN, 0))
+    return SkillContext(
+        record,
+        any(skill.id == record.id for skill in live.values()),
+        tuple(RequiredSkill(match.record, match.record.id in texts) for match in matches),
+        (*missing, *(name for name in needed if name not in live)),
+        tuple(edge for edge in edges_of(every) if record.title in (edge[0], edge[2])),
+        effectiveness_of(ws, [record])[0][record.id],
+    )
 
 
 def requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[str]]:

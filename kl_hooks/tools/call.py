@@ -21,16 +21,17 @@ from kl_hooks.model.text import (
     suggest_spelling,
     without_role_markup,
 )
-from kl_hooks.operations import claims, documents, graph, pages, proof, search
-from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
 from kl_hooks.operations import (
     claims,
+    documents,
     graph,
     pages,
     persistent_contexts,
     pools,
     proof,
     search,
+    skills,
+    tasks,
     tiers,
 )
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools
@@ -156,6 +157,8 @@ _OPERATIONS: Final = (
     pools,
     proof,
     search,
+    skills,
+    tasks,
     tiers,
 )
 """Modules of operations that agents have as tools."""

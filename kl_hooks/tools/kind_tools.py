@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.context.access import access
-from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.failure import record_failure
 from kl_hooks.kinds.feature import detect_features
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, fitting_gates
-from kl_hooks.kinds.task import Work, Works, complete_task, record_fulfilled, valid_tokens
 from kl_hooks.model.kind import AUTHORITIES, COUNT_FIELDS, SEEDED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.records.liveness import (
     quarantine_reasons,
@@ -280,34 +277,7 @@ def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 
 
 def work_tools() -> Iterator[Tool]:
-    """What agents ask and record of work: the order of tasks, gates, the features of a text, failed
-    approaches.
-    """
-    yield Tool(
-        "task_plan",
-        "Which tasks can be done side by side, in which order; cycles, and what no task produces.",
-        {},
-        lambda ws, given: Works.load(ws, None).plan(ws).to_dict(),
-    )
-    yield Tool(
-        "task_eligible",
-        "The tasks that can be begun now, and what the others wait for.",
-        {"with": several("Tokens that count as there, such as artifact:design.")},
-        _eligible,
-    )
-    yield Tool(
-        "task_fulfil",
-        "A task is done, and what it produces is there; its outcome is recorded. Or a token is"
-        " there.",
-        {
-            "id": line("The task, such as TSK-0001, or a token, such as artifact:design."),
-            "force": flag("Also where something that it requires is not there."),
-        },
-        _fulfil,
-        ("id",),
-        True,
-        {"token": "id", "task": "id"},
-    )
+    """What agents ask and record of work: gates, the features of a text, failed approaches."""
     yield Tool(
         "gate_for",
         "What a piece of work must pass: the gates of its type and complexity, the narrowest"
@@ -350,41 +320,6 @@ def work_tools() -> Iterator[Tool]:
         True,
         {"cause": "root_cause", "fix": "fix_applied", "file_path": "about"},
     )
-
-
-def _eligible(ws: Workspace, given: Arguments) -> Any:
-    works, (more, wrong) = Works.load(ws, None), valid_tokens(given.get("with", ()))
-    if wrong:
-        raise UsageProblem(f"{wrong[0]}.", place="with")
-    there = works.fulfilled(ws, more)
-    waiting = [
-        {"name": name, "waits_for": list(tokens)} for name, tokens in works.waiting(there).items()
-    ]
-    return {"eligible": list(works.eligible(there)), "waiting": waiting}
-
-
-def _fulfil(ws: Workspace, given: Arguments) -> Any:
-    require_initialized(ws)
-    if ":" not in given["id"]:
-        # the outcome that it records has the title of the task, and nothing that hides it
-        with access(ws, "tool task_fulfil", author(ws)) as may:
-            may.require_shown(get_record(ws, given["id"], "task"))
-        works = Works.load(ws, None)
-        done = complete_task(
-            ws, given["id"], works, force=given["force"], by=author(ws), authority="agent"
-        )
-        plain = {
-            "id": done.task.id,
-            "produces": list(Work.of(done.task).produces),
-            "outcome": done.outcome or None,
-        }
-        return plain | (
-            {"note": f"{done.aside} The outcome waits for the next one."} if done.aside else {}
-        )
-    try:
-        return {"token": record_fulfilled(ws, given["id"], author(ws))}
-    except ValueError as error:
-        raise UsageProblem(f"{error}.", place="id") from None
 
 
 def _record_failure(ws: Workspace, given: Arguments) -> Any:

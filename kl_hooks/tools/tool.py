@@ -114,7 +114,7 @@ def operation_tool(operation: Operation) -> Tool:
             for field in fields
             if field.public_name in arguments
         }
-        if "author" in operation.request.__annotations__:
+        if "author" in getattr(operation.request, "_fields", ("author",) * operation.writes):
             given["author"] = author(ws)
         return operation.plain(perform(ws, operation, operation.request(**given), access))
 

@@ -1,0 +1,211 @@
+"""Operations of tasks: their order, what can be begun, and that one is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.provenance import agent, session
+from kl_hooks.kinds.task import (
+    Completed,
+    Plan,
+    Work,
+    Works,
+    complete_task,
+    record_fulfilled,
+    valid_tokens,
+)
+from kl_hooks.model.parameter import Parameter
+from kl_hooks.operations.operation import Operation
+from kl_hooks.records.query import get_record
+from kl_hooks.workspace import require_initialized
+
+if TYPE_CHECKING:
+    from kl_hooks.context.access import Access
+    from kl_hooks.workspace import Workspace
+
+_FILE: Final = Parameter(
+    "Of the agents of this YAML file instead.", name="from", metavar="FILE", is_personal=True
+)
+
+
+class PlanRequest(NamedTuple):
+    """Which tasks."""
+
+    file: Annotated[str, _FILE] = ""
+
+
+class ShownPlan(NamedTuple):
+    """The order of tasks."""
+
+    plan: Plan
+    titles: Mapping[str, str]
+    """By name."""
+    total: int
+    """Tasks."""
+    is_done: bool
+    """Whether all are done."""
+    notes: tuple[str, ...]
+
+
+def _works(ws: Workspace, file: str, access: Access) -> Works:
+    """The works of a file, or of the tasks on record that may be shown."""
+    return Works.load(ws, file or None, access.records)
+
+
+def _notes(works: Works) -> tuple[str, ...]:
+    """A warning for each token that is none."""
+    return tuple(
+        f"{name}: {error}. It counts for nothing. See: kl task edit {name}"
+        for name, error in works.errors
+    )
+
+
+def _plan(ws: Workspace, request: PlanRequest, access: Access) -> ShownPlan:
+    works = _works(ws, request.file, access)
+    plan = works.plan(ws, outside=bool(request.file))
+    total = len(works.all)
+    return ShownPlan(plan, works.titles, total, len(works.done) == total, _notes(works))
+
+
+PLAN: Final = Operation(
+    "task plan",
+    """What can be done side by side, in which order: from what each task requires and produces.
+
+    Exit 1 where tasks wait for each other in a cycle; each cycle is shown whole. What nobody
+    produces and is not there orders nothing and is listed.
+    """,
+    PlanRequest,
+    _plan,
+    lambda shown: dict(shown.plan.to_dict()),
+    "kl.task.plan/2",
+    "kl task plan --from agents.yaml",
+)
+
+
+class EligibleRequest(NamedTuple):
+    """Which tasks, and what counts as there."""
+
+    file: Annotated[str, _FILE] = ""
+    done: Annotated[
+        tuple[str, ...], Parameter("Count this one as done. May be repeated.", metavar="NAME")
+    ] = ()
+    tokens: Annotated[
+        tuple[str, ...],
+        Parameter("Count this token as there. May be repeated.", name="with", metavar="TOKEN"),
+    ] = ()
+
+
+class Eligible(NamedTuple):
+    """What can be begun, and what the others wait for."""
+
+    names: tuple[str, ...]
+    waiting: Mapping[str, tuple[str, ...]]
+    titles: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def _eligible(ws: Workspace, request: EligibleRequest, access: Access) -> Eligible:
+    works = _works(ws, request.file, access)
+    names = {work.name for work in works.all}
+    if unknown := [name for name in request.done if name not in names]:
+        raise UsageProblem("there is no task of this name.", place=f"--done {unknown[0]}")
+    tokens, wrong = valid_tokens(request.tokens)
+    if wrong:
+        raise UsageProblem(f"{wrong[0]}.", place="--with")
+    works.done.update(request.done)
+    available = works.fulfilled(ws, tokens)
+    return Eligible(
+        tuple(works.eligible(available)), works.waiting(available), works.titles, _notes(works)
+    )
+
+
+def _eligible_to_dict(shown: Eligible) -> dict[str, Any]:
+    waiting = [{"name": name, "waits_for": list(tokens)} for name, tokens in shown.waiting.items()]
+    return {"eligible": list(shown.names), "waiting": waiting}
+
+
+ELIGIBLE: Final = Operation(
+    "task eligible",
+    "The tasks whose requirements are all there, and what the others still wait for.",
+    EligibleRequest,
+    _eligible,
+    _eligible_to_dict,
+    "kl.task.eligible/1",
+    "kl task eligible --done planner",
+)
+
+
+class FulfilRequest(NamedTuple):
+    """What is done, or there."""
+
+    id: Annotated[
+        str,
+        Parameter(
+            "The task, such as TSK-0001, or a token, such as artifact:design.",
+            argument="ID|TOKEN",
+            aliases=("token", "task"),
+        ),
+    ]
+    force: Annotated[
+        bool, Parameter("Also where something that the task requires is not there.")
+    ] = False
+    author: str = ""
+
+
+class Fulfilled(NamedTuple):
+    """A token that is there, or a task that is done."""
+
+    token: str
+    completed: Completed | None
+    notes: tuple[str, ...] = ()
+
+
+def _fulfil(ws: Workspace, request: FulfilRequest, access: Access) -> Fulfilled:
+    author = request.author or session(ws.environ) or ""
+    if ":" in request.id:
+        require_initialized(ws)
+        try:
+            return Fulfilled(record_fulfilled(ws, request.id, author), None)
+        except ValueError as error:
+            raise UsageProblem(f"{error}.", place="kl task fulfil") from None
+    # its outcome has the title of the task, and nothing that hides it
+    access.require_shown(get_record(ws, request.id, "task"))
+    authority = "agent" if request.author or agent(ws.environ) else ""
+    works = Works.load(ws, None)
+    completed = complete_task(
+        ws, request.id, works, force=request.force, by=author, authority=authority
+    )
+    aside = f"{completed.aside} The outcome is put aside, and recorded with the next one."
+    return Fulfilled("", completed, (aside,) if completed.aside else ())
+
+
+def _fulfilled_to_dict(fulfilled: Fulfilled) -> dict[str, Any]:
+    completed = fulfilled.completed
+    if completed is None:
+        return {"token": fulfilled.token}
+    plain = {
+        "id": completed.task.id,
+        "produces": list(Work.of(completed.task).produces),
+        "outcome": completed.outcome or None,
+    }
+    return plain | ({"note": fulfilled.notes[0]} if fulfilled.notes else {})
+
+
+FULFIL: Final = Operation(
+    "task fulfil",
+    """Mark a task (TSK-0001) as done, and with it all it produces; or mark a token
+    (artifact:design) as fulfilled.
+
+    The first time a task is done, its outcome is recorded.
+    """,
+    FulfilRequest,
+    _fulfil,
+    _fulfilled_to_dict,
+    "kl.task.fulfil/1",
+    "kl task fulfil artifact:design",
+    writes=True,
+)
+
+OPERATIONS: Final = (PLAN, ELIGIBLE, FULFIL)
