@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,23 +17,20 @@ from kl_hooks.cli.output import (
     command_access,
     counted,
     echo,
+    echo_lines,
     format_option,
     print_answer,
-    print_list,
     progress,
     short,
-    top_option,
     warn,
     workspace,
     write,
     write_file,
 )
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.config.settings import POLICY_FILE
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
 from kl_hooks.evidence.executed import COVERAGE
-from kl_hooks.evidence.foreign import foreign_evidence, with_origins
-from kl_hooks.evidence.import_notes import import_notes
-from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
@@ -42,40 +38,23 @@ from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, counted_outcome, run_outcome
 from kl_hooks.model.text import name_list, one_line
+from kl_hooks.operations import evidence as operations
 from kl_hooks.operations import evidence_reading
 from kl_hooks.operations.evidence_reading import IMPORTING
-from kl_hooks.store.database import Database
+from kl_hooks.operations.operation import visible_result
 from kl_hooks.store.files import read_given
-from kl_hooks.workspace import Workspace, require_setup
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.integrity import Audit
-    from kl_hooks.proof.claims import LatestResult, SubjectHistory
+    from kl_hooks.model.problem import Problem
     from kl_hooks.proof.content_proof import Proof
     from kl_hooks.records.events import Event
 
 
 @contextmanager
-def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | None]:
-    """The evidence database, up to date, for reading; None where there is none yet. `head`: the
-    commit, if known.
-
-    A repository that kl has never been used in is an EnvironmentProblem. Where nothing could be
-    added, what is there is read, with a warning; where it can't be read either, the exception is
-    raised.
-    """
-    require_setup(ws)
-    with progress(IMPORTING):
-        taken = sync_evidence(ws, head)
-    with ws.store.reading() as db:
-        for remark in import_notes(ws, taken):
-            warn(remark)
-        yield db
-
-
-@contextmanager
 def all_evidence(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Iterator[Snapshot]:
-    """The store and the spools together, for a verdict. `head` and the exceptions as `open_store`.
+    """The store and the spools together, for a verdict. `head` and the exceptions as `snapshot`.
 
     `trust_ref`: the commit whose `.kl/trust` counts.
     """
@@ -255,19 +234,6 @@ _NAMED_RUNS = 3
 _SHOWN_COMMITS = 10
 
 
-def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
-    """Print what is recorded about a test, a file or a folder; False where nothing is."""
-    from kl_hooks.evidence.provenance import worktree_state
-    from kl_hooks.proof.claims import history_of
-
-    about = _path_from_root(ws.root, given)
-    known = history_of(ws, db, about)
-    trees = worktree_state(ws.repo).trees
-    if known:
-        print_answer(shape, _known_to_dict(about, known, trees), _known_lines(known, trees))
-    return bool(known)
-
-
 def _path_from_root(root: Path, given: str) -> str:
     """A path in the current folder as seen from the root of the repository; anything else as it
     is.
@@ -279,46 +245,15 @@ def _path_from_root(root: Path, given: str) -> str:
     return given
 
 
-def _known_to_dict(about: str, known: SubjectHistory, trees: tuple[str, ...]) -> dict[str, Any]:
-    """`kl.evidence.known/1`."""
-    return {
-        "schema": "kl.evidence.known/1",
-        "about": about,
-        "tests": [
-            {
-                "subject": one.evidence.subject,
-                "outcome": one.evidence.outcome,
-                "receipt": one.entry.id,
-                "at": one.entry.receipt.ended,
-                "tree": one.entry.receipt.tree,
-                "current": _is_current(one, trees),
-            }
-            for one in known.tests
-        ],
-        "commits": [
-            {"commit": c.sha, "at": c.at, "subject": c.subject}
-            for c in known.commits[:_SHOWN_COMMITS]
-        ],
-        "total": {
-            "tests": len(known.tests),
-            "commits": len(known.commits),
-            "claims": len(known.claims),
-        },
-        "claims": [
-            {"id": c.id, "text": c.text, "tier": c.tier.word, "freshness": c.freshness}
-            for c in known.claims
-        ],
-    }
-
-
-def _known_lines(known: SubjectHistory, trees: tuple[str, ...]) -> Iterator[str]:
+def _known_lines(recorded: operations.RecordedHistory) -> Iterator[str]:
     """For people: tests that do not pass first."""
+    known = recorded.history
     tests = sorted(known.tests, key=lambda one: one.evidence.outcome == "passed")
     for one in tests[:_SHOWN_TESTS]:
         when = one.entry.receipt.ended[:16].replace("T", " ")
         where = (
             "this content"
-            if _is_current(one, trees)
+            if recorded.is_current(one)
             else f"tree {short(one.entry.receipt.tree, 7)}"
         )
         name = one_line(one.evidence.subject.removeprefix("test:"), 120)
@@ -337,23 +272,6 @@ def _known_lines(known: SubjectHistory, trees: tuple[str, ...]) -> Iterator[str]
     for claim in known.claims:
         how = ", ".join(tier_words(claim.tier.word, claim.freshness))
         yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
-
-
-def _is_current(one: LatestResult, trees: tuple[str, ...]) -> bool:
-    return bool({one.entry.receipt.tree, one.entry.receipt.tree_all} & set(trees))
-
-
-def _audit_to_dict(done: Audit, accepted: Sequence[Event]) -> dict[str, Any]:
-    """`kl.evidence.verify/1`."""
-    return {
-        "schema": "kl.evidence.verify/1",
-        "receipts": done.receipts,
-        "head": done.head,
-        "problems": list(done.problems),
-        "anchors": list(done.anchors),
-        "folded": done.folded,
-        "accepted": [{"at": one.at, **one.body} for one in accepted],
-    }
 
 
 def accepted_line(one: Event) -> str:
@@ -393,65 +311,36 @@ def evidence() -> None:
     """Receipts: what was run, on which tree, with which outcomes."""
 
 
-@evidence.command("list", epilog="Example: kl evidence list --source pytest --top 5")
-@top_option(20, 10_000)
-@click.option("--source", help="Only of this source: pytest, command, commits, junit, arch, claim.")
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="Also runs that ran no test: --collect-only, usage errors.",
-)
-@format_option()
-def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
-    """List the newest receipts, newest first."""
-    from kl_hooks.evidence.ledger import list_receipts
-
-    ws = workspace()
-    with open_store(ws) as db:
-        entries, total, hidden = (
-            list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
-        )
-        entries = with_origins(partial(foreign_evidence, ws), db, entries)
-    plain = {
-        "schema": "kl.evidence.list/1",
-        "receipts": [one.receipt.to_dict() for one in entries],
-        "total": total,
-        "hidden": hidden,
-    }
-    none = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
-    if source:
-        none = f"no evidence of source {one_line(repr(source))}. See: kl evidence list"
-    print_list(shape, plain, [receipt_line(one) for one in entries], total or hidden, none)
-    if hidden and shape == "text":
+@operation_command(operations.LIST, group=evidence)
+def list_(receipts: operations.ReceiptList, request: operations.ListRequest) -> None:
+    """Print the newest receipts."""
+    entries, total = receipts.entries, receipts.total
+    echo_lines(map(receipt_line, entries))
+    if total > len(entries):
+        warn(f"these are the first {len(entries)} of {total}; more with --top.")
+    if not total and not receipts.hidden:
+        none = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
+        if request.source:
+            none = f"no evidence of source {one_line(repr(request.source))}. See: kl evidence list"
+        echo(none)
+    if receipts.hidden:
         echo(
-            f"{counted(hidden, 'run')} without tests (--collect-only, usage errors) not shown:"
-            " --all"
+            f"{counted(receipts.hidden, 'run')} without tests (--collect-only, usage errors) not"
+            " shown: --all"
         )
 
 
-@evidence.command(
-    epilog="Example: kl evidence show 3f9a1c2b, or: kl evidence show tests/test_shop.py"
-)
-@click.argument("id")
-@format_option()
-def show(id: str, shape: str) -> None:
-    """Show one receipt, by the first digits of its run ID, or what is recorded about a file or a
-    test.
-    """
-    from kl_hooks.evidence.ledger import find_receipt
+def _from_root(request: operations.ShowRequest) -> operations.ShowRequest:
+    return request._replace(id=_path_from_root(workspace().root, request.id))
 
-    ws = workspace()
-    with open_store(ws) as db:
-        if db is None:
-            raise click.UsageError("there is no evidence yet. Run your tests with pytest first.")
-        try:
-            [entry] = with_origins(partial(foreign_evidence, ws), db, [find_receipt(db, id)])
-        except UsageProblem:
-            if _print_known(ws, db, id, shape):
-                return
-            raise
-    print_answer(shape, entry.receipt.to_dict(), _receipt_lines(entry))
+
+@operation_command(operations.SHOW, _from_root, group=evidence)
+def show(shown: operations.ShownEvidence, request: operations.ShowRequest) -> None:
+    """Print a receipt, or what is recorded about a file or a test."""
+    if shown.entry is not None:
+        echo_lines(_receipt_lines(shown.entry))
+    if shown.recorded is not None:
+        echo_lines(_known_lines(shown.recorded))
 
 
 @evidence.command(
@@ -534,11 +423,18 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
     from kl_hooks.sharing.attestation import bundle_lines, signing_key
 
     ws = workspace()
-    with open_store(ws) as db:
+    notes: list[str] = []
+    with progress(IMPORTING), evidence_reading.evidence_store(ws, notes) as db:
         entries = recent(db, 1_000_000, everything=True) if db else []
         sets = list(executed_lines(db)) if db and executed else []
-    whole = [one.receipt for one in reversed(entries) if not one.folded]
-    if folded := len(entries) - len(whole):
+    for note in notes:
+        warn(note)
+    unfolded = [one for one in reversed(entries) if not one.folded]
+    access = command_access()
+    whole = [one.receipt for one in unfolded if visible_result(access, one) == one]
+    if hidden := len(unfolded) - len(whole):
+        warn(f"{counted(hidden, 'receipt')} omitted: hidden from you by {POLICY_FILE}.")
+    if folded := len(entries) - len(unfolded):
         warn(
             f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check"
             " them."
@@ -566,102 +462,34 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
         write(text)
 
 
-@evidence.command(epilog="Example: kl evidence verify, or: kl evidence verify ci.intoto.jsonl")
-@click.argument(
-    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
-@click.option(
-    "--trust-ref",
-    metavar="REF",
-    default="",
-    help="Also trust the keys of .kl/trust in this commit.",
-)
-@format_option()
-def verify(file: Path | None, trust_ref: str, shape: str) -> int:
-    """Check the hash chain over all receipts, and show what that proves and what it does not.
-
-    With FILE, a bundle that export --in-toto wrote: who signed each receipt, and whether you trust
-    them. Nothing is imported. Exit 1: something was edited, or is not signed by a key that you
-    trust.
-    """
-    from kl_hooks.evidence.high_water import read_marks
-    from kl_hooks.evidence.integrity import audit
-    from kl_hooks.evidence.ledger import chain_head
-    from kl_hooks.proof.acceptance import accepted
-
-    ws = workspace()
-    if file:
-        return _verify_bundle(ws, file, trust_ref, shape)
-    # before the store is opened: afterwards another process may have moved them on
-    marks = read_marks(ws)
-    with ws.store.reading() as db:
-        unused = db is None or chain_head(db)[0] == 0
-    with open_store(ws) as db:
-        # what opening it imported are the first receipts of all: the mark was written with them
-        marks = read_marks(ws) if unused and marks.first is None else marks
-        done = audit(db, marks)
-    events = accepted(ws)
-    print_answer(shape, _audit_to_dict(done, events), _audit_lines(done, events))
-    return 1 if done.problems else 0
+def _exit_code(checked: operations.CheckedEvidence, _request: operations.VerifyRequest) -> int:
+    return CLEAN if checked.is_whole else FINDINGS
 
 
-def _verify_bundle(ws: Workspace, file: Path, trust_ref: str, shape: str) -> int:
-    from kl_hooks.clock import iso
-    from kl_hooks.hookspecs import FileOfEvidence
-    from kl_hooks.model.problem import Problem
-    from kl_hooks.sharing.attestation import fingerprint, read_bundle, trusted_keys
-
-    now, trusted = iso(ws.clock.now()), trusted_keys(ws, trust_ref).keys
-    rows: list[dict[str, Any]] = []
-    lines, good = [], True
-    for one in read_bundle(FileOfEvidence(str(file), read_given(file), "", now, None)):
-        if isinstance(one, Problem):
-            rows.append({"problem": str(one)})
-            lines.append(str(one))
-            good = False
-            continue
-        receipt = one.receipt
-        signers: list[dict[str, str | None]] = []
-        for key, _ in one.signatures:
-            known = trusted.get(fingerprint(key))
-            why = known.why_not(receipt.ended, now) if known else "not trusted here"
-            signers.append(
-                {
-                    "fingerprint": fingerprint(key),
-                    "name": known.name if known else None,
-                    "origin": known.origin if known and not why else None,
-                    "why_not": why or None,
-                }
-            )
-        trust_it = any(signer["origin"] for signer in signers)
-        good = good and trust_it
-        rows.append(
-            {"receipt": receipt.id, "run": receipt.run, "tree": receipt.tree, "signers": signers}
+@operation_command(operations.VERIFY, group=evidence, exit_code=_exit_code)
+def verify(checked: operations.CheckedEvidence, request: operations.VerifyRequest) -> None:
+    """Print what the check of the chain, or of a bundle, shows."""
+    if checked.audit is not None:
+        echo_lines(_audit_lines(checked.audit, checked.accepted))
+    if checked.bundle is not None:
+        echo_lines(map(_signed_line, checked.bundle.rows))
+        echo(
+            "A signature proves who vouches for a receipt, and that it was not edited. It does not"
+            " prove that the"
         )
-        names = ", ".join(
-            f"{s['origin'] or s['fingerprint']}{f' ({cause})' if (cause := s['why_not']) else ''}"
-            for s in signers
-        )
-        word = "trusted" if trust_it else "not trusted"
-        lines.append(
-            f"{word:<12} {short(receipt.run, 8)}  tree {short(receipt.tree, 7)} "
-            f" {names or 'not signed'}"
-        )
-    if not rows:
-        raise UsageProblem(
-            "holds no attestation.",
-            place=str(file),
-            hint="Written by: kl evidence export --sign KEY",
-        )
-    lines.append(
-        "A signature proves who vouches for a receipt, and that it was not edited. It does not"
-        " prove that the"
+        echo("tests ran as it states: whoever has the key can sign anything.")
+
+
+def _signed_line(row: operations.SignedReceipt | Problem) -> str:
+    if not isinstance(row, operations.SignedReceipt):
+        return str(row)
+    names = ", ".join(
+        f"{signer.origin or signer.fingerprint}{f' ({why_not})' if (why_not := signer.why_not) else ''}"
+        for signer in row.signers
     )
-    lines.append("tests ran as it states: whoever has the key can sign anything.")
-    print_answer(
-        shape, {"schema": "kl.evidence.bundle/1", "trusted": good, "receipts": rows}, lines
-    )
-    return 0 if good else 1
+    word = "trusted" if row.is_trusted else "not trusted"
+    tree = short(row.tree, 7)
+    return f"{word:<12} {short(row.run, 8)}  tree {tree}  {names or 'not signed'}"
 
 
 @evidence.command(

@@ -71,13 +71,28 @@ def broken_kinds_are_shown() -> None:
     click.get_current_context().find_root().ensure_object(dict)[_SHOWN_PROBLEMS] = True
 
 
+class _AccessOfPerson:
+    """The access of a person: everything. The module of policies is imported where more is asked,
+    for a person's `kl status` has to be fast.
+    """
+
+    shows_all = True
+
+    def __init__(self, ws: Workspace) -> None:
+        self._ws = ws
+
+    def __getattr__(self, name: str) -> Any:
+        from kl_hooks.context.access import Access
+
+        return getattr(Access(self._ws, None), name)
+
+
 def command_access() -> Access:
     """Return what an agent may be shown by this command; a person may be shown everything: he can
     open the files. What was decided is appended to the audit when the command ends.
 
     Raises Problems for a wrong policy: without the rules nothing may be shown.
     """
-    from kl_hooks.context.access import Access, find_policy
     from kl_hooks.model.actors import agent
 
     context = click.get_current_context()
@@ -85,9 +100,12 @@ def command_access() -> Access:
     shared: dict[str, Any] = root.ensure_object(dict)
     if "access" not in shared:
         ws = workspace()
-        policy = None if agent(ws.environ) is None else find_policy(ws)
-        shared["access"] = Access(ws, policy)
-        if policy is not None:
+        if agent(ws.environ) is None:
+            shared["access"] = _AccessOfPerson(ws)
+        else:
+            from kl_hooks.context.access import Access, find_policy
+
+            shared["access"] = Access(ws, find_policy(ws))
             root.call_on_close(lambda: shared["access"].audit(context.command_path))
     access: Access = shared["access"]
     return access

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import KlError
+from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.snapshot import Snapshot
+    from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
 IMPORTING: Final = "Importing captured runs and commits"
@@ -32,6 +34,26 @@ def all_evidence(
         notes += import_notes(ws, seen.taken, len(seen.waiting))
         try:
             yield seen
+        except KlError as problem:
+            problem.notes = tuple(notes)
+            raise
+
+
+@contextmanager
+def evidence_store(ws: Workspace, notes: list[str]) -> Iterator[Database | None]:
+    """The store alone, up to date; None where there is none yet. Where nothing could be added, what
+    is there is read, with a note. A repository that kl has never been used in is an
+    EnvironmentProblem.
+    """
+    from kl_hooks.evidence.import_notes import import_notes
+    from kl_hooks.evidence.ingestion import sync_evidence
+
+    require_setup(ws)
+    taken = sync_evidence(ws)
+    with ws.store.reading() as db:
+        notes += import_notes(ws, taken)
+        try:
+            yield db
         except KlError as problem:
             problem.notes = tuple(notes)
             raise

@@ -19,6 +19,7 @@ from kl_hooks.model.claim import Claim
 from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.package import WITHHELD
 from kl_hooks.model.problem import Problem
+from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import (
     RECORD_ID,
@@ -67,6 +68,10 @@ class _Decision:
 
     def __init__(self, access: Access, effects: Mapping[str, Effect]) -> None:
         self._access, self._effects = access, effects
+        self._files = dict[str, str]()
+        """Path → the effect on the file, of which there are many results."""
+        self._receipts = dict[str, Receipt]()
+        """ID → what is shown of it: each of many tests has the same one."""
 
     def value(self, value: Any) -> Any:
         """Return what is left of a value, or `_DENIED`."""
@@ -169,6 +174,36 @@ class _Decision:
             return _DENIED
         return self._whole(excerpt, named_parts(excerpt) or {})
 
+    def receipt(self, receipt: Receipt) -> Receipt:
+        """A receipt without the results that are denied. What names it is its ID as it is stored."""
+        if receipt.id not in self._receipts:
+            names = ("environment", "selection", "result")
+            parts = {name: self.value(getattr(receipt, name)) for name in names}
+            evidence = self.value(receipt.evidence)
+            if evidence != receipt.evidence:
+                # its digest is that of the whole, as where upkeep has deleted the results
+                parts |= {"evidence": evidence, "folded_digest": receipt.evidence_digest}
+            self._receipts[receipt.id] = replace(receipt, **parts)
+        return self._receipts[receipt.id]
+
+    def evidence(self, evidence: Evidence) -> Any:
+        """A result, by the test or the file that it is of, and the file that it was raised in."""
+        detail = evidence.detail
+        raised_in = str(detail.get("frame") or detail.get("path") or "").partition("::")[0]
+        effects = {self._effect_on_file(path_of(evidence.subject))}
+        if "deny" in effects:
+            return _DENIED
+        effects.add(self._effect_on_file(raised_in))
+        if effects != {"allow"}:
+            return evidence._replace(detail={})
+        subject = self.text(evidence.subject)
+        return evidence._replace(subject=subject, detail=self.value(detail))
+
+    def _effect_on_file(self, path: str) -> str:
+        if path not in self._files:
+            self._files[path] = self._effect("", path)
+        return self._files[path]
+
     def record(self, record: Record) -> Any:
         return next(iter(self._access.records([record])), _DENIED)
 
@@ -219,5 +254,7 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     Excerpt: _Decision.excerpt,
     Record: _Decision.record,
     Claim: _Decision.claim,
+    Receipt: _Decision.receipt,
+    Evidence: _Decision.evidence,
 }
 _DECIDED: Final = tuple(_BY_TYPE)

@@ -81,7 +81,7 @@ _BY_COMMAND: Final[dict[str, Sequence[Sequence[str]]]] = {
 }
 
 
-SUBJECTS: Final = ("proof",)
+SUBJECTS: Final = ("evidence", "proof")
 """Commands, by their first word."""
 
 
@@ -108,6 +108,12 @@ class HiddenFiles(NamedTuple):
     """The repository."""
 
     repo: Checkout
+    run: str
+    """That failed."""
+
+    def commands(self) -> list[tuple[str, ...]]:
+        """Each command, with its arguments."""
+        return [tuple(self.run if word == "RUN" else word for word in words) for words in COMMANDS]
 
     def hide(self, effect: str) -> None:
         """Write the policy: `deny` or `redact`."""
@@ -133,4 +139,5 @@ def hidden_files(repo: Checkout) -> HiddenFiles:
         "veiled/zqplans.py", _FILES["veiled/zqplans.py"].replace("total()\n", "total() + 0\n")
     )
     repo.git("add", "-A")
-    return HiddenFiles(repo)
+    listed = repo.kl("evidence", "list", "--source", "pytest")
+    return HiddenFiles(repo, listed.stdout[:8])

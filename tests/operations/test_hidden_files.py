@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 
 from kl_hooks.tools.call import call
-from tests.operations.hidden_files import AGENT, COMMANDS, TOOLS, HiddenFiles, hidden_files
+from tests.operations.hidden_files import AGENT, TOOLS, HiddenFiles, hidden_files
 from tests.support import Checkout
 
 
@@ -26,7 +26,7 @@ def test_no_command_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> No
     assert "tests/test_open.py::test_all" in done.stdout, done
     leaks: Mapping[str, set[str]] = {
         " ".join(command): hidden.leaks(done.stdout + done.stderr, command)
-        for command in COMMANDS
+        for command in hidden.commands()
         for done in (hidden.repo.kl(*command, env=AGENT),)
     }
     assert not {name: words for name, words in leaks.items() if words}
@@ -39,6 +39,20 @@ def test_no_tool_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> None:
         given = json.dumps(arguments)
         answer, _ = call(hidden.repo.workspace(), name, given.encode(), allow_write=True)
         assert hidden.leaks(json.dumps(answer), [given]) == set(), name
+
+
+def test_a_receipt_has_the_results_that_are_not_hidden_and_its_own_id(hidden: HiddenFiles) -> None:
+    show = ("evidence", "show", hidden.run, "--format", "json")
+    whole = json.loads(hidden.repo.kl(*show).stdout)
+    for effect, shown in (("deny", 2), ("redact", 4)):
+        hidden.hide(effect)
+        part = json.loads(hidden.repo.kl(*show, env=AGENT).stdout)
+        assert len(part["evidence"]) == shown and len(whole["evidence"]) == 4
+        assert "zqmessage" in repr(whole) and "zqmessage" not in repr(part)
+        assert (part["id"], part["evidence_digest"]) == (whole["id"], whole["evidence_digest"])
+        exported = hidden.repo.kl("evidence", "export", env=AGENT)
+        assert "1 receipt omitted: hidden from you" in exported.stderr
+        assert "zq" not in exported.stdout
 
 
 def test_of_a_hidden_symbol_no_test_is_named_and_none_is_denied(hidden: HiddenFiles) -> None:
