@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
-from kl_hooks.cli.output import (
-    counted,
-    format_option,
-    print_answer,
-    short,
-    top_option,
-    warn,
-    workspace,
-)
-from kl_hooks.clock import iso
-from kl_hooks.context.recall import (
-    package_statistics,
-    percent,
-    recall_statistics,
-    search_statistics,
-    suggested_weights,
-)
-from kl_hooks.errors import KlError
+from kl_hooks.cli.output import counted, echo_lines, format_option, short, warn
+from kl_hooks.cli.request_options import answer, operation_command, request_of, request_options
+from kl_hooks.context.recall import percent
 from kl_hooks.model.text import name_list, one_line
-
-if TYPE_CHECKING:
-    from kl_hooks.context.recall import Comparison
-
-_DAY = 86_400_000_000
+from kl_hooks.operations import stats as operations
 
 
-@click.group(invoke_without_command=True, epilog="Example: kl stats --days 30 --format json")
-@click.option("--days", type=click.IntRange(1, 36_500), help="Only the last so many days.")
+@click.group(
+    invoke_without_command=True,
+    help=operations.PACKAGES.help,
+    epilog=f"Example: {operations.PACKAGES.example}",
+)
+@request_options(operations.PackagesRequest)
 @format_option()
 @click.pass_context
-def stats(context: click.Context, days: int | None, shape: str) -> None:
-    """Context packages that were delivered here: how many, how large, from which sources and how
-    fast.
+def stats(context: click.Context, /, shape: str, **values: Any) -> None:
+    """Count the packages that were delivered here."""
+    if context.invoked_subcommand is None:
+        request = request_of(operations.PackagesRequest, values)
+        answer(operations.PACKAGES, request, shape, _print_packages)
 
-    Counted from the package log, which retains at least 90 days (`package_log_days`).
-    """
-    if context.invoked_subcommand:
-        return
-    from kl_hooks.context.package_log import events_newest_first
 
-    ws = workspace()
-    since = iso(ws.clock.now() - days * _DAY) if days else ""
-    found = package_statistics(events_newest_first(ws.state), since)
-    print_answer(shape, {"schema": "kl.stats/1", **found}, _lines(found))
-    if not found["packages"] and shape == "text":
+def _print_packages(found: operations.Counts, _request: operations.PackagesRequest) -> None:
+    echo_lines(_lines(found.counts))
+    if not found.counts["packages"]:
         warn('no package was delivered here. Try: kl context "fix rounding in totals"')
 
 
@@ -89,65 +69,21 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"{one_line(name, 14):<14}  {answers}  {each:>8,}"
 
 
-@stats.command("recall", epilog="Example: kl stats recall --top 5")
-@top_option(10, text="Most packages listed.")
-@format_option()
-def recall_(limit: int, shape: str) -> None:
-    """What packages contained of the files and symbols that the commits naming them touched.
-
-    Commits name packages by the trailer `Kl-Package`: kl hooks install --only commit-msg. `recall`:
-    share of the touched files that a source brought; `utility`: share of its items that are about a
-    touched file.
-    """
-    from kl_hooks.context.recall import comparisons, update_recall
-    from kl_hooks.evidence.ingestion import sync_evidence
-
-    ws = workspace()
-    sync_evidence(ws)
-    try:
-        update_recall(ws)
-    except (KlError, OSError) as problem:  # what was compared before is shown all the same
-        warn(str(problem))
-    compared = comparisons(ws)
-    found = recall_statistics(compared)
-    listed = [_to_dict(one) for one in compared if one.known][:limit]
-    weights = suggested_weights(found)
-    plain = {
-        "schema": "kl.stats.recall/1",
-        **found,
-        "suggested_weights": weights,
-        "compared": listed,
-    }
-    print_answer(
-        shape,
-        plain,
-        _recall_lines(
-            {**found, "weights": weights}, [one for one in compared if one.known][:limit]
-        ),
-    )
-    if not compared and shape == "text":
+@operation_command(operations.RECALL, group=stats)
+def recall_(found: operations.Recall, _request: operations.RecallRequest) -> None:
+    """Print what packages contained of what commits touched."""
+    echo_lines(_recall_lines(found))
+    if not found.is_named:
         warn(
             "no commit names a package. Let commits do so with: kl hooks install --only commit-msg"
         )
 
 
-@stats.command("search", epilog="Example: kl stats search --days 30")
-@click.option("--days", type=click.IntRange(1, 36_500), help="Only the last so many days.")
-@top_option(10, text="Most queries listed.")
-@format_option()
-def search_(days: int | None, limit: int, shape: str) -> None:
-    """Searches of documents, records and code: by mode, how many, how good, how fast; and queries
-    without results.
-
-    Counted from the package log, which has the query and the IDs of the results of each search.
-    """
-    from kl_hooks.context.package_log import events_newest_first
-
-    ws = workspace()
-    since = iso(ws.clock.now() - days * _DAY) if days else ""
-    found = search_statistics(events_newest_first(ws.state), since, limit)
-    print_answer(shape, {"schema": "kl.stats.search/1", **found}, _search_lines(found))
-    if not found["searches"] and shape == "text":
+@operation_command(operations.SEARCHES, group=stats)
+def search_(found: operations.Counts, _request: operations.SearchesRequest) -> None:
+    """Print how good searches were."""
+    echo_lines(_search_lines(found.counts))
+    if not found.counts["searches"]:
         warn("no search is recorded here. Try: kl search rounding of totals")
 
 
@@ -168,19 +104,8 @@ def _search_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {one['times']:>3}  {one_line(one['query'], 100)}"
 
 
-def _to_dict(one: Comparison) -> dict[str, Any]:
-    return {
-        "package": one.package,
-        "commit": one.sha,
-        "at": one.at,
-        "files": list(one.files),
-        "missing": list(one.missing),
-        "symbols": one.symbols,
-        "symbols_found": one.symbols_found,
-    }
-
-
-def _recall_lines(found: Mapping[str, Any], compared: Sequence[Comparison]) -> Iterator[str]:
+def _recall_lines(report: operations.Recall) -> Iterator[str]:
+    found = report.counts
     if found["unknown"]:
         packages = counted(found["unknown"], "package")
         yield f"{packages} not compared: made elsewhere, or the commit changed no file that existed"
@@ -196,21 +121,16 @@ def _recall_lines(found: Mapping[str, Any], compared: Sequence[Comparison]) -> I
     for name, one in found["sources"].items():
         recall = "–" if one["recall"] is None else f"{one['recall']} %"
         yield f"{one_line(name, 14):<14}  {one['items']:>6,}  {recall:>7}  {one['utility']:>6} %"
-    if found["weights"]:
-        suggested = ", ".join(f"{name} {weight} %" for name, weight in found["weights"].items())
+    if report.weights:
+        suggested = ", ".join(f"{name} {weight} %" for name, weight in report.weights.items())
         yield f"suggested weights: {suggested} (context_weights: learned applies them)"
     yield "commit   package          files   symbols"
-    for each in compared:
-        files, symbols = (
-            f"{len(each.files) - len(each.missing)}/{len(each.files)}",
-            f"{each.symbols_found}/{each.symbols}",
-        )
-        missing = (
-            f"  missing: {name_list([one_line(path) for path in each.missing], 3)}"
-            if each.missing
-            else ""
-        )
-        yield f"{short(each.sha, 7)}  {each.package}  {files:>5}  {symbols:>8}{missing}"
+    for package in report.compared.shown:
+        touched, absent = package.files, [one_line(path) for path in package.missing]
+        files = f"{len(touched) - len(absent)}/{len(touched)}"
+        symbols = f"{package.symbols_found}/{package.symbols}"
+        missing = f"  missing: {name_list(absent, 3)}" if absent else ""
+        yield f"{short(package.commit, 7)}  {package.package}  {files:>5}  {symbols:>8}{missing}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -21,26 +21,18 @@ from kl_hooks.cli.output import (
     given,
     initialized_workspace,
     print_answer,
-    print_list,
     print_rows,
-    top_option,
     warn,
     workspace,
 )
 from kl_hooks.cli.record_output import print_record, warn_of_index_problems
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
-from kl_hooks.evidence.provenance import session
 from kl_hooks.kinds.feature import detect_features
-from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, find_role, fitting_gates, render_role
+from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, fitting_gates, render_role
 from kl_hooks.kinds.objective import (
     add_turn,
     continuation,
-    is_rejected,
-    last_turns,
-    link_task,
-    next_number,
-    reported_progress,
 )
 from kl_hooks.kinds.task import (
     Work,
@@ -49,8 +41,8 @@ from kl_hooks.kinds.task import (
     valid_tokens,
 )
 from kl_hooks.model.problem import Problem, Problems
-from kl_hooks.model.text import one_line, suggest_spelling
-from kl_hooks.operations import tasks
+from kl_hooks.model.text import one_line
+from kl_hooks.operations import tasks, work
 from kl_hooks.records.document import (
     fields_by_heading,
     leading_title,
@@ -58,12 +50,8 @@ from kl_hooks.records.document import (
     split_lines,
 )
 from kl_hooks.records.query import (
-    NO_LIMIT,
-    RecordFilter,
     get_record,
-    list_records,
     record_to_dict,
-    search_records,
 )
 from kl_hooks.records.write import validate_or_raise
 from kl_hooks.store.files import read_small
@@ -275,27 +263,10 @@ def _criteria(given: tuple[str, ...]) -> dict[str, str]:
     return {name.strip(): state.strip() for name, _, state in pairs}
 
 
-@click.command("continue", epilog="Example: kl turn continue --feature FEAT-AUTH-12 --task T-3")
-@click.option("--feature", required=True, metavar="ID", help="The feature.")
-@click.option("--task", default="", help="The task.")
-@format_option()
-def turn_continue(feature: str, task: str, shape: str) -> None:
-    """The last five turns of a feature and task, the oldest first; what a rejected one asks for as
-    MUST ADDRESS.
-    """
-    ws = workspace()
-    turns = command_access().shown(list_records(ws, RecordFilter(("turn",))))
-    last = last_turns(turns, feature, task)
-    must = last[-1].text("coach_feedback") if last and is_rejected(last[-1]) else None
-    plain = {
-        "schema": "kl.turn.continue/1",
-        "turns": [record_to_dict(ws, one) for one in last],
-        "must_address": must,
-        "next": next_number(turns, feature, task),
-    }
-    print_answer(
-        shape, plain, [continuation(last).rstrip("\n") or "no turn yet: this is the first."]
-    )
+@operation_command(work.CONTINUE)
+def turn_continue(found: work.Turns, _request: work.ContinueRequest) -> None:
+    """Print what the next turn starts from."""
+    echo(continuation(found.turns).rstrip("\n") or "no turn yet: this is the first.")
 
 
 _KEYS: Final[Mapping[str, str]] = {
@@ -485,23 +456,11 @@ def _print_dry_run(values: Any, shape: str) -> None:
     print_answer(shape, {"schema": "kl.outcome.capture/1", "dry_run": True, "fields": plain}, rows)
 
 
-@click.command(epilog='Example: kl outcome similar "sign-in with a second factor"')
-@click.argument("requirements", nargs=-1, required=True, metavar="TEXT")
-@top_option(5, 1000)
-@format_option()
-def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
-    """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked,
-    what was learned.
-    """
-    ws = workspace()
-    record_queued(ws)
-    all_ = command_access().records(
-        search_records(ws, list(requirements), RecordFilter(("outcome",)), NO_LIMIT)
-    )
-    rows = [record_to_dict(ws, one) for one in all_[:limit]]
+@operation_command(work.SIMILAR)
+def similar(found: work.Outcomes, _request: work.SimilarRequest) -> None:
+    """Print how tasks like one ended."""
     none = "no outcome shares a word with it. Record one at the end of a task: kl outcome capture"
-    plain = {"schema": "kl.outcome.similar/1", "outcomes": rows, "total": len(all_)}
-    print_list(shape, plain, map(_similar_text, all_[:limit]), len(all_), none)
+    print_rows([*map(_similar_text, found.outcomes.shown)], found.outcomes.total, none)
 
 
 def _similar_text(one: Record) -> str:
@@ -584,63 +543,24 @@ def objective_new(
     make_record(workspace().kinds["objective"], raw, {"agent": agent, "shape": shape})
 
 
-@click.command("status", epilog="Example: kl objective status OBJ-0001")
-@click.argument("id", required=False)
-@format_option()
-def objective_status(id: str | None, shape: str) -> None:
-    """How far an objective is; without an ID all that are active. At most five remaining tasks are
-    shown.
-    """
-    ws = workspace()
-    may = command_access()
-    found = (
-        [may.record(get_record(ws, id, "objective"))]
-        if id
-        else may.records(list_records(ws, RecordFilter(("objective",), ("active",))))
-    )
-    warn_of_index_problems()
-    seen = reported_progress(ws, found)
-    rows = []
-    for record in found:
-        progress = seen[record.id]
-        rows.append(
-            {
-                "id": record.id,
-                "title": record.title,
-                "status": record.status,
-                "percent": progress.percent,
-                "completed": list(progress.completed),
-                "remaining": list(progress.remaining),
-                "agents": dict(progress.agents),
-            }
-        )
-    pages = [
-        "\n".join(seen[one.id].summary(one))
-        + (f"\n({one.status})" if one.status != "active" else "")
-        for one in found
-    ]
+@operation_command(work.STATUS)
+def objective_status(found: work.Objectives, _request: work.StatusRequest) -> None:
+    """Print how far objectives are."""
+    pages = []
+    for record, progress in found.objectives:
+        state = [f"({record.status})"] if record.status != "active" else []
+        pages.append("\n".join([*progress.summary(record), *state]))
     none = 'no active objective. Make one: kl objective create --title "…" --tasks "A,B"'
-    print_answer(
-        shape, {"schema": "kl.objective.status/1", "objectives": rows}, ["\n\n".join(pages) or none]
-    )
+    echo("\n\n".join(pages) or none)
 
 
-@click.command("link", epilog='Example: kl objective link OBJ-0001 "Write the lexer" --done')
-@click.argument("id")
-@click.argument("task")
-@click.option("--done", is_flag=True, help="The task is done.")
-@format_option()
-def objective_link(id: str, task: str, done: bool, shape: str) -> None:
-    """Put TASK on the list of what remains, or with --done on the list of what is completed.
-
-    It leaves the other list; the session that did it (KL_SESSION) is noted.
-    """
-    ws = workspace()
-    linked = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
-    record = command_access().written(linked)
-    seen = reported_progress(ws, [record])[record.id]
-    plain = record_to_dict(ws, record) | {"percent": seen.percent}
-    print_answer(shape, plain, seen.summary(record))
+@operation_command(work.LINK)
+def objective_link(linked: work.Linked, _request: work.LinkRequest) -> None:
+    """Print how far an objective is now."""
+    if not linked.states:
+        echo(linked.id)
+    for record, progress in linked.states:
+        echo_lines(progress.summary(record))
 
 
 @click.command("for", epilog="Example: kl gate for --type feature --complexity 5")
@@ -674,30 +594,10 @@ def gate_for(task_type: str, complexity: int, shape: str) -> None:
     print_answer(shape, plain, [*(Gate(one).line() for one in found), end])
 
 
-@click.command("show", epilog="Example: kl role show player --context feature-build")
-@click.argument("name", metavar="NAME|ID")
-@click.option(
-    "--context", default="", help="Where it is to hold; the role of this context goes first."
-)
-@format_option()
-def role_show(name: str, context: str, shape: str) -> None:
-    """What an actor in this role must do, must not do, and asks about first."""
-    ws = workspace()
-    may = command_access()
-    roles = may.shown(list_records(ws, RecordFilter(("role",))))
-    warn_of_index_problems()
-    record = find_role(roles, name, context)
-    if record is None and name.upper().startswith("ROLE-"):
-        record = may.record(get_record(ws, name, "role"))
-    if record is None:
-        known = sorted({one.text("role") for one in roles if one.status == "active"})
-        hint = suggest_spelling(name, known) or (
-            f"Roles: {', '.join(known)}."
-            if known
-            else "Take those that kl brings: kl seed --system"
-        )
-        raise UsageProblem("there is no active role of this name.", place=name, hint=hint)
-    print_answer(shape, record_to_dict(ws, record), [render_role(record).rstrip("\n")])
+@operation_command(work.ROLE_SHOW)
+def role_show(shown: work.ShownRole, _request: work.RoleRequest) -> None:
+    """Print what an actor in a role must do."""
+    echo(render_role(shown.record).rstrip("\n"))
 
 
 @click.command("detect", epilog='Example: kl feature detect "continue FEAT-AUTH-12"')

@@ -20,6 +20,7 @@ from kl_hooks.model.record import Record
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.repository import (
     KNOWLEDGE_FOLDER,
+    expired_at,
     git_output,
     is_expired,
     kind_folder,
@@ -267,10 +268,15 @@ def values_to_dict(record: Record) -> dict[str, Any]:
 
 
 def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
-    """Return `kl.record/1`. Without `whole`, a row of a list: what lists show, and what identifies
-    it.
+    """Return `kl.record/1`, as `record_now`."""
+    return record_now(ws.kinds[record.kind], record, iso(ws.clock.now()), whole=whole)
+
+
+def record_now(kind: Kind, record: Record, now: str, *, whole: bool = True) -> dict[str, Any]:
+    """Return `kl.record/1`. `now`: the moment, by which it may be expired. Without `whole`, a row of
+    a list: what lists show, and what identifies it.
     """
-    fields = ws.kinds[record.kind].by_name
+    fields = kind.by_name
     values = {
         n: v for n, v in values_to_dict(record).items() if n not in fields or not fields[n].internal
     }
@@ -283,14 +289,13 @@ def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict
         "authority": record.authority,
         "path": record.path,
         "archived": record.archived,
-        "expired": is_expired(ws, record),
+        "expired": expired_at(record, now),
         "broken": record.broken,
     }
     if record.proposal:
         made["proposal"] = record.proposal
     if whole:
         return made | {"fields": values, "body": record.body}
-    kind = ws.kinds[record.kind]
     named = (*kind.identity, *kind.list_fields, "source", "date") if kind.list_fields else ()
     return made | {
         "tags": values.get("tags", []),

@@ -356,8 +356,13 @@ def expiry_moment(expires: str) -> str | None:
 
 def is_expired(ws: Workspace, record: Record) -> bool:
     """Return True for a record whose `expires` has passed."""
+    return expired_at(record, iso(ws.clock.now()))
+
+
+def expired_at(record: Record, now: str) -> bool:
+    """Return True for a record whose `expires` has passed at a moment (ISO 8601)."""
     until = expiry_moment(record.text("expires"))
-    return until is not None and until < iso(ws.clock.now())
+    return until is not None and until < now
 
 
 def write_row(ws: Workspace, db: Database, record: Record, rests: str) -> None:

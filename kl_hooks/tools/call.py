@@ -33,6 +33,7 @@ from kl_hooks.operations import (
     skills,
     tasks,
     tiers,
+    work,
 )
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools
 from kl_hooks.tools.kind_tools import tools_of, work_tools
@@ -160,6 +161,7 @@ _OPERATIONS: Final = (
     skills,
     tasks,
     tiers,
+    work,
 )
 """Modules of operations that agents have as tools."""
 

@@ -16,7 +16,7 @@ from kl_hooks.model.parameter import RequestField, fields_of
 from kl_hooks.model.request import Request
 from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.tools.kind_tools import changed_fields, to_dict, tools_of
-from kl_hooks.tools.tool import Arguments, Tool, author, flag, line, number, several
+from kl_hooks.tools.tool import Arguments, Tool, author, line, number, several
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -48,20 +48,6 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         _supersede,
         ("id", "new_id"),
         True,
-    )
-    yield Tool(
-        "objective_link_task",
-        "Put a task on an objective's list of what remains, or mark it done.",
-        {
-            "id": line("The objective, such as OBJ-0001."),
-            "task": line("The task, in its words."),
-            "done": flag("It is done."),
-            "session": line("The session that worked on it."),
-        },
-        _link_task,
-        ("id", "task"),
-        True,
-        {"completed": "done", "session_id": "session"},
     )
     yield Tool(
         "memory_create",
@@ -178,24 +164,6 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
         )
     first, second = supersede(ws, old.id, new.id, by=author(ws))
     return {"old": to_dict(ws, first), "new": to_dict(ws, second)}
-
-
-def _link_task(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.objective import link_task, reported_progress
-    from kl_hooks.workspace import require_initialized
-
-    require_initialized(ws)
-    session = (given.get("session") or "").strip()
-    record = link_task(
-        ws, given["id"], given["task"], done=given["done"], session=session, by=author(ws)
-    )
-    seen = reported_progress(ws, [record])[record.id]
-    lists = {
-        "percent": seen.percent,
-        "remaining": list(seen.remaining),
-        "completed": list(seen.completed),
-    }
-    return to_dict(ws, record) | lists
 
 
 def _add_memory(ws: Workspace, given: Arguments) -> Any:

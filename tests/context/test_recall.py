@@ -310,3 +310,19 @@ def test_weights_follow_from_what_commits_touched_within_bounds_and_only_where_a
     (old,), (new,) = (re.findall(r"records (0\.\d+)", one)[:1] for one in (before, after))
     assert round(float(new) / float(old), 2) == 1.15
     assert repo.kl("context", TASK, "--explain").stdout == after
+
+
+def test_a_file_that_the_policy_hides_is_in_no_statistics_of_an_agent(repo: Checkout) -> None:
+    shop(repo)
+    repo.write("plans/merger.py", "def merge():\n    return 1\n")
+    repo.commit("plans")
+    package(repo)
+    repo.write("plans/merger.py", "def merge():\n    return 2\n")
+    repo.write("src/shop/price.py", PRICE.replace("sum(prices)", "round(sum(prices), 2)"))
+    repo.commit("Round totals")
+    assert "plans/merger.py" in repo.kl("stats", "recall").stdout
+    rule = "deny: {paths: ['plans/**'], actors: [agent]}"
+    repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: plans\n    {rule}\n")
+    for shape in ("text", "json"):
+        done = repo.kl("stats", "recall", "--format", shape, env={"KL_AGENT": "bot"})
+        assert "merger" not in done.stdout + done.stderr and "withheld" in done.stdout
