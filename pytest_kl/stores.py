@@ -23,7 +23,6 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from dataclasses import dataclass, field
 from dis import HAVE_ARGUMENT, opname, stack_effect
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -168,15 +167,15 @@ class _Handler(NamedTuple):
     """Of the stack there, without the exception."""
 
 
-@dataclass
 class _Mark:
     """What begins at an offset."""
 
-    catches: bool = False
-    """Whether exceptions come here."""
-    handlers: list[_Handler] = field(default_factory=list)
-    within: bool = False
-    """Whether an exception is caught from here on."""
+    def __init__(self) -> None:
+        self.catches = False
+        """Whether exceptions come here."""
+        self.handlers: list[_Handler] = []
+        self.within = False
+        """Whether an exception is caught from here on."""
 
 
 def _handlers(code: CodeType) -> list[_Handler]:
@@ -272,12 +271,11 @@ _KEYS: Final = {"setdefault": 1, "pop": 2, "remove": 1, "discard": 1}
 _CONTAINERS: Final = (dict, list, set, deque, OrderedDict, defaultdict, Counter)
 
 
-@dataclass
 class _State:
     """The stack and the variables at an offset."""
 
-    stack: list[Value]
-    variables: dict[str, Value]
+    def __init__(self, stack: list[Value], variables: dict[str, Value]) -> None:
+        self.stack, self.variables = stack, variables
 
     def take(self, other: _State) -> bool:
         """Add what another way has here; whether something is new."""
