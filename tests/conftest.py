@@ -32,15 +32,20 @@ ONCE = (
     "bench",
     "ci",
     "cli",
+    "documents",
+    "kinds",
     "precommit",
     "self",
+    "sharing",
     "skills",
     "tiers",
+    "upkeep",
 )
 """Files and folders of tests that show the same on every interpreter, so that a second one need not
 repeat them: other tools in processes of their own, our documentation and source as text, and
-commands, of which all code below the command line has tests of its own; of what runs on both
-databases, the runs on a server, whose SQL it judges itself.
+commands and rules about records, of which all code below (records, index, store, model, git) has
+tests of its own, which run on each; of what runs on both databases, the runs on a server, whose SQL
+it judges itself.
 """
 ON_EACH = (
     "cli/test_doctor.py",
