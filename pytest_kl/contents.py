@@ -6,10 +6,21 @@ Runs no code of the program: containers and attributes are read by the methods o
 
 from __future__ import annotations
 
+import os
 import sys
-from collections import UserDict, UserList, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+)
 from enum import EnumType
+from io import BytesIO, StringIO
+from itertools import count
 from threading import local
 from types import (
     BuiltinFunctionType,
@@ -20,6 +31,7 @@ from types import (
     MethodType,
     ModuleType,
     SimpleNamespace,
+    WrapperDescriptorType,
 )
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -39,8 +51,14 @@ _MOST_PARTS: Final = 500
 _MOST_NODES: Final = 40
 """What has more of them is compared to a lesser depth."""
 _STANDARD: Final = sys.stdlib_module_names
-_ATTRIBUTES: Final = (SimpleNamespace, local, UserDict, UserList)
-"""Types of the standard library that hold what a program stores in them."""
+_ATTRIBUTES: Final = {SimpleNamespace, local, MutableMapping, MutableSequence, MutableSet}
+"""Types of the standard library whose objects hold what a program stores in them."""
+environ: Final = os.environ
+_CHANGED_BY_US: Final = frozenset(map(environ.encodekey, ("PYTEST_CURRENT_TEST", "KL_SYMBOLS_OF")))
+"""Variables of the environment that pytest and we set for each test."""
+_FILE: Final = BytesIO.__mro__[-2]
+"""The class of all files: they are iterators, too."""
+_moments: Final = count()
 
 Parts = Callable[[Any], list[Any] | None]
 
@@ -74,7 +92,7 @@ def _of_function(value: FunctionType) -> list[Any] | None:
     are holders of their own: other functions have them, too.
     """
     defaults = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
-    return [default for default in defaults if type(default) in _CONTAINERS] or None
+    return [default for default in defaults if type(default) in CONTAINERS] or None
 
 
 def cell_contents(cell: CellType) -> Any:
@@ -83,6 +101,19 @@ def cell_contents(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return MISSING
+
+
+def _of_environment(value: os._Environ[str]) -> list[Any]:
+    variables: Any = object.__getattribute__(value, "_data")
+    names = [name for name in variables if name not in _CHANGED_BY_US]
+    return [*names, *(variables[name] for name in names)]
+
+
+def _of_buffer(value: Any, kind: Any) -> list[Any]:
+    try:
+        return [kind.getvalue(value), kind.tell(value)]
+    except ValueError:  # it is closed
+        return []
 
 
 _BUILT_IN: Final[Mapping[type, Parts]] = {
@@ -94,10 +125,15 @@ _BUILT_IN: Final[Mapping[type, Parts]] = {
     deque: lambda value: [*deque.__iter__(value)],
     FunctionType: _of_function,
     MethodType: lambda value: [value.__self__],
+    StringIO: lambda value: _of_buffer(value, StringIO),
+    BytesIO: lambda value: _of_buffer(value, BytesIO),
+    type(environ): _of_environment,
 }
 
 
-_CONTAINERS: Final = (dict, list, set, deque)
+CONTAINERS: Final = (dict, list, set, deque)
+_FOLLOWED: Final = frozenset((*CONTAINERS, tuple, frozenset))
+"""What is looked into of objects of the standard library, which refer to one another."""
 
 
 def _dictionary_of(kind: type) -> Callable[[Any], Any] | None:
@@ -143,23 +179,59 @@ def _of_slots(value: Any, slots: Iterable[Callable[[Any], Any]]) -> Iterator[Any
             yield MISSING
 
 
-def _reader(kind: type) -> Parts | None:
-    """How objects of a class are read; None where they hold nothing, or nobody knows what."""
-    classes = _classes_of(kind)
-    base = next((_BUILT_IN[one] for one in classes if one in _BUILT_IN), None)
+def _is_iterator(classes: Iterable[type]) -> bool:
+    """Whether objects advance without a trace: what they are at is in C."""
+    advance = next((namespace_of(one).get("__next__") for one in classes if _has_next(one)), None)
+    return type(advance) is WrapperDescriptorType and _FILE not in classes
+
+
+def _has_next(kind: type) -> bool:
+    return "__next__" in namespace_of(kind)
+
+
+def _is_of_library(kind: type) -> bool:
+    """Whether a class is one of the standard library, and not made to hold what others store."""
     module = str(_module_of(kind)).partition(".")[0]
-    if issubclass(type(kind), EnumType) or (
-        module in _STANDARD and base is None and kind not in _ATTRIBUTES
-    ):
+    classes = _classes_of(kind)
+    return (
+        module in _STANDARD
+        and _ATTRIBUTES.isdisjoint(classes)
+        and _BUILT_IN.keys().isdisjoint(classes)
+    )
+
+
+def _public(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are no business of their class alone, such as what it has computed once."""
+    return {name: value for name, value in attributes.items() if name[:1] != "_"}
+
+
+def _reader(kind: type) -> Parts | None:
+    """How objects of a class are read; None where they hold nothing, or nobody knows what.
+
+    How far an iterator is can't be read: it is never what it was.
+    """
+    classes = _classes_of(kind)
+    if issubclass(type(kind), EnumType):
         return None
-    members = [slot for cls in classes for slot in namespace_of(cls).values()]
-    slots = [slot.__get__ for slot in members if type(slot) is MemberDescriptorType]
+    if _is_iterator(classes):
+        return lambda _: [next(_moments)]
+    base = next((_BUILT_IN[one] for one in classes if one in _BUILT_IN), None)
+    of_library = _is_of_library(kind)
+    members = [
+        slot
+        for cls in classes
+        for name, slot in namespace_of(cls).items()
+        if type(slot) is MemberDescriptorType and not (of_library and name[:1] == "_")
+    ]
+    slots = [slot.__get__ for slot in members]
     dictionary = _dictionary_of(kind)
 
     def read(value: Any) -> list[Any]:
         attributes = dictionary(value) if dictionary is not None else None
+        if type(attributes) is not dict:
+            attributes = {}
         return [
-            *(_of_dict(attributes) if type(attributes) is dict else ()),
+            *_of_dict(_public(attributes) if of_library else attributes),
             *((base(value) or ()) if base is not None else ()),
             *_of_slots(value, slots),
         ]
@@ -174,6 +246,8 @@ class Contents:
         self._is_own = is_own
         """Whether the repository has a class."""
         self._readers: WeakKeyDictionary[type, Parts | None] = WeakKeyDictionary()
+        self._libraries: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+        """Whether a class is one of the standard library."""
 
     def parts(self, value: Any) -> list[Any] | None:
         """What an object holds; None where nothing can be stored in it, or where nobody knows."""
@@ -203,8 +277,12 @@ class Contents:
                 pass
         return self._node(value, 0, {})
 
-    def _node(self, value: Any, levels: int, nodes: dict[int, Any]) -> Node | None:
-        """`nodes`: what has been looked at, by identity."""
+    def _node(
+        self, value: Any, levels: int, nodes: dict[int, Any], only_containers: bool = False
+    ) -> Node | None:
+        """`nodes`: what has been looked at, by identity. `only_containers`: it is part of an object
+        of the standard library: a logger refers to all others.
+        """
         parts = self.parts(value)
         if parts is None:
             return None
@@ -212,25 +290,51 @@ class Contents:
         nodes[identity(value)] = value
         if len(nodes) > _MOST_NODES and levels:
             raise _TooLarge
+        attributes = None if is_class else self._public_attributes(value)
+        only_containers = only_containers or bool(attributes)
         inner, members = [], len(parts) // 2
         for at, part in enumerate(parts if levels and len(parts) <= _MOST_PARTS else ()):
             kind = type(part)
             if kind in PLAIN or identity(part) in nodes or issubclass(kind, type | ModuleType):
                 continue
+            if only_containers and kind not in _FOLLOWED:
+                continue
             # nobody names the methods of a class; else functions are looked at where they are named
             if kind is FunctionType:
                 if not is_class:
                     continue
-            elif is_class and is_reserved(parts[at - members]):
+            elif is_class and (is_reserved(parts[at - members]) or self._is_definition(kind)):
                 continue
-            node = self._node(part, levels - 1, nodes)
+            node = self._node(part, levels - 1, nodes, only_containers)
             if node is not None:
                 inner.append((at, node))
-        if not inner and type(value) in (tuple, frozenset):
+        is_fixed = type(value) in (tuple, frozenset) or (attributes is not None and not attributes)
+        if not inner and is_fixed:
             return None
         if all(type(part) in _LASTING for part in parts):
             return Node(parts, True, tuple(inner))
         return Node(list(map(identity, parts)), False, tuple(inner))
+
+    def _public_attributes(self, value: Any) -> Mapping[str, Any] | None:
+        """Of an object of the standard library; None for any other one. Without them nothing can be
+        stored in it, but in its parts.
+        """
+        kind = type(value)
+        if kind in _BUILT_IN or not self._is_of_library(kind) or _is_iterator(_classes_of(kind)):
+            return None
+        return _public(attributes_of(value) or {})
+
+    def _is_definition(self, kind: type) -> bool:
+        """Whether it is a descriptor of the standard library: what a class defines by it stays."""
+        has_get = any("__get__" in namespace_of(one) for one in _classes_of(kind))
+        return has_get and self._is_of_library(kind)
+
+    def _is_of_library(self, kind: type) -> bool:
+        try:
+            return self._libraries[kind]
+        except KeyError:
+            self._libraries[kind] = is_of_library = _is_of_library(kind)
+            return is_of_library
 
     def is_same(self, value: Any, node: Node) -> bool:
         """Whether an object has the same parts as when it was noted."""

@@ -9,18 +9,21 @@ holder that is again as it was before the first test has none.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final, Protocol
 
 from pytest_kl.contents import (
+    CONTAINERS,
     MISSING,
     PLAIN,
     Contents,
     Node,
     attributes_of,
     cell_contents,
+    environ,
     identity,
     is_reserved,
     module_namespace,
@@ -29,6 +32,9 @@ from pytest_kl.contents import (
 from pytest_kl.operations import stores_of
 
 _module_of: Final = type.__dict__["__module__"].__get__
+
+
+_OS: Final = module_namespace(os)
 
 
 class Owner(Protocol):
@@ -224,6 +230,8 @@ class States:
         """What these define, …"""
         self._size = 0
         """… and how much that was."""
+        self._has_begun = False
+        """Whether a test has begun."""
         self._changed: set[Holder] = set()
         """Those that have a writer."""
         self.looked_at: set[int] = set()
@@ -255,9 +263,13 @@ class States:
                     value = sys.modules.get(name, MISSING)
                 if issubclass(type(value), ModuleType):
                     inner = module_namespace(value)
-                    if identity(inner) not in namespaces and self._is_own(value):
-                        namespaces[identity(inner)] = inner
+                    if identity(inner) in namespaces:
+                        continue
+                    namespaces[identity(inner)] = inner
+                    if self._is_own(value):
                         todo.append(inner)
+                    elif inner.get("__name__") in sys.stdlib_module_names:
+                        named.update(dict.fromkeys(self._of_library(inner, code.co_names)))
                 elif value is not MISSING and not is_reserved(name):
                     named.update(dict.fromkeys(self._named(names, name, value, stores.owners)))
         if named:
@@ -277,11 +289,28 @@ class States:
             if name in owners or not all(map(is_reserved, attributes)):
                 yield self._holder(_AttributesOf(value), identity(value), name, attributes)
             yield from self._outer_variables(value)
+            yield from self._environment(value)
             if self._contents.parts(value) is None:
                 return
         elif issubclass(type(value), type) and not self._is_own(value):
             return
         yield self._holder(place, identity(place), name, value)
+
+    def _of_library(self, space: Mapping[str, Any], names: Iterable[str]) -> Iterator[Holder]:
+        """What is stored in a module of the standard library: `sys.path`, `os.environ`."""
+        for name in names:
+            value = space.get(name)
+            if type(value) in CONTAINERS or value is environ:
+                yield self._holder(space, identity(space), name, value)
+            elif type(value) is FunctionType:
+                yield from self._environment(value)
+
+    def _environment(self, function: FunctionType) -> Iterator[Holder]:
+        """The variables of the environment, where a function of `os` names them: `os.getenv`."""
+        if function.__globals__ is _OS:
+            names = function.__code__.co_names
+            if any(_OS.get(name) is environ for name in names):
+                yield self._holder(_OS, identity(_OS), "environ", environ)
 
     def _outer_variables(self, function: FunctionType, levels: int = 3) -> Iterator[Holder]:
         """Those of a function, and of functions that they have: decorators wrap one another."""
@@ -359,6 +388,14 @@ class States:
         return resized
 
     # what tests do
+
+    def begin(self) -> None:
+        """A test begins. Before the first one the environment is as all tests find it: code that
+        names it may start when a fixture has changed it.
+        """
+        if not self._has_begun:
+            self._has_begun = True
+            self._holder(_OS, identity(_OS), "environ", environ)
 
     def shared(self, place: Place, name: str = "") -> Holder | None:
         """What tests share without naming it; None where nothing can be stored in it."""

@@ -794,6 +794,8 @@ class Tracer:
 
     def begin(self, nodeid: str) -> None:
         """A test begins."""
+        if self.states is not None:
+            self.states.begin()
         context = self._tests.get(nodeid)
         if context is None:
             context = self._tests[nodeid] = Context(nodeid)

@@ -30,12 +30,12 @@ def test_the_sample_of_a_content_is_small_and_always_the_same() -> None:
     assert len(sampled_tests("aa", many, 10**9)) == 2_000  # two seconds
 
 
-# what a test leaves in the environment of the process is not recorded: what the second test gets is not
-# recognized
+# what the library keeps to itself is not recorded: a logger that code gets by its name alone
 PROGRAM = {
     "registry.py": (
-        "import os\ndef parse(): return 1\ndef fill(): os.environ['VALUE'] = str(parse())\n"
-        "def newest(): return int(os.environ['VALUE'])\n"
+        "import logging\ndef parse(): return 1\n"
+        "def fill(): logging.getLogger('registry').setLevel(parse())\n"
+        "def newest(): return logging.getLogger('registry').level\n"
     ),
     "test_registry.py": (
         "import pathlib, registry\n"

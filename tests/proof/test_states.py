@@ -136,6 +136,71 @@ def put(value):
     MODE = value
 def get(): return MODE
 """,
+    "level of a logger": """
+import logging
+LOG = logging.getLogger(__name__)
+def put(value): LOG.setLevel(value)
+def get(): return LOG.level
+""",
+    "handler of a logger": """
+from logging import NullHandler, getLogger
+LOG = getLogger(__name__)
+def put(value): LOG.handlers += [NullHandler()] * value
+def get(): return len(LOG.handlers)
+""",
+    "numbers that are counted up": """
+import itertools
+NUMBERS = itertools.count()
+def put(value): any(next(NUMBERS) + 1 == value for _ in "xx")
+def get(): return 1 if next(NUMBERS) == 1 else 0
+""",
+    "iterator of an object": """
+class Queue:
+    def __init__(self): self.items = iter(range(9))
+QUEUE = Queue()
+def put(value): [next(QUEUE.items) for _ in range(value)]
+def get(): return next(QUEUE.items)
+""",
+    "generator that runs on": """
+def numbers():
+    yield from range(9)
+NUMBERS = numbers()
+def put(value): [next(NUMBERS) for _ in range(value)]
+def get(): return next(NUMBERS)
+""",
+    "argument of a partial function": """
+from functools import partial
+LENGTH = partial(len, [])
+def put(value): LENGTH.args[0].extend([0] * value)
+def get(): return LENGTH()
+""",
+    "buffer": """
+from io import StringIO
+OUT = StringIO()
+def put(value): OUT.write("x" * value)
+def get(): return len(OUT.getvalue())
+""",
+    "configuration": """
+from configparser import ConfigParser
+CONFIG = ConfigParser()
+def put(value): CONFIG.read_dict({"a": {"x": str(value)}})
+def get(): return CONFIG.getint("a", "x")
+""",
+    "variable of the environment": """
+import os
+def put(value): os.environ[__name__] = str(value)
+def get(): return int(os.environ[__name__])
+""",
+    "variable asked for by a function": """
+from os import environ as variables, getenv
+def put(value): variables.update({__name__: str(value)})
+def get(): return int(getenv(__name__, 0))
+""",
+    "list of the interpreter": """
+import sys
+def put(value): sys.path.append(f"{__name__}={value}")
+def get(): return int(f"{__name__}=1" in sys.path)
+""",
     "generator": """
 ITEMS = []
 def fill():
@@ -312,6 +377,68 @@ def test_second(): assert app.get("x") == 1
 def test_order(): assert app.parse()
 """,
 }
+
+
+QUIET = {
+    "app.py": """
+import itertools, logging, os, sys
+from functools import cached_property
+LOG = logging.getLogger("app")
+class Item:
+    OWN = logging.getLogger("item")
+    @cached_property
+    def price(self): return parse()
+    @property
+    def name(self): return "x"
+ITEM = Item
+def parse(): return 1
+def log(text):
+    LOG.info(text)
+    return LOG.isEnabledFor(10) or text
+def home(): return os.environ.get("NOBODY_HAS_THIS")
+def folders(): return list(sys.path)
+""",
+    "test_app.py": """
+import app, os, pytest
+@pytest.fixture(scope="module")
+def place():
+    yield (app.home(), app.parse())
+    app.home()
+def test_place(place): assert place
+def test_environment_first(): assert app.home() is None
+def test_log(): assert app.log("b")
+def test_log_at_another_level(caplog):
+    with caplog.at_level(10, logger="app"): app.log("a")
+    assert app.parse()
+def test_log_again(): assert app.log("b")
+def test_class(): assert app.Item().price == app.parse() and app.Item().name
+def test_class_again(): assert app.ITEM().name and app.Item.OWN
+def test_environment(monkeypatch):
+    monkeypatch.setenv("NOBODY_HAS_THIS", str(app.parse()))
+    assert app.home()
+def test_environment_again(): assert app.home() is None
+def test_folders(): assert "nowhere" not in app.folders()
+def test_other_folders(monkeypatch):
+    monkeypatch.syspath_prepend("nowhere")
+    assert app.folders() and app.parse()
+def test_folders_again(): assert "nowhere" not in app.folders()
+""",
+}
+
+
+def test_what_the_library_changes_by_itself_binds_nobody(tmp_path: Path) -> None:
+    """A logger remembers which levels are enabled, pytest sets a variable for each test."""
+    folder = repository(tmp_path / "program", QUIET)
+    assert run_pytest(folder, "-p", "no:randomly").returncode == 0
+    app = folder / "app.py"
+    app.write_text(QUIET["app.py"].replace("def parse(): return 1", "def parse(): return 2"))
+    assert impacted(folder) == {
+        "test_app.py::test_place",
+        "test_app.py::test_log_at_another_level",
+        "test_app.py::test_other_folders",
+        "test_app.py::test_class",
+        "test_app.py::test_environment",
+    }
 
 
 def test_what_is_put_back_and_what_functions_compute_binds_nobody(tmp_path: Path) -> None:
