@@ -154,6 +154,7 @@ def _argument(field: RequestField) -> Callable[[Command], Command]:
     return click.argument(
         field.name,
         metavar=name,
+        type=_type_of(field),
         nargs=-1 if name.endswith("...") else 1,
         required=field.is_required and not field.parameter.is_read_from_stdin,
     )

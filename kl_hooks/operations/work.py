@@ -154,13 +154,13 @@ STATUS: Final = Operation(
 class LinkRequest(NamedTuple):
     """Which task of which objective."""
 
-    id: Annotated[str, Parameter("The objective, such as OBJ-0001.", argument="ID")]
+    id: Annotated[str, Parameter("Such as OBJ-0001.", argument="ID")]
     task: Annotated[str, Parameter("The task, in its words.", argument="TASK")]
-    done: Annotated[bool, Parameter("The task is done.", aliases=("completed",))] = False
+    done: Annotated[bool, Parameter("It is done.", aliases=("completed",))] = False
     session: Annotated[
         str,
         Parameter(
-            "The session that worked on it; else KL_SESSION.",
+            "The session; else KL_SESSION.",
             metavar="NAME",
             aliases=("session_id",),
         ),
@@ -197,7 +197,7 @@ def _linked_to_dict(linked: Linked) -> dict[str, Any]:
 
 LINK: Final = Operation(
     "objective link",
-    """Put TASK on the list of what remains, or with --done on the list of what is completed.
+    """Put TASK on the list of what remains, or of what is done.
 
     It leaves the other list; the session that did it (KL_SESSION) is noted.
     """,

@@ -213,7 +213,7 @@ class Shared:
     """What was not done, and why: no network, a refused push."""
 
     def to_dict(self) -> dict[str, Any]:
-        """`kl.sync/2`."""
+        """Return it as in `kl.sync/2`."""
         runs = [
             {
                 "run": one.run,
@@ -227,7 +227,6 @@ class Shared:
         ]
         events = [one._asdict() | {"body": dict(one.body)} for one in self.events]
         return {
-            "schema": "kl.sync/2",
             "events": events,
             "imported_events": self.imported_events,
             "writer": self.writer,
