@@ -9,7 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.model.claim import Observation, Tier, are_independent, tier
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.claim import (
+    OLDER_TREE,
+    REFUTED,
+    Anchor,
+    CitedTest,
+    Claim,
+    Confirmation,
+    Observation,
+    Support,
+    Tier,
+    are_independent,
+    tier,
+    tier_words,
+)
+from kl_hooks.model.claim import (
+    TestPart as PartOfTest,
+)
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, HARD_CLASSES
 
 LINUX = ("cpython", "3.13", "linux-x86_64")
@@ -166,3 +183,78 @@ def test_verified_needs_two_independent_hard_ones(observations: list[Observation
     hard = [o for o in observations if o.hard and o.kind in HARD_CLASSES]
     pairs = any(are_independent(a, b) for a in hard for b in hard)
     assert (tier(observations) is Tier.VERIFIED) == pairs
+
+
+def support(speaks: str, *observations: Observation) -> tuple[Support, ...]:
+    return tuple(
+        Support(observation, f"r{observation.run}", "passed", None, "2026-01-01", speaks)
+        for observation in observations
+    )
+
+
+def claim(**values: object) -> Claim:
+    return replace(Claim("rounds once", "function:m.total", "local:me", "2026-01-01"), **values)
+
+
+def test_the_tier_of_an_older_content_is_never_the_first_word() -> None:
+    assert tier_words("verified", "current") == ["verified", "current"]
+    assert tier_words("verified", OLDER_TREE) == ["stale: verified on an older tree"]
+    assert tier_words("verified", REFUTED) == ["refuted"]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("", "src/a.py"),
+        ("namespace:_", "src/a.py"),
+        ("function:_.total", "total in src/a.py"),
+        ("method:_.Cart._total", "Cart._total in src/a.py"),
+        ("function:_._total", "_total in src/a.py"),
+        ("function:X._.f:g", "X._.f:g in src/a.py"),
+    ],
+)
+def test_an_anchor_is_named_by_its_symbol_and_file(symbol: str, name: str) -> None:
+    assert Anchor("src/a.py", symbol, "aa").name == name
+
+
+def test_what_a_claim_rests_on_as_plain_data() -> None:
+    anchor = Anchor("src/a.py", "function:_.f", "aa")
+    test = CitedTest(
+        "test_a.py::test_x", (PartOfTest("", "", "bb"), PartOfTest("c.py", "fix", "cc"))
+    )
+    assert claim(rests_on=(anchor,), head="1234", tests=(test,)).basis_to_dict() == {
+        "rests_on": [["src/a.py", "function:_.f", "aa"]],
+        "head": "1234",
+        "tests": [["test_a.py::test_x", [["", "", "bb"], ["c.py", "fix", "cc"]]]],
+    }
+
+
+def test_the_last_word_on_a_claim_is_that_of_its_newest_confirmation() -> None:
+    stated = claim()
+    assert (stated.since, stated.last_author) == ("2026-01-01", "local:me")
+    confirmed = claim(confirmed=Confirmation("agent:bot", "2026-02-02"))
+    assert (confirmed.since, confirmed.last_author) == ("2026-02-02", "agent:bot")
+    assert confirmed.is_of_agent and not stated.is_of_agent
+    assert claim(author="agent:bot").is_of_agent and not claim(author="bot:agent:").is_of_agent
+
+
+def test_the_same_claim_made_twice_is_one_claim() -> None:
+    # the ID is stored, so it never changes
+    assert claim().id == digest("claim/1", ["rounds once", "function:m.total"])[:16]
+    assert len(claim().id) == 16
+    assert claim(author="other", made_at="2026-03-03").id == claim().id
+    assert claim(text="rounds twice").id != claim().id
+
+
+def test_the_tier_of_a_claim_follows_from_what_speaks_for_it() -> None:
+    independent = (seen(), seen(run="2", way="distributed"))
+    assert claim(support=support("for", *independent)).tier is Tier.VERIFIED
+    assert claim(support=support("against", *independent)).tier is Tier.GUESSED
+    mixed = support("for", seen()) + support("nothing", independent[1])
+    assert claim(support=mixed).tier is Tier.INFERRED
+    aged = claim(support=support("for", *independent), max_tier=Tier.INFERRED)
+    assert aged.tier is Tier.INFERRED
+    # two classes of evidence of one execution
+    classes = support("for", seen(), seen("ExitCode", "kl run"))
+    assert claim(support=classes).tier is Tier.INFERRED
+    assert claim(support=classes, rule="classes").tier is Tier.VERIFIED

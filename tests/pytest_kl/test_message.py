@@ -72,6 +72,7 @@ def test_paths_of_the_checkout_are_given_from_there(text: str, message: str) -> 
 def test_a_checkout_at_the_root_changes_no_message() -> None:
     assert detail_of(crash("no /a/b and no //"), "/")["message"] == "no /a/b and no //"
     assert detail_of(crash("no /a.b/c"), "/a?b/")["message"] == "no /a.b/c"
+    assert detail_of(crash("no /aX/c"), "/aX/")["message"] == "no c"
 
 
 def test_of_a_long_message_the_first_300_characters_are_stored() -> None:
