@@ -226,7 +226,7 @@ def _proof_of_passing(
         ran=_tests_here(proving, facts.other_runs),
         stale=_most_valid_run(facts.other_runs) if complete.missing else "",
         command=_command(complete.missing, facts.other_runs, undoing) if complete.missing else "",
-        undone_addopts=limits if undoing else "",
+        undone_addopts=limits,
     )
 
 

@@ -115,6 +115,7 @@ def test_what_is_transferred_is_counted_once_and_what_is_not_names_the_command()
     assert (answer.state, answer.stale, answer.ran) == ("not proven", "b2" * 16, 0)
     assert [missing.name for missing in answer.missing] == [B[1]]
     assert answer.command == f"pytest {B[1]}"
+    assert not any(reason.startswith("run ") for reason in answer.reasons)
     everything = other_run(made("b2", *A, *B), dict.fromkeys((*A, *B), valid))
     answer = proof(entries_of(everything), {}, expected=lambda: CONTENT, other_runs=everything)
     assert (answer.state, answer.transferred_tests, answer.compared_tests) == ("transferred", 4, 4)
@@ -139,6 +140,14 @@ def test_of_very_many_tests_the_impacted_ones_run_where_a_run_is_valid() -> None
     assert answer.command == "pytest --kl-impacted"
     answer = proof(entries_of(unknown), {}, expected=lambda: content, other_runs=unknown)
     assert (answer.command, answer.stale) == ("pytest", "")
+
+
+def test_what_addopts_of_the_newest_run_limit_is_named_with_what_undoes_it() -> None:
+    selection = {"addopts": ["-m", "not slow"], "keyword": "", **PART}
+    answer = proof([made("a1", *A, selection=selection)], {}, expected=lambda: CONTENT)
+    assert answer.undone_addopts == "-m 'not slow'"
+    assert answer.command.startswith("pytest -m ''")
+    assert proof([made("a1", *A, *B)], {}, expected=lambda: CONTENT).undone_addopts == ""
 
 
 def test_who_signed_a_run_is_a_note() -> None:
@@ -177,6 +186,22 @@ def test_each_test_counts_once_by_its_newest_result() -> None:
     )
 
 
+def test_of_all_collected_tests_those_with_any_result_are_subtracted() -> None:
+    killed = Evidence("TestResult", f"test:{B[1]}", "error", 0, None, {"message": WAS_RUNNING})
+    stopped = run("d4", seq=4, evidence=(killed,), result=KILLED)
+    unfinished = made("e5", "test_c.py::test_one", result=KILLED)
+    failed = (f"{A[1]}=failed", f"{B[0]}=failed", "test_c.py::test_two=failed")
+    failing = made("c3", A[0], *failed, result=FAILED, selection={"collected": 30})
+    verdicts = {f"test_e.py::test_{name}": Verdict(STALE) for name in ("one", "two", "three")}
+    moved = "test_f.py::test_one"
+    others = other_run(made("b2", *verdicts, moved), {**verdicts, moved: Verdict(VALID)})
+    content = wanted("test_a.py", known_failures=(KnownFailure(B[0], "later", "2027-03-01"),))
+    entries = [unfinished, stopped, failing, *entries_of(others)]
+    counts = numbers(entries, expected=lambda: content, other_runs=others)
+    assert counts == ProvenTests(1, 1, 1, 2, 1, 1, 3, never=20)
+    assert counts.total == 30
+
+
 def test_other_contents_transfer_or_must_run_again() -> None:
     verdicts = {A[0]: Verdict(VALID), A[1]: Verdict(STALE), B[0]: Verdict(VALID)}
     others = other_run(made("a1", *verdicts), verdicts)
@@ -204,6 +229,9 @@ def test_partial_is_a_content_with_results_that_do_not_prove_all_of_it() -> None
 def test_a_run_that_collected_everything_counts_the_cases_too() -> None:
     part = {"collected": 9, "deselected": 7}
     assert numbers([made("a1", *A, selection=part)], expected=lambda: CONTENT).never == 7
+    every = {"keyword": "one", "markers": "fast", "deselected": 6, "dropped": 1}
+    limited = made("a1", *A, selection={"collected": 9, **every})
+    assert numbers([limited], expected=lambda: CONTENT).never == 7
     fewer = {"collected": 1, "deselected": 1}
     assert numbers([made("a1", *A, selection=fewer)], expected=lambda: CONTENT).never == 0
     omitted = {"collected": 9, **PART}

@@ -41,6 +41,13 @@ def prove(*entries: Entry, content: Any = CONTENT, **facts: Any) -> Proof:
         ({"selection": {"not_called": {"by": "a.py", "tests": 1}}}, "tests_not_called"),
         ({"selection": {"setup_plan": True}}, "no_test_run"),
         ({"tree_all": THERE}, "untracked_files"),
+        (
+            {
+                "tree_all": THERE,
+                "environment": {"untracked": {"files": 1, "first": ["x.py"]}},
+            },
+            "untracked_files",
+        ),
         ({"seq": 3}, "before_a_loss"),
     ],
 )
