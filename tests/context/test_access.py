@@ -74,6 +74,7 @@ def symbol_of(ws: Workspace, path: str) -> str:
 
 def test_without_a_policy_everything_is_shown(ws: Workspace) -> None:
     everything = Access(ws, None)
+    assert everything.shows_all and not decided(ws).shows_all
     given = records(ws)
     assert everything.records(given) == everything.shown(given) == given
     assert [everything.record(record) for record in given] == given
@@ -402,3 +403,22 @@ def test_a_command_asks_once_and_a_person_is_shown_everything(
     assert shown("kl") == 3
     monkeypatch.delenv("KL_AGENT")
     assert len(audit(ws)) == 1
+
+
+def test_a_rule_about_files_decides_on_their_symbols(ws: Workspace) -> None:
+    files = Rule("files", "deny", kinds=("file",), paths=("src/pay/**",))
+    asked = decided(ws, files)
+    path = "src/pay/charge.py"
+    node = symbol_of(ws, path)
+    assert asked.effect_on_place(node, path, "symbol") == ("deny", "files")
+    assert asked.effect_on_place(node, path, "page") == ("allow", "")
+    assert asked.effect_on_place("", "src/shop.py", "symbol")[0] == "allow"
+    assert Access(ws, None).effect_on_place(node, path, "symbol") == ("allow", "")
+
+
+def test_the_id_of_a_decision_has_twelve_digits(ws: Workspace) -> None:
+    asked = decided(ws)
+    asked.records(records(ws))
+    asked.audit("list")
+    name = audit(ws)[0]["policy_decision_id"]
+    assert len(name) == len("pd-") + 12

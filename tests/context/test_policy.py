@@ -315,7 +315,7 @@ def test_a_rule_is_for_an_actor_by_name_or_for_all_of_a_sort(
     assert rule.names_actor(actor) is is_named
     policy = Policy((rule,), actor)
     assert policy.decide((candidate("a"),)) == (("deny", "x") if is_named else ("allow", ""))
-    assert policy.shows(candidate("a")) is not is_named
+    assert policy.shows(candidate("a")) is (not is_named)
     assert policy.concerns_actor is is_named
     # beside a rule for others
     others = Rule("y", "redact", actors=("agent:nobody",))
