@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
+from kl_hooks.cli.kind_commands import print_written
 from kl_hooks.cli.output import (
     command_access,
     counted,
@@ -22,11 +24,11 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.cli.record_output import (
     exported,
-    print_record,
     record_line,
     warn_of_citations,
     warn_of_index_problems,
 )
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import FINDINGS, UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.kinds.catalog import DECISION
@@ -35,8 +37,8 @@ from kl_hooks.kinds.decision.discovery import record_proposals
 from kl_hooks.kinds.decision.exporter import export_files, export_text
 from kl_hooks.kinds.decision.importer import import_decisions
 from kl_hooks.kinds.decision.significance import assess_answer
-from kl_hooks.records.query import RecordFilter, get_record, list_records, supersession_chain
-from kl_hooks.records.sync import sync
+from kl_hooks.operations import own_operations
+from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import create_record
 from kl_hooks.workspace import require_initialized
 
@@ -167,42 +169,20 @@ def discover(write: bool, threshold: int, shape: str) -> None:
         warn("nothing was written. To keep them as proposals: kl decision discover --write")
 
 
-@click.command(epilog="Example: kl decision supersede ADR-0002 ADR-0009")
-@click.argument("old")
-@click.argument("new")
-@format_option()
-def supersede(old: str, new: str, shape: str) -> None:
-    """Let NEW take the place of OLD: both name each other, and OLD is superseded. Cycles and
-    unknown IDs are refused.
-
-    While NEW is only proposed, OLD stays in force; accepting NEW supersedes it.
-    """
-    from kl_hooks.records.write import supersede as run
-
-    ws = workspace()
-    # run() takes records of any kind; this command refuses others
-    get_record(ws, old, "decision")
-    get_record(ws, new, "decision")
-    first, second = run(ws, old, new)
-    if first.proposal:
-        print_record(ws, first, shape)
+@operation_command(own_operations.supersede(DECISION))
+def supersede(succession: own_operations.Succession, request: Any) -> None:
+    """Print the chain, or the change that waits for a person."""
+    old, new = succession.old.record, succession.new.record
+    if old.proposal:
+        print_written(succession.old, request)
         return
-    sync(ws)
+    echo(" ← ".join(f"{record.id} ({record.status})" for record in succession.chain))
     warn_of_index_problems()
-    waits = ws.kinds[first.kind].is_pending(second.status)
-    line = [second, first] if waits else supersession_chain(ws, first)
-    plain = {
-        "schema": "kl.record.chain/1",
-        "chain": [{"id": one.id, "status": one.status} for one in line],
-    }
-    print_answer(shape, plain, [" ← ".join(f"{one.id} ({one.status})" for one in line)])
-    if waits:
-        warn(
-            f"{first.id} stays in force until {second.id} is accepted: kl decision accept"
-            f" {second.id}"
-        )
+    if succession.waits:
+        accept = f"kl decision accept {new.id}"
+        warn(f"{old.id} stays in force until {new.id} is accepted: {accept}")
     else:
-        warn_of_citations(ws, [first.id])
+        warn_of_citations(workspace(), [old.id])
 
 
 @click.command(

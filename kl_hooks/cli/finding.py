@@ -6,124 +6,56 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.output import (
-    Option,
-    command_access,
     counted,
     echo,
-    echo_json,
+    echo_lines,
     format_option,
-    given,
     initialized_workspace,
     print_answer,
     warn,
     workspace,
 )
-from kl_hooks.cli.record_output import record_lines, warn_of_index_problems, warn_of_proposals
+from kl_hooks.cli.record_output import record_lines, warn_of_proposals
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.sources.transcript import read_transcript
-from kl_hooks.kinds.failure import occurrences, record_failure, times_phrase
+from kl_hooks.kinds.catalog import FAILURE
+from kl_hooks.kinds.failure import times_phrase
 from kl_hooks.kinds.finding import MAX_HOOK_BYTES, Call, record_findings
 from kl_hooks.model.text import one_line
-from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
+from kl_hooks.operations import own_operations
+from kl_hooks.operations.records import RecordRequest, ShownRecord
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.finding import RecordedFindings
 
 
-@click.command(
-    "record",
-    epilog=(
-        'Example: kl failure record "Mock the database" --symptom "red build" --prevention "Use a'
-        ' real one"'
-    ),
-)
-@click.argument("approach")
-@click.option("--symptom", help="What was seen.")
-@click.option("--root-cause", "root_cause", cls=Option, old=("--cause",), help="Why it failed.")
-@click.option("--prevention", help="What to do instead.")
-@click.option("--fix", "fix_applied", help="How it was put right.")
-@click.option(
-    "--severity", type=click.Choice(["low", "medium", "high", "critical"], case_sensitive=False)
-)
-@click.option(
-    "--about",
-    "file_path",
-    cls=Option,
-    old=("--file",),
-    multiple=True,
-    metavar="PATH",
-    help="The file where it happened. May be repeated.",
-)
-@click.option(
-    "--decision",
-    "related_adrs",
-    multiple=True,
-    metavar="ID",
-    help="Decisions that state how it should be done.",
-)
-@click.option("--task", "task_id", help="The task it happened in.")
-@click.option("--feature", "feature_id", metavar="ID", help="The feature it happened in.")
-@click.option("--context", help="Where and when it happened.")
-@click.option(
-    "--fixed-in",
-    "time_to_fix_minutes",
-    type=click.IntRange(0, 1_000_000),
-    help="Minutes it took to put right.",
-)
-@format_option()
-def failure_record(approach: str, shape: str, **options: Any) -> None:
-    """Record an APPROACH that failed. The same approach again is counted, and new information is
-    filled in.
-
-    Packages of context warn of it where it fits the task.
-    """
-    ws = initialized_workspace()
-    raw: dict[str, Any] = {"approach": " ".join(approach.split())}
-    raw |= given(options)
-    by = sign_record(ws, raw)
-    recorded, how_often = record_failure(ws, raw, by)
-    made = command_access().written(recorded)
-    if shape == "json":
-        echo_json(record_to_dict(ws, made) | _counts(how_often))
-        return
-    echo(
-        f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n   "
-        f" {made.path}"
-    )
-    warn_of_proposals(made)
-    if not made.text("prevention") and not made.proposal:
-        echo(f'    hint: state what prevents it: kl failure edit {made.id} --prevention "…"')
+@operation_command(own_operations.record_failure(FAILURE))
+def failure_record(
+    counted_failure: own_operations.CountedFailure, request: own_operations.FailureRequest
+) -> None:
+    """Print the failure, and how often it happened."""
+    record = counted_failure.failure.record
+    times = times_phrase(counted_failure.occurrences.total)
+    echo(f"{record.id}  {record.status}  {record.title}   (happened {times})\n    {record.path}")
+    warn_of_proposals(record)
+    if not record.text("prevention") and not record.proposal:
+        echo(f'    hint: state what prevents it: kl failure edit {record.id} --prevention "…"')
 
 
-@click.command("show", epilog="Example: kl failure show FAIL-3f9a1c2b")
-@click.argument("id")
-@format_option()
-def failure_show(id: str, shape: str) -> None:
-    """One failure, whole, with how often it happened here."""
-    ws = workspace()
-    record = command_access().record(get_record(ws, id, "failure"))
-    how_often = occurrences(ws, record)
-    warn_of_index_problems()
-    head, *rest = record_lines(ws, record, supersession_chain(ws, record))
-    times = (
-        f"{times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}"
-    )
-    print_answer(
-        shape,
-        record_to_dict(ws, record) | _counts(how_often),
-        [head, f"{'happened':<13} {times}", *rest],
-    )
-
-
-def _counts(how_often: Any) -> dict[str, Any]:
-    names = {"occurrence_count": "total", "first_occurred": "first", "last_occurred": "last"}
-    return {name: getattr(how_often, field) for name, field in names.items()}
+@operation_command(own_operations.show_failure(FAILURE))
+def failure_show(shown: ShownRecord, request: RecordRequest) -> None:
+    """Print a failure, whole, and how often it happened."""
+    head, *rest = record_lines(workspace(), shown)
+    count = shown.occurrences
+    assert count is not None
+    dates = f"first {count.first[:10]}, last {count.last[:10]}"
+    echo_lines([head, f"{'happened':<13} {times_phrase(count.total)}, {dates}", *rest])
 
 
 @click.command("add", epilog="Example: kl finding add --hook < tool-result.json")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.kind_commands import decide_changes, sign_record
+from kl_hooks.cli.kind_commands import command_of, decide_changes, sign_record
 from kl_hooks.cli.output import (
     about_option,
     broken_kinds_are_shown,
@@ -42,7 +42,6 @@ from kl_hooks.cli.record_output import (
     print_record,
     print_steps,
     record_line,
-    record_lines,
     record_rows,
     records_by_status,
     waiting_for_a_person,
@@ -67,7 +66,6 @@ from kl_hooks.records.query import (
     list_and_count,
     list_records,
     record_to_dict,
-    supersession_chain,
 )
 from kl_hooks.records.write import apply_verb
 from kl_hooks.store.files import read_small
@@ -204,20 +202,15 @@ def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
 @format_option()
 def show(id: str, shape: str) -> None:
     """Show one record of any kind, or a claim (`claim:…`), by its ID."""
-    ws = workspace()
+    ws, ctx = workspace(), click.get_current_context()
     if id.lower().startswith("claim:"):
-        ctx = click.get_current_context()
         group = cast(
             click.Group, cast(click.Group, ctx.find_root().command).get_command(ctx, "claim")
         )
         ctx.invoke(group.commands["show"], id=id, shape=shape)
         return
-    with agent_access(ws) as may:
-        record = may.record(get_record(ws, id))
-    line = supersession_chain(ws, record)
-    warn_of_index_problems()
-    plain = record_to_dict(ws, record) | {"chain": [one.id for one in line]}
-    print_answer(shape, plain, record_lines(ws, record, line))
+    kind = ws.kinds[get_record(ws, id).kind]
+    ctx.invoke(command_of(kind, "show"), id=id, shape=shape)
 
 
 _OF_SEARCH = (
@@ -571,7 +564,7 @@ def _decide_proposal(identifier: str, word: str, shape: str) -> None:
         )
     verb = next((v for v in kind.verbs if v.person and _decides(kind, v, word)), None)
     if record.status != kind.proposal or not kind.proposal or verb is None:
-        decide_changes(ws, record, shape, accepted=word == "accept")
+        decide_changes(record, shape, accepted=word == "accept")
     elif kind.name == "memory":
         # not by the verb alone: a review also writes rejected.txt and the Event that it took place
         from kl_hooks.cli import memory

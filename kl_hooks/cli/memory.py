@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.kind_commands import decide_changes
 from kl_hooks.cli.output import (
     ABOUT,
     Option,
@@ -162,6 +161,7 @@ def show(id: str, shape: str) -> None:
     ws = workspace()
     with agent_access(ws) as may:
         record = may.record(_find_memory(id))
+    from kl_hooks.operations.records import shown_record
     from kl_hooks.records.liveness import stale_reasons
 
     (seen,) = review_items(ws, [record])
@@ -171,7 +171,7 @@ def show(id: str, shape: str) -> None:
     use = (*_use_lines(seen), f"{'quality':<13} {quality} %, by structure, use, rating and age")
     why = stale_reasons(ws, [record]).get(record.id, "")
     outdated = [f"\nIt is outdated: {why}."] if why else []
-    lines = (*record_lines(ws, record, [record]), "", *use, *outdated)
+    lines = (*record_lines(ws, shown_record(ws, record)), "", *use, *outdated)
     print_answer(shape, plain | {"stale": why}, lines)
     try:
         # last: a store that can't be written must not withhold the memory
@@ -261,13 +261,14 @@ def decide_memory(
     """Approve or reject a memory and print what it is now. UsageProblem for an agent that is no
     reviewer.
     """
+    from kl_hooks.cli.kind_commands import decide_changes
     from kl_hooks.records.write import pending_proposals
 
     ws = workspace()
     who = Reviewer.current(ws, identifier)
     record = _find_memory(identifier)
     if who.person and record.status == "approved" and pending_proposals(ws, record.id):
-        decide_changes(ws, record, shape, accepted=do == "approve")
+        decide_changes(record, shape, accepted=do == "approve")
         return
     again = do == "approve" and record.status == "approved"
     made = apply_decision(ws, record, Decision(record.id, do, "", reason), who)

@@ -76,7 +76,7 @@ class _AccessOfPerson:
     for a person's `kl status` has to be fast.
     """
 
-    shows_all = True
+    shows_all, is_agent = True, False
 
     def __init__(self, ws: Workspace) -> None:
         self._ws = ws

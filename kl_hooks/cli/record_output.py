@@ -18,6 +18,7 @@ from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
+    from kl_hooks.operations.records import ShownRecord
     from kl_hooks.records.seeding import Step
 
 _CITING: Final = 10
@@ -89,12 +90,11 @@ def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, statu
     )
 
 
-def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
+def record_lines(ws: Workspace, shown: ShownRecord) -> Iterator[str]:
     """A record as a page."""
-    from kl_hooks.records.liveness import quarantine_reasons
     from kl_hooks.records.repository import is_expired
-    from kl_hooks.records.write import proposals_for_reader
 
+    record, chain = shown.record, shown.chain
     kind = ws.kinds[record.kind]
     named = (f for f in kind.all_fields if not f.internal and record.values.get(f.name) is not None)
     wide = max([13, *(len(f.name) for f in named if _is_short(f))])
@@ -112,12 +112,13 @@ def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iter
             f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is its"
             " last valid content."
         )
-    if reasons := quarantine_reasons(ws, record):
-        yield f"{'attention':<{wide}} quarantined until a person has read it: {'; '.join(reasons)}"
+    if shown.quarantine:
+        reasons = "; ".join(shown.quarantine)
+        yield f"{'attention':<{wide}} quarantined until a person has read it: {reasons}"
     if len(chain) > 1:
         yield f"{'chain':<{wide}} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
-    for one in proposals_for_reader(ws, record.id):
-        yield f"{'proposed':<{wide}} {one.line()}. hint: kl knowledge accept {record.id}"
+    for change in shown.proposals:
+        yield f"{'proposed':<{wide}} {change}. hint: kl knowledge accept {record.id}"
     late = []
     for field in kind.all_fields:
         value = record.values.get(field.name)
@@ -229,8 +230,10 @@ def print_record(ws: Workspace, record: Record, shape: str) -> None:
 def warn_of_citations(ws: Workspace, ids: Sequence[str]) -> None:
     """Report what cites records that have just ended, a line each."""
     from kl_hooks.records.citations import ended_ids
+    from kl_hooks.records.sync import sync
     from kl_hooks.upkeep.cited_by import cited_by
 
+    sync(ws)
     for ended, words in ended_ids(ws, ids).items():
         if citing := cited_by(ws, ended):
             verb = "cites" if len(citing) == 1 else "cite"

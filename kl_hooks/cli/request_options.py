@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -27,6 +27,8 @@ from kl_hooks.errors import CLEAN, KlError
 from kl_hooks.model.parameter import RequestField, fields_of
 from kl_hooks.operations.operation import Operation, perform
 
+_MOST_SHOWN_CHOICES: Final = 4
+"""Words of a free choice that are shown in place of its value in help."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 _MOST_INPUT: Final = 2_000_000
 """Bytes that are read from stdin; a value may have half as many."""
@@ -50,13 +52,15 @@ def operation_command(
     """
 
     def decorate(print_result: Callable[..., Any]) -> click.Command:
+        fields = operation.fields
+
         def command(shape: str, **values: Any) -> int:
-            request = complete(request_of(operation.request, values))
+            request = complete(request_of(operation.request, values, fields))
             printer = partial(print_result, **values)
             result = answer(operation, request, shape, printer, formats)
             return exit_code(result, request)
 
-        command = request_options(operation.request)(format_option(*formats)(command))
+        command = field_options(fields)(format_option(*formats)(command))
         # click lists the options of decorators from the outermost to the innermost
         command.__click_params__ = [  # type: ignore[attr-defined]
             *command.__click_params__,  # type: ignore[attr-defined]
@@ -103,11 +107,14 @@ def answer(
     return result
 
 
-def request_of(request_type: type, values: dict[str, Any]) -> Any:
-    """Take the fields of a request out of what click read, and make it of them."""
-    return request_type(
-        **{field.name: _value(field, values.pop(field.name)) for field in fields_of(request_type)}
-    )
+def request_of(
+    request: Callable[..., Any], values: dict[str, Any], fields: Iterable[RequestField] = ()
+) -> Any:
+    """Take the fields of a request out of what click read, and make it of them. `fields`: where they
+    are not those of its type.
+    """
+    every = fields or fields_of(request)
+    return request(**{field.name: _value(field, values.pop(field.name)) for field in every})
 
 
 def _value(field: RequestField, given: Any) -> Any:
@@ -118,6 +125,11 @@ def _value(field: RequestField, given: Any) -> Any:
         return _read_stdin()
     if given is None or (given == () and field.value_type is tuple):
         return field.default
+    if field.value_type is dict:
+        pairs = [text.partition("=") for text in given]
+        if any(not sign for _, sign, _ in pairs):
+            raise click.UsageError(f"{_option_name(field)}: write KEY=TEXT.")
+        return {key: text for key, _, text in pairs} or field.default
     return field.clamped(given)
 
 
@@ -134,9 +146,14 @@ def request_options(request_type: type) -> Callable[[Command], Command]:
     The function gets each by the name of its field; None, or an empty tuple, where it was not
     given.
     """
+    return field_options(fields_of(request_type))
+
+
+def field_options(fields: Iterable[RequestField]) -> Callable[[Command], Command]:
+    """As `request_options`, of the fields of a request."""
     parameters = [
         _argument(field) if field.parameter.argument else _option(field)
-        for field in fields_of(request_type)
+        for field in fields
         if field.parameter.argument or not field.is_required
     ]
 
@@ -165,19 +182,26 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
     if parameter.flags:
         return _flags(field)
     text = parameter.help + (f"  [default: {parameter.default}]" if parameter.default else "")
-    is_list = field.value_type is tuple
+    is_list, metavar = field.value_type in (tuple, dict), parameter.metavar
+    if parameter.is_free and parameter.choices:
+        is_short = len(parameter.choices) <= _MOST_SHOWN_CHOICES
+        metavar = f"[{'|'.join(parameter.choices)}]" if is_short else ""
+        text += "" if is_short else f" One of: {', '.join(parameter.choices)}."
+    if parameter.is_free and is_list:
+        metavar, text = metavar or "TEXT", f"{text} May be repeated."
     shown = field.default if parameter.is_default_shown else None
     return click.option(
-        f"--{field.public_name.replace('_', '-')}",
+        _option_name(field),
         field.name,
         cls=Option,
         old=tuple(f"--{name.replace('_', '-')}" for name in parameter.aliases),
         type=_type_of(field),
-        is_flag=field.value_type is bool,
+        is_flag=field.is_flag,
         multiple=is_list,
         default=() if is_list else shown,
         show_default=parameter.is_default_shown,
-        metavar=parameter.metavar or None,
+        metavar=metavar or None,
+        hidden=parameter.is_hidden,
         help=text,
     )
 
@@ -193,8 +217,14 @@ def _flags(field: RequestField) -> Callable[[Command], Command]:
     return decorate
 
 
+def _option_name(field: RequestField) -> str:
+    return f"--{field.public_name.replace('_', '-')}"
+
+
 def _type_of(field: RequestField) -> click.ParamType[Any] | None:
     choices, bounds = field.parameter.choices, field.parameter.bounds
+    if field.parameter.is_free:
+        return {int: click.INT, bool: click.BOOL}.get(field.value_type, click.STRING)
     if choices:
         return click.Choice(choices)
     if bounds:

@@ -14,7 +14,6 @@ from kl_hooks.cli.kind_commands import make_record, sign_record
 from kl_hooks.cli.output import (
     ABOUT,
     Option,
-    command_access,
     echo,
     echo_lines,
     format_option,
@@ -25,11 +24,11 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.cli.record_output import print_record, warn_of_index_problems
+from kl_hooks.cli.record_output import print_record
 from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
-from kl_hooks.kinds.feature import detect_features
-from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, fitting_gates, render_role
+from kl_hooks.kinds.catalog import FEATURE, GATE
+from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, render_role
 from kl_hooks.kinds.objective import (
     add_turn,
     continuation,
@@ -42,7 +41,7 @@ from kl_hooks.kinds.task import (
 )
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line
-from kl_hooks.operations import tasks, work
+from kl_hooks.operations import own_operations, tasks, work
 from kl_hooks.records.document import (
     fields_by_heading,
     leading_title,
@@ -51,7 +50,6 @@ from kl_hooks.records.document import (
 )
 from kl_hooks.records.query import (
     get_record,
-    record_to_dict,
 )
 from kl_hooks.records.write import validate_or_raise
 from kl_hooks.store.files import read_small
@@ -109,11 +107,8 @@ def task_new(
     wrong = valid_tokens([*options["requires"], *options["produces"]])[1]
     if wrong:
         raise Problems([Problem("kl task new", 0, 0, f"{one}.") for one in wrong])
-    make_record(
-        workspace().kinds["task"],
-        raw | {"title": title or title_option or ""},
-        {"agent": agent, "shape": shape},
-    )
+    raw |= {"title": title or title_option or ""}
+    make_record(workspace().kinds["task"], raw, agent=agent, shape=shape)
 
 
 def _plan_code(shown: tasks.ShownPlan, _request: tasks.PlanRequest) -> int:
@@ -540,7 +535,7 @@ def objective_new(
     remaining = [*(one.strip() for one in tasks.split(",") if one.strip()), *more]
     raw = given(options)
     raw |= {"title": title or title_option or "", "remaining": remaining}
-    make_record(workspace().kinds["objective"], raw, {"agent": agent, "shape": shape})
+    make_record(workspace().kinds["objective"], raw, agent=agent, shape=shape)
 
 
 @operation_command(work.STATUS)
@@ -563,35 +558,12 @@ def objective_link(linked: work.Linked, _request: work.LinkRequest) -> None:
         echo_lines(progress.summary(record))
 
 
-@click.command("for", epilog="Example: kl gate for --type feature --complexity 5")
-@click.option(
-    "--type",
-    "task_type",
-    required=True,
-    help="The type of work: feature, scaffolding, testing, docs …",
-)
-@click.option(
-    "--complexity", type=click.IntRange(1, 10), default=5, show_default=True, help="From 1 to 10."
-)
-@format_option()
-def gate_for(task_type: str, complexity: int, shape: str) -> None:
-    """The gates for work of this type and complexity, at most four, the narrowest first."""
-    ws = workspace()
-    found = command_access().records(fitting_gates(ws, task_type, complexity))
-    warn_of_index_problems()
-    plain = {
-        "schema": "kl.gate.for/1",
-        "type": task_type,
-        "complexity": complexity,
-        "gates": [record_to_dict(ws, one) for one in found],
-        "note": DO_NOT_ADJUST,
-    }
-    end = (
-        f"Gates hold for the whole session: {DO_NOT_ADJUST}."
-        if found
-        else f"no gate covers complexity {complexity}."
-    )
-    print_answer(shape, plain, [*(Gate(one).line() for one in found), end])
+@operation_command(own_operations.gates(GATE))
+def gate_for(found: own_operations.GateList, request: own_operations.GateRequest) -> None:
+    """Print the gates, a line each."""
+    echo_lines(Gate(record).line() for record in found.gates)
+    none = f"no gate covers complexity {request.complexity}."
+    echo(f"Gates hold for the whole session: {DO_NOT_ADJUST}." if found.gates else none)
 
 
 @operation_command(work.ROLE_SHOW)
@@ -600,18 +572,14 @@ def role_show(shown: work.ShownRole, _request: work.RoleRequest) -> None:
     echo(render_role(shown.record).rstrip("\n"))
 
 
-@click.command("detect", epilog='Example: kl feature detect "continue FEAT-AUTH-12"')
-@click.argument("text", nargs=-1, required=True)
-@format_option()
-def feature_detect(text: tuple[str, ...], shape: str) -> None:
-    """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of
-    the same prefix.
-    """
-    rows = detect_features(workspace(), " ".join(text))
-    lines = []
-    for row in rows:
-        spec = row["spec"] or "none found in docs/features, .kl/knowledge/features, features"
-        lines += [f"{row['id']}  {row['title'] or '(no record)'}", f"    spec     {spec}"]
-        lines += [f"    related  {', '.join(row['related'])}"] if row["related"] else []
-    none = "the text names no feature. An id looks like FEAT-AUTH-12."
-    print_answer(shape, {"schema": "kl.feature.detect/1", "features": rows}, lines or [none])
+@operation_command(own_operations.detect(FEATURE))
+def feature_detect(found: own_operations.FeatureList, request: Any) -> None:
+    """Print the features, with the file and the relatives of each."""
+    for feature in found.features:
+        title = feature.record.title if feature.record else "(no record)"
+        spec = feature.spec or "none found in docs/features, .kl/knowledge/features, features"
+        echo_lines([f"{feature.id}  {title}", f"    spec     {spec}"])
+        if feature.related:
+            echo(f"    related  {', '.join(feature.related)}")
+    if not found.features:
+        echo("the text names no feature. An id looks like FEAT-AUTH-12.")

@@ -59,7 +59,7 @@ def access(ws: Workspace, purpose: str, actor: str = "") -> Iterator[Access]:
     `actor`: `human` or `agent:NAME`; empty: whoever runs this. Raises Problems for a wrong policy,
     as `load_policy`: without the rules nothing may be shown.
     """
-    seen = Access(ws, find_policy(ws, actor))
+    seen = Access(ws, find_policy(ws, actor), actor)
     try:
         yield seen
     except KlError as problem:
@@ -72,14 +72,22 @@ def access(ws: Workspace, purpose: str, actor: str = "") -> Iterator[Access]:
 class Access:
     """What may be shown in one answer. Without a policy everything is."""
 
-    def __init__(self, ws: Workspace, policy: Policy | None) -> None:
-        self._ws, self._policy = ws, policy
+    def __init__(self, ws: Workspace, policy: Policy | None, actor: str = "") -> None:
+        """`actor`: as `access`."""
+        self._ws, self._policy, self._actor = ws, policy, actor
         self._effects: dict[tuple[str, str], Effect] = {}
 
     @property
     def shows_all(self) -> bool:
         """Whether there is no policy."""
         return self._policy is None
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether an agent asks."""
+        from kl_hooks.model.actors import agent
+
+        return self._actor.startswith("agent:") if self._actor else bool(agent(self._ws.environ))
 
     def shows(self, record: Record) -> bool:
         """Return whether a record is neither denied nor redacted."""

@@ -7,12 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from kl_hooks.records.query import RecordFilter, list_records
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace import Workspace
+    pass
 
 _FOLDERS: Final = ("docs/features", ".kl/knowledge/features", "features", ".guardkit/features")
 """Of specifications; the first that has one wins."""
@@ -33,31 +31,6 @@ def feature_ids(text: str) -> tuple[str, ...]:
     `FEAT-0003`.
     """
     return tuple(dict.fromkeys(found[0].upper() for found in _ID.finditer(text)))
-
-
-def detect_features(ws: Workspace, text: str) -> list[dict[str, Any]]:
-    """Return the features that a text names: ID, title, whether there is a record, specification,
-    related ones.
-    """
-    ids = feature_ids(text)
-    files = specification_files(ws.root) if ids else {}
-    records = (
-        {one.id.upper(): one for one in list_records(ws, RecordFilter(("feature",)))} if ids else {}
-    )
-    rows = []
-    for one in ids:
-        record = records.get(one)
-        path = (record.text("spec") if record else "") or files.get(one, "")
-        rows.append(
-            {
-                "id": one,
-                "title": record.title if record else "",
-                "record": bool(record),
-                "spec": path or None,
-                "related": list(related_features(one, [*files, *records])),
-            }
-        )
-    return rows
 
 
 def related_features(feature: str, known: Iterable[str]) -> tuple[str, ...]:

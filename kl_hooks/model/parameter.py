@@ -46,8 +46,16 @@ class Parameter(NamedTuple):
     """Former names, which are read and shown nowhere."""
     is_clamped: bool = False
     """Whether a number outside of the bounds is taken as the nearest one."""
+    is_free: bool = False
+    """Whether the operation itself reads its value, in other spellings too, and reports all that is
+    wrong at once: in commands, choices and bounds describe it.
+    """
+    spellings: tuple[str, ...] = ()
+    """Other words that are read for its choices, and shown to programs."""
     is_personal: bool = False
     """Whether people set it, and no tool has it."""
+    is_hidden: bool = False
+    """Whether help omits it."""
     is_read_from_stdin: bool = False
     """Whether a command reads it from stdin where it is `-` or not given."""
     flags: tuple[str, ...] = ()
@@ -60,15 +68,20 @@ class RequestField(NamedTuple):
     name: str
     """Of the field."""
     value_type: type
-    """`str`, `int`, `bool`, or `tuple`: of texts."""
+    """`str`, `int`, `bool`, `tuple`: of texts, or `dict`: of texts by name."""
     default: Any
-    """Of a required field a value that is none."""
+    """Of a required field `REQUIRED`."""
     parameter: Parameter
 
     @property
     def is_required(self) -> bool:
         """Whether it must be given."""
         return self.default is REQUIRED
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is true where it is given; else a bool is given as true or false."""
+        return self.value_type is bool and self.default is False
 
     @property
     def public_name(self) -> str:
@@ -98,8 +111,11 @@ class RequestField(NamedTuple):
             raise UsageProblem(f"takes {self._taken()}, not {value!r:.40}.", place=place)
         if bounds and not self.parameter.is_clamped and not bounds[0] <= value <= bounds[1]:
             raise UsageProblem(f"takes {self._taken()}, not {value}.", place=place)
-        if choices and value not in choices:
-            raise UsageProblem(f"takes {', '.join(choices)}, not {value[:40]!r}.", place=place)
+        wrong = [
+            text for text in (value if is_list else (value,)) if choices and text not in choices
+        ]
+        if wrong:
+            raise UsageProblem(f"takes {', '.join(choices)}, not {wrong[0][:40]!r}.", place=place)
 
     def read(self, text: str) -> Any:
         """Return the value that a text means: of several texts those between commas and

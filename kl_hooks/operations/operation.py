@@ -7,10 +7,12 @@ Interfaces hold no logic: a command, a tool, a route or a program makes the requ
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.parameter import Parameter, RequestField, fields_of
 from kl_hooks.model.receipt import Receipt
+from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import RECORD_ID, Link
 from kl_hooks.operations.parts import leaves, replaced
 
@@ -26,9 +28,10 @@ class Operation(NamedTuple):
     """Its command: `graph refs`."""
     help: str
     """What it does, in its first paragraph, which agents read too; then what one has to know."""
-    request: type
-    """A NamedTuple of what is asked, whose fields have a `Parameter`. Where it has a field `author`, an
-    interface sets it: as events name whoever asks.
+    request: Callable[..., Any]
+    """Makes the request of the values of its fields: a NamedTuple of what is asked, whose fields
+    have a `Parameter`. Where it has a field `author`, an interface sets it: as events name whoever
+    asks.
     """
     run: Callable[[Workspace, Any, Access], Any]
     """(workspace, request, access) → the result, of types that `visible` knows. Raises KlError. Where it
@@ -47,6 +50,13 @@ class Operation(NamedTuple):
     writes: bool = False
     progress: str = ""
     """What a person reads while it takes long."""
+    own_fields: tuple[RequestField, ...] = ()
+    """Fields of the request, where a kind of records adds to those that its type has."""
+
+    @property
+    def fields(self) -> tuple[RequestField, ...]:
+        """What people and programs may set."""
+        return self.own_fields or fields_of(self.request)
 
     @property
     def tool_name(self) -> str:
@@ -92,7 +102,9 @@ def perform(ws: Workspace, operation: Operation, request: Any, access: Access) -
     """
     asked = str(request[0]) if request else ""
     shown = visible_result(access, operation.run(ws, request, access), asked)
-    return _without_quarantined_titles(ws, shown)
+    shown = _without_quarantined_titles(ws, shown)
+    # a person reviews what is quarantined
+    return replaced(shown, _is_listing, partial(_unread, ws)) if access.is_agent else shown
 
 
 def visible_result(access: Access, result: Any, asked: str = "") -> Any:
@@ -119,6 +131,21 @@ def _without_quarantined_titles(ws: Workspace, result: Any) -> Any:
 
     shown = dict(zip(links, LiveRecords(ws).untitled(links), strict=True))
     return replaced(result, _is_link_of_record, lambda link: shown[link])
+
+
+def _is_listing(value: Any) -> bool:
+    return isinstance(value, Listing)
+
+
+def _unread(ws: Workspace, listing: Listing) -> Listing:
+    """Return a list whose quarantined records have no text: nobody asked for one of them by its ID."""
+    records = [item for item in listing.items if isinstance(item, Record)]
+    if not records:
+        return listing
+    from kl_hooks.records.liveness import withhold_quarantined
+
+    withheld = dict(zip(map(id, records), withhold_quarantined(ws, records), strict=True))
+    return listing._replace(items=tuple(withheld.get(id(item), item) for item in listing.items))
 
 
 def _is_link_of_record(value: Any) -> bool:

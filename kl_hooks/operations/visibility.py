@@ -32,6 +32,7 @@ from kl_hooks.model.symbol import (
     path_of,
 )
 from kl_hooks.operations.parts import leaves, named_parts, replaced, with_parts
+from kl_hooks.operations.written import Written
 from kl_hooks.records.pages import Page, PageLink
 
 _DENIED: Final = object()
@@ -61,6 +62,8 @@ def _nodes(result: Any) -> Iterator[str]:
             yield value.node
         elif isinstance(value, Excerpt):
             yield value.origin
+        elif isinstance(value, Written):
+            yield from _nodes(value.today)
 
 
 class _Decision:
@@ -100,6 +103,12 @@ class _Decision:
         shown = {self.value(name): self.value(part) for name, part in parts.items()}
         if any(part is _DENIED for pair in shown.items() for part in pair):
             return _DENIED
+        if any(_is_redacted(part, shown.get(name)) for name, part in parts.items()):
+            # what is stated of a record that is redacted is its text, too
+            shown = {
+                name: part if isinstance(part, Record | Written) else _without_texts(part)
+                for name, part in shown.items()
+            }
         return value if shown == parts else with_parts(value, shown)
 
     def text(self, text: str) -> str:
@@ -207,6 +216,12 @@ class _Decision:
     def record(self, record: Record) -> Any:
         return next(iter(self._access.records([record])), _DENIED)
 
+    def written(self, change: Written) -> Any:
+        record = self._access.written(change.record)
+        if record is not change.record:  # what is stated of it is its text, too
+            return Written(record, change.now)
+        return change._replace(today=self.value(change.today), notes=self.value(change.notes))
+
     def claim(self, claim: Claim) -> Any:
         return claim if self._access.shows_claim(claim) else _DENIED
 
@@ -219,6 +234,17 @@ class _Decision:
             return self._effects[node]
         path = path or path_of(node)
         return self._access.effect_on_place(node, path, kind) if path else ("allow", "")
+
+
+def _is_redacted(part: Any, shown: Any) -> bool:
+    """Return whether a part is a record of which not everything is shown."""
+    if isinstance(part, Written):
+        return part.record is not shown.record
+    return isinstance(part, Record) and part is not shown
+
+
+def _without_texts(part: Any) -> Any:
+    return replaced(part, _is_text_or_list, _emptied)
 
 
 def _is_text_or_list(part: Any) -> bool:
@@ -253,6 +279,7 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     PageLink: _Decision.page_link,
     Excerpt: _Decision.excerpt,
     Record: _Decision.record,
+    Written: _Decision.written,
     Claim: _Decision.claim,
     Receipt: _Decision.receipt,
     Evidence: _Decision.evidence,

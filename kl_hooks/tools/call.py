@@ -36,7 +36,7 @@ from kl_hooks.operations import (
     work,
 )
 from kl_hooks.tools import knowledge_tools, search_tools, skill_tools
-from kl_hooks.tools.kind_tools import tools_of, work_tools
+from kl_hooks.tools.kind_tools import tools_of
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
 
 if TYPE_CHECKING:
@@ -182,7 +182,6 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
         *knowledge_tools.tools(kinds),
         *search_tools.document_tools(),
         *skill_tools.tools(),
-        *work_tools(),
     )
     own = {tool.name: tool for tool in every}
     return dict(sorted((derived | own).items()))
@@ -314,6 +313,8 @@ def _array(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
         yield "must be a list of texts."
     elif len(items) > _MOST_ITEMS:
         yield f"has {len(items)} items; at most {_MOST_ITEMS} are read."
+    elif "enum" in schema["items"]:
+        yield from (problem for item in items for problem in _string(schema["items"], item))
 
 
 def _object(schema: Mapping[str, Any], value: Any) -> Iterator[str]:

@@ -5,17 +5,15 @@ context, verify.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.access import access
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.actors import trace_id
 from kl_hooks.model.parameter import RequestField, fields_of
 from kl_hooks.model.request import Request
 from kl_hooks.model.text import one_line, suggest_spelling
-from kl_hooks.tools.kind_tools import changed_fields, to_dict, tools_of
+from kl_hooks.tools.kind_tools import to_dict
 from kl_hooks.tools.tool import Arguments, Tool, author, line, number, several
 
 if TYPE_CHECKING:
@@ -38,18 +36,6 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
     """All of them. `kinds`: the kinds of records that there are."""
     yield from _knowledge(kinds)
     yield Tool(
-        "decision_supersede",
-        "Let one decision take the place of another; both name each other. The new one must be"
-        " accepted.",
-        {
-            "id": line("The one that is superseded."),
-            "new_id": line("The one that takes its place."),
-        },
-        _supersede,
-        ("id", "new_id"),
-        True,
-    )
-    yield Tool(
         "memory_create",
         "Record what was learned. It waits for a person to approve it; added again it is"
         " confirmed.",
@@ -68,11 +54,6 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         ("content",),
         True,
         {"pattern": "content", "text": "content", "ttlDays": "ttl_days"},
-    )
-    yield from (
-        replace(tool, call=_update_memory)
-        for tool in tools_of(MEMORY)
-        if tool.name == "memory_update"
     )
     yield Tool(
         "memory_inject",
@@ -147,25 +128,6 @@ def _search(ws: Workspace, given: Arguments) -> Any:
     }
 
 
-def _supersede(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.records.query import get_record
-    from kl_hooks.records.write import supersede
-    from kl_hooks.workspace import require_initialized
-
-    require_initialized(ws)
-    old, new = get_record(ws, given["id"], "decision"), get_record(ws, given["new_id"], "decision")
-    # else an agent could replace what a person accepted by what nobody did (ADR-0018)
-    if old.status == "accepted" and new.status != "accepted":
-        hint = f"A person accepts it with: kl decision accept {new.id}"
-        raise UsageProblem(
-            f"is {new.status}: it can't take the place of one that is in force.",
-            place=new.id,
-            hint=hint,
-        )
-    first, second = supersede(ws, old.id, new.id, by=author(ws))
-    return {"old": to_dict(ws, first), "new": to_dict(ws, second)}
-
-
 def _add_memory(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.kinds.memory.add import add_memory
 
@@ -175,16 +137,6 @@ def _add_memory(ws: Workspace, given: Arguments) -> Any:
         ws, given["content"], authority="agent", ttl_days=ttl, tags=given.get("tags", ()), more=more
     )
     return to_dict(ws, record) | {"done": done}
-
-
-def _update_memory(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.memory.add import revise
-    from kl_hooks.records.query import get_record
-    from kl_hooks.workspace import require_initialized
-
-    require_initialized(ws)
-    record, raw = get_record(ws, given["id"], "memory"), changed_fields(given)
-    return to_dict(ws, revise(ws, record, raw, None, by=author(ws)) if raw else record)
 
 
 def _inject(ws: Workspace, given: Arguments) -> Any:

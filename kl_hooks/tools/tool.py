@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.evidence.provenance import agent
-from kl_hooks.model.parameter import RequestField, fields_of
+from kl_hooks.model.parameter import RequestField
 from kl_hooks.operations.operation import Operation, perform
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def author(ws: Workspace) -> str:
     return f"agent:{agent(ws.environ) or 'unnamed'}"
 
 
-_TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
+_TYPES: Final = {int: "integer", bool: "boolean"}
 
 
 def operation_tool(operation: Operation) -> Tool:
     """The tool of an operation, its arguments printed from the fields of the request."""
-    fields = [field for field in fields_of(operation.request) if not field.parameter.is_personal]
+    fields = [field for field in operation.fields if not field.parameter.is_personal]
 
     def call(ws: Workspace, arguments: Arguments, access: Access) -> Any:
         given = {
@@ -114,9 +114,10 @@ def operation_tool(operation: Operation) -> Tool:
             for field in fields
             if field.public_name in arguments
         }
-        if "author" in getattr(operation.request, "_fields", ("author",) * operation.writes):
-            given["author"] = author(ws)
-        return operation.plain(perform(ws, operation, operation.request(**given), access))
+        request = operation.request(**given)
+        if "author" in request._fields:
+            request = request._replace(author=author(ws))
+        return operation.plain(perform(ws, operation, request, access))
 
     return Tool(
         operation.tool_name,
@@ -138,13 +139,15 @@ def _schema(field: RequestField) -> dict[str, Any]:
     """The JSON schema of a field."""
     parameter = field.parameter
     schema: dict[str, Any] = {"description": parameter.help}
+    words = dict.fromkeys((*parameter.choices, *parameter.spellings))
+    text: dict[str, Any] = {"type": "string"} | ({"enum": list(words)} if words else {})
     if field.value_type is tuple:
-        return schema | {"type": "array", "items": {"type": "string"}}
-    schema["type"] = _TYPES[field.value_type]
-    if parameter.choices:
-        schema["enum"] = list(parameter.choices)
+        return schema | {"type": "array", "items": text}
+    if field.value_type is dict:
+        return schema | {"type": "object", "additionalProperties": text}
+    schema |= text if field.value_type is str else {"type": _TYPES[field.value_type]}
     if parameter.bounds and not parameter.is_clamped:
         schema |= {"minimum": parameter.bounds[0], "maximum": parameter.bounds[1]}
-    if parameter.is_default_shown or field.value_type is bool:
+    if parameter.is_default_shown or field.is_flag:
         schema["default"] = field.default
     return schema

@@ -303,11 +303,14 @@ def test_tools_and_searches_of_agents_obey_the_policy_and_are_audited(governed: 
     assert hits["function:shop.checkout_total"]["signature"].startswith("def checkout_total")
     (one,) = tool(governed, "memory_search", query="checkout")["result"]["records"]
     assert one == {
+        "schema": "kl.record/1",
         "id": memory,
         "kind": "memory",
         "status": "approved",
+        "title": "withheld",
         "path": one["path"],
-        "redacted_by": "memories stay short",
+        "tags": [],
+        "fields": {},
     }
     assert tool(governed, "decision_list")["result"]["total"] == 0
     asked = {

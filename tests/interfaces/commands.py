@@ -215,7 +215,7 @@ def tool_arguments(canaries: Canaries, tool: Tool) -> Iterator[dict[str, Any]]:
     named = {**_VALUES, **_TOOL_VALUES, "path": HIDDEN_FILE, "skill": ids["skill"]}
     named |= {"skill_id": ids["skill"], "to": f"adr:{ids['decision']}", "task": WORDS}
     if kind in ids:
-        named["id"] = ids[kind]
+        named["id"] = named["old"] = ids[kind]
     elif tool.name.startswith("graph_"):
         named["id"] = f"file:{HIDDEN_FILE}"
     elif tool.name in ("process_document",):
@@ -240,7 +240,7 @@ _TOOL_VALUES = {
     "finding": "Plain text",
     "from": f"file:{HIDDEN_FILE}",
     "mode": "plain",
-    "new_id": "ADR-9999",
+    "new": "ADR-9999",
     "pool": "plain",
     "prevention": "Plain text",
     "role": "plain",

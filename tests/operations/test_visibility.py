@@ -18,6 +18,7 @@ from kl_hooks.documents.indexing import Chunk
 from kl_hooks.documents.search import Result, Snippet
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.problem import Problem
+from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import FilePath, Link, NodeId, NodeText, Symbol, TestName
 from kl_hooks.operations.operation import Listing, visible_result
 from kl_hooks.records.pages import Page, PageLine
@@ -234,6 +235,29 @@ def test_records_and_texts_lose_what_is_hidden(repo: Checkout) -> None:
         assert [getattr(part, "id", part) for part in shown][:-1] == (
             [] if effect == "deny" else [record_id, record_id]
         )
+
+
+class Review(NamedTuple):
+    """A value about a record."""
+
+    record: Record
+    reason: str
+    lines: tuple[str, ...]
+    count: int
+
+
+def test_what_is_stated_of_a_redacted_record_is_not_shown(repo: Checkout) -> None:
+    assert repo.kl("init", "--yes").returncode == 0
+    assert repo.kl("feature", "new", "Sign in", "--id", "FEAT-A-1").returncode == 0
+    ws = repo.workspace()
+    value = Review(get_record(ws, "FEAT-A-1"), "by hand", ("in May",), 3)
+    assert visible_result(Access(ws, find_policy(ws, "agent:bot")), value) == value
+    rule = "redact: {kinds: [feature], actors: [agent]}"
+    repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: pay\n    {rule}\n")
+    ws = repo.workspace()
+    shown = visible_result(Access(ws, find_policy(ws, "agent:bot")), value)
+    assert (shown.record.id, shown.record.title) == ("FEAT-A-1", "(redacted by policy: pay)")
+    assert (shown.reason, shown.lines, shown.count) == ("", (), 3)
 
 
 def test_the_graph_names_no_test_and_no_file_that_is_hidden(repo: Checkout) -> None:

@@ -133,8 +133,8 @@ def test_a_session_of_the_official_client(served: Checkout) -> None:
         assert text == served.kl("context", "make `feed` faster", "--budget", "1500").stdout
         wrong = await session.call_tool("graph_refs", {"id": "nowhere"})
         assert wrong.is_error and "nowhere" in wrong.content[0].text  # type: ignore[union-attr]
-        late = await session.call_tool("objective_list", {"limt": 3})
-        assert late.is_error and "limit" in late.content[0].text  # type: ignore[union-attr]
+        late = await session.call_tool("objective_list", {"statsu": 3})
+        assert late.is_error and "status" in late.content[0].text  # type: ignore[union-attr]
         with pytest.raises(MCPError, match="no tool 'memory_delete' is listed here"):
             await session.call_tool("memory_delete", {"id": "MEM-1"})
         with pytest.raises(MCPError, match='Did you mean "graph_search"'):
