@@ -105,7 +105,7 @@ class Selection:
     ) -> None:
         """Deselects the tests that need not run, and reports it to pytest."""
         # recorded names are redacted, and of a name with an address all but that counts
-        from kl_hooks.proof.other_runs import lasting_name
+        from kl_hooks.evidence.shared_names import lasting_name
         from pytest_kl.listener import clean_id
 
         settled, root = self._find(), config.rootpath.resolve()
@@ -152,7 +152,7 @@ class Selection:
         """A test of the sample that failed: what to run before it counts."""
         if not self._sample:
             return
-        from kl_hooks.proof.other_runs import lasting_name
+        from kl_hooks.evidence.shared_names import lasting_name
         from pytest_kl.listener import clean_id
 
         failed = dict.fromkeys(

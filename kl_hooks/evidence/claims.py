@@ -26,6 +26,7 @@ from kl_hooks.evidence.ledger import (
     recent,
 )
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.shared_names import without_partial_passes
 from kl_hooks.evidence.trust import (
     NOTES,
     contradiction,
@@ -110,7 +111,11 @@ def current_claims(
     their age.
     """
     found = derived_claims(
-        entries, trees, parents_of(db, entries), about, ws.settings.verified_requires
+        without_partial_passes(entries),
+        trees,
+        parents_of(db, entries),
+        about,
+        ws.settings.verified_requires,
     )
     # what is wrong in that file is not reported here: upkeep does, and the default counts meanwhile
     days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days

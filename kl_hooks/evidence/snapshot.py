@@ -24,6 +24,7 @@ from kl_hooks.evidence.high_water import Rollback, read_marks, rollbacks
 from kl_hooks.evidence.ingestion import SyncResult, sync_evidence
 from kl_hooks.evidence.journal import unimported_captures
 from kl_hooks.evidence.ledger import Entry, parents_of, selection_limits
+from kl_hooks.evidence.shared_names import without_partial_passes
 from kl_hooks.evidence.spool_places import SpoolPlace, spool_places
 from kl_hooks.evidence.trust import ATTESTED, NOTES, ran_no_test
 from kl_hooks.model.receipt import Receipt
@@ -95,11 +96,12 @@ class Snapshot:
         here = [
             one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)
         ]
-        return [
+        tested = (
             one
             for one in (*here, *stored)
             if not ran_no_test(one.receipt.selection, one.receipt.result)
-        ]
+        )
+        return without_partial_passes(tested)
 
     def untrusted(self, trees: Sequence[str]) -> list[Entry]:
         """The receipts of a content that arrived by notes, and that no trusted key signed: they
@@ -130,7 +132,7 @@ class Snapshot:
         stored = self._with_origins(ledger.recent(self.db, limit, "pytest")) if self.db else []
         runs = newest_first(_once([*waiting, *stored, *self._trusted_runs(limit)]))[:limit]
         # what an older run showed, a lost one may have refuted
-        return [run for run in runs if run.seq > self.lost_until]
+        return without_partial_passes(run for run in runs if run.seq > self.lost_until)
 
     def _trusted_runs(self, limit: int) -> list[Entry]:
         """The newest runs of tests in notes that a trusted key signed: whoever can push may write

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.flaky import wilson_interval
 from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.model.canonical import canonical
@@ -24,7 +25,7 @@ from kl_hooks.model.receipt import REFUTES
 from kl_hooks.proof.facts import VALID, Difference
 from kl_hooks.proof.impact import Runs, content_of
 from kl_hooks.proof.installed import Environments
-from kl_hooks.proof.other_runs import OtherRun, is_sound, lasting_name, pytest_command
+from kl_hooks.proof.other_runs import OtherRun, is_sound, pytest_command
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from kl_hooks.config.settings import SETTINGS_FILE, KnownFailure
 from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.trust import ATTESTED, observation, outer_failure, parent_confirmation
 from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.symbol import split_id
@@ -29,7 +30,6 @@ from kl_hooks.proof.other_runs import (
     OtherRun,
     Transfer,
     addopts_limits,
-    lasting_name,
     pytest_command,
 )
 from kl_hooks.proof.proven_tests import ProvenTests

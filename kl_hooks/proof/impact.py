@@ -14,6 +14,7 @@ from kl_hooks.evidence.executed import COVERAGE, Executed, test_path
 from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.provenance import ci, worktree_state
+from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.evidence.snapshot import Snapshot, newest_first
 from kl_hooks.git.commits import count_since
 from kl_hooks.git.files import tree_contains
@@ -34,7 +35,6 @@ from kl_hooks.proof.other_runs import (
     OtherRun,
     addopts_limits,
     environments_of,
-    lasting_name,
     other_runs,
     runs_of_content,
 )

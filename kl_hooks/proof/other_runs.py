@@ -8,7 +8,6 @@ change reaches prove a content.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.evidence.executed import Executed, test_path
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.private import PrivateDigests
+from kl_hooks.evidence.shared_names import lasting_name, reports_all_cases
 from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.git.repository import Repository
@@ -48,7 +48,6 @@ _MOST_ARGUMENTS: Final = 10
 """Of a command that a person is shown; beyond it pytest itself looks for the tests
 (`--kl-impacted`).
 """
-_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
 _UNDOING: Final = {
     "-m": "-m ''",
     "-k": "-k ''",
@@ -322,13 +321,6 @@ def _ids(name: str) -> tuple[str, str]:
     return f"function:_.{local}", f"method:_.{local}"
 
 
-def lasting_name(nodeid: str) -> str:
-    """A node ID without addresses of objects, which differ from run to run: tests of one such name
-    count as one.
-    """
-    return _ADDRESS.sub(" at 0x", nodeid) if " at 0x" in nodeid else nodeid
-
-
 def addopts_limits(selection: Mapping[str, Any]) -> tuple[str, str]:
     """(what of the project's `addopts` limits a run: `-m 'not slow'`, the options that undo it);
     empty: nothing.
@@ -361,7 +353,7 @@ def unsettled(
     covered = {
         lasting_name(result.subject.removeprefix("test:"))
         for run in runs
-        if _covers(run.receipt)
+        if reports_all_cases(run.receipt)
         for result in run.receipt.evidence
     }
     verdicts: dict[str, Verdict] = {}
@@ -392,15 +384,6 @@ def _has_equal_cases(part: OtherRun, name: str, verdict: Verdict) -> bool:
     kinds = {split_id(symbol)[0] for symbol in verdict.symbols}
     is_called = bool(kinds) and kinds <= {"function", "method", "property"}
     return is_called and test_path(name) not in part.changes.changes
-
-
-def _covers(receipt: Receipt) -> bool:
-    """Whether a run reports all parameters of each function that it reports."""
-    limits = selection_limits(receipt.selection).keys() - {"left_out", PART}
-    # what `--kl-impacted` deselects are tests whose last result is valid
-    if receipt.selection.get("impacted"):
-        limits -= {"deselected"}
-    return not limits and "[" not in "".join(map(str, receipt.selection.get("args") or ()))
 
 
 def pytest_arguments(names: Iterable[str]) -> list[str]:

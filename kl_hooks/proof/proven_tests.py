@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from kl_hooks.evidence.ledger import COUNTED_LIMITS
+from kl_hooks.evidence.shared_names import lasting_name
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 from kl_hooks.proof.content_runs import ContentFacts
 from kl_hooks.proof.defined_tests import expected_names
 from kl_hooks.proof.failed_tests import FailedTests
-from kl_hooks.proof.other_runs import lasting_name
 from kl_hooks.proof.run_rules import JudgedRun, judge_run
 
 

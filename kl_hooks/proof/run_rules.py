@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
+from kl_hooks.evidence.shared_names import OMITTED_PASSES
 from kl_hooks.evidence.trust import contradiction, observation
 from kl_hooks.model.receipt import REFUTES, Receipt, counted_outcome
 from kl_hooks.model.symbol import split_id
@@ -100,6 +101,9 @@ def nothing_passed(run: ContentRun) -> Reason | None:
     """No test of it passed. Of a run of another content what must run again is still of use."""
     if run.other is not None or any(result.outcome == "passed" for result in run.receipt.evidence):
         return None
+    if run.receipt.selection.get(OMITTED_PASSES):
+        why = "its tests share a redacted name with tests that it omitted"
+        return Reason("nothing_passed", why)
     return Reason("nothing_passed", "nothing passed")
 
 

@@ -33,6 +33,7 @@ from kl_hooks.evidence.ledger import (
     recent,
 )
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.shared_names import without_partial_passes
 from kl_hooks.git.commits import count_since
 from kl_hooks.graph import links
 from kl_hooks.model.claim import Tier
@@ -381,7 +382,8 @@ def _newest_cases(
         *recent(db, RECENT_RUNS, "pytest"),
         *recent(db, 1, "junit"),
     ]
-    entries = here_first({entry.seq: entry for entry in runs}.values(), trees)
+    counting = without_partial_passes({entry.seq: entry for entry in runs}.values())
+    entries = here_first(counting, trees)
     last, here = _last_outcomes(entries, set(trees), wanted)
     newest = sorted(entries, key=lambda entry: -entry.seq)
     claims = current_claims(ws, db, newest, trees, last.keys())

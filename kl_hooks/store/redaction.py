@@ -21,6 +21,8 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.text import replace_spans, safe_text
 
+MARK: Final = "[redacted:"
+"""How the mark begins that replaces a secret."""
 _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
 """Everything that `_assignment` matches begins with one of these or of `_PASSWORD_WORDS`, in small
 or capital letters.
@@ -475,7 +477,6 @@ def _is_secret_after_name(name: str, value: str, sep: str) -> bool:
     return _is_random_word(value) and not _looks_like_code(value)
 
 
-_MARK: Final = "[redacted:"
 _GAP: Final = "\x1f"
 """Between the arguments of a command that is a list: no argument holds it, and `\\s` matches it."""
 _MOST: Final = 4_000
@@ -560,7 +561,7 @@ def _hide_command_secrets(text: str) -> str:
             ends = _LINE_END.search(text, option.end(), option.end() + _MOST)
             done = ends.start() if ends else min(len(text), option.end() + _MOST)
             spans += _secret_arguments(text, start, done)
-    return replace_spans(text, spans, f"{_MARK}command]")
+    return replace_spans(text, spans, f"{MARK}command]")
 
 
 def _secret_arguments(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -572,7 +573,7 @@ def _secret_arguments(text: str, start: int, end: int) -> Iterator[tuple[int, in
         arguments = _arguments(row, _GAP in text)
         for match in arguments.finditer(text, program.end(), stop.start() if stop else limit):
             group = "quoted" if match["quote"] else "bare"
-            if not _is_common(match[group]) and not match[group].startswith(_MARK):
+            if not _is_common(match[group]) and not match[group].startswith(MARK):
                 yield match.span(group)
 
 
@@ -601,7 +602,7 @@ _ISSUERS: Final = re.compile(
 
 def _hide_cards(text: str) -> str:
     """Return the text with numbers of payment cards as `[redacted:card]`."""
-    return _CARD.sub(lambda match: f"{_MARK}card]" if _is_card(match[0]) else match[0], text)
+    return _CARD.sub(lambda match: f"{MARK}card]" if _is_card(match[0]) else match[0], text)
 
 
 def _is_card(number: str) -> bool:
@@ -620,7 +621,7 @@ def _hide_url_users(text: str) -> str:
     `@github.com`) as `[redacted:url]`.
     """
     return _URL_USER.sub(
-        lambda match: f"://{_MARK}url]" if _is_key(match["user"]) else match[0], text
+        lambda match: f"://{MARK}url]" if _is_key(match["user"]) else match[0], text
     )
 
 
