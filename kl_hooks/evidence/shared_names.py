@@ -8,9 +8,9 @@ them did not run these, so its pass is none: the one that failed may be among th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.model.receipt import REFUTES, Receipt
@@ -35,11 +35,26 @@ def may_be_shared(nodeid: str) -> bool:
 
 def reports_all_cases(receipt: Receipt) -> bool:
     """Whether a run reports all parameters of each function that it reports."""
-    limits = selection_limits(receipt.selection).keys() - {"left_out", "transferred"}
+    selection = receipt.selection
+    limits = selection_limits(selection).keys() - {"left_out", "transferred"}
     # what `--kl-impacted` deselects are tests whose last result is valid
-    if receipt.selection.get("impacted"):
+    if selection.get("impacted"):
         limits -= {"deselected"}
-    return not limits and "[" not in "".join(map(str, receipt.selection.get("args") or ()))
+    return not limits and "[" not in "".join(map(str, selection.get("args") or ()))
+
+
+def _without_addopts(selection: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The selection of a run, without what `addopts` in pytest's configuration limits in every
+    run: those cases are no part of the whole.
+    """
+    words = [str(word) for word in selection.get("addopts") or ()]
+    values = {"-m": selection.get("markers"), "-k": selection.get("keyword")}
+    for option, value in values.items():
+        if value and not {str(value), f"{option}{value}", f"{option}={value}"} & set(words):
+            return selection
+    by_options = selection.get("deselected_by_options")
+    deselected = 0 if selection.get("deselected") == by_options else selection.get("deselected")
+    return {**selection, "markers": "", "keyword": "", "deselected": deselected}
 
 
 def without_partial_passes(entries: Iterable[Entry]) -> list[Entry]:
@@ -51,7 +66,8 @@ def without_partial_passes(entries: Iterable[Entry]) -> list[Entry]:
 
 def _without_partial_passes(entry: Entry) -> Entry:
     receipt = entry.receipt
-    if receipt.result.get("complete") and reports_all_cases(receipt):
+    whole = replace(receipt, selection=_without_addopts(receipt.selection))
+    if receipt.result.get("complete") and reports_all_cases(whole):
         return entry
     evidence = tuple(
         result

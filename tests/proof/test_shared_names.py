@@ -53,12 +53,15 @@ def verify(folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_the_pass_of_one_test_is_none_of_others_that_have_its_name(proven: Path) -> None:
+@pytest.mark.parametrize("selection", [(FIRST,), ("-k", f"{DURATIONS[0]} or test_other")])
+def test_the_pass_of_one_test_is_none_of_others_that_have_its_name(
+    proven: Path, selection: tuple[str, ...]
+) -> None:
     assert "[redacted:" in verify(proven)[1], "the name is recorded as others' too"
-    assert run_pytest(proven, FIRST).returncode == 0
+    assert run_pytest(proven, *selection).returncode == 0
     code, text = verify(proven)
     assert (code, f"hint: pytest {FUNCTION}\n" in text) == (1, True), text
-    assert "share a redacted name" in text
+    assert ("share a redacted name" in text) == (selection == (FIRST,))
     # nor is it one of a later content
     (proven / "README.md").write_text("more\n", encoding="utf-8")
     git(proven, "add", "-A")
