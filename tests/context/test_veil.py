@@ -330,7 +330,7 @@ def test_a_claim_is_seen_as_what_it_is_about(repo: Checkout) -> None:
 
     record = (decision.id, "decision", decision.path)
     assert shown("file:src/pay.py#charge") == [("claim:c1", "claim", "src/pay.py")]
-    assert shown("test:src/pay.py") == [("claim:c1", "claim", "")]
+    assert shown("test:src/pay.py::test_x") == [("claim:c1", "claim", "src/pay.py")]
     assert shown(f"adr:{decision.id}") == [("claim:c1", "claim", ""), record]
     assert shown(decision.id) == [("claim:c1", "claim", ""), record]
     assert shown(f"file:{decision.path}#x") == [("claim:c1", "claim", decision.path), record]
