@@ -14,7 +14,6 @@ import click
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.kind_commands import command_of, decide_changes, sign_record
 from kl_hooks.cli.output import (
-    about_option,
     broken_kinds_are_shown,
     command_access,
     confirm,
@@ -23,20 +22,17 @@ from kl_hooks.cli.output import (
     echo_lines,
     format_option,
     initialized_workspace,
-    not_in_force_option,
     path_from_root,
     print_answer,
     print_list,
     print_rows,
     top_option,
-    topic_option,
     warn,
     workspace,
     write,
     write_file,
 )
 from kl_hooks.cli.record_output import (
-    agent_access,
     exported,
     listed_records,
     print_record,
@@ -47,7 +43,6 @@ from kl_hooks.cli.record_output import (
     waiting_for_a_person,
     waiting_lines,
     warn_of_index_problems,
-    warn_of_omitted,
     warn_of_unreadable_records,
 )
 from kl_hooks.cli.request_options import operation_command
@@ -57,13 +52,13 @@ from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
+from kl_hooks.operations import knowledge as operations
 from kl_hooks.operations import pages
+from kl_hooks.records.pages import PAGE_KIND
 from kl_hooks.records.query import (
-    NO_LIMIT,
     RecordFilter,
     get_record,
     get_records,
-    list_and_count,
     list_records,
     record_to_dict,
 )
@@ -119,82 +114,13 @@ def knowledge() -> None:
     """Everything that is known, across kinds, and its upkeep."""
 
 
-_topic_option = topic_option(
-    "Only of this topic (stack, workflow …), or of this group of older layouts"
-    " (failure_patterns …)."
-)
-
-
-@click.command("list", epilog="Example: kl knowledge list --about src/names.py")
-@click.option(
-    "--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind; may be repeated."
-)
-@click.option(
-    "--status",
-    "statuses",
-    multiple=True,
-    metavar="STATUS",
-    help="Only in this status; may be repeated.",
-)
-@click.option("--tag", default="", help="Only those with this tag.")
-@about_option()
-@_topic_option
-@click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
-@top_option(50)
-@format_option()
-def list_(
-    kinds: tuple[str, ...],
-    statuses: tuple[str, ...],
-    tag: str,
-    about: str,
-    topic: str,
-    everything: bool,
-    limit: int,
-    shape: str,
-) -> None:
-    """Records of every kind."""
-    from kl_hooks.records.query import Selection
-
-    ws = workspace()
-    _refuse_unknown_kinds(kinds)
-    meant = Selection(ws.kinds, topic) if topic else None
-    wanted = RecordFilter(
-        kinds or (meant.kinds if meant else ()), statuses, tag, about, "", everything, everything
-    )
-    if meant is None:
-        found, total = list_and_count(ws, wanted, limit)
-    else:
-        some = [one for one in list_records(ws, wanted) if meant.holds(one)]
-        found, total = some[:limit], len(some)
-    with agent_access(ws) as may:
-        seen = may.records(listed_records(ws, found))
-    found, total = seen, total - len(found) + len(seen)
-    warn_of_index_problems()
-    warn_of_unreadable_records(ws)
-    plain = [record_to_dict(ws, record, whole=False) for record in found]
+@operation_command(operations.LIST)
+def list_(listed: operations.KnowledgeList, request: operations.ListRequest) -> None:
+    found = listed.found
+    is_narrowed = request._replace(limit=0, everything=False) != operations.ListRequest(limit=0)
     begin = "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
-    none = "nothing of that is known." if kinds or statuses or tag or about or topic else begin
-    rows = record_rows(ws, found, of_kind=True)
-    print_list(
-        shape,
-        {"schema": "kl.knowledge.list/1", "records": plain, "total": total},
-        rows,
-        total,
-        none,
-    )
-
-
-def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
-    """UsageError for an unknown kind."""
-    from kl_hooks.model.text import suggest_spelling
-
-    known = workspace().kinds
-    for name in kinds:
-        if name not in known:
-            hint = suggest_spelling(name, known) or f"There are: {', '.join(known)}."
-            raise click.UsageError(
-                f"--kind {one_line(name, 60)}: there is no kind of this name. {hint}"
-            )
+    rows = record_rows(workspace(), found.records.shown, of_kind=True)
+    print_rows(rows, found.total, "nothing of that is known." if is_narrowed else begin)
 
 
 @click.command(epilog="Example: kl knowledge show FEAT-AUTH-12")
@@ -237,114 +163,51 @@ class _SearchCommand(click.Command):
         return [*super().get_params(ctx), *(one for one in whole.params if one.name in _OF_SEARCH)]
 
 
-def _search_whole(ctx: click.Context, selects: object, **options: Any) -> None:
-    if selects:
+@operation_command(operations.SEARCH)
+def _search_records(matches: operations.Matches, request: operations.SearchRequest) -> None:
+    rows = _match_lines(matches)
+    total = matches.total + matches.claims_total
+    print_rows(rows, total, f"no matches for: {one_line(request.query)}")
+
+
+def _match_lines(matches: operations.Matches) -> Iterator[str]:
+    records = [hit for hit in matches.hits.shown if isinstance(hit, Record)]
+    rows = record_rows(workspace(), records, of_kind=True)
+    lines = dict(zip((record.id for record in records), rows, strict=True))
+    width = max((len(record.kind) for record in records), default=0)
+    for hit in matches.hits.shown:
+        if isinstance(hit, Record):
+            yield lines[hit.id]
+        else:
+            place, title = f"{hit.hit.path}:{hit.hit.line}", one_line(hit.hit.title, 120)
+            yield f"{PAGE_KIND:<{width}}  {place}  {title}"
+    for claim in matches.claims.shown:
+        tier = tier_words(claim.tier.word, claim.freshness)[0]
+        yield f"claim  {claim.id}  {tier}  {one_line(claim.text, 120)}"
+
+
+@click.command(
+    cls=_SearchCommand,
+    params=_search_records.params,
+    help=_search_records.help,
+    epilog=_search_records.epilog,
+)
+@click.pass_context
+def search(ctx: click.Context, /, **values: Any) -> Any:
+    default = click.core.ParameterSource.DEFAULT
+    options = {name: value for name, value in values.items() if name in _OF_SEARCH}
+    if all(ctx.get_parameter_source(name) is default for name in options):
+        own = {name: value for name, value in values.items() if name not in options}
+        return ctx.invoke(_search_records, **own)
+    if values.pop("topic") or values.pop("everything"):
         raise click.UsageError(
             "--topic and --all select records; `kl search` and its options have neither."
         )
     from kl_hooks.cli.search import search as whole
 
-    ctx.invoke(whole, **options)
-
-
-@click.command(cls=_SearchCommand, epilog="Example: kl knowledge search utf-8 names")
-@click.argument("words", nargs=-1, required=True)
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    metavar="KIND",
-    help="Only of this kind, or `page`; may be repeated.",
-)
-@_topic_option
-@not_in_force_option()
-@top_option(20, 1000)
-@format_option()
-def search(
-    words: tuple[str, ...],
-    kinds: tuple[str, ...],
-    topic: str,
-    everything: bool,
-    limit: int,
-    shape: str,
-    **options: Any,
-) -> None:
-    """Search records in force, claims, and the pages of the docs folder for any of the WORDS, best
-    first.
-
-    A page is found by its sections: each hit names the heading and its line. With --topic only
-    records are searched.
-
-    With an option of `kl search`, such as --mode or --explain, it is `kl search`: the same list of
-    documents, records and code, and --kind as it has it.
-    """
-    ctx = click.get_current_context()
-    if any(
-        ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in options
-    ):
-        _search_whole(
-            ctx, topic or everything, query=words, kinds=kinds, top_k=limit, shape=shape, **options
-        )
-        return
-    from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.proof.claims import search_claims
-    from kl_hooks.records.page_search import search_all, section_to_dict
-    from kl_hooks.records.pages import PAGE_KIND
-    from kl_hooks.records.query import Selection
-
-    ws = workspace()
-    _refuse_unknown_kinds(tuple(kind for kind in kinds if kind != PAGE_KIND))
-    meant = Selection(ws.kinds, topic) if topic else None
-    wanted = RecordFilter(
-        kinds or (meant.kinds if meant else ()), archived=True, expired=everything
-    )
-    # the topic is looked at after the search, so a limit before it would drop matches
-    found, total, omitted = search_all(ws, words, wanted, NO_LIMIT if meant else limit)
-    if meant is not None:
-        some = [one for one in found if isinstance(one, Record) and meant.holds(one)]
-        found, total = list(some[:limit]), len(some)
-    # a claim is of no kind and has no topic
-    claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
-    with agent_access(ws) as may:
-        records = may.records(listed_records(ws, [one for one in found if isinstance(one, Record)]))
-        pages = [
-            one
-            for one in found
-            if not isinstance(one, Record) and may.shows_node(one.hit.id, PAGE_KIND, one.hit.path)
-        ]
-        claims = [one for one in claims if may.shows_claim(one)]
-    shown = {*(one.id for one in records), *(one.hit.id for one in pages)}
-    total -= len(found) - len(shown)
-    warn_of_index_problems()
-    warn_of_omitted(omitted)
-    warn_of_unreadable_records(ws)
-    names = (one.id if isinstance(one, Record) else one.hit.id for one in found)
-    order = [one for one in names if one in shown]
-    plain = {
-        "schema": "kl.knowledge.search/1",
-        "records": [record_to_dict(ws, record, whole=False) for record in records],
-        "pages": [section_to_dict(one, words) for one in pages],
-        "order": order,
-        "total": total,
-        "not_in_force": omitted,
-        "claims": [claim_to_dict(one) for one in claims],
-        "claims_total": matching,
-    }
-    lines = dict(
-        zip((one.id for one in records), record_rows(ws, records, of_kind=True), strict=True)
-    )
-    wide = max((len(one.kind) for one in records), default=0)
-    for one in pages:
-        lines[one.hit.id] = (
-            f"{PAGE_KIND:<{wide}}  {one.hit.path}:{one.hit.line}  {one_line(one.hit.title, 120)}"
-        )
-    rows = [lines[identifier] for identifier in order]
-    rows += [
-        f"claim  {claim.id}  {tier_words(claim.tier.word, claim.freshness)[0]}"
-        f"  {one_line(claim.text, 120)}"
-        for claim in claims
-    ]
-    print_list(shape, plain, rows, total + matching, f"no matches for: {one_line(' '.join(words))}")
+    limit = values.pop("limit")
+    values.pop("everything", None)
+    return ctx.invoke(whole, **values, top_k=limit)
 
 
 @click.command(epilog="Example: kl knowledge status --format json")
@@ -780,7 +643,7 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
 def _importable_kind(ws: Workspace, name: str) -> Kind:
     from kl_hooks.cli.main import OWN_COMMANDS
 
-    _refuse_unknown_kinds((name,))
+    operations.require_kinds(ws, (name,))
     if "import" in OWN_COMMANDS.get(name, {}):
         raise UsageProblem(
             "has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…"
@@ -828,7 +691,7 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     from kl_hooks.records.liveness import quarantines
 
     ws = workspace()
-    _refuse_unknown_kinds((name,) if name else ())
+    operations.require_kinds(ws, (name,) if name else ())
     if not ids and not name:
         raise UsageProblem(
             "no records selected: give IDs, or --kind.",

@@ -14,16 +14,13 @@ import click
 
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import (
-    ABOUT,
     Option,
-    command_access,
     confirm,
     counted,
     echo,
     echo_json,
     echo_lines,
     format_option,
-    given,
     initialized_workspace,
     print_answer,
     top_option,
@@ -32,7 +29,6 @@ from kl_hooks.cli.output import (
     write,
 )
 from kl_hooks.cli.record_output import (
-    agent_access,
     exported,
     listed_records,
     print_deleted,
@@ -40,25 +36,21 @@ from kl_hooks.cli.record_output import (
     record_lines,
     warn_of_proposals,
 )
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
-from kl_hooks.kinds.memory.add import add_memory, revise
-from kl_hooks.kinds.memory.add import promote as raise_it
 from kl_hooks.kinds.memory.review import (
     Decision,
     Review,
     Reviewer,
-    apply_decision,
-    record_use,
     review_items,
     review_queue,
 )
 from kl_hooks.model.actors import agent
 from kl_hooks.model.problem import Problems
-from kl_hooks.model.record import Record
 from kl_hooks.model.text import brief, one_line, safe_text
-from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
-from kl_hooks.records.write import apply_verb
+from kl_hooks.operations import memory as operations
+from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import delete_record as take_away
 
 if TYPE_CHECKING:
@@ -67,21 +59,13 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-def _find_memory(identifier: str) -> Record:
-    return get_record(workspace(), identifier, "memory")
-
-
-def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
-    """Print what a memory is now, in a line or two or as JSON, and update MEMORY.md."""
-    record = command_access().written(record)
-    line = f"{record.id}  {done or record.status}  {one_line(record.title, 120)}"
-    plain = record_to_dict(workspace(), record) | {"done": done or record.status}
-    print_answer(shape, plain, [line, *([f"    {record.path}"] if record.path else [])])
-    if shape == "text":
-        warn_of_proposals(record)
-    if shape == "text" and record.text("quarantine"):
-        warn(f"{record.id} is quarantined until a person has read it: {record.text('quarantine')}.")
-    _update_page()
+def _print_changed(change: operations.Changed, _request: Any = None, done: str = "") -> None:
+    """Print what a memory is now, in a line or two."""
+    record = change.memory.record
+    echo(f"{record.id}  {done or change.done}  {one_line(record.title, 120)}")
+    if record.path:
+        echo(f"    {record.path}")
+    warn_of_proposals(record)
 
 
 def _update_page() -> None:
@@ -95,89 +79,23 @@ _MOST_TEXT = 1_000_000
 """Characters that are read from stdin; less is stored."""
 
 
-@click.command(
-    epilog='Example: kl memory add "Tests of the importer need LC_ALL=C.UTF-8." --tag tests'
-)
-@click.argument("text")
-@click.option(
-    "--agent", "authority", flag_value="agent", help="An agent adds it: a candidate, for 90 days."
-)
-@click.option(
-    "--auto", "authority", flag_value="auto", help="A program found it: a candidate, for 30 days."
-)
-@click.option(
-    "--ttl-days",
-    type=click.IntRange(0, 36_500),
-    help="Days until it ends; 0: never. Else by authority.",
-)
-@click.option("--tag", "tags", multiple=True, help="A short word to find it by. May be repeated.")
-@click.option("--title", default="", help="What it is, in one line; else its first line.")
-@click.option(
-    "--category",
-    type=click.Choice(MEMORY.by_name["category"].choices),
-    help="What sort of learning it is.",
-)
-@click.option(
-    "--importance", type=click.IntRange(0, 100), help="How much it matters, in percent. Else 50."
-)
-@click.option(
-    "--about", multiple=True, metavar=ABOUT, help="A file or symbol it is about. May be repeated."
-)
-@click.option("--source", default="", help="Where it comes from; else the session.")
-@format_option()
-def add(
-    text: str,
-    authority: str | None,
-    ttl_days: int | None,
-    tags: tuple[str, ...],
-    shape: str,
-    **more: Any,
-) -> None:
-    """Record what was learned; `-` reads the TEXT from stdin.
-
-    What a person adds is approved at once and becomes a file. What an agent adds waits for a
-    review. The same text added again is the same memory: it is reinforced, or approved.
-    """
-    ws = workspace()
-    text = sys.stdin.read(_MOST_TEXT) if text == "-" else text
-    fields = given(more)
-    record, done = add_memory(
-        ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=fields
-    )
-    if shape == "json":
-        echo_json(record_to_dict(ws, record) | {"done": done})
-        _update_page()
-        return
-    _print_changed(record, record.status if done == "new" else f"{record.status} ({done})")
-    if done == "known":
-        warn("this session added it before; nothing was changed.")
+def _read_from_stdin(request: operations.AddRequest) -> operations.AddRequest:
+    return request._replace(text=sys.stdin.read(_MOST_TEXT)) if request.text == "-" else request
 
 
-@click.command(epilog="Example: kl memory show MEM-3f9a1c2b")
-@click.argument("id")
-@format_option()
-def show(id: str, shape: str) -> None:
-    """Show a memory: its text, its support, its use. Showing it counts as access."""
-    ws = workspace()
-    with agent_access(ws) as may:
-        record = may.record(_find_memory(id))
-    from kl_hooks.operations.records import shown_record
-    from kl_hooks.records.liveness import stale_reasons
+@operation_command(operations.ADD, _read_from_stdin)
+def add(change: operations.Changed, request: operations.AddRequest) -> None:
+    status = change.memory.record.status
+    done = status if change.done == "new" else f"{status} ({change.done})"
+    _print_changed(change, request, done)
 
-    (seen,) = review_items(ws, [record])
-    quality = round(100 * seen.quality(ws.clock.now()))
-    today = {"importance_today": seen.importance, "quality_today": quality}
-    plain = record_to_dict(ws, record) | {"memory": seen.to_dict() | today}
-    use = (*_use_lines(seen), f"{'quality':<13} {quality} %, by structure, use, rating and age")
-    why = stale_reasons(ws, [record]).get(record.id, "")
-    outdated = [f"\nIt is outdated: {why}."] if why else []
-    lines = (*record_lines(ws, shown_record(ws, record)), "", *use, *outdated)
-    print_answer(shape, plain | {"stale": why}, lines)
-    try:
-        # last: a store that can't be written must not withhold the memory
-        record_use(ws, record)
-    except EnvironmentProblem as problem:
-        warn(f"this access is not counted: {problem}")
+
+@operation_command(operations.SHOW)
+def show(shown: operations.ShownMemory, _request: operations.MemoryRequest) -> None:
+    echo_lines((*record_lines(workspace(), shown.memory), "", *_use_lines(shown.item)))
+    echo(f"{'quality':<13} {shown.quality} %, by structure, use, rating and age")
+    if shown.memory.stale:
+        echo(f"\nIt is outdated: {shown.memory.stale}.")
 
 
 def _use_lines(seen: ReviewItem) -> Iterator[str]:
@@ -198,45 +116,6 @@ def _use_lines(seen: ReviewItem) -> Iterator[str]:
         yield f"{'evidence':<13} {line}"
 
 
-@click.command(
-    epilog='Example: kl memory edit MEM-3f9a1c2b --text "Tests need Redis 7." --ttl-days 0'
-)
-@click.argument("id")
-@click.option("--text", "pattern", help="Its text.")
-@click.option("--title", help="What it is, in one line.")
-@click.option(
-    "--category",
-    type=click.Choice(MEMORY.by_name["category"].choices),
-    help="What sort of learning it is.",
-)
-@click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent.")
-@click.option(
-    "--standing", type=click.Choice(MEMORY.by_name["standing"].choices), help="How it fared since."
-)
-@click.option(
-    "--tag", "tags", multiple=True, help="Its tags, in place of those it has. May be repeated."
-)
-@click.option("--about", multiple=True, metavar=ABOUT, help="What it is about. May be repeated.")
-@click.option(
-    "--ttl-days", type=click.IntRange(0, 36_500), help="Days from now until it ends; 0: never."
-)
-@click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
-@format_option()
-def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], shape: str, **options: Any) -> None:
-    """Change the text or fields of a memory. What an agent changes of an approved one is a
-    candidate again.
-    """
-    given = {
-        name: list(v) if isinstance(v, tuple) else v
-        for name, v in options.items()
-        if v not in (None, ())
-    }
-    _print_changed(
-        revise(workspace(), _find_memory(id), {**given, **dict.fromkeys(clear)}, ttl_days),
-        shape=shape,
-    )
-
-
 @click.command(epilog="Example: kl memory delete MEM-3f9a1c2b --yes")
 @click.argument("id")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -245,7 +124,7 @@ def delete(id: str, yes: bool, shape: str) -> None:
     """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
     from kl_hooks.records.permissions import agent_author, refuse_delete
 
-    ws, record = workspace(), _find_memory(id)
+    ws, record = workspace(), get_record(workspace(), id, MEMORY.name)
     refuse_delete(ws.kinds[record.kind], record, agent_author(ws, ""))
     if not yes:
         (listed,) = listed_records(ws, [record])
@@ -255,179 +134,36 @@ def delete(id: str, yes: bool, shape: str) -> None:
     _update_page()
 
 
-def decide_memory(
-    identifier: str, do: str, reason: str = "", shape: str = "text", *, checked: bool = False
-) -> None:
-    """Approve or reject a memory and print what it is now. UsageProblem for an agent that is no
-    reviewer.
-    """
-    from kl_hooks.cli.kind_commands import decide_changes
-    from kl_hooks.records.write import pending_proposals
-
-    ws = workspace()
-    who = Reviewer.current(ws, identifier)
-    record = _find_memory(identifier)
-    if who.person and record.status == "approved" and pending_proposals(ws, record.id):
-        decide_changes(record, shape, accepted=do == "approve")
-        return
-    again = do == "approve" and record.status == "approved"
-    made = apply_decision(ws, record, Decision(record.id, do, "", reason), who)
-    if checked:
-        made = who.record_check(ws, made, "verified")
-    done = "approved, confirmed today" if again else made.status
-    _print_changed(made, f"{done}, verified" if checked else done, shape)
-
-
-@click.command(epilog="Example: kl memory approve MEM-3f9a1c2b")
-@click.argument("id")
-@click.option(
-    "--checked",
-    is_flag=True,
-    help="Also note that it was checked and is right: it ranks higher from now on.",
+edit, approve, reject, demote, promote, verify, disprove = (
+    operation_command(operation)(_print_changed)
+    for operation in (
+        operations.EDIT,
+        operations.APPROVE,
+        operations.REJECT,
+        operations.DEMOTE,
+        operations.PROMOTE,
+        operations.VERIFY,
+        operations.DISPROVE,
+    )
 )
-@format_option()
-def approve(id: str, checked: bool, shape: str) -> None:
-    """Accept a memory: it becomes a file in .kl/knowledge/memories/, and agents are shown it.
-
-    A person's approval gives it a person's authority. Approving one that is approved confirms it:
-    upkeep leaves it alone for another window.
-
-    For people, and for reviewers that your configuration names (git config kl.reviewers).
-    """
-    decide_memory(id, "approve", shape=shape, checked=checked)
 
 
-@click.command(epilog='Example: kl memory reject MEM-3f9a1c2b --reason "true only on my machine"')
-@click.argument("id")
-@click.option("--reason", default="", help="Why, in one line.")
-@format_option()
-def reject(id: str, reason: str, shape: str) -> None:
-    """Refuse a memory: the same pattern never comes back by itself. `approve` takes it back."""
-    decide_memory(id, "reject", reason, shape)
-
-
-@click.command(epilog="Example: kl memory demote MEM-3f9a1c2b")
-@click.argument("id")
-@click.option("--reason", default="", help="Why, in one line.")
-@format_option()
-def demote(id: str, reason: str, shape: str) -> None:
-    """Take an approved memory back to the candidates: agents are not shown it until it is reviewed
-    again.
-    """
-    record = _find_memory(id)
-    _print_changed(
-        apply_verb(workspace(), record.id, "demote", {"reason": reason} if reason else {}),
-        shape=shape,
+@operation_command(operations.FEEDBACK)
+def feedback(use: operations.Use, _request: operations.FeedbackRequest) -> None:
+    echo(
+        f"{use.id}  given {use.injected}, helped {use.positive}, did not {use.negative};"
+        f" weighs {use.weighs} %"
     )
 
 
-@click.command(epilog="Example: kl memory promote MEM-3f9a1c2b")
-@click.argument("id")
-@format_option()
-def promote(id: str, shape: str) -> None:
-    """Raise the authority of a memory by one step: auto, agent, human. It expires by the new
-    authority.
-
-    For people only. It stays a candidate, or approved, as it was.
-    """
-    ws = workspace()
-    who = Reviewer.current(ws, id)
-    made = raise_it(ws, _find_memory(id), who)
-    _print_changed(made, f"{made.authority}, {made.status}", shape)
+def _from_here(request: operations.InjectRequest) -> operations.InjectRequest:
+    return request._replace(folder=os.getcwd())  # noqa: PTH109
 
 
-@click.command(epilog="Example: kl memory verify MEM-3f9a1c2b")
-@click.argument("id")
-@format_option()
-def verify(id: str, shape: str) -> None:
-    """Note that a memory was checked and is right: it ranks higher from now on. For people and
-    named reviewers.
-    """
-    ws = workspace()
-    who = Reviewer.current(ws, id)
-    _print_changed(who.record_check(ws, _find_memory(id), "verified"), "verified", shape)
-
-
-@click.command(
-    epilog='Example: kl memory disprove MEM-3f9a1c2b --reason "Redis is not needed since 2.0"'
-)
-@click.argument("id")
-@click.option("--reason", required=True, help="Why, in one line.")
-@format_option()
-def disprove(id: str, reason: str, shape: str) -> None:
-    """Note that a memory was checked and is wrong: agents are not shown it any more. For people and
-    reviewers.
-    """
-    ws = workspace()
-    who = Reviewer.current(ws, id)
-    _print_changed(who.record_check(ws, _find_memory(id), "disproven", reason), "disproven", shape)
-
-
-@click.command(epilog="Example: kl memory feedback MEM-3f9a1c2b positive")
-@click.argument("id")
-@click.argument("result", type=click.Choice(["positive", "negative"]))
-@format_option()
-def feedback(id: str, result: str, shape: str) -> None:
-    """Note how a task ended that a memory was given to.
-
-    From five on, it weighs what it was worth.
-    """
-    ws = workspace()
-    record = _find_memory(id)
-    record_use(ws, record, result)
-    (seen,) = review_items(ws, [record])
-    tally, today = seen.tally, seen.importance
-    counts = {"injected": tally.injected, "positive": tally.positive, "negative": tally.negative}
-    line = (
-        f"{record.id}  given {tally.injected}, helped {tally.positive}, did not {tally.negative};"
-        f" weighs {today} %"
-    )
-    print_answer(
-        shape,
-        {"schema": "kl.memory.feedback/1", "id": record.id, **counts, "weighs": today},
-        [line],
-    )
-
-
-@click.command(epilog="Example: kl memory inject parser utf-8 --top 3")
-@click.argument("hints", nargs=-1, metavar="[HINT]...")
-@click.option("--top", type=click.IntRange(1, 100), help="Most memories given; else as configured.")
-@click.option(
-    "--budget",
-    default=8000,
-    show_default=True,
-    type=click.IntRange(200, 1_000_000),
-    help="Characters.",
-)
-@format_option()
-def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> None:
-    """The section `Project Knowledge` for an agent that is about to start.
-
-    Approved memories only. With HINTS: those that fit, by authority, then by who asked for them
-    last, then by how well they fit. Without, at the start of a session: 20 of them, by tier, then
-    by how many sessions confirmed them. Each memory given is counted; that never raises its rank.
-    """
-    from kl_hooks.kinds.memory.inject import inject, injection_limit
-
-    ws = workspace()
-    folder, most = os.getcwd(), top or injection_limit(ws, hints)  # noqa: PTH109
-    with agent_access(ws) as may:
-        given = inject(ws, list(hints), most, budget, folder=folder, shows=may.shows)
-    if given.trouble:
-        warn(f"not counted: {given.trouble}")
-    if shape == "json":
-        echo_json(
-            {
-                "schema": "kl.memory.inject/1",
-                "text": given.text,
-                "ids": list(given.ids),
-                "brief": list(given.brief),
-                "budget": {"unit": "characters", "total": budget, "used": len(given.text)},
-            }
-        )
-        return
-    write(given.text)
-    if not given.ids:
+@operation_command(operations.INJECT, _from_here)
+def inject(injected: operations.Injected, _request: operations.InjectRequest) -> None:
+    write(injected.section.text)
+    if not injected.section.ids:
         warn("no approved memory fits. See: kl memory review")
 
 

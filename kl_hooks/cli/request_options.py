@@ -119,7 +119,7 @@ def request_of(
 
 def _value(field: RequestField, given: Any) -> Any:
     """The value of a field as click read it; what was not given has the field's default."""
-    if field.parameter.argument.endswith("..."):
+    if field.parameter.argument.endswith("...") and field.value_type is str:
         return " ".join(given)
     if field.parameter.is_read_from_stdin and given in (None, "-"):
         return _read_stdin()

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kl_hooks.model.kind import Kind
+
+
+class Kinds:
+    """The kinds of a repository: they describe the records of a result, and have none of their text."""
+
+    def __init__(self, by_name: Mapping[str, Kind]) -> None:
+        self.by_name = by_name
 
 
 def named_parts(value: Any) -> dict[Any, Any] | None:
@@ -37,7 +47,7 @@ def leaves(value: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
     parts: Iterable[Any] = ()
     if isinstance(value, Mapping):
         parts = chain(value, value.values())
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple | list | frozenset):
         parts = value
     elif (named := named_parts(value)) is not None:
         parts = named.values()
@@ -53,6 +63,6 @@ def replaced(value: Any, is_leaf: Callable[[Any], bool], change: Callable[[Any],
         return with_parts(
             value, {name: replaced(part, is_leaf, change) for name, part in named.items()}
         )
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | frozenset):
         return type(value)(replaced(part, is_leaf, change) for part in value)
     return value

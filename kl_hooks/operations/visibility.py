@@ -31,7 +31,7 @@ from kl_hooks.model.symbol import (
     TestName,
     path_of,
 )
-from kl_hooks.operations.parts import leaves, named_parts, replaced, with_parts
+from kl_hooks.operations.parts import Kinds, leaves, named_parts, replaced, with_parts
 from kl_hooks.operations.written import Written
 from kl_hooks.records.pages import Page, PageLink
 
@@ -86,7 +86,7 @@ class _Decision:
         named = named_parts(value)
         if named is not None:
             return self._whole(value, named)
-        if isinstance(value, tuple | list):
+        if isinstance(value, tuple | list | frozenset):
             shown = (self.value(item) for item in value)
             return type(value)(item for item in shown if item is not _DENIED)
         raise TypeError(f"the policy can't decide on a {type(value).__name__}")
@@ -216,6 +216,9 @@ class _Decision:
     def record(self, record: Record) -> Any:
         return next(iter(self._access.records([record])), _DENIED)
 
+    def kinds(self, kinds: Kinds) -> Any:
+        return kinds
+
     def written(self, change: Written) -> Any:
         record = self._access.written(change.record)
         if record is not change.record:  # what is stated of it is its text, too
@@ -249,7 +252,7 @@ def _without_texts(part: Any) -> Any:
 
 def _is_text_or_list(part: Any) -> bool:
     return isinstance(part, str | Mapping) or (
-        isinstance(part, tuple | list) and named_parts(part) is None
+        isinstance(part, tuple | list | frozenset) and named_parts(part) is None
     )
 
 
@@ -281,6 +284,7 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     Record: _Decision.record,
     Written: _Decision.written,
     Claim: _Decision.claim,
+    Kinds: _Decision.kinds,
     Receipt: _Decision.receipt,
     Evidence: _Decision.evidence,
 }

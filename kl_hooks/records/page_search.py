@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index import index
+from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.record import Record
+from kl_hooks.model.symbol import NodeId
 from kl_hooks.model.text import slug
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.markdown import blank_code
@@ -53,7 +55,7 @@ _SHORTEST_NAME: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class DocSection:
+class DocSection(Excerpt):
     """A section of a page of docs that a search found."""
 
     hit: index.Hit
@@ -62,6 +64,11 @@ class DocSection:
     """The headings above it and its own, outermost first; of the first section the page's title."""
     text: str
     """As in the file, but redacted."""
+
+    @property
+    def origin(self) -> NodeId:
+        """The file."""
+        return NodeId(f"file:{self.hit.path}")
 
 
 def _doc_sections(ws: Workspace, hits: Sequence[index.Hit]) -> list[DocSection]:

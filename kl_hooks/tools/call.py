@@ -25,6 +25,8 @@ from kl_hooks.operations import (
     claims,
     documents,
     graph,
+    knowledge,
+    memory,
     pages,
     persistent_contexts,
     pools,
@@ -153,6 +155,8 @@ _OPERATIONS: Final = (
     claims,
     documents,
     graph,
+    knowledge,
+    memory,
     pages,
     persistent_contexts,
     pools,
@@ -171,7 +175,6 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
     kind.
     """
     derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
-    kinds = tuple(ws.kinds)
     every = (
         *(
             operation_tool(operation)
@@ -179,7 +182,7 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
             for operation in module.OPERATIONS
             if operation.is_tool
         ),
-        *knowledge_tools.tools(kinds),
+        *knowledge_tools.tools(),
         *search_tools.document_tools(),
         *skill_tools.tools(),
     )
