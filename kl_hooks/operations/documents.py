@@ -1,20 +1,28 @@
-"""Operations of documents: list, show, collections."""
+"""Operations of documents: add, list, show, remove; collections."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.documents.collections import REPOSITORY, STATUSES
 from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.catalog import DOCUMENT
 from kl_hooks.model.excerpt import Excerpt
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import NodeId
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, one_line
 from kl_hooks.operations.operation import TOP, Listing, Operation
+from kl_hooks.operations.record_changes import written, written_to_dict
+from kl_hooks.operations.records import now
+from kl_hooks.operations.written import Written
+from kl_hooks.records.query import get_record
 from kl_hooks.records.sync import sync_notes
+from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
@@ -296,7 +304,6 @@ class CollectionList(NamedTuple):
 def _collections(ws: Workspace, request: CollectionsRequest, access: Access) -> CollectionList:
     from kl_hooks.documents.collections import collections, store_collection
     from kl_hooks.documents.indexing import sizes_of
-    from kl_hooks.workspace import require_initialized
 
     if request.name:
         require_initialized(ws)
@@ -394,7 +401,6 @@ class NewCollectionRequest(NamedTuple):
 
 def _make_collection(ws: Workspace, request: NewCollectionRequest, _access: Access) -> Collection:
     from kl_hooks.documents.collections import collections, store_collection
-    from kl_hooks.workspace import require_initialized
 
     require_initialized(ws)
     if request.name in collections(ws):
@@ -425,4 +431,263 @@ CREATE_COLLECTION: Final = Operation(
     writes=True,
 )
 
-OPERATIONS: Final = (LIST, SHOW, COLLECTIONS, CREATE_COLLECTION)
+
+class AddRequest(NamedTuple):
+    """What is added."""
+
+    places: Annotated[
+        tuple[str, ...], Parameter("Files, folders; - reads stdin.", argument="PATH|DIR|-...")
+    ]
+    collection: Annotated[
+        str, Parameter("The set it belongs to; made where it is missing.", metavar="NAME")
+    ] = ""
+    title: Annotated[str, Parameter("What it is called.", default="its first heading")] = ""
+    tags: Annotated[
+        tuple[str, ...], Parameter("A word to find it by. Repeatable.", name="tag")
+    ] = ()
+    later: Annotated[bool, Parameter("Only store it: `kl document process` will index it.")] = False
+    stdin: bytes = b""
+    """What was read from it."""
+    watch: Watch = unwatched
+
+
+class IdsRequest(NamedTuple):
+    """Which documents; none: all that it concerns."""
+
+    ids: Annotated[tuple[str, ...], Parameter("Their IDs.", argument="[ID]...")] = ()
+    watch: Watch = unwatched
+
+
+class Processed(NamedTuple):
+    """Documents that were added or read again, and why others were not."""
+
+    documents: tuple[Written, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether some could not be read or indexed."""
+        return bool(self.notes) or any(
+            document.record.status == "failed" for document in self.documents
+        )
+
+
+def _processed(ws: Workspace, records: Sequence[Record], notes: Sequence[str]) -> Processed:
+    moment = now(ws)
+    return Processed(tuple(Written(record, moment) for record in records), tuple(notes))
+
+
+def _add(ws: Workspace, request: AddRequest, access: Access) -> Processed:
+    from kl_hooks.documents.adding import (
+        NewDocument,
+        add_documents,
+        find_files,
+        process_documents,
+    )
+    from kl_hooks.records.permissions import agent_author
+
+    require_initialized(ws)
+    files = find_files(ws, [Path(place) for place in request.places if place != "-"])
+    for document in files.documents:
+        if document.added_path:
+            access.require_shown_file(document.added_path)
+    new = [document._replace(title=request.title) for document in files.documents]
+    if "-" in request.places:
+        new.append(NewDocument("-", request.stdin, request.title))
+    by = agent_author(ws, "")
+    records = add_documents(ws, new, request.collection, tags=request.tags, by=by)
+    if records and not request.later:
+        records = process_documents(ws, [record.id for record in records], request.watch)
+    return _processed(ws, records, files.omitted)
+
+
+def _process(ws: Workspace, request: IdsRequest, _access: Access) -> Processed:
+    from kl_hooks.documents.adding import process_documents
+    from kl_hooks.documents.indexing import sync_documents
+
+    require_initialized(ws)
+    sync_documents(ws, request.watch)
+    return _processed(ws, process_documents(ws, request.ids, request.watch), ())
+
+
+def _refresh(ws: Workspace, request: IdsRequest, _access: Access) -> Processed:
+    from kl_hooks.context.access import access
+    from kl_hooks.documents.adding import refresh_documents
+
+    require_initialized(ws)
+    for identifier in request.ids:
+        get_record(ws, identifier, DOCUMENT.name)
+    # the rules apply to a person, too: the text that is read is stored for everybody
+    with access(ws, "kl document refresh") as rules:
+        return _processed(ws, *refresh_documents(ws, rules, request.ids, request.watch))
+
+
+def _processed_to_dict(done: Processed) -> dict[str, Any]:
+    documents = [written_to_dict(DOCUMENT, document) for document in done.documents]
+    return {"documents": documents, "omitted": list(done.notes)}
+
+
+def _command(
+    name: str, help: str, request: type, run: Callable[..., Processed], example: str
+) -> Operation:
+    """Return an operation that adds documents or reads them again."""
+    return Operation(
+        f"document {name}",
+        help,
+        request,
+        run,
+        _processed_to_dict,
+        "kl.document.processed/1",
+        f"kl document {name}{example}",
+        is_tool=False,
+    )
+
+
+ADD: Final = _command(
+    "add",
+    """Add files, every document below folders, or (-) what comes from stdin.
+
+    Their text is stored, without secrets, so they are found without their source. A source that was
+    added before is read again. Exit 1: some could not be indexed.
+    """,
+    AddRequest,
+    _add,
+    " ../runbooks --collection runbooks",
+)
+PROCESS: Final = _command(
+    "process",
+    """Index documents that are pending, have failed, or were interrupted; and files of the
+    repository that changed.
+    """,
+    IdsRequest,
+    _process,
+    "",
+)
+REFRESH: Final = _command(
+    "refresh",
+    """Read the files of the repository that a person added again, and index those that changed.
+
+    Nothing else is read: no file outside the repository, none that an agent named, none that
+    `.kl/policy.yaml` denies. To read another source again, add it again. Exit 1: some were not read.
+    """,
+    IdsRequest,
+    _refresh,
+    "",
+)
+
+
+class RemoveRequest(NamedTuple):
+    """Which documents."""
+
+    ids: Annotated[tuple[str, ...], Parameter("Their IDs.", argument="ID...")]
+
+
+class Removed(NamedTuple):
+    """Documents that were removed."""
+
+    former: tuple[Written, ...]
+
+
+def _remove(ws: Workspace, request: RemoveRequest, _access: Access) -> Removed:
+    from kl_hooks.documents.adding import remove_document
+
+    require_initialized(ws)
+    records = [get_record(ws, identifier, DOCUMENT.name) for identifier in request.ids]
+    for record in records:
+        remove_document(ws, record)
+    moment = now(ws)
+    return Removed(tuple(Written(record, moment) for record in records))
+
+
+def _removed_to_dict(removed: Removed) -> dict[str, Any]:
+    return {"removed": [document.record.id for document in removed.former]}
+
+
+REMOVE: Final = Operation(
+    "document remove",
+    "Remove added documents, with their text and passages. Their sources stay.",
+    RemoveRequest,
+    _remove,
+    _removed_to_dict,
+    "kl.document.removed/1",
+    "kl document remove DOC-0001",
+    is_tool=False,
+)
+
+
+class TextRequest(NamedTuple):
+    """A document that is given as its text."""
+
+    text: Annotated[str, Parameter("Its text: Markdown.", aliases=("content",))]
+    title: Annotated[str, Parameter("What it is called.")] = ""
+    collection: Annotated[
+        str, Parameter("The set that it belongs to.", aliases=("knowledge_base_id",))
+    ] = ""
+    source: Annotated[str, Parameter("Where it is from.")] = ""
+    author: str = ""
+    """As events name it."""
+
+
+class DocumentRequest(NamedTuple):
+    """One added document."""
+
+    id: Annotated[str, Parameter("Its id, such as DOC-0001.")]
+    author: str = ""
+
+
+def _add_text(ws: Workspace, request: TextRequest, access: Access) -> Written:
+    from kl_hooks.documents.adding import NewDocument, add_documents, process_documents
+
+    require_initialized(ws)
+    data = request.text.encode("utf-8", "replace")
+    new = NewDocument(request.source or "-", data, request.title, "api")
+    (record,) = add_documents(ws, [new], request.collection, by=request.author)
+    return written(ws, process_documents(ws, [record.id])[0], access)
+
+
+def _process_again(ws: Workspace, request: DocumentRequest, access: Access) -> Written:
+    from kl_hooks.documents.adding import process_documents
+
+    require_initialized(ws)
+    record = get_record(ws, request.id, DOCUMENT.name)
+    return written(ws, process_documents(ws, [record.id])[0], access)
+
+
+ADD_TEXT: Final = Operation(
+    "document add -",
+    "Add a document and index it, in your name: what agents add is shown as theirs.",
+    TextRequest,
+    _add_text,
+    partial(written_to_dict, DOCUMENT),
+    "kl.record/1",
+    "kl document add - < notes.md",
+    tool="add_document",
+    writes=True,
+)
+# of the kind itself would follow a tool that makes a document without a text
+CREATE: Final = ADD_TEXT._replace(tool="document_create")
+PROCESS_AGAIN: Final = Operation(
+    "document process ID",
+    "Index an added document again.",
+    DocumentRequest,
+    _process_again,
+    partial(written_to_dict, DOCUMENT),
+    "kl.record/1",
+    "kl document process DOC-0001",
+    tool="process_document",
+    writes=True,
+)
+
+OPERATIONS: Final = (
+    LIST,
+    SHOW,
+    COLLECTIONS,
+    CREATE_COLLECTION,
+    ADD,
+    PROCESS,
+    REFRESH,
+    REMOVE,
+    ADD_TEXT,
+    CREATE,
+    PROCESS_AGAIN,
+)

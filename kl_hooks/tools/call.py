@@ -37,7 +37,7 @@ from kl_hooks.operations import (
     tiers,
     work,
 )
-from kl_hooks.tools import knowledge_tools, search_tools, skill_tools
+from kl_hooks.tools import knowledge_tools, skill_tools
 from kl_hooks.tools.kind_tools import tools_of
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
 
@@ -183,7 +183,6 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
             if operation.is_tool
         ),
         *knowledge_tools.tools(),
-        *search_tools.document_tools(),
         *skill_tools.tools(),
     )
     own = {tool.name: tool for tool in every}
