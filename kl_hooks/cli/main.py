@@ -395,7 +395,7 @@ class KindGroup(LazyGroup):
         former = (old for kind, old in _OLD if kind == name)
         places = dict.fromkeys((*OWN_COMMANDS.get(name, {}), *former), _PLACES.get(name, name))
         if name == "memory":  # it counts what is in the tiers
-            places["stats"] = "tiers"
+            places |= {"stats": "tiers", "review": "memory_review"}
         super().__init__(name, help=line, module="kl_hooks.cli.{}", places=places)
         self._kind_name = name
 

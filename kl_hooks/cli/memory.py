@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kl_hooks.cli.groups import LazyGroup
+from kl_hooks.cli.memory_review import update_page
 from kl_hooks.cli.output import (
     Option,
     confirm,
@@ -23,7 +23,6 @@ from kl_hooks.cli.output import (
     format_option,
     initialized_workspace,
     print_answer,
-    top_option,
     warn,
     workspace,
     write,
@@ -32,7 +31,6 @@ from kl_hooks.cli.record_output import (
     exported,
     listed_records,
     print_deleted,
-    record_line,
     record_lines,
     warn_of_proposals,
 )
@@ -40,23 +38,18 @@ from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.review import (
-    Decision,
-    Review,
-    Reviewer,
     review_items,
-    review_queue,
 )
 from kl_hooks.model.actors import agent
 from kl_hooks.model.problem import Problems
-from kl_hooks.model.text import brief, one_line, safe_text
+from kl_hooks.model.text import one_line
 from kl_hooks.operations import memory as operations
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import delete_record as take_away
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.memory.add import MiningResult
-    from kl_hooks.kinds.memory.review import Decision, Review, ReviewItem
-    from kl_hooks.workspace import Workspace
+    from kl_hooks.kinds.memory.review import ReviewItem
 
 
 def _print_changed(change: operations.Changed, _request: Any = None, done: str = "") -> None:
@@ -66,13 +59,6 @@ def _print_changed(change: operations.Changed, _request: Any = None, done: str =
     if record.path:
         echo(f"    {record.path}")
     warn_of_proposals(record)
-
-
-def _update_page() -> None:
-    from kl_hooks.kinds.memory.inject import write_page
-
-    if trouble := write_page(workspace()):
-        warn(trouble)
 
 
 _MOST_TEXT = 1_000_000
@@ -131,7 +117,7 @@ def delete(id: str, yes: bool, shape: str) -> None:
         confirm(f"delete {record.id} {listed.title}?")
     take_away(ws, record)
     print_deleted(record, shape)
-    _update_page()
+    update_page()
 
 
 edit, approve, reject, demote, promote, verify, disprove = (
@@ -201,7 +187,7 @@ def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
         taken = mine_transcripts(ws, [*transcripts, *(_named_transcript() if agent_event else [])])
     else:
         taken = mine_receipts(ws, again=True)
-    _update_page()
+    update_page()
     _print_mined(taken, shape)
 
 
@@ -230,162 +216,6 @@ def _print_mined(taken: MiningResult, shape: str) -> None:
         warn(f"{counted(taken.waiting, 'more pattern')} will follow with the next receipts.")
     if taken.trouble:
         warn(taken.trouble)
-
-
-@click.command(
-    epilog="Example: kl memory review --format json | my-reviewer | kl memory review --answers -"
-)
-@click.option("--all", "everything", is_flag=True, help="Those that were approved or rejected too.")
-@top_option(50, 10_000)
-@click.option(
-    "--answers",
-    type=click.Path(allow_dash=True, path_type=str),
-    metavar="FILE",
-    help=(
-        'Take decisions from this JSON file, or - for stdin: {"answers": [{"id": …, "do":'
-        ' "approve"}]}.'
-    ),
-)
-@format_option()
-def review(everything: bool, limit: int, answers: str | None, shape: str) -> None:
-    """Go through the candidates, those that most sessions saw first: approve, reject, edit, skip,
-    undo, quit.
-
-    One key and Enter each; `r` takes a reason after it. Nothing is done before the last question is
-    answered, so undo always works; Ctrl-C drops it all. `--format json` lists the candidates for a
-    program, `--answers` takes its decisions.
-    """
-    from kl_hooks.kinds.memory.add import mine_receipts
-
-    ws = workspace()
-    if answers is not None:
-        _review_from_file(answers, shape)
-        return
-    trouble = mine_receipts(ws).trouble if ws.settings.memory_auto_extract else ""
-    records, total = review_queue(ws, limit, everything=everything)
-    if trouble:  # an error that prevents reading was raised above
-        warn(trouble)
-    _update_page()
-    if shape == "json":
-        found = [one.to_dict() for one in review_items(ws, records)]
-        echo_json({"schema": "kl.memory.review/2", "memories": found, "total": total})
-        return
-    if not records:
-        echo("nothing waits for a review.")
-        return
-    if total > len(records):
-        warn(f"these are the first {len(records)} of {total}; more with --top.")
-
-    _apply_decisions(_ask_for_decisions(ws, review_items(ws, records)), "text")
-
-
-def _review_from_file(answers: str, shape: str) -> None:
-    """Carries out the decisions in a file. Problems with everything wrong, and then nothing is
-    done.
-    """
-    name = "stdin" if answers == "-" else answers
-    try:
-        text = sys.stdin.read() if answers == "-" else Path(answers).read_text("utf-8")
-        decisions, problems = Decision.read_all(json.loads(text), name)
-    except OSError as problem:
-        raise UsageProblem(f"can't be read: {problem.strerror}.", place=name) from problem
-    except (ValueError, RecursionError) as problem:
-        raise UsageProblem(
-            f"is no JSON: {problem}", place=name, hint="See: kl memory review --format json"
-        ) from None
-    if problems:
-        raise Problems(problems)
-    _apply_decisions([one for one in decisions if one.do != "skip" or one.text], shape)
-
-
-def _apply_decisions(decisions: list[Decision], shape: str) -> None:
-    ws = workspace()
-    done = Reviewer.current(ws, "kl memory review").apply(ws, decisions) if decisions else []
-    _update_page()
-    plain = {
-        "schema": "kl.memory.review/2",
-        "memories": [one.to_dict() for one in review_items(ws, done)],
-    }
-    print_answer(
-        shape, plain, [*map(record_line, done), f"{counted(len(done), 'memory')} changed."]
-    )
-
-
-_PROMPT = "approve (a), reject (r), edit (e), skip (s or Enter), undo (u), quit (q): "
-_LAST_PROMPT = "that was all: carry out {} of them (Enter), undo (u), drop all (n or q): "
-_YES, _NO = ("", "y", "yes"), ("n", "no", "q", "quit")
-
-
-def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[Decision]:
-    """What was decided, and confirmed at the end. Shows one, reads a line, and so on; `quit` goes
-    to the last question.
-
-    UsageProblem where the input ends before that is answered: a person who left has confirmed
-    nothing.
-    """
-    # first: nobody should answer fifty questions and be refused at the end
-    Reviewer.current(ws, "kl memory review")
-    by_id = {one.record.id: one for one in memories}
-    review, shown = Review(tuple(by_id)), ("", "")
-    while review.at or review.decided:
-        if review.at and shown != (review.at, review.text):
-            echo_lines(_candidate_lines(by_id[review.at], review))
-        shown = (review.at, review.text)
-        word = _read_line(_PROMPT if review.at else _LAST_PROMPT.format(len(review.decided)))
-        if word is None and not review.at:
-            break
-        if word is None:  # at a terminal there may be an answer to the last question yet
-            review = replace(review, ended=True)
-            continue
-        if not review.at and word.strip().lower() in _YES + _NO:
-            return list(review.decided) if word.strip().lower() in _YES else []
-        review = _next_review(review, word.strip())
-    if review.decided:
-        hint = "Answer the last question too, or: kl memory review --answers FILE"
-        raise UsageProblem(
-            "the input ended before the last answer, so nothing was decided.", hint=hint
-        )
-    return []
-
-
-def _next_review(review: Review, word: str) -> Review:
-    key, _, rest = word.partition(" ")
-    do = review.action(key)
-    if not do:
-        warn(f"unknown key: {one_line(word, 40)}")
-        return review
-    if do == "edit":
-        rest = rest or _read_line("new text: ") or ""
-    return review.after(do, rest)
-
-
-def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
-    """A candidate for a reviewer: its text, its support, what speaks against it."""
-    tally = one.tally
-    yield ""
-    yield (
-        f"{len(review.made) + 1} of {len(review.ids)}   {one.record.id}   {one.record.status}   "
-        f"[{one.support.tier.word}] (×{tally.reinforcement})   {one.record.authority}"
-    )
-    text = review.text or one.record.text("pattern")
-    yield from (f"  {line}" for line in brief(text).splitlines()[:40])
-    for line in one.support.lines[-5:]:
-        yield f"    {one_line(line)}"
-    if len(one.support.lines) > 5:
-        yield f"    and {len(one.support.lines) - 5} more. See: kl memory show {one.record.id}"
-    if one.ready:
-        yield f"  ready for the project: weighs {one.importance} %, asked for {tally.opened} times"
-    for reason in one.quarantine:
-        yield f"  quarantined: {reason}"
-
-
-def _read_line(prompt: str) -> str | None:
-    """One line from stdin; None at its end."""
-    write(safe_text(prompt), err=True)
-    line = (
-        sys.stdin.readline()
-    )  # click.prompt ends with Abort at the end of a pipe; here that is an answer too
-    return line.rstrip("\n") if line else None
 
 
 _LARGEST_FILE = 64 * 1024 * 1024
@@ -418,7 +248,7 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
     print_answer(shape, plain, [f"{len(taken.new)} imported, {len(taken.reinforced)} seen again"])
     if taken.new:
         warn("review them with: kl memory review")
-    _update_page()
+    update_page()
 
 
 def _read_json(path: Path) -> Any:

@@ -77,8 +77,13 @@ class EditRequest(NamedTuple):
     title: Annotated[str, _TITLE._replace(default="")] = ""
     category: Annotated[str, _CATEGORY] = ""
     importance: Annotated[int, _IMPORTANCE] = _UNSET
-    standing: Annotated[
-        str, Parameter("How it fared since.", choices=MEMORY.by_name["standing"].choices)
+    verification: Annotated[
+        str,
+        Parameter(
+            "How it fared since.",
+            name="standing",
+            choices=MEMORY.by_name["standing"].choices,
+        ),
     ] = ""
     tags: Annotated[
         tuple[str, ...],
@@ -195,7 +200,8 @@ ADD: Final = Operation(
 def _edit(ws: Workspace, request: EditRequest, access: Access) -> Changed:
     from kl_hooks.kinds.memory.add import revise
 
-    values = _given(request, (*_DESCRIBED, "pattern", "standing", "tags"))
+    values = _given(request, (*_DESCRIBED, "pattern", "tags"))
+    values |= {"standing": request.verification} if request.verification else {}
     values |= dict.fromkeys(request.clear)
     record = revise(ws, _memory(ws, request.id), values, _days(request.ttl_days))
     return _changed(ws, record, access)
