@@ -233,20 +233,25 @@ class Knowledge:
 
     def verify(self) -> Verdict:
         """Return whether the files as they are now are proven, as `kl verify` does."""
-        from kl_hooks.proof.nearest import verdict
+        from kl_hooks.context.access import Access, find_policy
+        from kl_hooks.model.actors import agent
+        from kl_hooks.operations.operation import perform
+        from kl_hooks.operations.verify import VERIFY, VerifyRequest
 
         def judge(ws: Workspace) -> Verdict:
-            found = verdict(ws)
-            missing = [*found["unread"], *(one["message"] for one in found["lost"])]
-            reasons = tuple(found["reasons"] or missing or ([] if found["run"] else [_NO_RUN]))
+            policy = None if agent(ws.environ) is None else find_policy(ws)
+            found = perform(ws, VERIFY, VerifyRequest(), Access(ws, policy))
+            proof = found.proof
+            reasons = proof.notes if proof.run else proof.reasons or proof.gaps or (_NO_RUN,)
+            is_assessed = not proof.gaps
             return Verdict(
-                found["proven"],
-                found["tier"],
-                found["run"] or "",
-                found["tree"] or "",
+                found.state == "proven",
+                proof.tier.word,
+                proof.run or "",
+                found.tree,
                 reasons,
-                found["assessed"],
-                found["state"] if found["assessed"] else "not assessed",
+                is_assessed,
+                found.state,
             )
 
         return self._read(

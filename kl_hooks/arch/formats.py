@@ -14,17 +14,10 @@ from kl_hooks.arch.layers import edges
 from kl_hooks.arch.report import _breach_to_dict, problems_to_list, violation_to_dict
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.contract import Breach
-from kl_hooks.model.diagnostic import (
-    Diagnostic,
-    Report,
-    Rule,
-    github_commands,
-    gitlab_report,
-    numbered,
-    sarif_log,
-)
+from kl_hooks.model.diagnostic import Diagnostic, Report, Rule, numbered
 from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
+from kl_hooks.model.report_formats.rendering import FORMATS, render
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.workspace import Workspace
 
@@ -181,6 +174,7 @@ def _problem(problem: Problem, rule: Rule, level: str = "error") -> Diagnostic:
 def reports(contents: Sequence[CheckedContent]) -> list[Report]:
     """The findings of each content; none where there is no manifest."""
     alone = len(contents) == 1
+    remarks = tuple(_unassigned(contents))
     return [
         Report(
             "kl/arch/" if alone else f"kl/arch/{source}/",
@@ -191,30 +185,11 @@ def reports(contents: Sequence[CheckedContent]) -> list[Report]:
                 "manifest": verdict.manifest.path if verdict else None,
                 "unassigned": len(verdict.unassigned) if verdict else 0,
             },
+            remarks,
+            worst_first,
         )
         for source, verdict in contents
     ]
-
-
-def _merged(reports: Iterable[Report]) -> list[Diagnostic]:
-    """The findings of several contents, each once."""
-    # no place in the key: of two pushed commits each may have the same finding on another line
-    first: dict[str, Diagnostic] = {}
-    for report in reports:
-        for diagnostic in report.diagnostics:
-            first.setdefault(diagnostic.unique_fingerprint, diagnostic)
-    return list(first.values())
-
-
-def github_annotations(contents: Sequence[CheckedContent]) -> list[str]:
-    """What GitHub shows: the worst first, and the files in no layer in one notice."""
-    diagnostics = worst_first(_merged(reports(contents)))
-    return github_commands([*diagnostics, *_unassigned(contents)], "kl arch check")
-
-
-def code_quality(contents: Sequence[CheckedContent]) -> list[dict[str, Any]]:
-    """What GitLab shows, with what the baseline accepts."""
-    return gitlab_report([*_merged(reports(contents)), *_unassigned(contents)], MANIFEST)
 
 
 def _unassigned_files(contents: Sequence[CheckedContent]) -> list[str]:
@@ -366,25 +341,18 @@ def _layer_flows(ws: Workspace, found: Sequence[CheckedContent]) -> dict[tuple[s
     return dict(most)
 
 
-_FORMATS: Final = ("json", "sarif", "github", "gitlab", "mermaid")
-
-
 def render_document(
     ws: Workspace, shape: str, found: Sequence[CheckedContent], lists: bool = False
 ) -> str:
-    """The whole output in one of `_FORMATS`, a newline at its end (empty where there is nothing to
-    report).
+    """The whole output as `json`, `mermaid` or one of `report_formats`, a newline at its end (empty
+    where there is nothing to report).
 
     `lists`: JSON names the files in no layer.
     """
-    if shape == "github":
-        return _lines(github_annotations(found))
     if shape == "mermaid":
         return _lines(mermaid(found, _layer_flows(ws, found)))
-    if shape == "gitlab":
-        return _json(code_quality(found))
-    if shape == "sarif":
-        return _json(sarif_log(reports(found), MANIFEST))
+    if shape in FORMATS:
+        return render(shape, reports(found), "kl arch check", MANIFEST)
     values = [_plain(source, verdict) for source, verdict in found]
     for value, (_, verdict) in zip(values, found, strict=True) if lists else ():
         value["unassigned_files"] = list(verdict.unassigned) if verdict else []

@@ -6,7 +6,7 @@ A run is named by the first 8 digits of its ID, as pytest's line names it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,19 +36,19 @@ from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.receipt import Receipt, counted_outcome, run_outcome
-from kl_hooks.model.text import name_list, one_line
+from kl_hooks.model.receipt import Receipt, run_outcome
+from kl_hooks.model.text import one_line
 from kl_hooks.operations import evidence as operations
 from kl_hooks.operations import evidence_reading
 from kl_hooks.operations.evidence_reading import IMPORTING
 from kl_hooks.operations.operation import visible_result
+from kl_hooks.proof.verdict_text import outcome_counts
 from kl_hooks.store.files import read_given
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.integrity import Audit
     from kl_hooks.model.problem import Problem
-    from kl_hooks.proof.content_proof import Proof
     from kl_hooks.records.events import Event
 
 
@@ -75,56 +75,11 @@ def receipt_line(entry: Entry) -> str:
     receipt = entry.receipt
     when = receipt.ended[:16].replace("T", " ")
     word = run_outcome(receipt.result)
-    what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {_outcome_counts(receipt)}"
+    what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {outcome_counts(receipt)}"
     foreign = (
         entry.origin.partition(";")[0] if entry.origin.startswith((IMPORTED, *ATTESTED)) else ""
     )
     return f"{short(receipt.run, 8)}  {when}  {what}{'  ' + foreign if foreign else ''}".rstrip()
-
-
-def _outcome_counts(receipt: Receipt) -> str:
-    """`1 failed, 211 passed`; the command itself for a single command."""
-    if receipt.source == "command" and receipt.evidence:
-        return one_line(receipt.evidence[0].subject.removeprefix("command:"), 32)
-    counts = sorted((receipt.result.get("counts") or {}).items())
-    return ", ".join(counted_outcome(number, outcome) for outcome, number in counts if number)
-
-
-def failure_text(found: Proof, entries: Iterable[Entry]) -> str:
-    """What failed on a content: its newest run, or an earlier test; empty where nothing did."""
-    runs = (one.receipt for one in entries if one.receipt.source in ("pytest", "junit"))
-    failed = next((one for one in runs if one.result.get("verdict") == "failed"), None)
-    if failed and found.failed == "newest":
-        run = short(failed.run, 8)
-        return (
-            f"run {run} failed on this content ({_outcome_counts(failed)}). See: kl evidence show"
-            f" {run}"
-        )
-    return "a test that failed on this content has not passed since" if found.failed else ""
-
-
-def rerun_text(found: Proof) -> str:
-    """How many tests must run again, and why; empty where it is not that."""
-    if found.failed or not found.missing or not (found.tests.rerun or found.tests.running):
-        return ""
-    number = f"{counted(len(found.missing), 'test')} must run again"
-    reasons = {test.reason for test in found.missing}
-    if found.stale:
-        return f"{number} (run {short(found.stale, 8)} is valid for the others)"
-    return f"{number}: {reasons.pop()}" if len(reasons) == 1 else number
-
-
-def passed_text(proof: Proof, untracked: bool) -> str:
-    """`run 5d1e0a77 passed on exactly this content`; of a run that was a part, with the others."""
-    content = (
-        "this content, with untracked files in the working tree"
-        if untracked
-        else "exactly this content"
-    )
-    runs = name_list([run[:8] for run in proof.cited_runs], _NAMED_RUNS)
-    if len(proof.cited_runs) > 1:
-        return f"runs {runs} passed together on {content}"
-    return f"run {runs} passed on {content}"
 
 
 def _tree_label(receipt: Receipt) -> str:
@@ -152,7 +107,7 @@ def _receipt_lines(entry: Entry) -> Iterator[str]:
         f"content   {_tree_label(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch"
         f" {r.branch or 'none'}"
     )
-    yield f"verdict   {run_outcome(r.result)}   {_outcome_counts(r)}   exit {r.result.get('exit')}"
+    yield f"verdict   {run_outcome(r.result)}   {outcome_counts(r)}   exit {r.result.get('exit')}"
     for reason in r.result.get("reasons") or ():
         yield f"          {reason}"
     limits = {
@@ -522,14 +477,3 @@ def accept(reason: str, shape: str) -> int:
         shape, {"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]}, rows
     )
     return 0
-
-
-def hints(seen: Snapshot) -> Iterator[str]:
-    """What to do where there is no verdict."""
-    if seen.unread:
-        yield "kl doctor names the problem and the fix"
-    if seen.lost:
-        yield (
-            "put the newer kl.db back, or run pytest: a complete run after the loss counts."
-            " Confirm the loss with: kl evidence accept --reason TEXT"
-        )

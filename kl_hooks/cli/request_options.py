@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -24,7 +24,9 @@ from kl_hooks.cli.output import (
     write,
 )
 from kl_hooks.errors import CLEAN, KlError
+from kl_hooks.model.diagnostic import Report
 from kl_hooks.model.parameter import RequestField, fields_of
+from kl_hooks.model.report_formats.rendering import FORMATS, render
 from kl_hooks.operations.operation import Operation, perform
 
 _MOST_SHOWN_CHOICES: Final = 4
@@ -115,6 +117,25 @@ def request_of(
     """
     every = fields or fields_of(request)
     return request(**{field.name: _value(field, values.pop(field.name)) for field in every})
+
+
+def report_formats(
+    reports: Callable[[Any], Sequence[Report]], command: str, place: str
+) -> dict[str, Callable[[Any], str]]:
+    """The formats of findings, by name, for `operation_command`. `reports`: those of a result;
+    `command` and `place` as in `kl_hooks.model.report_formats`.
+    """
+    return {name: partial(_rendered, name, reports, command, place) for name in FORMATS}
+
+
+def _rendered(
+    name: str,
+    reports: Callable[[Any], Sequence[Report]],
+    command: str,
+    place: str,
+    result: Any,
+) -> str:
+    return render(name, reports(result), command, place)
 
 
 def _value(field: RequestField, given: Any) -> Any:

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.evidence import (
-    all_evidence,
-    failure_text,
-    hints,
-    passed_text,
-    receipt_line,
-    rerun_text,
-)
+from kl_hooks.cli.evidence import all_evidence, receipt_line
 from kl_hooks.cli.output import counted, echo_json, echo_lines, format_option, short, workspace
 from kl_hooks.cli.record_output import (
     records_by_status,
@@ -32,6 +25,7 @@ from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.claim import DOUBTFUL, Claim, Tier
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.text import name_list
+from kl_hooks.operations.evidence_reading import EvidenceState
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.content_runs import had_untracked_files
 from kl_hooks.proof.difference import edits_since_green
@@ -39,6 +33,7 @@ from kl_hooks.proof.facts import VALID
 from kl_hooks.proof.failing import failing_tests
 from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.gate import judge
+from kl_hooks.proof.verdict_text import failure_text, passed_text, rerun_text
 from kl_hooks.records.events import count_records
 from kl_hooks.records.repository import authored_files
 from kl_hooks.store.database import Database
@@ -88,7 +83,7 @@ def status(shape: str) -> None:
                 "reasons": list(found.notes if found.run else found.reasons),
                 "untracked": had_untracked_files(here, found.cited_runs, place.tree),
                 "assessed": not found.gaps,
-                **seen.to_dict(),
+                **EvidenceState.of(seen).to_dict(),
                 "nearest": near.to_dict() if near else None,
                 "tests": found.tests.to_dict(),
             },
@@ -135,7 +130,7 @@ def status(shape: str) -> None:
         *_proof_lines(facts, found, here),
         *([f"  {edits}"] if edits else []),
         *([f"  {near}"] if near else []),
-        *(f"hint: {one}" for one in hints(seen)),
+        *(f"hint: {one}" for one in EvidenceState.of(seen).hints()),
     ]
     echo_lines(_lines(facts, newest, drift, tests, asks))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kl_hooks.evidence import ledger
 from kl_hooks.evidence.capture import MissingRun, missing_runs
@@ -77,11 +77,6 @@ class Snapshot:
     def gaps(self) -> tuple[str, ...]:
         """Why no content can be assessed; empty where the evidence is whole."""
         return (*self.unread, *map(str, self.lost))
-
-    def to_dict(self) -> dict[str, Any]:
-        """As in JSON answers: what was read from the spool, and what is missing."""
-        lost = [one.to_dict() | {"message": str(one)} for one in self.lost]
-        return {"waiting": len(self.waiting), "unread": list(self.unread), "lost": lost}
 
     def of_tree(self, trees: Sequence[str]) -> list[Entry]:
         """The receipts of a content (its tree IDs) that count here, newest first; without runs that

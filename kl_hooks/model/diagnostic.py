@@ -1,19 +1,14 @@
-"""A finding of a check as one plain value, and what CI services read of it: GitHub annotations, a
-Code Quality report of GitLab, a SARIF log. Pure.
-"""
+"""A finding of a check as one plain value; what other programs read of it is in `report_formats`."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from urllib.parse import quote
 
-from kl_hooks import __version__
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.text import counted, one_line, safe_text
+from kl_hooks.model.text import one_line
 
 _LONGEST: Final = 1000
 """Characters of a message: it may quote a file."""
@@ -82,6 +77,28 @@ class Report:
     successful: bool = True
     """Whether the check could be made."""
     properties: Mapping[str, Any] = field(default_factory=dict)
+    remarks: Sequence[Diagnostic] = ()
+    """On the content as a whole, for formats that merge the reports of several contents."""
+    ranked: Callable[[Iterable[Diagnostic]], list[Diagnostic]] = list
+    """The order of findings in a format that shows only the first ones."""
+
+
+def merged(reports: Iterable[Report]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The findings of several contents, each once, and their remarks."""
+    return _once(reports, lambda report: report.diagnostics), _once(
+        reports, lambda report: report.remarks
+    )
+
+
+def _once(
+    reports: Iterable[Report], listed: Callable[[Report], Sequence[Diagnostic]]
+) -> list[Diagnostic]:
+    # no place in the key: of two pushed commits each may have the same finding on another line
+    first: dict[str, Diagnostic] = {}
+    for report in reports:
+        for diagnostic in listed(report):
+            first.setdefault(diagnostic.unique_fingerprint, diagnostic)
+    return list(first.values())
 
 
 def numbered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -93,156 +110,3 @@ def numbered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         counts[listed[place].fingerprint] += 1
         numbers[place] = counts[listed[place].fingerprint]
     return [replace(entry, number=numbers[place]) for place, entry in enumerate(listed)]
-
-
-MAX_ANNOTATIONS: Final = 9
-"""GitHub shows ten annotations of a step and drops the others silently: nine, and how many there
-are.
-"""
-_COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
-
-
-def github_commands(diagnostics: Sequence[Diagnostic], command: str) -> list[str]:
-    """The annotations of the first findings, in the order given, none for what is accepted; notes
-    follow, and are not counted.
-
-    `command` is the one of kl that lists them all.
-    """
-    findings = [entry for entry in diagnostics if entry.level != "note" and not entry.accepted]
-    lines = [_annotation(entry) for entry in findings[:MAX_ANNOTATIONS]]
-    if len(findings) > MAX_ANNOTATIONS:
-        files = counted(len({entry.path for entry in findings}), "file")
-        message = (
-            f"{len(findings)} findings in {files}; {MAX_ANNOTATIONS} are shown here. All of them:"
-            f" {command}"
-        )
-        lines.append(f"::error title={_property(command)}::{_data(message)}")
-    notes = [entry for entry in diagnostics if entry.level == "note" and not entry.accepted]
-    return lines + [_annotation(entry) for entry in notes]
-
-
-def _annotation(entry: Diagnostic) -> str:
-    properties = {"title": one_line(entry.rule.title)}
-    if entry.path:
-        column = {"col": str(entry.column)} if entry.column else {}
-        place = {"file": safe_text(entry.path), "line": str(max(entry.line, 1))}
-        properties = place | column | properties
-    pairs = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{_COMMANDS[entry.level]} {pairs}::{_data(entry.text)}"
-
-
-def _data(text: str) -> str:
-    # what the runner decodes, and nothing else (actions/toolkit, packages/core/src/command.ts)
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    # `:` and `,` would end the property
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def gitlab_report(diagnostics: Iterable[Diagnostic], place: str) -> list[dict[str, Any]]:
-    """A Code Quality report; `place` is the file of findings in the content as a whole.
-
-    GitLab requires a path, compares two branches by fingerprints, and keeps one finding of each.
-    """
-    return [
-        {
-            "description": entry.text,
-            "check_name": entry.rule.id,
-            "fingerprint": entry.unique_fingerprint,
-            "severity": _severity(entry),
-            "location": {
-                "path": _encodable(entry.path or place),
-                "lines": {"begin": max(entry.line, 1)},
-            },
-        }
-        for entry in diagnostics
-    ]
-
-
-def _severity(entry: Diagnostic) -> str:
-    severities = {"error": "major", "warning": "minor", "note": "info"}
-    return "info" if entry.accepted else severities[entry.level]
-
-
-def _encodable(path: str) -> str:
-    """The path itself, or one with visible escapes where its bytes are not UTF-8 (PEP 383)."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return safe_text(path)
-    return path
-
-
-_ROOT: Final = "%SRCROOT%"
-_SCHEMA: Final = (
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-)
-
-
-def sarif_log(reports: Iterable[Report], place: str) -> dict[str, Any]:
-    """A log with a run for each content; `place` is the file of findings in the content as a whole
-    (code scanning requires one).
-    """
-    runs = [_run(report, place) for report in reports]
-    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
-
-
-def _run(report: Report, place: str) -> dict[str, Any]:
-    rules = list({entry.rule.id: entry.rule for entry in report.diagnostics}.values())
-    index = {rule.id: number for number, rule in enumerate(rules)}
-    driver = {
-        "name": "kl",
-        "version": __version__,
-        "rules": [
-            {
-                "id": rule.id,
-                "name": rule.title,
-                "shortDescription": {"text": rule.title},
-                "fullDescription": {"text": rule.help},
-                "help": {"text": rule.help},
-                "defaultConfiguration": {"level": "error"},
-            }
-            for rule in rules
-        ],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "automationDetails": {"id": report.category},
-        "originalUriBaseIds": {
-            _ROOT: {"description": {"text": "The top folder of the repository."}}
-        },
-        "invocations": [{"executionSuccessful": report.successful}],
-        "columnKind": "unicodeCodePoints",
-        "results": [_result(entry, index[entry.rule.id], place) for entry in report.diagnostics],
-    }
-    return run | ({"properties": dict(report.properties)} if report.properties else {})
-
-
-def _result(entry: Diagnostic, rule: int, place: str) -> dict[str, Any]:
-    # a relative reference: `#`, `?`, `%` and the `:` of `c:/x` would be parts of a URI. Undecodable
-    # bytes are surrogates in a path (PEP 383)
-    uri = quote(os.fsencode(entry.path or place), safe="/")
-    location: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
-    if entry.path and entry.line:
-        column = {"startColumn": entry.column} if entry.column else {}
-        location["region"] = {"startLine": entry.line} | column
-    result = {
-        "ruleId": entry.rule.id,
-        "ruleIndex": rule,
-        "level": "note" if entry.accepted else entry.level,
-        "baselineState": "unchanged" if entry.accepted else "new",
-        "message": {"text": entry.text},
-        "locations": [{"physicalLocation": location}],
-        # code scanning compares the first one only, to match the alerts of two uploads
-        "partialFingerprints": {
-            "primaryLocationLineHash": f"{entry.fingerprint}:{entry.number}",
-            "klFinding/v1": entry.fingerprint,
-        },
-    }
-    if entry.accepted:
-        reason = "accepted in .kl/baseline.json"
-        suppression = {"kind": "external", "status": "accepted", "justification": reason}
-        result["suppressions"] = [suppression]
-    return result

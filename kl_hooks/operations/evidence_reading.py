@@ -6,18 +6,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import KlError
 from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
+    from kl_hooks.evidence.high_water import Rollback
     from kl_hooks.evidence.snapshot import Snapshot
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
 IMPORTING: Final = "Importing captured runs and commits"
 """What a person reads meanwhile."""
+
+
+class EvidenceState(NamedTuple):
+    """What was read from the spool, and what is missing."""
+
+    waiting: int
+    """Captures that are not in the store yet."""
+    unread: tuple[str, ...]
+    """Captures that can't be read, a sentence each."""
+    lost: tuple[Rollback, ...]
+    """Receipts that the store had and does not have any more."""
+
+    @classmethod
+    def of(cls, evidence: Snapshot) -> EvidenceState:
+        """The state of all evidence."""
+        return cls(len(evidence.waiting), evidence.unread, evidence.lost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers."""
+        lost = [loss.to_dict() | {"message": str(loss)} for loss in self.lost]
+        return {"waiting": self.waiting, "unread": list(self.unread), "lost": lost}
+
+    def hints(self) -> Iterator[str]:
+        """What to do where there is no verdict."""
+        if self.unread:
+            yield "kl doctor names the problem and the fix"
+        if self.lost:
+            yield (
+                "put the newer kl.db back, or run pytest: a complete run after the loss counts."
+                " Confirm the loss with: kl evidence accept --reason TEXT"
+            )
 
 
 @contextmanager

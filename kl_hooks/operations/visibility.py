@@ -33,6 +33,9 @@ from kl_hooks.model.symbol import (
 )
 from kl_hooks.operations.parts import Kinds, leaves, named_parts, replaced, with_parts
 from kl_hooks.operations.written import Written
+from kl_hooks.proof.expected_tests import Missing
+from kl_hooks.proof.failed_tests import Failure
+from kl_hooks.proof.impact import SymbolState
 from kl_hooks.records.pages import Page, PageLink
 
 _DENIED: Final = object()
@@ -213,6 +216,27 @@ class _Decision:
             self._files[path] = self._effect("", path)
         return self._files[path]
 
+    def missing(self, missing: Missing) -> Missing:
+        """A reason for which something is not proven stays one, without its name."""
+        if self._effect_on_file(TestName(missing.name).path) == "deny":
+            return missing._replace(name=WITHHELD)
+        return missing._replace(reason=self.text(missing.reason))
+
+    def failure(self, failure: Failure) -> Failure:
+        effect = self._effect_on_file(TestName(failure.test).path)
+        if effect == "deny":
+            return failure._replace(test=WITHHELD, at="")
+        return failure._replace(at=self.text(failure.at) if effect == "allow" else "")
+
+    def symbol_state(self, state: SymbolState) -> SymbolState:
+        effect = self._effect_on_file(state.path)
+        if effect == "deny":
+            kind = state.symbol.partition(":")[0]
+            symbol = f"{kind}:{WITHHELD}"
+            return SymbolState(symbol, WITHHELD, 0, state.state, WITHHELD)
+        reason = self.text(state.reason) if effect == "allow" else ""
+        return state._replace(reason=reason, tests=self.value(tuple(map(TestName, state.tests))))
+
     def record(self, record: Record) -> Any:
         return next(iter(self._access.records([record])), _DENIED)
 
@@ -287,5 +311,8 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     Kinds: _Decision.kinds,
     Receipt: _Decision.receipt,
     Evidence: _Decision.evidence,
+    Missing: _Decision.missing,
+    Failure: _Decision.failure,
+    SymbolState: _Decision.symbol_state,
 }
 _DECIDED: Final = tuple(_BY_TYPE)

@@ -1,29 +1,16 @@
-"""The verdict of `kl verify` as diagnostics, and as GitHub annotations, a Code Quality report of
-GitLab or SARIF.
-"""
+"""The verdict of `kl verify` as diagnostics, for the formats of other programs."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.diagnostic import (
-    Diagnostic,
-    Report,
-    Rule,
-    github_commands,
-    gitlab_report,
-    numbered,
-    sarif_log,
-)
+from kl_hooks.model.diagnostic import Diagnostic, Report, Rule, numbered
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.facts import NOT_ASSESSED, STALE
 from kl_hooks.proof.impact import PROVEN, SymbolState
 
-_COMMAND: Final = "kl verify"
 _MISSING: Final = Rule(
     "proof/missing",
     "A test has no valid result",
@@ -42,21 +29,11 @@ _HELP: Final = {
 }
 
 
-def render(
-    shape: str, tree: str, proven: bool, states: Sequence[SymbolState], proof: Proof, command: str
-) -> str:
-    """The verdict in `github`, `gitlab` or `sarif`, a line end at its end; empty where GitHub has
-    nothing to show.
-    """
-    diagnostics = numbered(_diagnostics(tree, proven, states, proof, command))
-    if shape == "github":
-        return "".join(f"{line}\n" for line in github_commands(diagnostics, _COMMAND))
-    value = (
-        gitlab_report(diagnostics, SETTINGS_FILE)
-        if shape == "gitlab"
-        else sarif_log([Report("kl/verify/", diagnostics)], SETTINGS_FILE)
-    )
-    return json.dumps(value, indent=2, sort_keys=True) + "\n"
+def report(
+    tree: str, proven: bool, states: Sequence[SymbolState], proof: Proof, command: str
+) -> Report:
+    """The verdict on a content as a report."""
+    return Report("kl/verify/", numbered(_diagnostics(tree, proven, states, proof, command)))
 
 
 def _diagnostics(

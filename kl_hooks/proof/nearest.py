@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.provenance import worktree_state
-from kl_hooks.evidence.snapshot import Snapshot, snapshot
+from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.git.run import GitFailed
 from kl_hooks.git.worktree import differing_paths
 from kl_hooks.model.claim import Tier
@@ -123,27 +122,3 @@ def _places(paths: Sequence[str]) -> list[str]:
         for path, top, slash in tops
     )
     return list(dict.fromkeys(names))
-
-
-def verdict(ws: Workspace) -> dict[str, Any]:
-    """Return the answer for the files as they are now, for programs. Raises as
-    `evidence.snapshot.snapshot`.
-    """
-    trees = worktree_state(ws.repo).trees
-    with snapshot(ws) as seen:
-        _, proof = judge(ws, seen, trees)
-        near = nearest(ws, seen, trees, None) if proof.run is None else None
-    return {
-        "tree": trees[0] if trees else None,
-        "tier": proof.tier.word,
-        "state": proof.state,
-        "proven": proof.state == "proven",
-        "run": proof.run,
-        "reasons": list(proof.notes if proof.run else proof.reasons),
-        "transferred": [transfer.to_dict() for transfer in proof.transfers],
-        "command": proof.command,
-        "flaky": list(proof.flaky),
-        "assessed": bool(trees) and not proof.gaps,
-        **seen.to_dict(),
-        "nearest": near.to_dict() if near else None,
-    }

@@ -35,6 +35,7 @@ from kl_hooks.operations import (
     skills,
     tasks,
     tiers,
+    verify,
     work,
 )
 from kl_hooks.tools import knowledge_tools, skill_tools
@@ -166,6 +167,7 @@ _OPERATIONS: Final = (
     tasks,
     tiers,
     work,
+    verify,
 )
 """Modules of operations that agents have as tools."""
 

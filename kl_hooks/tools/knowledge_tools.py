@@ -25,13 +25,6 @@ _NAMED_OPTIONS: Final = 10
 def tools() -> Iterator[Tool]:
     """All of them."""
     yield _context_tool()
-    yield from _proof_tools()
-
-
-def _proof_tools() -> Iterator[Tool]:
-    yield Tool(
-        "verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify
-    )
 
 
 def _context_tool() -> Tool:
@@ -92,9 +85,3 @@ def _context(ws: Workspace, given: Arguments) -> Any:
         **{name: shown[name] for name in ("package_id", "budget", "coverage", "omitted")},
         **more,
     }
-
-
-def _verify(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.proof.nearest import verdict
-
-    return verdict(ws)

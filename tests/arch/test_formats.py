@@ -7,26 +7,40 @@ its own.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.arch.formats import (
-    _merged,
-    code_quality,
+    CheckedContent,
     findings,
-    github_annotations,
     label,
     mermaid,
     reports,
 )
 from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
-from kl_hooks.model.diagnostic import MAX_ANNOTATIONS
-from kl_hooks.model.manifest import Layer, Manifest
+from kl_hooks.model.diagnostic import merged
+from kl_hooks.model.manifest import MANIFEST, Layer, Manifest
+from kl_hooks.model.report_formats.github import MAX_ANNOTATIONS
+from kl_hooks.model.report_formats.rendering import render
 from tests.arch.verdicts import TEXTS, UNREAD, VERDICTS, broken, verdict
 from tests.model.test_diagnostic import read_command
+
+
+def github_annotations(contents: Sequence[CheckedContent]) -> list[str]:
+    return render("github", reports(contents), "kl arch check", MANIFEST).splitlines()
+
+
+def code_quality(contents: Sequence[CheckedContent]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(
+        render("gitlab", reports(contents), "kl arch check", MANIFEST)
+    )
+    return rows
 
 
 def test_what_blocks_comes_first_and_what_is_accepted_reports_it() -> None:
@@ -78,22 +92,9 @@ def test_the_same_import_twice_is_numbered_by_line() -> None:
 
 
 def test_several_contents_are_one_list() -> None:
-    one = verdict(broken())
-    assert (
-        len(
-            _merged(
-                reports(
-                    [
-                        ("a", one),
-                        ("b", verdict(broken(line=9))),
-                        ("c", None),
-                        ("d", verdict(broken("c/price.py"))),
-                    ]
-                )
-            )
-        )
-        == 2
-    )
+    first, moved = verdict(broken()), verdict(broken(line=9))
+    contents = [("a", first), ("b", moved), ("c", None), ("d", verdict(broken("c/price.py")))]
+    assert [len(findings) for findings in merged(reports(contents))] == [2, 0]
 
 
 def test_one_line_for_each_finding() -> None:

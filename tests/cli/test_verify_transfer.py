@@ -56,7 +56,7 @@ def test_documentation_that_no_test_reads_changes_nothing(tmp_path: Path, home: 
     repo.commit()
     found = verdict(repo)
     assert (found["schema"], found["accepted"], found["transferred"]) == (
-        "kl.verify/5",
+        "kl.verify/6",
         True,
         [{"run": run, "valid": 2, "total": 2}],
     )

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -23,15 +24,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator, ValidationError
 
 from kl_hooks.model.diagnostic import (
-    MAX_ANNOTATIONS,
     Diagnostic,
     Report,
     Rule,
-    github_commands,
-    gitlab_report,
     numbered,
-    sarif_log,
 )
+from kl_hooks.model.report_formats.github import MAX_ANNOTATIONS, github_commands
+from kl_hooks.model.report_formats.gitlab import gitlab_report
+from kl_hooks.model.report_formats.rendering import FORMATS, render
+from kl_hooks.model.report_formats.sarif import sarif_log
 from kl_hooks.model.text import safe_text
 
 RULE = Rule("layers/core/web", "core must not import web", "core may import: nothing.")
@@ -218,3 +219,23 @@ def test_the_schema_would_refuse_what_is_wrong() -> None:
         change(copy["runs"][0])
         with pytest.raises(ValidationError):
             SCHEMA.validate(copy)
+
+
+def test_each_format_is_a_module_that_renders_findings_and_none() -> None:
+    reports = [
+        Report("kl/arch/", [replace(FINDING, path='c/<a>&".py'), replace(FINDING, accepted=True)])
+    ]
+    for name in FORMATS:
+        assert FINDING.rule.id in render(name, reports, "kl arch check", PLACE) or name == "github"
+        assert FINDING.rule.id not in render(name, [Report("kl/arch/", [])], "kl", PLACE)
+
+
+def test_junit_has_a_case_for_each_finding() -> None:
+    findings = [replace(FINDING, path='c/<a>&".py'), replace(FINDING, accepted=True, number=2)]
+    suite = ElementTree.fromstring(render("junit", [Report("kl/", findings)], "kl verify", PLACE))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "1")
+    failed, accepted = suite
+    assert (failed.get("name"), failed[0].tag) == (f'c/<a>&".py:{FINDING.line}', "failure")
+    assert (failed[0].get("message"), accepted[0].tag) == (FINDING.text, "skipped")
+    (passed,) = ElementTree.fromstring(render("junit", [], "kl verify", PLACE))
+    assert (passed.get("name"), len(passed)) == ("no findings", 0)

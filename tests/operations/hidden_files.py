@@ -66,6 +66,7 @@ _BY_COMMAND: Final[dict[str, Sequence[Sequence[str]]]] = {
         ("--format", "sarif"),
         ("--format", "github"),
         ("--format", "gitlab"),
+        ("--format", "junit"),
         ("--propose-known-failures",),
     ],
     "status": [()],
@@ -81,7 +82,7 @@ _BY_COMMAND: Final[dict[str, Sequence[Sequence[str]]]] = {
 }
 
 
-SUBJECTS: Final = ("evidence", "proof")
+SUBJECTS: Final = ("evidence", "proof", "verify")
 """Commands, by their first word."""
 
 
@@ -99,6 +100,7 @@ def _commands() -> Iterable[tuple[str, ...]]:
 
 COMMANDS: Final = tuple(_commands())
 TOOLS: Final[Sequence[tuple[str, dict[str, Any]]]] = (
+    ("verify", {}),
     ("impacted", {}),
     ("impacted", {"changed": "HEAD~1...HEAD"}),
 )

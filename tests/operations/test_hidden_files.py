@@ -41,6 +41,19 @@ def test_no_tool_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> None:
         assert hidden.leaks(json.dumps(answer), [given]) == set(), name
 
 
+def test_what_is_hidden_changes_no_verdict_and_stays_a_reason(hidden: HiddenFiles) -> None:
+    command = ("verify", "--require", "proven", "--format", "json")
+    person = hidden.repo.kl(*command)
+    hidden.hide("deny")
+    agent = hidden.repo.kl(*command, env=AGENT)
+    assert (person.returncode, agent.returncode) == (1, 1)
+    whole, part = json.loads(person.stdout), json.loads(agent.stdout)
+    for name in ("state", "accepted", "proven", "tests", "hints"):
+        assert part[name] == whole[name], name
+    assert [len(answer["failing"]) for answer in (whole, part)] == [1, 1]
+    assert "withheld failed in run" in repr(part["reasons"])
+
+
 def test_a_receipt_has_the_results_that_are_not_hidden_and_its_own_id(hidden: HiddenFiles) -> None:
     show = ("evidence", "show", hidden.run, "--format", "json")
     whole = json.loads(hidden.repo.kl(*show).stdout)

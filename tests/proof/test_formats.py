@@ -5,13 +5,16 @@ under a fingerprint that stays.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
+from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.report_formats import rendering
+from kl_hooks.proof import formats
 from kl_hooks.proof.content_proof import Proof
-from kl_hooks.proof.formats import render
 from kl_hooks.proof.impact import PROVEN, SymbolState
 from tests.evidence.making import leave_run
 from tests.model.test_diagnostic import SCHEMA, read_command
@@ -19,6 +22,18 @@ from tests.support import checkout
 
 ODD = "tests/test_c#d, é 100%?.py"
 NOTHING = Proof(Tier.GUESSED, None, ())
+
+
+def render(
+    name: str,
+    tree: str,
+    is_proven: bool,
+    states: Sequence[SymbolState],
+    proof: Proof,
+    command: str,
+) -> str:
+    report = formats.report(tree, is_proven, states, proof, command)
+    return rendering.render(name, [report], "kl verify", SETTINGS_FILE)
 
 
 def fingerprints(*states: SymbolState, tree: str = "a" * 40, proof: Proof = NOTHING) -> list[str]:

@@ -259,7 +259,9 @@ def test_context_and_verify(ws: Workspace) -> None:
     package = ask(ws, "context", task="make feed faster", budget="1000")
     assert "- src/a.py\n  feed:6" in package["text"]
     assert package["budget"]["total"] == 1000
-    assert ask(ws, "verify")["proven"] is False
+    verdict = ask(ws, "verify")
+    assert (verdict["schema"], verdict["proven"]) == ("kl.verify/6", False)
+    assert verdict["state"] == "not proven" and verdict["hints"], verdict
 
 
 def test_what_a_person_made_is_not_an_agent_s_to_delete(ws: Workspace) -> None:

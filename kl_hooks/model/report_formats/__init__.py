@@ -1,0 +1,1 @@
+"""Findings as other programs read them: one module for each format, with its name."""

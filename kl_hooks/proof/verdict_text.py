@@ -1,0 +1,60 @@
+"""The verdict on a content in words: what failed, what must run again, what passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.model.receipt import Receipt, counted_outcome
+from kl_hooks.model.text import counted, name_list, one_line
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.ledger import Entry
+    from kl_hooks.proof.content_proof import Proof
+
+_NAMED_RUNS: Final = 3
+
+
+def outcome_counts(receipt: Receipt) -> str:
+    """`1 failed, 211 passed`; the command itself for a single command."""
+    if receipt.source == "command" and receipt.evidence:
+        return one_line(receipt.evidence[0].subject.removeprefix("command:"), 32)
+    counts = sorted((receipt.result.get("counts") or {}).items())
+    return ", ".join(counted_outcome(number, outcome) for outcome, number in counts if number)
+
+
+def failure_text(found: Proof, entries: Iterable[Entry]) -> str:
+    """What failed on a content: its newest run, or an earlier test; empty where nothing did."""
+    runs = (one.receipt for one in entries if one.receipt.source in ("pytest", "junit"))
+    failed = next((one for one in runs if one.result.get("verdict") == "failed"), None)
+    if failed and found.failed == "newest":
+        run = failed.run[:8]
+        return (
+            f"run {run} failed on this content ({outcome_counts(failed)}). See: kl evidence show"
+            f" {run}"
+        )
+    return "a test that failed on this content has not passed since" if found.failed else ""
+
+
+def rerun_text(found: Proof) -> str:
+    """How many tests must run again, and why; empty where it is not that."""
+    if found.failed or not found.missing or not (found.tests.rerun or found.tests.running):
+        return ""
+    number = f"{counted(len(found.missing), 'test')} must run again"
+    reasons = {test.reason for test in found.missing}
+    if found.stale:
+        return f"{number} (run {found.stale[:8]} is valid for the others)"
+    return f"{number}: {reasons.pop()}" if len(reasons) == 1 else number
+
+
+def passed_text(proof: Proof, untracked: bool) -> str:
+    """`run 5d1e0a77 passed on exactly this content`; of a run that was a part, with the others."""
+    content = (
+        "this content, with untracked files in the working tree"
+        if untracked
+        else "exactly this content"
+    )
+    runs = name_list([run[:8] for run in proof.cited_runs], _NAMED_RUNS)
+    if len(proof.cited_runs) > 1:
+        return f"runs {runs} passed together on {content}"
+    return f"run {runs} passed on {content}"
