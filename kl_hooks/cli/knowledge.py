@@ -39,8 +39,6 @@ from kl_hooks.cli.record_output import (
     print_steps,
     record_line,
     record_rows,
-    records_by_status,
-    waiting_for_a_person,
     waiting_lines,
     warn_of_index_problems,
     warn_of_unreadable_records,
@@ -62,6 +60,7 @@ from kl_hooks.records.query import (
     list_records,
     record_to_dict,
 )
+from kl_hooks.records.status_counts import records_by_status, waiting_for_a_person
 from kl_hooks.records.write import apply_verb
 from kl_hooks.store.files import read_small
 from kl_hooks.workspace import Workspace, require_setup

@@ -13,7 +13,7 @@ from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.records.query import RecordFilter, format_value, list_records, record_to_dict
+from kl_hooks.records.query import format_value, record_to_dict
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -160,33 +160,6 @@ def warn_of_unreadable_records(ws: Workspace) -> None:
             f"{counted(number, 'record')} {where} {'is' if number == 1 else 'are'} omitted:"
             f" {reason}"
         )
-
-
-def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
-    """Return kind → status → records of it; `archived` and `stale` are among the statuses."""
-    from kl_hooks.records.liveness import with_stale_status
-
-    counts: dict[str, dict[str, int]] = {}
-    for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
-        name = "archived" if record.archived else record.status
-        some = counts.setdefault(record.kind, {})
-        some[name] = some.get(name, 0) + 1
-    return counts
-
-
-def waiting_for_a_person(ws: Workspace, counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Kind → how many wait for a person, for kinds of which any do: their status is one that only a
-    person changes.
-    """
-    from kl_hooks.records.write import pending_proposals
-
-    begun = {
-        name: counts.get(name, {}).get(kind.proposal, 0)
-        for name, kind in ws.kinds.items()
-        if kind.proposal
-    }
-    changes = {"proposed change": len(pending_proposals(ws))}
-    return {name: number for name, number in (begun | changes).items() if number}
 
 
 def waiting_lines(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:

@@ -22,13 +22,14 @@ from kl_hooks.cli.output import (
     print_answer,
     warn,
 )
-from kl_hooks.cli.record_output import agent_access, records_by_status
+from kl_hooks.cli.record_output import agent_access
 from kl_hooks.clock import iso
 from kl_hooks.documents.collections import collections
 from kl_hooks.documents.indexing import indexed_documents, sync_documents, visible_documents
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.model.text import one_line
+from kl_hooks.records.status_counts import records_by_status
 from kl_hooks.skills.library import all_skills, skills_in_force
 from kl_hooks.skills.uses import effectiveness_of, uses
 from kl_hooks.store.files import read_small, write_atomic

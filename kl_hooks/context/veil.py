@@ -211,9 +211,9 @@ class HiddenNames:
 
     def _path(self, match: re.Match[str]) -> str:
         path = match[0].partition("::")[0].partition("[")[0].removeprefix("./")
-        # words with a dot, which no list of what is allowed has
-        is_word = "/" not in path and self._rule_of(path) == NO_RULE
-        is_file = not is_word or path in self._modules.values()
+        # words with a dot, places of kl and of this machine, which no list of what is allowed has
+        is_own = "/" not in path or path.startswith(("/", ".kl/"))
+        is_file = self._rule_of(path) != NO_RULE or not is_own or path in self._modules.values()
         return WITHHELD if is_file and self._denies(path) else match[0]
 
     def _dotted(self, match: re.Match[str]) -> str:

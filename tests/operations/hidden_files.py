@@ -82,7 +82,7 @@ _BY_COMMAND: Final[dict[str, Sequence[Sequence[str]]]] = {
 }
 
 
-SUBJECTS: Final = ("evidence", "proof", "verify")
+SUBJECTS: Final = ("evidence", "proof", "status", "verify")
 """Commands, by their first word."""
 
 

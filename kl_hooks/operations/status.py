@@ -1,0 +1,286 @@
+"""The operation of the status: what is recorded here and what is proven for this content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.errors import KlError
+from kl_hooks.evidence.assertions import known_assertions
+from kl_hooks.evidence.commits import commits_without_check
+from kl_hooks.evidence.ledger import count_tests, recent
+from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.kinds.catalog import MEMORY
+from kl_hooks.model.claim import DOUBTFUL, Claim, Tier
+from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.model.symbol import TestName
+from kl_hooks.model.text import counted
+from kl_hooks.operations.evidence_reading import IMPORTING, EvidenceState, all_evidence
+from kl_hooks.operations.operation import Operation
+from kl_hooks.proof.content_runs import had_untracked_files
+from kl_hooks.proof.difference import edits_since_green
+from kl_hooks.proof.failing import failing_tests
+from kl_hooks.proof.freshness import assess
+from kl_hooks.proof.gate import judge
+from kl_hooks.proof.verdict_text import failure_text
+from kl_hooks.records.events import count_records
+from kl_hooks.records.repository import authored_files
+from kl_hooks.records.status_counts import records_by_status, waiting_for_a_person
+
+if TYPE_CHECKING:
+    from kl_hooks.context.access import Access
+    from kl_hooks.evidence.ledger import Entry
+    from kl_hooks.evidence.snapshot import Snapshot
+    from kl_hooks.git.worktree import WorktreeState
+    from kl_hooks.proof.content_proof import Proof
+    from kl_hooks.proof.nearest import Nearest
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
+
+_AUDITED: Final = 20
+"""Newest runs that are compared with earlier results."""
+_NEWEST: Final = 5
+COUNTED: Final = ("commits", "tests", "asserted claims")
+
+
+class StatusRequest(NamedTuple):
+    """Nothing is asked but for all of it."""
+
+
+class FailingNow(NamedTuple):
+    """A test that fails now, or failed before what it rests on changed."""
+
+    test: TestName
+    run: str
+    outcome: str
+    state: str
+    reason: str
+
+
+class ContentStatus(NamedTuple):
+    """What is proven for the files as they are now."""
+
+    proof: Proof
+    evidence: EvidenceState
+    is_untracked: bool
+    """Whether untracked files were there in the runs that prove it."""
+    failure: str
+    """What failed, in words; empty: nothing did."""
+    nearest: Nearest | None
+    edits: str
+    """What was edited since the tests passed; empty: unknown, or they pass."""
+    failing: tuple[FailingNow, ...]
+    wrong: int
+    """Results that were called valid and are not."""
+
+
+class Status(NamedTuple):
+    """What is recorded here, and what is proven."""
+
+    root: str
+    folder: str
+    """Of the state."""
+    shared: str | None
+    """The team's database; None: there is none."""
+    place: WorktreeState
+    has_manifest: bool
+    has_manifest_mistakes: bool
+    counts: Mapping[str, int]
+    """Of receipts by source, commits, tests and claims."""
+    content: ContentStatus
+    newest: tuple[Entry, ...]
+    drift: Entry | None
+    """The last check of the layers."""
+    unchecked_commits: tuple[str, ...]
+    stale_claims: tuple[Claim, ...]
+    memories: Mapping[str, int]
+    records: Mapping[str, Mapping[str, int]]
+    """Kind → status → number of records."""
+    waiting: Mapping[str, int]
+    """Kind → how many wait for a person."""
+    notes: tuple[str, ...]
+
+
+def _status(ws: Workspace, _request: StatusRequest, _access: Access) -> Status:
+    notes: list[str] = []
+    place = worktree_state(ws.repo)
+    has_manifest = (ws.root / MANIFEST).is_file()
+    with all_evidence(ws, notes, place.head) as seen:
+        db = seen.db
+        content = _content(ws, seen, place)
+        drift = next(iter(recent(db, 1, "arch")), None) if db else None
+        unchecked = commits_without_check(ws, db) if db and drift and has_manifest else []
+        stale = _stale_claims(ws, db) if db else []
+        counts = _counts(db) if db else {}
+        newest = seen.recent(_NEWEST)
+    _update_memories(ws)
+    memories = _memory_counts(ws)
+    records = records_by_status(ws) if ws.initialized else {}
+    waiting = waiting_for_a_person(ws, records)
+    notes += _record_notes(ws)
+    return Status(
+        root=str(ws.root),
+        folder=str(ws.state.directory),
+        shared=ws.store.address.place if ws.store.address else None,
+        place=place,
+        has_manifest=has_manifest,
+        has_manifest_mistakes=_manifest_has_mistakes(ws),
+        counts=counts,
+        content=content,
+        newest=tuple(newest),
+        drift=drift,
+        unchecked_commits=tuple(unchecked),
+        stale_claims=tuple(stale),
+        memories=memories,
+        records=records,
+        waiting=waiting,
+        notes=tuple(notes),
+    )
+
+
+def _content(ws: Workspace, seen: Snapshot, place: WorktreeState) -> ContentStatus:
+    from kl_hooks.proof.audit import audit
+    from kl_hooks.proof.nearest import nearest
+
+    entries, proof = judge(ws, seen, place.trees)
+    is_guessed = proof.tier is Tier.GUESSED
+    has_edits = is_guessed and not proof.gaps
+    failing = [
+        FailingNow(
+            TestName(test.test),
+            test.run,
+            test.failure.outcome,
+            test.verdict.state,
+            test.verdict.reason,
+        )
+        for test in failing_tests(ws, seen)
+    ]
+    return ContentStatus(
+        proof=proof,
+        evidence=EvidenceState.of(seen),
+        is_untracked=had_untracked_files(entries, proof.cited_runs, place.tree),
+        failure=failure_text(proof, entries),
+        nearest=nearest(ws, seen, place.trees, None) if place.trees and is_guessed else None,
+        edits=edits_since_green(ws, seen.db, place) if has_edits else "",
+        failing=tuple(failing),
+        # only where runs failed: others show no disagreement
+        wrong=audit(ws, seen, _AUDITED, failed_only=True).wrong,
+    )
+
+
+def _stale_claims(ws: Workspace, db: Database) -> list[Claim]:
+    """Return the asserted claims that are stale, oldest first."""
+    live = [one for one in known_assertions(ws, db) if one.freshness != "expired"]
+    return [one for one in assess(ws, live) if one.freshness in DOUBTFUL]
+
+
+def _update_memories(ws: Workspace) -> None:
+    from kl_hooks.kinds.memory.status import is_outdated
+
+    if is_outdated(ws):
+        # only where something is new: the modules that mine and review add 60 ms
+        # (kinds/memory/status.py)
+        from kl_hooks.kinds.memory.add import update_memories
+
+        update_memories(ws)
+
+
+def _record_notes(ws: Workspace) -> Iterator[str]:
+    """What is wrong in authored files, and which records nobody can read today."""
+    from kl_hooks.records.query import unreadable_records
+    from kl_hooks.records.sync import sync_notes
+
+    yield from sync_notes(ws)
+    for number, where, reason in unreadable_records(ws):
+        verb = "is" if number == 1 else "are"
+        yield f"{counted(number, 'record')} {where} {verb} omitted: {reason}"
+
+
+def _memory_counts(ws: Workspace) -> dict[str, int]:
+    """Return `{"approved": 3, "candidates": 2}`; empty where kl was not set up.
+
+    Approved memories are counted by their files, unread: a status must not cost more than it shows.
+    """
+    if not ws.initialized:
+        return {}
+    files = authored_files(ws.root, {MEMORY.name: MEMORY}, 0)
+    approved = sum("/archive/" not in path for path in files)
+    return {"approved": approved, "candidates": count_records(ws, MEMORY.name, "candidate")}
+
+
+def _counts(db: Database) -> dict[str, int]:
+    by_source = db.rows("SELECT source, COUNT(*) FROM receipt GROUP BY source")
+    row = db.row("SELECT (SELECT COUNT(*) FROM commit_log), (SELECT COUNT(*) FROM claim)")
+    assert row is not None  # a SELECT without FROM gives one row
+    totals = dict(zip(COUNTED, (row[0], count_tests(db), row[1]), strict=True))
+    return {f"receipts {source}": n for source, n in by_source} | totals
+
+
+def _manifest_has_mistakes(ws: Workspace) -> bool:
+    """True for a manifest that `kl arch check` would refuse. One that was read before is not read
+    as YAML again.
+    """
+    from kl_hooks.arch.manifest import load_manifest
+    from kl_hooks.store.files import read_small
+
+    try:
+        text = read_small(ws.root / MANIFEST, within=ws.root)
+        if text is not None:
+            load_manifest(ws.state.cache, MANIFEST, text)
+    except KlError:
+        return True
+    return False
+
+
+def _to_dict(status: Status) -> dict[str, Any]:
+    place, content = status.place, status.content
+    return {
+        "root": status.root,
+        "state": status.folder,
+        "shared": status.shared,
+        "tree": place.tree,
+        "head": place.head,
+        "branch": place.branch,
+        "changed": place.changed,
+        "manifest": status.has_manifest,
+        "manifest_mistakes": status.has_manifest_mistakes,
+        "counts": dict(status.counts),
+        "proof": _content_to_dict(content),
+        "wrong": content.wrong,
+        "failing": [test._asdict() for test in content.failing],
+        "unchecked_commits": list(status.unchecked_commits),
+        "stale_claims": [
+            {"id": claim.id, "reason": claim.reasons[-1]} for claim in status.stale_claims
+        ],
+        "drift": status.drift.receipt.result.get("verdict") if status.drift else None,
+        "memories": dict(status.memories),
+        "records": {kind: dict(numbers) for kind, numbers in status.records.items()},
+        "waiting": dict(status.waiting),
+    }
+
+
+def _content_to_dict(content: ContentStatus) -> dict[str, Any]:
+    proof = content.proof
+    return {
+        "tier": proof.tier.word,
+        "run": proof.run,
+        "reasons": list(proof.notes if proof.run else proof.reasons),
+        "untracked": content.is_untracked,
+        "assessed": not proof.gaps,
+        **content.evidence.to_dict(),
+        "nearest": content.nearest.to_dict() if content.nearest else None,
+        "tests": proof.tests.to_dict(),
+    }
+
+
+STATUS: Final = Operation(
+    "status",
+    "Show what is recorded here, and what is proven for this content.",
+    StatusRequest,
+    _status,
+    _to_dict,
+    "kl.status/3",
+    "kl status --format json",
+    is_tool=False,
+    progress=IMPORTING,
+)

@@ -1,0 +1,38 @@
+"""How many records there are of each kind and status, and how many wait for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kl_hooks.records.query import RecordFilter, list_records
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace import Workspace
+
+
+def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
+    """Return kind → status → records of it; `archived` and `stale` are among the statuses."""
+    from kl_hooks.records.liveness import with_stale_status
+
+    counts: dict[str, dict[str, int]] = {}
+    for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
+        name = "archived" if record.archived else record.status
+        some = counts.setdefault(record.kind, {})
+        some[name] = some.get(name, 0) + 1
+    return counts
+
+
+def waiting_for_a_person(ws: Workspace, counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Kind → how many wait for a person, for kinds of which any do: their status is one that only a
+    person changes.
+    """
+    from kl_hooks.records.write import pending_proposals
+
+    begun = {
+        name: counts.get(name, {}).get(kind.proposal, 0)
+        for name, kind in ws.kinds.items()
+        if kind.proposal
+    }
+    changes = {"proposed change": len(pending_proposals(ws))}
+    return {name: number for name, number in (begun | changes).items() if number}
