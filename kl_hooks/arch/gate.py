@@ -55,12 +55,16 @@ def _check(
         require_repository,
     )
     from kl_hooks.arch.report import output_lines
+    from kl_hooks.config.settings import POLICY_FILE
+    from kl_hooks.model.actors import agent
     from kl_hooks.model.text import brief
     from kl_hooks.workspace import open_workspace
 
     ws = open_workspace(Path(os.getcwd()))  # noqa: PTH109
     if ws.settings.maintain == "daily":
         return None  # the command starts the maintenance at its end
+    if agent(ws.environ) is not None and os.path.lexists(ws.root / POLICY_FILE):
+        return None  # the command applies the policy
     from kl_hooks.git.repository import fork_point
 
     repo, started = require_repository(ws), time.perf_counter()

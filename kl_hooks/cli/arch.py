@@ -25,6 +25,7 @@ from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import (
+    allowed,
     counted,
     echo,
     echo_json,
@@ -38,6 +39,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
+from kl_hooks.model.report_formats.rendering import FORMATS
 from kl_hooks.model.text import one_line
 from kl_hooks.workspace import Workspace
 
@@ -126,7 +128,7 @@ class _Request:
     help="List the Python files that belong to no layer.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing when clean.")
-@format_option("sarif", "github", "gitlab", "mermaid")
+@format_option(*FORMATS, "mermaid")
 def check(rev: str | None, span: str | None, **options: Any) -> int:
     """Check the imports against `.kl/architecture.yaml`. Exit 0 for clean, 1 for violations, 2 for
     a bad manifest.
@@ -153,11 +155,13 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
     started = time.perf_counter()
     sources = _sources(ws, rev, asked.span, options)
     try:
-        found = [(source, _verdict(ws, source, since, asked)) for source, since in sources.items()]
+        whole = [(source, _verdict(ws, source, since, asked)) for source, since in sources.items()]
     except UsageProblem as problem:
         _print_invalid(ws, asked.shape, next(iter(sources)), problem)
         raise
     seconds = time.perf_counter() - started
+    # what the policy hides is withheld, and changes no verdict
+    found = [(source, allowed(verdict)) for source, verdict in whole]
     if asked.shape == "text":
         on_disk = manifest_on_disk(ws)
         for line in output_lines(
@@ -168,7 +172,7 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
         from kl_hooks.arch.formats import render_document
 
         write(render_document(ws, asked.shape, found, asked.lists))
-    return 0 if all(verdict is None or verdict.clean for _, verdict in found) else 1
+    return 0 if all(verdict is None or verdict.clean for _, verdict in whole) else 1
 
 
 def _workspace(folder: str | None) -> Workspace:
@@ -220,14 +224,15 @@ def _sources(
 
 def _verdict(ws: Workspace, source: str, since: str, asked: _Request) -> Verdict | None:
     verdict, remarks = run_check(ws, source, CheckOptions(since, asked.trust, asked.manifest))
-    for remark in remarks:
+    for remark in allowed(tuple(remarks)):
         warn(remark)
     if verdict is None and asked.required:
         hint = "Create one with: kl init (or: pre-commit run kl-init --hook-stage manual)"
         raise UsageProblem(
             "is missing, and --require-manifest demands it.", place=MANIFEST, hint=hint
         )
-    for warning in verdict.warnings if verdict and not (asked.quiet and verdict.clean) else ():
+    has_warnings = verdict and not (asked.quiet and verdict.clean)
+    for warning in allowed(verdict.warnings) if verdict and has_warnings else ():
         warn(f"warning: {warning}")
     if verdict is not None and asked.span is not None:
         verdict, others = verdict.in_files(asked.span.paths)
@@ -254,7 +259,7 @@ def _print_invalid(ws: Workspace, shape: str, source: str, problem: UsageProblem
     single = (Problem(problem.place, 0, 0, problem.reason, problem.hint),)
     problems = problem.problems if isinstance(problem, Problems) else single
     verdict = Verdict(Manifest(MANIFEST, ()), (), problems, (), 0, source, invalid=True)
-    write(render_document(ws, shape, [(source, verdict)]))
+    write(render_document(ws, shape, [(source, allowed(verdict))]))
 
 
 def _stdin() -> list[str]:
@@ -284,7 +289,7 @@ def show(shape: str) -> None:
     """
     from kl_hooks.arch.overview import line_color, load_overview, overview_to_dict
 
-    seen, notes = load_overview(workspace())
+    seen, notes = allowed(load_overview(workspace()))
     for remark in notes:
         warn(remark)
     if shape == "json":
@@ -329,7 +334,7 @@ def explain(what: str, shape: str) -> None:
 
     ws = workspace()
     seen, notes = check_worktree(ws)
-    for remark in notes:
+    for remark in allowed(tuple(notes)):
         warn(remark)
     if seen is None:
         if shape == "json":
@@ -344,7 +349,7 @@ def explain(what: str, shape: str) -> None:
         paths = [_path_from_top(what, Path(ws.repo.top if ws.repo else ws.root)), what]
     except UsageProblem:
         paths = [what]
-    answer = seen.explanation(what, paths)
+    answer = allowed(seen.explanation(what, paths))
     if shape == "json":
         echo_json(answer)
         return
@@ -372,7 +377,8 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
 
     ws = workspace()
     top = Path(ws.repo.top if ws.repo else ws.root)
-    done = fix_violations(ws, [_path_from_top(path, top) for path in paths], not dry_run, accepted)
+    whole = fix_violations(ws, [_path_from_top(path, top) for path in paths], not dry_run, accepted)
+    done = allowed(whole)
     for remark in done.notes:
         warn(remark)
     if shape == "json":
@@ -385,7 +391,7 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
     else:
         for line in done.lines(written=not dry_run):
             echo_line(line)
-    return 0 if done.clean and not (dry_run and done.fixed) else 1
+    return 0 if whole.clean and not (dry_run and whole.fixed) else 1
 
 
 @click.command(epilog="Example: kl arch mv src/shop/api src/shop/web --imports")
@@ -569,7 +575,7 @@ def baseline_show(shape: str) -> None:
         )
         return
     _print_entries("accepted", seen.found.needed)
-    for old, new in seen.found.renamed:
+    for old, new in allowed(seen.found.renamed):
         echo(f"  renamed   {old}  is now {new.importer} imports {new.imported}")
     _print_entries("fixed", seen.fixed)
     _print_entries("new", seen.added)
@@ -620,13 +626,12 @@ def _total(entries: tuple[BaselineEntry, ...]) -> int:
 
 
 def _print_entries(what: str, entries: tuple[BaselineEntry, ...]) -> None:
-    for one in entries:
+    for one in allowed(entries):
         echo(f"  {what:<9} {one}" + (f"  ({one.count} times)" if one.count > 1 else ""))
 
 
 def _entries_to_dicts(entries: tuple[BaselineEntry, ...]) -> list[dict[str, Any]]:
-
-    return [one.to_dict() for one in entries]
+    return [one.to_dict() for one in allowed(entries)]
 
 
 @click.command("import", epilog="Example: kl arch import --write")

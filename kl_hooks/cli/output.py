@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kl_hooks.context.access import Access
 
 _SHOWN_PROBLEMS: Final = "broken kinds are shown"
+T = TypeVar("T")
 PROGRESS_DELAY = 1.0
 """Seconds before `progress` shows anything: a shorter command should not flicker."""
 
@@ -109,6 +110,17 @@ def command_access() -> Access:
             root.call_on_close(lambda: shared["access"].audit(context.command_path))
     access: Access = shared["access"]
     return access
+
+
+def allowed(result: T) -> T:
+    """Return what of a typed result whoever runs this may be shown, as `perform` does for operations."""
+    access = command_access()
+    if access.shows_all:
+        return result
+    from kl_hooks.operations.operation import visible_result
+
+    shown: T = visible_result(access, result)
+    return shown
 
 
 def _shown(value: Any) -> Any:

@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from kl_hooks.arch.autofix import FileChange
+from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.code.query.search import Found
 from kl_hooks.context.access import Access, Effect, redacted_title, refuse
 from kl_hooks.model.claim import Claim
 from kl_hooks.model.excerpt import Excerpt
+from kl_hooks.model.manifest import Violation
 from kl_hooks.model.package import WITHHELD
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import Evidence, Receipt
@@ -39,6 +42,8 @@ from kl_hooks.proof.impact import SymbolState
 from kl_hooks.records.pages import Page, PageLink
 
 _DENIED: Final = object()
+_FINDINGS: Final = ("violations", "accepted", "contracts", "warnings", "unassigned", "titles")
+"""Parts of a verdict on layers, but for those that block without an import."""
 
 
 def visible(access: Access, result: Any, asked: str) -> Any:
@@ -237,6 +242,39 @@ class _Decision:
         reason = self.text(state.reason) if effect == "allow" else ""
         return state._replace(reason=reason, tests=self.value(tuple(map(TestName, state.tests))))
 
+    def verdict(self, verdict: Verdict) -> Verdict:
+        """A check of the layers. What blocks stays a finding, without its name; the rules are a file of
+        their own.
+        """
+        parts: dict[str, Any] = {name: self.value(getattr(verdict, name)) for name in _FINDINGS}
+        for name in ("problems", "emptied", "loosened"):
+            parts[name] = tuple(map(self._doubt, getattr(verdict, name)))
+        return replace(verdict, **parts, stopping=frozenset(map(self.text, verdict.stopping)))
+
+    def _doubt(self, problem: Problem) -> Problem:
+        shown = self.problem(problem)
+        if shown is _DENIED:
+            return Problem(WITHHELD, 0, 0, WITHHELD)
+        return problem._replace(message=self.text(shown.message), hint=self.text(shown.hint))
+
+    def violation(self, violation: Violation) -> Violation:
+        effect = self._effect_on_file(violation.path)
+        imported = self.text(violation.imported)
+        if effect == "deny":
+            names: dict[str, Any] = {"path": WITHHELD, "importer": WITHHELD, "imported": imported}
+            return replace(violation, **names, line=0, statement=WITHHELD, suggested_fix="", via=())
+        if effect == "redact" or imported != violation.imported:
+            statement = "" if effect == "redact" else WITHHELD
+            return replace(
+                violation, imported=imported, statement=statement, suggested_fix="", via=()
+            )
+        via = tuple(map(self.text, violation.via))
+        return replace(violation, suggested_fix=self.text(violation.suggested_fix), via=via)
+
+    def file_change(self, change: FileChange) -> Any:
+        """The difference is text of the file."""
+        return change if self._effect_on_file(change.path) == "allow" else _DENIED
+
     def record(self, record: Record) -> Any:
         return next(iter(self._access.records([record])), _DENIED)
 
@@ -314,5 +352,8 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     Missing: _Decision.missing,
     Failure: _Decision.failure,
     SymbolState: _Decision.symbol_state,
+    Verdict: _Decision.verdict,
+    Violation: _Decision.violation,
+    FileChange: _Decision.file_change,
 }
 _DECIDED: Final = tuple(_BY_TYPE)

@@ -73,7 +73,7 @@ _BY_COMMAND: Final[dict[str, Sequence[Sequence[str]]]] = {
     "arch check": [
         (),
         ("--staged",),
-        *(("--format", name) for name in ("sarif", "github", "gitlab", "mermaid")),
+        *(("--format", name) for name in ("sarif", "github", "gitlab", "junit", "mermaid")),
     ],
     "arch show": [()],
     "arch explain": [("veiled/zqplans.py",), ("plans",), ("src/shop.py",), ("core",)],
@@ -82,7 +82,7 @@ _BY_COMMAND: Final[dict[str, Sequence[Sequence[str]]]] = {
 }
 
 
-SUBJECTS: Final = ("evidence", "proof", "status", "verify")
+SUBJECTS: Final = ("arch", "evidence", "proof", "status", "verify")
 """Commands, by their first word."""
 
 

@@ -54,6 +54,17 @@ def test_what_is_hidden_changes_no_verdict_and_stays_a_reason(hidden: HiddenFile
     assert "withheld failed in run" in repr(part["reasons"])
 
 
+def test_a_violation_that_is_hidden_still_blocks(hidden: HiddenFiles) -> None:
+    for effect in ("deny", "redact"):
+        hidden.hide(effect)
+        for command in (("--staged",), ("--format", "json")):
+            done = hidden.repo.kl_process("arch", "check", *command, env=AGENT)
+            assert done.returncode == 1 and "zqstatement" not in done.stdout, done.stdout
+            assert ("withheld" in done.stdout) is (effect == "deny")
+        found = json.loads(done.stdout)
+        assert (found["clean"], len(found["violations"])) == (False, 1)
+
+
 def test_a_receipt_has_the_results_that_are_not_hidden_and_its_own_id(hidden: HiddenFiles) -> None:
     show = ("evidence", "show", hidden.run, "--format", "json")
     whole = json.loads(hidden.repo.kl(*show).stdout)
