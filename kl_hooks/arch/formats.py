@@ -17,7 +17,7 @@ from kl_hooks.model.contract import Breach
 from kl_hooks.model.diagnostic import Diagnostic, Report, Rule, numbered
 from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.report_formats.rendering import FORMATS, render
+from kl_hooks.model.report_formats.rendering import render
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.workspace import Workspace
 
@@ -351,7 +351,7 @@ def render_document(
     """
     if shape == "mermaid":
         return _lines(mermaid(found, _layer_flows(ws, found)))
-    if shape in FORMATS:
+    if shape != "json":
         return render(shape, reports(found), "kl arch check", MANIFEST)
     values = [_plain(source, verdict) for source, verdict in found]
     for value, (_, verdict) in zip(values, found, strict=True) if lists else ():

@@ -25,6 +25,7 @@ from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import (
+    REPORT_FORMATS,
     allowed,
     counted,
     echo,
@@ -39,7 +40,6 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
-from kl_hooks.model.report_formats.rendering import FORMATS
 from kl_hooks.model.text import one_line
 from kl_hooks.workspace import Workspace
 
@@ -128,7 +128,7 @@ class _Request:
     help="List the Python files that belong to no layer.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing when clean.")
-@format_option(*FORMATS, "mermaid")
+@format_option(*REPORT_FORMATS, "mermaid")
 def check(rev: str | None, span: str | None, **options: Any) -> int:
     """Check the imports against `.kl/architecture.yaml`. Exit 0 for clean, 1 for violations, 2 for
     a bad manifest.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kl_hooks.context.access import Access
 
 _SHOWN_PROBLEMS: Final = "broken kinds are shown"
+REPORT_FORMATS: Final = ("sarif", "github", "gitlab", "junit")
+"""Formats of findings: each is a module of `kl_hooks.model.report_formats`, imported when asked for."""
 T = TypeVar("T")
 PROGRESS_DELAY = 1.0
 """Seconds before `progress` shows anything: a shorter command should not flicker."""

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from kl_hooks.cli.output import (
+    REPORT_FORMATS,
     Option,
     command_access,
     echo_json,
@@ -24,10 +25,11 @@ from kl_hooks.cli.output import (
     write,
 )
 from kl_hooks.errors import CLEAN, KlError
-from kl_hooks.model.diagnostic import Report
 from kl_hooks.model.parameter import RequestField, fields_of
-from kl_hooks.model.report_formats.rendering import FORMATS, render
 from kl_hooks.operations.operation import Operation, perform
+
+if TYPE_CHECKING:
+    from kl_hooks.model.diagnostic import Report
 
 _MOST_SHOWN_CHOICES: Final = 4
 """Words of a free choice that are shown in place of its value in help."""
@@ -125,7 +127,7 @@ def report_formats(
     """The formats of findings, by name, for `operation_command`. `reports`: those of a result;
     `command` and `place` as in `kl_hooks.model.report_formats`.
     """
-    return {name: partial(_rendered, name, reports, command, place) for name in FORMATS}
+    return {name: partial(_rendered, name, reports, command, place) for name in REPORT_FORMATS}
 
 
 def _rendered(
@@ -135,6 +137,8 @@ def _rendered(
     place: str,
     result: Any,
 ) -> str:
+    from kl_hooks.model.report_formats.rendering import render
+
     return render(name, reports(result), command, place)
 
 

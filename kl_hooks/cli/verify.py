@@ -6,18 +6,20 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.cli.output import counted, echo, echo_lines, short
 from kl_hooks.cli.request_options import operation_command, report_formats
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.model.claim import Tier
-from kl_hooks.model.diagnostic import Report
 from kl_hooks.model.text import name_list
 from kl_hooks.operations import verify as operations
 from kl_hooks.operations.verify import PROVEN, VerifyAnswer, VerifyRequest
 from kl_hooks.proof.content_proof import Proof
 from kl_hooks.proof.verdict_text import passed_text, rerun_text
+
+if TYPE_CHECKING:
+    from kl_hooks.model.diagnostic import Report
 
 _NAMED: Final = 3
 _SHOWN: Final = 20

@@ -23,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator, ValidationError
 
+from kl_hooks.cli.output import REPORT_FORMATS
 from kl_hooks.model.diagnostic import (
     Diagnostic,
     Report,
@@ -31,7 +32,7 @@ from kl_hooks.model.diagnostic import (
 )
 from kl_hooks.model.report_formats.github import MAX_ANNOTATIONS, github_commands
 from kl_hooks.model.report_formats.gitlab import gitlab_report
-from kl_hooks.model.report_formats.rendering import FORMATS, render
+from kl_hooks.model.report_formats.rendering import render
 from kl_hooks.model.report_formats.sarif import sarif_log
 from kl_hooks.model.text import safe_text
 
@@ -225,7 +226,7 @@ def test_each_format_is_a_module_that_renders_findings_and_none() -> None:
     reports = [
         Report("kl/arch/", [replace(FINDING, path='c/<a>&".py'), replace(FINDING, accepted=True)])
     ]
-    for name in FORMATS:
+    for name in REPORT_FORMATS:
         assert FINDING.rule.id in render(name, reports, "kl arch check", PLACE) or name == "github"
         assert FINDING.rule.id not in render(name, [Report("kl/arch/", [])], "kl", PLACE)
 

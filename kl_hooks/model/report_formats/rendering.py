@@ -1,4 +1,4 @@
-"""Which formats there are, and findings in one of them.
+"""Findings in one of the formats.
 
 The module of a format has `render(reports, command, place)`: the whole output, with a line end; empty where there is
 nothing to report. `command` is the one of kl that lists all findings, `place` the file of findings in
@@ -14,10 +14,9 @@ from typing import Final
 from kl_hooks.model.diagnostic import Report
 
 _PACKAGE: Final = "kl_hooks.model.report_formats"
-FORMATS: Final = ("sarif", "github", "gitlab", "junit")
 
 
 def render(name: str, reports: Sequence[Report], command: str, place: str) -> str:
-    """The findings in one of `FORMATS`. A format is imported when it is asked for."""
+    """The findings in a format, by the name of its module. A format is imported when it is asked for."""
     module = import_module(f"{_PACKAGE}.{name}")
     return str(module.render(reports, command, place))
