@@ -5,6 +5,7 @@ under deny; under redact the names and places, and none of the text.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 
 import pytest
@@ -12,6 +13,10 @@ import pytest
 from kl_hooks.tools.call import call
 from tests.operations.hidden_files import AGENT, TOOLS, HiddenFiles, hidden_files
 from tests.support import Checkout
+
+needs_symbols = pytest.mark.skipif(
+    not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on"
+)
 
 
 @pytest.fixture
@@ -41,6 +46,7 @@ def test_no_tool_shows_what_is_hidden(hidden: HiddenFiles, effect: str) -> None:
         assert hidden.leaks(json.dumps(answer), [given]) == set(), name
 
 
+@needs_symbols
 def test_what_is_hidden_changes_no_verdict_and_stays_a_reason(hidden: HiddenFiles) -> None:
     command = ("verify", "--require", "proven", "--format", "json")
     person = hidden.repo.kl(*command)
@@ -79,6 +85,7 @@ def test_a_receipt_has_the_results_that_are_not_hidden_and_its_own_id(hidden: Hi
         assert "zq" not in exported.stdout
 
 
+@needs_symbols
 def test_of_a_hidden_symbol_no_test_is_named_and_none_is_denied(hidden: HiddenFiles) -> None:
     hidden.hide("deny")
     done = hidden.repo.kl("proof", "tests", "veiled.zqplans.zqtotal", env=AGENT)
