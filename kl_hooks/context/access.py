@@ -8,10 +8,10 @@ there is a policy: an agent's hooks run this module after every command.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import KlError, UsageProblem
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 Effect = tuple[str, str]
 """`allow`, `redact` or `deny`, and the name of the rule."""
-_DENIED: Final = object()
-_SHOWN: Final = ("id", "kind", "status", "path", "line", "end_line", "relation", "level")
-"""Keys of an answer that are left of what is redacted."""
-_ENDS: Final = ("id", "source", "target")
-"""Keys whose value is what the answer is about: where it is denied, the whole entry is."""
-_LONGEST_ID: Final = 500
 
 
 def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
@@ -201,21 +195,6 @@ class Access:
         effect, rule = self._decide_record(record)
         return record if effect == "allow" else redacted_record(record, rule)
 
-    def answer(self, plain: Any, *, wrote: bool = False) -> Any:
-        """Return a plain value without what is denied; of what is redacted, its ID, kind and place
-        are left. Whatever the keys are called, the words of what is hidden are in none of it.
-
-        UsageProblem where what was asked for is denied; with `wrote`, of what was just written, its
-        ID is returned.
-        """
-        if self._policy is None:
-            return plain
-        made = self._filtered(plain, self.effects(_texts(plain)))
-        if made is not _DENIED:
-            return self.plain(made)
-        identifier = str(plain.get("id", "")) if isinstance(plain, Mapping) else ""
-        return {"id": identifier} if wrote else refuse(identifier)
-
     def audit(self, purpose: str) -> None:
         """Append what was decided to the package log; nothing where nothing was."""
         if "_hidden" in vars(self) and self._hidden is not None:
@@ -310,51 +289,6 @@ class Access:
         kinds = (kind, "file") if kind == "symbol" else (kind,)
         return self._decide(*(_candidate(node or f"file:{path}", one, path) for one in kinds))
 
-    def _filtered(self, plain: Any, found: Mapping[str, Effect]) -> Any:
-        """Return the value without what is denied, or `_DENIED`."""
-        from kl_hooks.model.package import WITHHELD
-        from kl_hooks.model.record import untitled_path
-        from kl_hooks.model.symbol import RECORD_ID
-
-        if isinstance(plain, str):
-            return _DENIED if found.get(plain, ("", ""))[0] == "deny" else plain
-        if isinstance(plain, list | tuple):
-            return [made for one in plain if (made := self._filtered(one, found)) is not _DENIED]
-        if not isinstance(plain, Mapping):
-            return plain
-        effect, rule = self._decide_entry(plain, found)
-        if effect != "allow":
-            left = {key: plain[key] for key in _SHOWN if key in plain}
-            if RECORD_ID.fullmatch(str(left.get("id", ""))) and "path" in left:
-                left["path"] = untitled_path(str(left["path"]), str(left["id"]))
-            return _DENIED if effect == "deny" else {**left, "redacted_by": rule}
-        made, denied = dict[str, Any](), 0
-        for key, one in plain.items():
-            made[key] = self._filtered(one, found)
-            if made[key] is _DENIED:
-                if key in _ENDS or isinstance(one, Mapping):
-                    return _DENIED
-                made[key] = WITHHELD
-            elif isinstance(one, list | tuple) and any(isinstance(row, Mapping) for row in one):
-                denied += len(one) - len(made[key])
-        if denied and isinstance(made.get("total"), int):
-            made["total"] -= denied
-        return made
-
-    def _decide_entry(self, entry: Mapping[str, Any], found: Mapping[str, Effect]) -> Effect:
-        """Return the effect on an object of an answer, by its ID and its place."""
-        name, path = (str(entry.get(key) or "") for key in ("id", "path"))
-        effects = [found[name]] if name in found else []
-        if entry.get("schema") == "kl.claim/3" and self._hidden is not None:
-            variants = self._hidden.claim_candidates(name, str(entry.get("about")))
-            effects += [self._decide(*variants)]
-        elif path and name not in found:
-            kind = str(entry.get("kind") or "")
-            kind = kind if kind in ("page", "violation") else "symbol"
-            effects += [self._decide(_candidate(name or f"file:{path}", kind, path))]
-        order = ("deny", "redact", "allow")
-        return min(effects, key=lambda one: order.index(one[0]), default=("allow", ""))
-
 
 def redacted_title(rule: str) -> str:
     """Return what is shown in place of a text that a rule redacts."""
@@ -373,19 +307,6 @@ def _candidate(identifier: str, kind: str, path: str) -> Candidate:
     from kl_hooks.model.package import placed
 
     return placed(identifier, kind, path)
-
-
-def _texts(plain: Any) -> Iterator[str]:
-    """Yield every text of a value that could be an ID."""
-    if isinstance(plain, str):
-        if len(plain) <= _LONGEST_ID:
-            yield plain
-    elif isinstance(plain, Mapping):
-        for one in plain.values():
-            yield from _texts(one)
-    elif isinstance(plain, list | tuple):
-        for one in plain:
-            yield from _texts(one)
 
 
 def refuse(identifier: str) -> Any:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.kinds.catalog import SKILL
+from kl_hooks.kinds.catalog import PROPOSAL, SKILL
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import NodeId
 from kl_hooks.operations.operation import TOP, Listing, Operation
+from kl_hooks.operations.record_changes import written, written_to_dict
+from kl_hooks.operations.written import Written
 from kl_hooks.skills import health as conflicts
 from kl_hooks.skills import library
 from kl_hooks.skills.uses import (
@@ -653,7 +655,60 @@ TEAM: Final = Operation(
     'kl skill team "fill in a PDF form and mail it"',
 )
 
+
+class ProposeRequest(NamedTuple):
+    """A skill that an agent proposes."""
+
+    name: Annotated[str, Parameter("Such as pdf-forms.")]
+    description: Annotated[str, Parameter("What it does and when to use it.")]
+    instructions: Annotated[str, Parameter("What an agent does, step by step, in Markdown.")] = ""
+    category: Annotated[
+        str, Parameter("Its category.", choices=tuple(SKILL.by_name["category"].choices))
+    ] = ""
+    requires: Annotated[tuple[str, ...], Parameter("Skills that it needs.")] = ()
+    enhances: Annotated[tuple[str, ...], Parameter("Skills that it makes better.")] = ()
+    auto_approve: Annotated[
+        bool,
+        Parameter("Approve it, where the user's configuration trusts you; a person adopts it."),
+    ] = False
+    author: str = ""
+    """As events name it."""
+
+
+def _propose(ws: Workspace, request: ProposeRequest, access: Access) -> Written:
+    from kl_hooks.skills import proposals
+
+    require_initialized(ws)
+    values = request._asdict()
+    name, approves = values.pop("name"), values.pop("auto_approve")
+    author = values.pop("author")
+    given = {field: value for field, value in values.items() if value not in ("", ())}
+    given |= {"authority": "agent", "agent": author}
+    proposal = proposals.propose(ws, name, given, by=author)
+    if not approves:
+        return written(ws, proposal, access)
+    proposal, why_not = proposals.approve_own(ws, proposal, by=author)
+    return written(ws, proposal, access, *([why_not] if why_not else ()))
+
+
+def _proposal_to_dict(proposal: Written) -> dict[str, Any]:
+    why_not = {"note": proposal.notes[0]} if proposal.notes else {}
+    return written_to_dict(PROPOSAL, proposal) | why_not
+
+
+PROPOSE: Final = Operation(
+    "skill propose",
+    "Propose a skill; a person reviews it.",
+    ProposeRequest,
+    _propose,
+    _proposal_to_dict,
+    "kl.proposal/1",
+    'kl skill propose pdf-forms --description "Fills in PDF forms."',
+    writes=True,
+)
+
 OPERATIONS: Final = (
+    PROPOSE,
     DISCOVER,
     CONTEXT,
     LIST,

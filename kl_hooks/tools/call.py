@@ -23,6 +23,7 @@ from kl_hooks.model.text import (
 )
 from kl_hooks.operations import (
     claims,
+    context,
     documents,
     graph,
     knowledge,
@@ -38,7 +39,6 @@ from kl_hooks.operations import (
     verify,
     work,
 )
-from kl_hooks.tools import knowledge_tools, skill_tools
 from kl_hooks.tools.kind_tools import tools_of
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool, author, operation_tool
 
@@ -154,6 +154,7 @@ def _size(value: Any) -> int:
 
 _OPERATIONS: Final = (
     claims,
+    context,
     documents,
     graph,
     knowledge,
@@ -177,17 +178,12 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
     kind.
     """
     derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
-    every = (
-        *(
-            operation_tool(operation)
-            for module in _OPERATIONS
-            for operation in module.OPERATIONS
-            if operation.is_tool
-        ),
-        *knowledge_tools.tools(),
-        *skill_tools.tools(),
-    )
-    own = {tool.name: tool for tool in every}
+    own = {
+        operation.tool_name: operation_tool(operation)
+        for module in _OPERATIONS
+        for operation in module.OPERATIONS
+        if operation.is_tool
+    }
     return dict(sorted((derived | own).items()))
 
 
@@ -207,10 +203,7 @@ def call(
             raise UsageProblem("it writes, and writing was not allowed.", place=name, hint=hint)
         # one call reads 20 times; `kl mcp` and `kl serve` open a workspace for each
         with ws.store.reusing(), access(ws, f"tool {name}", author(ws)) as seen:
-            if tool.applies_policy:
-                result = seen.plain(tool.call(ws, arguments, seen))
-            else:
-                result = seen.answer(tool.call(ws, arguments), wrote=tool.writes)
+            result = seen.plain(tool.call(ws, arguments, seen))
         # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section
         # 8.2)
         result = bounded(without_role_markup(replace_surrogates(result)))

@@ -20,6 +20,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, USAGE_ERROR, EnvironmentProblem, KlError
+from kl_hooks.operations import context
+from kl_hooks.operations.operation import perform
 from kl_hooks.tools.call import bounded, call, catalogue, failed, read_arguments
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, author
 
@@ -257,12 +259,7 @@ def _merged(body: bytes, given: Mapping[str, Any]) -> bytes:
 
 def _package(ws: Workspace, identifier: str) -> dict[str, Any]:
     """A context package: from the cache, or built again from its request."""
-    from kl_hooks.context.deliver import find_package
-
-    found = find_package(ws, identifier, author(ws))
+    request = context.ShowRequest(identifier, author(ws))
     with access(ws, "GET /knowledge/context", author(ws)) as seen:
-        result = seen.answer(
-            {"text": found.text, "package": dict(found.document), "remark": found.remark},
-            wrote=False,
-        )
+        result = context.SHOW.to_dict(perform(ws, context.SHOW, request, seen))
     return {"schema": SCHEMA, "ok": True, "tool": "context", "result": bounded(result)}

@@ -7,25 +7,15 @@ here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kl_hooks.operations.kinds import operations_of
-from kl_hooks.operations.records import shown_record, shown_to_dict
 from kl_hooks.tools.tool import Tool, operation_tool
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
-    from kl_hooks.model.record import Record
-    from kl_hooks.workspace import Workspace
 
 
 def tools_of(kind: Kind) -> Iterator[Tool]:
     """The tools of one kind."""
     yield from (operation_tool(one) for one in operations_of(kind) if one.is_tool)
-
-
-def to_dict(ws: Workspace, record: Record) -> dict[str, Any]:
-    """A record as it is given to an agent, with what took its place and why it may not hold any
-    more.
-    """
-    return shown_to_dict(ws.kinds[record.kind], shown_record(ws, record))

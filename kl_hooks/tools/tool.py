@@ -35,16 +35,14 @@ class Tool:
     takes: Mapping[str, Mapping[str, Any]]
     """Argument → its JSON schema, of the sorts that `arguments` knows."""
     call: Callable[..., Any]
-    """(workspace, arguments) → a plain value. Raises KlError."""
+    """(workspace, arguments, access) → a plain value, of which the policy has decided what may be
+    shown. Raises KlError.
+    """
     needs: tuple[str, ...] = ()
     """Arguments that must be given."""
     writes: bool = False
     also: Mapping[str, str] = field(default_factory=dict)
     """Other names of arguments that are read → the argument."""
-    applies_policy: bool = False
-    """Whether it calls an operation, which applies the policy to its typed result; `call` then has
-    the access as its third argument.
-    """
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -127,7 +125,6 @@ def operation_tool(operation: Operation) -> Tool:
         tuple(field.public_name for field in fields if field.is_required),
         operation.writes,
         {name: field.public_name for field in fields for name in field.names[1:]},
-        applies_policy=True,
     )
 
 

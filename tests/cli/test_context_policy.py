@@ -11,7 +11,7 @@ import pytest
 from kl_hooks.context import policy
 from kl_hooks.context.policy import load_policy, read_rules
 from kl_hooks.records.write import apply_verb, create_record
-from kl_hooks.tools.knowledge_tools import _context
+from kl_hooks.tools.call import call
 from tests.support import Checkout
 
 NOW = ("--now", "2026-11-21T12:00:00Z")
@@ -148,8 +148,10 @@ def test_an_agent_is_not_shown_what_it_is_denied(shop: Checkout) -> None:
     why = shop.kl("context", "why", "ADR-0001", its["package_id"], env={"KL_AGENT": "codex"})
     assert "or the policy denies it" in why.stdout
     # a tool is an agent's, whatever the environment names
-    answer = _context(shop.workspace(), {"task": TASK})
-    assert "HRNOTE" not in json.dumps(answer, default=str)
+    answer, code = call(
+        shop.workspace(), "context", json.dumps({"task": TASK}).encode(), allow_write=False
+    )
+    assert (code, "HRNOTE" in json.dumps(answer)) == (0, False)
 
 
 @pytest.mark.requirement("E5")

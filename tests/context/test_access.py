@@ -79,10 +79,6 @@ def test_without_a_policy_everything_is_shown(ws: Workspace) -> None:
     assert everything.records(given) == everything.shown(given) == given
     assert [everything.record(record) for record in given] == given
     assert [everything.written(record) for record in given] == given
-    assert everything.answer({"id": "ADR-0002", "title": "zeta"}) == {
-        "id": "ADR-0002",
-        "title": "zeta",
-    }
     assert everything.text("zeta title of it") == everything.plain("zeta title of it")
     assert everything.shows_node("file:src/pay/charge.py", "page", "src/pay/charge.py")
     problem = KlError("zeta title of it")
@@ -172,123 +168,39 @@ def test_a_claim_is_hidden_by_what_it_is_about(ws: Workspace) -> None:
     for_people = Rule("people", "deny", tags=("people",), actors=("human",))
     assert decided(ws, for_people).shows_claim(claims["adr:ADR-0002"])
     assert Access(ws, None).effect_on_claim(claims["adr:ADR-0002"]) == ("allow", "")
-    # as an entry of an answer
-    rows = [{"schema": "kl.claim/3", "id": claims[about].id, "about": about} for about in abouts]
-    shown = asked.answer({"claims": rows, "total": 4})
-    assert [row["about"] for row in shown["claims"] if "about" in row] == ["file:src/shop.py"]
-    assert shown["total"] == 2
 
 
 # Answers
 
 
-def test_an_answer_has_no_denied_entry_and_counts_none(ws: Workspace) -> None:
-    asked = decided(ws)
-    rows = [
-        {
-            "id": f"ADR-000{number}",
-            "title": "t",
-            "path": f"a/ADR-000{number}-t.md",
-            "status": "accepted",
-        }
-        for number in (1, 2, 3)
-    ]
-    left = {"id": "ADR-0003", "status": "accepted", "path": "a/ADR-0003", "redacted_by": "drafts"}
-    expected = {"items": [rows[0], left], "total": 6, "page": 2}
-    assert asked.answer({"items": rows, "total": 7, "page": 2}) == expected
-    # whatever their keys are called
-    assert asked.answer({"anything": rows, "total": 7})["total"] == 6
-    assert asked.answer([rows[1], [rows[1]], "ADR-0002", "ADR-0001"]) == [[], "ADR-0001"]
-    assert asked.answer({"names": ["ADR-0002", "x"], "total": 2}) == {"names": ["x"], "total": 2}
-    assert asked.answer({"number": 7, "rows": [], "total": "7"}) == {
-        "number": 7,
-        "rows": [],
-        "total": "7",
-    }
-    assert asked.answer({"rows": rows, "total": None})["total"] is None
-
-
-def test_what_an_answer_is_about_takes_the_whole_of_it(ws: Workspace) -> None:
-    asked = decided(ws)
-    assert asked.answer({"cites": "ADR-0002", "text": "x"}) == {"cites": "withheld", "text": "x"}
-    for key in ("id", "source", "target"):
-        with pytest.raises(UsageProblem):
-            asked.answer({key: "ADR-0002", "text": "x"})
-    assert asked.answer({"edges": [{"source": "ADR-0001", "target": "adr:ADR-0002"}]}) == {
-        "edges": []
-    }
-    with pytest.raises(UsageProblem):
-        asked.answer({"shown": {"record": {"id": "ADR-0002"}}})
-    with pytest.raises(UsageProblem) as refused:
-        asked.answer("ADR-0002")
-    assert refused.value.place == ""
-    with pytest.raises(UsageProblem) as refused:
-        asked.answer({"id": "ADR-0002"})
-    assert refused.value.place == "ADR-0002"
-    # of what was just written its ID is returned
-    assert asked.answer({"id": "ADR-0002", "title": "t"}, wrote=True) == {"id": "ADR-0002"}
-    assert asked.answer({"source": "ADR-0002"}, wrote=True) == {"id": ""}
-
-
 def test_code_is_decided_by_its_file(ws: Workspace) -> None:
-    asked = decided(ws)
-    pay, short, shop = (
-        symbol_of(ws, f"src/{name}.py") for name in ("pay/charge", "short/name", "shop")
-    )
-    rows = [{"id": name, "line": 1, "text": "t"} for name in (pay, short, shop)]
-    left = {"id": short, "line": 1, "redacted_by": "short"}
-    assert asked.answer(rows) == [left, rows[2]]
-    # an entry without an ID, by its path
-    files = [
-        {"path": f"src/{name}.py", "kind": kind, "text": "t"}
-        for name, kind in (("pay/x", ""), ("short/x", "page"), ("x", "violation"))
-    ]
-    left = {"path": "src/short/x.py", "kind": "page", "redacted_by": "short"}
-    assert asked.answer(files) == [left, files[2]]
-    nodes = ["file:src/pay/x.py#part", "file:src/x.py", "file:docs/pay.md", "src/pay/x.py"]
-    assert asked.answer({"nodes": nodes}) == {"nodes": ["file:src/x.py", "src/pay/x.py"]}
+    names = [symbol_of(ws, f"src/{name}.py") for name in ("pay/charge", "short/name", "shop")]
+    effects = decided(ws).effects(names)
+    assert [effects[name][0] for name in names] == ["deny", "redact", "allow"]
+    nodes = ("file:src/pay/x.py#part", "file:src/x.py", "file:docs/pay.md")
+    effects = decided(ws).effects((*nodes, "src/pay/x.py"))
+    assert [effects[node][0] for node in nodes] == ["deny", "allow", "deny"]
+    assert "src/pay/x.py" not in effects, "a text that is no ID"
     # rules by kind: what denies a file denies what it defines
-    for kind, expected in (("file", [rows[2]]), ("symbol", [rows[2]]), ("page", rows)):
+    for kind, expected in (("file", "deny"), ("symbol", "deny"), ("page", "allow")):
         rule = Rule("x", "deny", kinds=(kind,), paths=("src/pay", "src/short"))
-        assert decided(ws, rule).answer(rows) == expected
+        assert decided(ws, rule).effects(names)[names[0]][0] == expected
     for kind in ("page", "violation", "symbol"):
-        rule = Rule("x", "deny", kinds=(kind,))
-        entries = [{"path": "a", "kind": name} for name in ("page", "violation", "thing")]
-        kinds = [entry["kind"] for entry in decided(ws, rule).answer(entries)]
-        assert kinds == [
+        asked = decided(ws, Rule("x", "deny", kinds=(kind,)))
+        shown = [name for name in ("page", "violation", "symbol") if name != kind]
+        assert [
             name
-            for name in ("page", "violation", "thing")
-            if (name if name != "thing" else "symbol") != kind
-        ]
+            for name in ("page", "violation", "symbol")
+            if asked.effect_on_place("", "a", name)[0] == "allow"
+        ] == shown
     for kind in ("page", "file"):
         rule = Rule("x", "deny", kinds=(kind,), paths=("docs",))
-        assert decided(ws, rule).answer(["file:docs/pay.md"]) == []
-
-
-def test_the_strongest_effect_on_an_entry_counts(ws: Workspace) -> None:
-    claim = add_claim(ws, "c", "adr:ADR-0003", None)
-    asked = decided(ws)
-    entry = {"schema": "kl.claim/3", "id": claim.id, "about": "adr:ADR-0003", "text": "c"}
-    assert asked.answer([entry]) == [{"id": claim.id, "redacted_by": "drafts"}]
-    # a node of its own, which may be seen
-    assert (
-        asked.answer({"id": "ADR-0001", "path": "src/pay/charge.py"})["path"] == "src/pay/charge.py"
-    )
-    assert asked.answer({"id": "thing", "path": "src/pay/charge.py", "x": 1}, wrote=True) == {
-        "id": "thing"
-    }
-
-
-def test_texts_that_are_too_long_for_an_id_are_not_looked_up(ws: Workspace) -> None:
-    long_path, longer_path = (f"file:src/pay/{'x' * number}" for number in (487, 488))
-    assert decided(ws).answer([long_path, longer_path]) == [longer_path]
+        assert decided(ws, rule).effects(["file:docs/pay.md"])["file:docs/pay.md"][0] == "deny"
 
 
 def test_the_words_of_what_is_hidden_are_in_no_part_of_an_answer(ws: Workspace) -> None:
     asked = decided(ws)
-    assert asked.answer({"note": "He wrote: zeta context of it."}) == {
-        "note": "He wrote: withheld."
-    }
+    assert asked.plain({"note": "He wrote: zeta context of it."}) == {"note": "He wrote: withheld."}
     assert asked.plain(["zeta context of it"]) == ["withheld"]
     assert asked.text("zeta context of it!") == "withheld!"
     problem: KlError = UsageProblem(
