@@ -281,16 +281,18 @@ class Knowledge:
         from kl_hooks.proof.claims import claim_with_id
         from kl_hooks.records.query import get_record
 
-        def find(ws: Workspace) -> Record | Claim:
-            if identifier.lower().startswith("claim:"):
-                return claim_with_id(ws, identifier, lambda _: None)
-            return get_record(ws, identifier)
+        def find(ws: Workspace) -> list[Record | Claim]:
+            try:
+                if identifier.lower().startswith("claim:"):
+                    return [claim_with_id(ws, identifier, lambda _: None)]
+                return [get_record(ws, identifier)]
+            except UsageProblem:
+                return []
 
-        try:
-            shown = self._read("retrieve", find, lambda why: None)
-        except UsageProblem:
-            return None
-        return shown if shown is None or isinstance(shown, Record) else _claim_record(shown)
+        # a list, of which what is denied is omitted
+        for shown in self._read("retrieve", find, lambda why: []):
+            return shown if isinstance(shown, Record) else _claim_record(shown)
+        return None
 
     def record(self, kind: str, values: Mapping[str, Any]) -> str | None:
         """Create a record of a kind and return its ID; None where the store can't be written.

@@ -163,6 +163,8 @@ def selection_of(
     added = [str(arg) for arg in config.getini("addopts")]
     if more := os.environ.get("PYTEST_ADDOPTS"):
         added.append(more)
+        # it is no part of the content, as the configuration is
+        found["environment_addopts"] = more
     if added:
         found["addopts"] = added
     for option, ours in NARROWING.items():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,6 @@ from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
 from kl_hooks.evidence.executed import COVERAGE
 from kl_hooks.evidence.ledger import Entry
-from kl_hooks.evidence.snapshot import Snapshot
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
@@ -44,28 +42,11 @@ from kl_hooks.operations.evidence_reading import IMPORTING
 from kl_hooks.operations.operation import visible_result
 from kl_hooks.proof.verdict_text import outcome_counts
 from kl_hooks.store.files import read_given
-from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.integrity import Audit
     from kl_hooks.model.problem import Problem
     from kl_hooks.records.events import Event
-
-
-@contextmanager
-def all_evidence(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Iterator[Snapshot]:
-    """The store and the spools together, for a verdict. `head` and the exceptions as `snapshot`.
-
-    `trust_ref`: the commit whose `.kl/trust` counts.
-    """
-    notes: list[str] = []
-    with ExitStack() as stack:
-        with progress(IMPORTING):
-            seen = stack.enter_context(evidence_reading.all_evidence(ws, notes, head, trust_ref))
-        for note in notes:
-            warn(note)
-        notes.clear()
-        yield seen
 
 
 def receipt_line(entry: Entry) -> str:

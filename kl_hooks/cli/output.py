@@ -358,23 +358,3 @@ def top_option(
         show_default=True,
         help=text,
     )
-
-
-def about_option(
-    text: str = "Only those about this file, folder, symbol or record.",
-) -> Callable[[F], F]:
-    """`--about PATH_OR_ID`, once, to narrow a list."""
-    return click.option("--about", default="", metavar=ABOUT, help=text)
-
-
-def topic_option(text: str) -> Callable[[F], F]:
-    """`--topic NAME`, also by the name of a group of older layouts."""
-    return click.option(
-        "--topic", cls=Option, old=("--group",), default="", metavar="NAME", help=text
-    )
-
-
-def not_in_force_option() -> Callable[[F], F]:
-    """`--all` of a search, as the parameter `everything`."""
-    text = "Also what is proposed, rejected, superseded, disproven, expired or archived."
-    return click.option("--all", "everything", is_flag=True, help=text)

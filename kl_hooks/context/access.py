@@ -108,12 +108,6 @@ class Access:
             return "allow", ""
         return self._decide(*self._hidden.claim_candidates(claim.id, claim.about))
 
-    def claims(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Return the claims that are neither denied nor redacted: one is its text, and of that
-        nothing may be left.
-        """
-        return [claim for claim in claims if self.shows_claim(claim)]
-
     def claim(self, claim: Claim) -> Claim:
         """Return a claim that somebody asked for by its ID. UsageProblem where it is hidden."""
         return claim if self.shows_claim(claim) else refuse(claim.id)
@@ -189,8 +183,8 @@ class Access:
         return next(iter(self.records([one])), None) or refuse(one.id)
 
     def written(self, record: Record) -> Record:
-        """Return a record that was just written, as `records`; of a denied one its ID is left, so
-        that whoever wrote it can name it.
+        """Return a record that was just written, as `records`; of a denied one what is left of a
+        redacted one, so that whoever wrote it can name it.
         """
         effect, rule = self._decide_record(record)
         return record if effect == "allow" else redacted_record(record, rule)

@@ -47,6 +47,8 @@ def _without_addopts(selection: Mapping[str, Any]) -> Mapping[str, Any]:
     """The selection of a run, without what `addopts` in pytest's configuration limits in every
     run: those cases are no part of the whole.
     """
+    if selection.get("environment_addopts"):
+        return selection  # `PYTEST_ADDOPTS` is no configuration
     words = [str(word) for word in selection.get("addopts") or ()]
     values = {"-m": selection.get("markers"), "-k": selection.get("keyword")}
     for option, value in values.items():

@@ -156,10 +156,13 @@ class SearchRequest(NamedTuple):
     limit: Annotated[int, TOP._replace(bounds=(1, 1000))] = 20
 
 
-def _search(ws: Workspace, request: SearchRequest, _access: Access) -> ClaimList:
+def _search(ws: Workspace, request: SearchRequest, access: Access) -> ClaimList:
     from kl_hooks.proof.claims import search_claims
+    from kl_hooks.records.query import NO_LIMIT
 
-    claims, total = search_claims(ws, request.query.split(), request.limit)
+    # what is hidden is not counted, and takes no place among the first
+    most = request.limit if access.shows_all else NO_LIMIT
+    claims, total = search_claims(ws, request.query.split(), most)
     return ClaimList(Listing(tuple(claims), request.limit), total - len(claims))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.parameter import Parameter
-from kl_hooks.model.symbol import FilePath, TestName
+from kl_hooks.model.symbol import FilePath, TestName, split_id
 from kl_hooks.operations.evidence_reading import IMPORTING, evidence_store
 from kl_hooks.operations.operation import TOP, Operation
 
@@ -139,9 +139,11 @@ def _show(ws: Workspace, request: ShowRequest, _access: Access) -> ShownEvidence
             history = history_of(ws, db, request.id)
             if not history:
                 raise
-            kind = TestName if "::" in request.id else FilePath
+            # as `history_of` reads it: a rule knows a file by its path
+            subject = split_id(request.id)[1].removeprefix("./").rstrip("/")
+            kind = TestName if "::" in subject else FilePath
             trees = worktree_state(ws.repo).trees
-            recorded = RecordedHistory(kind(request.id), history, trees)
+            recorded = RecordedHistory(kind(subject), history, trees)
             return ShownEvidence(None, recorded, tuple(notes))
         [entry] = with_origins(partial(foreign_evidence, ws), db, [found])
     return ShownEvidence(entry, None, tuple(notes))

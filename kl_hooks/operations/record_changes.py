@@ -149,7 +149,9 @@ def _update(
         field = kind.by_name.get(name)
         if field is not None and value is None:
             _refuse_clear(field, access)
-    if request.values:
+    if not request.values:
+        access.record(record)  # nothing is written, so it is read
+    else:
         record = change(ws, record, request.values, by=agent_author(ws, request.author))
     return written(ws, record, access)
 

@@ -68,32 +68,6 @@ LARGEST_INPUT: Final = 1_000_000
 """Bytes of what is given to a tool."""
 
 
-def line(text: str, **more: Any) -> dict[str, Any]:
-    """A text."""
-    return {"type": "string", "description": text, **more}
-
-
-def number(text: str, default: int, least: int, most: int) -> dict[str, Any]:
-    """A whole number with a default."""
-    return {
-        "type": "integer",
-        "description": text,
-        "minimum": least,
-        "maximum": most,
-        "default": default,
-    }
-
-
-def flag(text: str) -> dict[str, Any]:
-    """True or false; false by default."""
-    return {"type": "boolean", "description": text, "default": False}
-
-
-def several(text: str) -> dict[str, Any]:
-    """A list of texts; a single text is a list of one."""
-    return {"type": "array", "items": {"type": "string"}, "description": text}
-
-
 def author(ws: Workspace) -> str:
     """As events name it."""
     return f"agent:{agent(ws.environ) or 'unnamed'}"

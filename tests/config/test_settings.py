@@ -7,7 +7,6 @@ wrong.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -219,7 +218,7 @@ def write_lifecycle(root: Path, text: str) -> None:
 def test_the_defaults_are_those_that_were_promised(tmp_path: Path) -> None:
     numbers, problems = load_lifecycle(tmp_path)
     assert problems == []
-    assert asdict(numbers) == {
+    assert numbers._asdict() == {
         "adr_retention_days": 0,
         "memory_reinforce_window_days": 90,
         "confidence_decay_days": 30,
@@ -278,7 +277,7 @@ def test_every_mistake_is_reported_and_its_default_holds(tmp_path: Path) -> None
 
 def test_the_form_is_valid_and_states_every_default() -> None:
     assert _compile_lifecycle(form("lifecycle.yaml").encode()) == {"numbers": {}, "problems": []}
-    for key, value in asdict(Lifecycle()).items():
+    for key, value in Lifecycle()._asdict().items():
         assert f"# {key}: {value} " in form("lifecycle.yaml")
 
 

@@ -236,8 +236,7 @@ def test_a_content_without_expected_tests_takes_a_run_as_it_is() -> None:
 
 def test_the_commands_around_all_runs_are_read() -> None:
     failing = made("c1", "x", source="command", observer="kl run")
-    fact = replace(
-        failing.receipt.evidence[0],
+    fact = failing.receipt.evidence[0]._replace(
         kind="ExitCode",
         outcome="failed",
         detail={"exit": 1, "pid": 41},

@@ -307,7 +307,7 @@ def test_what_can_not_be_known_is_not_assessed(
     # its commit is rewritten while a session runs: a content that is in git no more proves nothing
     # about another one
     world.repo.write("kxa.py", EDITS["kxa.py"][2])
-    place = replace(worktree_state(world.repo.workspace().repo), differences={})
+    place = worktree_state(world.repo.workspace().repo)._replace(differences={})
     leave_run(
         world.repo.workspace(),
         [(name, "passed", 5) for name, _, _ in results],

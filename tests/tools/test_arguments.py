@@ -12,7 +12,34 @@ from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.tools.call import checked_arguments, read_arguments
-from kl_hooks.tools.tool import LARGEST_INPUT, Tool, flag, line, number, several
+from kl_hooks.tools.tool import LARGEST_INPUT, Tool
+
+
+def line(text: str, **more: Any) -> dict[str, Any]:
+    """A text."""
+    return {"type": "string", "description": text, **more}
+
+
+def number(text: str, default: int, least: int, most: int) -> dict[str, Any]:
+    """A whole number with a default."""
+    return {
+        "type": "integer",
+        "description": text,
+        "minimum": least,
+        "maximum": most,
+        "default": default,
+    }
+
+
+def flag(text: str) -> dict[str, Any]:
+    """True or false; false by default."""
+    return {"type": "boolean", "description": text, "default": False}
+
+
+def several(text: str) -> dict[str, Any]:
+    """A list of texts; a single text is a list of one."""
+    return {"type": "array", "items": {"type": "string"}, "description": text}
+
 
 TOOL = Tool(
     "thing_do",

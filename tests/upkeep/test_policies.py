@@ -9,7 +9,6 @@ back.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -202,7 +201,7 @@ def test_what_was_done_is_not_asked_for_again(status: str, seen: int, day: int) 
 
 
 def test_zero_days_switch_a_rule_off() -> None:
-    off = replace(NUMBERS, memory_reinforce_window_days=0, memory_candidate_pruning_days=0)
+    off = NUMBERS._replace(memory_reinforce_window_days=0, memory_candidate_pruning_days=0)
     some = [memory(), memory("candidate")]
     late = START + 9999 * ONE_DAY
     assert [*demotions(some, {}, late, off), *prunings(some, {}, late, off)] == []
