@@ -417,10 +417,11 @@ class Use(NamedTuple):
     """In percent, today."""
 
 
-def _feedback(ws: Workspace, request: FeedbackRequest, _access: Access) -> Use:
+def _feedback(ws: Workspace, request: FeedbackRequest, access: Access) -> Use:
     from kl_hooks.kinds.memory.review import record_use, review_items
 
     record = _memory(ws, request.id)
+    access.record(record)  # before it is counted: nobody rates what is denied to him
     record_use(ws, record, request.result)
     (item,) = review_items(ws, [record])
     tally = item.tally

@@ -55,7 +55,13 @@ _BY_COMMAND: Final[dict[str, Sequence[Sequence[str]]]] = {
     "proof flaky": [()],
     "proof audit": [()],
     "evidence list": [()],
-    "evidence show": [("RUN",), (_HIDDEN,), ("veiled/zqplans.py",), ("tests/test_open.py",)],
+    "evidence show": [
+        ("RUN",),
+        (_HIDDEN,),
+        ("veiled/zqplans.py",),
+        ("file:veiled/zqplans.py",),
+        ("tests/test_open.py",),
+    ],
     "evidence export": [()],
     "evidence verify": [()],
     "verify": [

@@ -93,3 +93,11 @@ def test_of_a_hidden_symbol_no_test_is_named_and_none_is_denied(hidden: HiddenFi
     assert hidden.repo.kl("proof", "why", "test_zqfails", env=AGENT).returncode == 2
     person = hidden.repo.kl("proof", "why", "test_zqfails")
     assert "ValueError: zqmessage" in person.stdout
+
+
+def test_a_denied_file_is_denied_whatever_its_name_is_written_like(hidden: HiddenFiles) -> None:
+    names = ("veiled/zqplans.py", "./veiled/zqplans.py", "file:veiled/zqplans.py", "file:veiled/")
+    assert [hidden.repo.kl("evidence", "show", name).returncode for name in names] == [0] * 4
+    hidden.hide("deny")
+    shown = [hidden.repo.kl("evidence", "show", name, env=AGENT).returncode for name in names]
+    assert shown == [2] * 4

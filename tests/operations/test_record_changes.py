@@ -99,3 +99,22 @@ def test_a_succession_has_the_chain_and_both_records(repo: Checkout) -> None:
     repo.kl("decision", "accept", "ADR-0003")
     proposed = tool(repo, "decision_supersede", id="ADR-0001", new_id="ADR-0003")["result"]
     assert proposed.keys() == answer.keys() and proposed["old"]["proposal"] > 0
+
+
+def test_an_update_of_nothing_reads_and_is_refused_where_reading_is(repo: Checkout) -> None:
+    made = command(repo, "task", "new", "Write the lexer", "--type", "docs")
+    rule = POLICY.format(effect="deny").replace("tags: [private]", "kinds: [task]")
+    repo.write(".kl/policy.yaml", rule)
+    assert tool(repo, "task_read", id=made["id"])["ok"] is False
+    assert tool(repo, "task_update", id=made["id"])["ok"] is False
+    assert tool(repo, "task_update", id=made["id"], complexity=3)["ok"] is True
+
+
+def test_what_is_denied_to_an_agent_it_can_not_rate(repo: Checkout) -> None:
+    memory = command(repo, "memory", "add", "Round totals half up", "--tag", "private")["id"]
+    repo.write(".kl/policy.yaml", POLICY.format(effect="deny"))
+    assert repo.kl("memory", "feedback", memory, "positive", env=BOT).returncode == 2
+    rated = command(repo, "memory", "feedback", memory, "negative")
+    assert (rated["positive"], rated["negative"]) == (0, 1), (
+        "nothing was counted before it was refused"
+    )
