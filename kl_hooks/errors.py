@@ -37,6 +37,19 @@ class UsageProblem(KlError):
     exit_code = USAGE_ERROR
 
 
+class UnknownRecord(UsageProblem):
+    """There is no record of an ID; the hint names the one with the nearest ID."""
+
+    def __init__(
+        self, reason: str, *, place: str, hint: str, nearest: str, other_hint: str
+    ) -> None:
+        super().__init__(reason, place=place, hint=hint if nearest else other_hint)
+        self.nearest = nearest
+        """ID of the record that the hint names; empty: none is near."""
+        self.other_hint = other_hint
+        """The hint for whom that record is hidden from."""
+
+
 class EnvironmentProblem(KlError):
     """No git, no repository, no store, a locked or too new store: exit 3."""
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.config.settings import POLICY_FILE
-from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.errors import KlError, UnknownRecord, UsageProblem
 from kl_hooks.workspace import require_plugins
 
 if TYPE_CHECKING:
@@ -136,6 +136,10 @@ class Access:
 
         if self._hidden is None:
             return
+        if isinstance(problem, UnknownRecord) and problem.nearest:
+            effects = self.effects([problem.nearest])
+            if effects.get(problem.nearest, ("allow", ""))[0] == "deny":
+                problem.hint = problem.other_hint
         problem.place, problem.reason, problem.hint = map(
             self.text, (problem.place, problem.reason, problem.hint)
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import UnknownRecord, UsageProblem
 from kl_hooks.index import index
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.record import Record
@@ -96,11 +96,17 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
 
     kinds = (kind,) if kind else ()
     every = list_records(ws, RecordFilter(kinds, archived=True, expired=True))
-    known = {name.upper(): name for name in ((one.title if by_name else one.id) for one in every)}
-    near = get_close_matches(wanted.upper(), known, 1)
-    hint = f"Did you mean {known[near[0]]}?" if near else f"See: kl {kind or 'knowledge'} list"
+    names = {(record.title if by_name else record.id): record.id for record in every}
+    known = {name.upper(): name for name in names}
+    near = [known[close] for close in get_close_matches(wanted.upper(), known, 1)]
     what = f"{kind or 'record'} of this {'name or id' if by_name else 'id'}"
-    raise UsageProblem(f"there is no {what}.", place=wanted or "''", hint=hint)
+    raise UnknownRecord(
+        f"there is no {what}.",
+        place=wanted or "''",
+        hint=f"Did you mean {near[0]}?" if near else "",
+        nearest=names[near[0]] if near else "",
+        other_hint=f"See: kl {kind or 'knowledge'} list",
+    )
 
 
 def get_records(ws: Workspace, ids: Sequence[str]) -> list[Record]:

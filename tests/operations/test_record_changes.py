@@ -118,3 +118,18 @@ def test_what_is_denied_to_an_agent_it_can_not_rate(repo: Checkout) -> None:
     assert (rated["positive"], rated["negative"]) == (0, 1), (
         "nothing was counted before it was refused"
     )
+
+
+def test_the_hint_of_a_wrong_id_names_no_record_that_is_denied(repo: Checkout) -> None:
+    command(repo, "task", "new", "Write the lexer", "--type", "docs")
+    asked = ("task", "show", "TSK-0002")
+    assert "Did you mean TSK-0001?" in repo.kl(*asked, env=BOT).stderr
+    rule = POLICY.format(effect="deny").replace("tags: [private]", "kinds: [task]")
+    repo.write(".kl/policy.yaml", rule)
+    for text in (
+        repo.kl(*asked, env=BOT).stderr,
+        json.dumps(tool(repo, "task_read", id="TSK-0002")),
+    ):
+        assert "there is no task of this id" in text and "TSK-0001" not in text, text
+        assert "kl task list" in text
+    assert "Did you mean TSK-0001?" in repo.kl(*asked).stderr
