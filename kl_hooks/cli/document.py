@@ -79,7 +79,7 @@ def _row(
 
 
 @operation_command(operations.LIST, _watched)
-def list_(found: operations.DocumentList, request: operations.ListRequest) -> None:
+def list_(document_list: operations.DocumentList, request: operations.ListRequest) -> None:
     rows = [
         _row(
             document.id,
@@ -89,10 +89,12 @@ def list_(found: operations.DocumentList, request: operations.ListRequest) -> No
             document.title,
             document.remark,
         )
-        for document in found.documents.shown
+        for document in document_list.documents.shown
     ]
     none = "there are no documents. Add some with: kl document add PATH"
-    print_rows(rows, found.documents.total, "no document is stale." if request.stale else none)
+    print_rows(
+        rows, document_list.documents.total, "no document is stale." if request.stale else none
+    )
 
 
 @operation_command(operations.SHOW, _watched)
@@ -124,8 +126,10 @@ def remove(removed: operations.Removed, _request: operations.RemoveRequest) -> N
 
 
 @operation_command(operations.COLLECTIONS, _watched)
-def collections(found: operations.CollectionList, _request: operations.CollectionsRequest) -> None:
-    echo_lines(map(_collection_line, found.collections))
+def collections(
+    collection_list: operations.CollectionList, _request: operations.CollectionsRequest
+) -> None:
+    echo_lines(map(_collection_line, collection_list.collections))
 
 
 def _collection_line(collection: operations.ListedCollection) -> str:

@@ -308,27 +308,27 @@ def _list(kind: Kind) -> click.Command:
     first = f"no {kind.plural} yet. Make one: kl {kind.name}"
     first += f" {_FIRST_CALLS.get(kind.name, 'new --edit')}"
 
-    def print_list(found: records.RecordList, request: records.ListRequest) -> None:
+    def print_list(record_list: records.RecordList, request: records.ListRequest) -> None:
         is_whole = request._replace(limit=0) == records.ListRequest(limit=0)
         none = first if is_whole else f"no {kind.name} fits."
         ws = workspace()
         if not ws.initialized:  # what it advises would be refused with this
             none = f"{ws.root}: kl is not set up here. Set it up with: kl init"
-        _print_records(found, none)
+        _print_records(record_list, none)
 
     return operation_command(records.list_(kind))(print_list)
 
 
 def _search(kind: Kind) -> click.Command:
-    def print_matches(found: records.RecordList, request: records.SearchRequest) -> None:
-        _print_records(found, f"no matches in {kind.plural} for: {one_line(request.query)}")
+    def print_matches(record_list: records.RecordList, request: records.SearchRequest) -> None:
+        _print_records(record_list, f"no matches in {kind.plural} for: {one_line(request.query)}")
 
     return operation_command(records.search(kind))(print_matches)
 
 
-def _print_records(found: records.RecordList, none: str) -> None:
-    print_rows(record_rows(workspace(), found.records.shown), found.total, none)
-    warn_of_omitted(found.omitted)
+def _print_records(record_list: records.RecordList, none: str) -> None:
+    print_rows(record_rows(workspace(), record_list.records.shown), record_list.total, none)
+    warn_of_omitted(record_list.omitted)
 
 
 def _show(kind: Kind) -> click.Command:

@@ -302,23 +302,23 @@ def links(leads: pages.PageLinks, _request: pages.PageRequest) -> None:
 
 
 @operation_command(pages.BACKLINKS)
-def backlinks(found: pages.PageLines, _request: pages.LinesRequest) -> None:
-    _print_page_lines(found, "nothing links to it.")
+def backlinks(page_lines: pages.PageLines, _request: pages.LinesRequest) -> None:
+    _print_page_lines(page_lines, "nothing links to it.")
 
 
 @operation_command(pages.MENTIONS)
-def mentions(found: pages.PageLines, _request: pages.LinesRequest) -> None:
-    _print_page_lines(found, "nobody speaks of it without a link.")
+def mentions(page_lines: pages.PageLines, _request: pages.LinesRequest) -> None:
+    _print_page_lines(page_lines, "nobody speaks of it without a link.")
 
 
 @operation_command(pages.RELATED)
-def related(found: pages.PageLines, request: pages.RelatedRequest) -> None:
-    _print_page_lines(found, f"no page is at least {request.least} % similar.")
+def related(page_lines: pages.PageLines, request: pages.RelatedRequest) -> None:
+    _print_page_lines(page_lines, f"no page is at least {request.least} % similar.")
 
 
-def _print_page_lines(found: pages.PageLines, none: str) -> None:
-    rows = [_page_line(line) for line in found.lines.shown]
-    print_rows(rows, found.lines.total, none)
+def _print_page_lines(page_lines: pages.PageLines, none: str) -> None:
+    rows = [_page_line(line) for line in page_lines.lines.shown]
+    print_rows(rows, page_lines.lines.total, none)
 
 
 def _page_line(line: PageLine) -> str:

@@ -83,7 +83,7 @@ def add(written: claims.Written, request: claims.AddRequest) -> None:
 
 
 @operation_command(claims.LIST, _about_id, group=claim)
-def list_(found: claims.ClaimList, request: claims.ListRequest) -> None:
+def list_(claim_list: claims.ClaimList, request: claims.ListRequest) -> None:
     """Print claims."""
     none = (
         "no such claim. See: kl claim list"
@@ -92,17 +92,19 @@ def list_(found: claims.ClaimList, request: claims.ListRequest) -> None:
         if request.stale
         else _NO_CLAIMS
     )
-    _print_claims(found, none)
+    _print_claims(claim_list, none)
 
 
 _NO_CLAIMS = "no claims yet. A passing test makes one: run pytest."
 
 
-def _print_claims(found: claims.ClaimList, none: str) -> None:
-    echo_lines(_claim_rows(found.claims.shown))
-    if found.total > len(found.claims.shown):
-        warn(f"these are the first {len(found.claims.shown)} of {found.total}; more with --top.")
-    if not found.total:
+def _print_claims(claim_list: claims.ClaimList, none: str) -> None:
+    echo_lines(_claim_rows(claim_list.claims.shown))
+    if claim_list.total > len(claim_list.claims.shown):
+        warn(
+            f"these are the first {len(claim_list.claims.shown)} of {claim_list.total}; more with --top."
+        )
+    if not claim_list.total:
         echo(none)
 
 
@@ -124,9 +126,9 @@ def _doubt_rows(claim: Claim) -> list[str]:
 
 
 @operation_command(claims.SEARCH, group=claim)
-def search(found: claims.ClaimList, request: claims.SearchRequest) -> None:
+def search(claim_list: claims.ClaimList, request: claims.SearchRequest) -> None:
     """Print the claims that match."""
-    _print_claims(found, f"no matches for: {one_line(request.query)}")
+    _print_claims(claim_list, f"no matches for: {one_line(request.query)}")
 
 
 @operation_command(claims.SHOW, group=claim)
@@ -243,75 +245,78 @@ def _for_pytest(impacted: operations.ImpactedTests) -> str:
 
 
 @operation_command(operations.IMPACTED, group=proof, formats={"pytest": _for_pytest})
-def impacted(found: operations.ImpactedTests, request: operations.ImpactedRequest) -> None:
+def impacted(impacted_tests: operations.ImpactedTests, request: operations.ImpactedRequest) -> None:
     """Print the tests that must run."""
-    _print_rows((f"{test.test}: {test.result.reason}" for test in found.tests.shown), found.tests)
+    _print_rows(
+        (f"{test.test}: {test.result.reason}" for test in impacted_tests.tests.shown),
+        impacted_tests.tests,
+    )
     others = (
         "1 other result is valid"
-        if found.settled == 1
-        else f"the results of {found.settled} others are valid"
+        if impacted_tests.settled == 1
+        else f"the results of {impacted_tests.settled} others are valid"
     )
-    echo(f"{counted(found.tests.total, 'test')} to run; {others}")
+    echo(f"{counted(impacted_tests.tests.total, 'test')} to run; {others}")
 
 
 @operation_command(operations.WHY, group=proof)
-def why(found: operations.TestHistory, request: operations.TestRequest) -> None:
+def why(history: operations.TestHistory, request: operations.TestRequest) -> None:
     """Print the history of a test."""
-    echo_lines(_history_lines(found))
+    echo_lines(_history_lines(history))
 
 
-def _history_lines(found: operations.TestHistory) -> Iterator[str]:
-    yield f"test      {found.test}"
-    if found.earlier_names:
-        yield f"before    called {name_list(found.earlier_names, _CHANGED)}"
-    if found.has_failed:
-        yield from _failure_lines(found)
+def _history_lines(history: operations.TestHistory) -> Iterator[str]:
+    yield f"test      {history.test}"
+    if history.earlier_names:
+        yield f"before    called {name_list(history.earlier_names, _CHANGED)}"
+    if history.has_failed:
+        yield from _failure_lines(history)
     else:
-        yield f"failures  none in {counted(len(found.results), 'recorded run')}"
-    if found.distributions:
+        yield f"failures  none in {counted(len(history.results), 'recorded run')}"
+    if history.distributions:
         installed = [
             f"{Path(name).name} ({name})" if name.startswith("/") else f"{name} {version}"
-            for name, version in found.distributions.items()
+            for name, version in history.distributions.items()
         ]
         yield f"imports   {name_list(installed, _CHANGED)}"
-    for index, result in enumerate(found.results[:_RESULTS]):
+    for index, result in enumerate(history.results[:_RESULTS]):
         ended = result.ended[:16].replace("T", " ")
         content = f"tree {short(result.tree, 7)}{'+dirty' if result.dirty else ''}"
-        name = f"  as {result.test}" if result.test != found.test else ""
+        name = f"  as {result.test}" if result.test != history.test else ""
         yield (
             f"{'' if index else 'runs':<9} {short(result.run, 8)}  {ended}  {result.outcome:<7} "
             f" {content}{name}"
         )
-    if len(found.results) > _RESULTS:
-        yield f"{'':<9} {len(found.results) - _RESULTS} more: --format json"
+    if len(history.results) > _RESULTS:
+        yield f"{'':<9} {len(history.results) - _RESULTS} more: --format json"
 
 
-def _failure_lines(found: operations.TestHistory) -> Iterator[str]:
-    if not found.failures:
+def _failure_lines(history: operations.TestHistory) -> Iterator[str]:
+    if not history.failures:
         yield f"failure   {WITHHELD}"
-    for failure in found.failures:
+    for failure in history.failures:
         detail = failure.detail
         yield f"failure   {one_line(str(detail.get('message') or 'no message'), 300)}"
         has_place = detail.get("path") and detail.get("line")
         place = f"{detail['path']}:{detail['line']}" if has_place else ""
         if where := ", at ".join(filter(None, (str(detail.get("frame") or ""), place))):
             yield f"raised    {where}"
-    if found.changed and found.passed_before:
-        names = name_list([split_id(symbol)[1] for symbol in found.changed], _CHANGED)
-        yield f"changed   {names}, since it passed in run {short(found.passed_before, 8)}"
-    lines = ("no earlier failure like it",) if found.history is None else found.history
+    if history.changed and history.passed_before:
+        names = name_list([split_id(symbol)[1] for symbol in history.changed], _CHANGED)
+        yield f"changed   {names}, since it passed in run {short(history.passed_before, 8)}"
+    lines = ("no earlier failure like it",) if history.history is None else history.history
     yield from (f"{'' if index else 'earlier':<9} {line}" for index, line in enumerate(lines))
 
 
 @operation_command(operations.FLAKY, group=proof)
-def flaky(found: operations.FlakyTests, request: operations.FlakyRequest) -> None:
+def flaky(flaky_tests: operations.FlakyTests, request: operations.FlakyRequest) -> None:
     """Print the tests that failed and passed."""
     rows = (
         f"{test.now}: {test.rate}; runs {short(test.failed, 8)} failed, {short(test.passed, 8)}"
         f" passed{'' if test.now == test.test else f', as {test.test}'}"
-        for test in found.tests.shown
+        for test in flaky_tests.tests.shown
     )
-    _print_rows(rows, found.tests, "no flaky tests in the recorded runs.")
+    _print_rows(rows, flaky_tests.tests, "no flaky tests in the recorded runs.")
 
 
 @operation_command(operations.AUDIT, group=proof)

@@ -159,10 +159,10 @@ operation_command(trusts.ADD, group=trust)(_print_change)
 
 
 @operation_command(trusts.LIST, group=trust)
-def trust_list(found: trusts.Keys, _request: trusts.ListRequest) -> None:
+def trust_list(trusted_keys: trusts.Keys, _request: trusts.ListRequest) -> None:
     """Print the trusted keys."""
     rows = []
-    for key in found.keys:
+    for key in trusted_keys.keys:
         until = f"  until {iso(key.valid_before)[:10]}" if key.valid_before else ""
         revoked = "  revoked" if key.revoked else ""
         rows.append(f"{key.name:<16} {key.role:<7} {key.fingerprint}  {key.place}{until}{revoked}")

@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 
 @operation_command(skills.DISCOVER)
-def discover(found: skills.Matches, _request: skills.DiscoverRequest) -> None:
+def discover(matches: skills.Matches, _request: skills.DiscoverRequest) -> None:
     """Print the skills that a task needs."""
     warn_of_index_problems()
     rows = []
-    for match in found.matches:
+    for match in matches.matches:
         skill = library.summary(match.record)
         rows.append(f"{match.score:.2f}  {skill['name']:<28} {one_line(skill['description'], 90)}")
         rows.append(f"      {skill['path']}: {match.reason}")
         if match.has_instructions:
             rows += [f"    | {line}" for line in match.record.body.strip().splitlines()]
     print_rows(rows, len(rows), "no skill in force matches.")
-    if found.not_in_force:
+    if matches.not_in_force:
         why = "not active, not committed, or misnamed"
-        warn(f"{counted(found.not_in_force, 'skill')} omitted: {why}. See: kl skill list")
-    if found.note:
-        warn(found.note)
+        warn(f"{counted(matches.not_in_force, 'skill')} omitted: {why}. See: kl skill list")
+    if matches.note:
+        warn(matches.note)
 
 
 @operation_command(skills.CONTEXT)
@@ -149,21 +149,21 @@ def health(shown: skills.ShownHealth, _request: skills.HealthRequest) -> None:
 
 
 @operation_command(skills.GAPS)
-def gaps(found: skills.Gaps, _request: skills.GapsRequest) -> None:
+def gaps(gap_list: skills.Gaps, _request: skills.GapsRequest) -> None:
     """Print what no skill teaches."""
     rows = [
         f"{gap.category:<20} {', '.join(gap.memories[:5])}\n    {gap.recommendation}"
-        for gap in found.gaps
+        for gap in gap_list.gaps
     ]
     print_rows(rows, len(rows), "no gaps.")
 
 
 @operation_command(skills.TEAM)
-def team(found: library.Team, _request: skills.TeamRequest) -> None:
+def team(skill_team: library.Team, _request: skills.TeamRequest) -> None:
     """Print agents that together have what a task needs."""
-    lines = [f"{agent:<20} {', '.join(names)}" for agent, names in found.members.items()]
-    if found.missing:
-        lines.append(f"no agent has: {', '.join(found.missing)}")
+    lines = [f"{agent:<20} {', '.join(names)}" for agent, names in skill_team.members.items()]
+    if skill_team.missing:
+        lines.append(f"no agent has: {', '.join(skill_team.missing)}")
     echo_lines(lines or ["no skill in force matches."])
 
 

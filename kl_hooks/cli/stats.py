@@ -29,9 +29,9 @@ def stats(context: click.Context, /, shape: str, **values: Any) -> None:
         answer(operations.PACKAGES, request, shape, _print_packages)
 
 
-def _print_packages(found: operations.Counts, _request: operations.PackagesRequest) -> None:
-    echo_lines(_lines(found.counts))
-    if not found.counts["packages"]:
+def _print_packages(counts: operations.Counts, _request: operations.PackagesRequest) -> None:
+    echo_lines(_lines(counts.counts))
+    if not counts.counts["packages"]:
         warn('no package was delivered here. Try: kl context "fix rounding in totals"')
 
 
@@ -70,20 +70,20 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 @operation_command(operations.RECALL, group=stats)
-def recall_(found: operations.Recall, _request: operations.RecallRequest) -> None:
+def recall_(file_recall: operations.Recall, _request: operations.RecallRequest) -> None:
     """Print what packages contained of what commits touched."""
-    echo_lines(_recall_lines(found))
-    if not found.is_named:
+    echo_lines(_recall_lines(file_recall))
+    if not file_recall.is_named:
         warn(
             "no commit names a package. Let commits do so with: kl hooks install --only commit-msg"
         )
 
 
 @operation_command(operations.SEARCHES, group=stats)
-def search_(found: operations.Counts, _request: operations.SearchesRequest) -> None:
+def search_(counts: operations.Counts, _request: operations.SearchesRequest) -> None:
     """Print how good searches were."""
-    echo_lines(_search_lines(found.counts))
-    if not found.counts["searches"]:
+    echo_lines(_search_lines(counts.counts))
+    if not counts.counts["searches"]:
         warn("no search is recorded here. Try: kl search rounding of totals")
 
 

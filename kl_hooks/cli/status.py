@@ -20,46 +20,46 @@ _REASONS = 3
 
 
 @operation_command(operations.STATUS)
-def status(found: Status, request: operations.StatusRequest) -> None:
+def status(state: Status, request: operations.StatusRequest) -> None:
     """Print the status on one screen."""
-    echo_lines(_lines(found))
+    echo_lines(_lines(state))
 
 
-def _lines(found: Status) -> Iterator[str]:
-    place, content = found.place, found.content
+def _lines(state: Status) -> Iterator[str]:
+    place, content = state.place, state.content
     changed = f" + {place.changed} uncommitted" if place.changed else ""
     no_commit = "no commit yet" if place.tree else "no repository"
     at = short(place.head, 7) if place.head else no_commit
-    yield f"{found.root}   {place.branch or 'no branch'} {at}{changed}"
+    yield f"{state.root}   {place.branch or 'no branch'} {at}{changed}"
     yield f"  tree      {short(place.tree)}"
     tests = _proof_lines(content)
     yield from (f"  {'' if index else 'tests':<9} {line}" for index, line in enumerate(tests))
     yield from _failing_lines(content.failing)
     if content.wrong:
         yield f"  audit     {counted(content.wrong, 'valid result')} wrong: kl proof audit"
-    yield f"  layers    {_layers_line(found)}"
-    if found.unchecked_commits:
-        names = name_list([short(sha, 7) for sha in found.unchecked_commits], _REASONS)
+    yield f"  layers    {_layers_line(state)}"
+    if state.unchecked_commits:
+        names = name_list([short(sha, 7) for sha in state.unchecked_commits], _REASONS)
         yield (
             f"              no check record, made without the hook: {names}. hint: kl arch check"
             f" --at {names[:7]}"
         )
-    yield f"  evidence  {_store_line(found.counts) or 'none yet'}"
-    if found.stale_claims:
-        total = counted(found.counts["asserted claims"], "asserted claim")
-        yield f"  claims    {len(found.stale_claims)} of {total} stale: kl claim list --stale"
-    if any(found.memories.values()):
+    yield f"  evidence  {_store_line(state.counts) or 'none yet'}"
+    if state.stale_claims:
+        total = counted(state.counts["asserted claims"], "asserted claim")
+        yield f"  claims    {len(state.stale_claims)} of {total} stale: kl claim list --stale"
+    if any(state.memories.values()):
         yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(
-            **found.memories
+            **state.memories
         )
-    if records := _records_line(found.records):
+    if records := _records_line(state.records):
         yield f"  records   {records}"
-    asks = {kind: number for kind, number in found.waiting.items() if kind != "memory"}
+    asks = {kind: number for kind, number in state.waiting.items() if kind != "memory"}
     yield from (f"  waiting   {text}" for text in waiting_lines(workspace(), asks))
-    yield f"  store     {found.shared or found.folder}"
-    if found.newest:
+    yield f"  store     {state.shared or state.folder}"
+    if state.newest:
         yield "  newest receipts"
-        yield from (f"    {receipt_line(entry)}" for entry in found.newest)
+        yield from (f"    {receipt_line(entry)}" for entry in state.newest)
 
 
 def _store_line(counts: Mapping[str, int]) -> str:
@@ -133,17 +133,17 @@ def _failing_lines(failing: Sequence[FailingNow]) -> Iterator[str]:
         yield f"  failed    {number}: {name_list(outdated, _REASONS)}"
 
 
-def _layers_line(found: Status) -> str:
+def _layers_line(state: Status) -> str:
     """What the last check of a whole content found."""
-    if not found.has_manifest:
+    if not state.has_manifest:
         return f"no {MANIFEST}: nothing is enforced. Propose one with: kl init"
-    if found.has_manifest_mistakes:
+    if state.has_manifest_mistakes:
         return f"{MANIFEST} has mistakes. See: kl arch check"
-    if found.drift is None:
+    if state.drift is None:
         return "not checked yet. Run: kl arch check"
-    receipt = found.drift.receipt
+    receipt = state.drift.receipt
     word = "clean" if receipt.result.get("verdict") == "passed" else "violations"
-    is_same = receipt.tree == found.place.tree
+    is_same = receipt.tree == state.place.tree
     tree = "this tree" if is_same else f"tree {short(receipt.tree, 7)}"
     checked = f"{word} at the last check ({tree}, {receipt.ended[:16].replace('T', ' ')})"
     details = (result.detail.get("unassigned", 0) for result in receipt.evidence if result.detail)

@@ -113,8 +113,8 @@ def _print_recalled(recalled: Recalled, request: tiers.RecallRequest) -> None:
     _warn_of_instruction(recalled.suspicion, one_line(entry.by, 80))
 
 
-def _print_matches(found: Matches, _request: tiers.SearchRequest) -> None:
-    lines = [_row(match.entry) for match in found.matches]
+def _print_matches(matches: Matches, _request: tiers.SearchRequest) -> None:
+    lines = [_row(match.entry) for match in matches.matches]
     echo_lines(lines or ["nothing has most of these words."])
 
 
@@ -138,10 +138,10 @@ def forget(forgotten: Forgotten, request: tiers.ForgetRequest) -> None:
 
 
 @operation_command(tiers.KEYS)
-def keys(found: Entries, _request: tiers.KeysRequest) -> None:
+def keys(entries: Entries, _request: tiers.KeysRequest) -> None:
     """Print what can be recalled."""
-    rows = [_row(entry) for entry in found.entries.shown]
-    print_rows(rows, found.entries.total, "nothing is stored.")
+    rows = [_row(entry) for entry in entries.entries.shown]
+    print_rows(rows, entries.entries.total, "nothing is stored.")
 
 
 _SESSION_COMMANDS = {
@@ -182,23 +182,23 @@ session_load = operation_command(tiers.LOAD)(_print_copied)
 
 
 @operation_command(tiers.STATS)
-def memory_stats(found: Statistics, _request: tiers.StatsRequest) -> None:
+def memory_stats(statistics: Statistics, _request: tiers.StatsRequest) -> None:
     """Print how much each tier has."""
     echo(f"{'tier':<10} {'entries':>8} {'bytes':>10} {'accesses':>9}  due for promotion")
-    for tier, row in found.counts["tiers"].items():
+    for tier, row in statistics.counts["tiers"].items():
         due = row["due_for_promotion"] or ""
         echo(f"{tier:<10} {row['entries']:>8} {row['bytes']:>10,} {row['accesses']:>9}  {due}")
-    contexts = counted(found.counts["contexts"], "context")
-    echo(f"{contexts}, {counted(found.counts['pools'], 'pool')} that you can read")
+    contexts = counted(statistics.counts["contexts"], "context")
+    echo(f"{contexts}, {counted(statistics.counts['pools'], 'pool')} that you can read")
 
 
 @operation_command(persistent_contexts.LIST)
-def context_list(found: ContextList, _request: persistent_contexts.ListRequest) -> None:
+def context_list(context_list: ContextList, _request: persistent_contexts.ListRequest) -> None:
     """Print the contexts that can be read."""
     rows = [
         f"{context.name:<24} version {context.version:<6} {context.type}, {context.scope},"
-        f" {context.level(found.actor)}"
-        for context in found.contexts
+        f" {context.level(context_list.actor)}"
+        for context in context_list.contexts
     ]
     none = "there is no context yet. The first: kl remember KEY VALUE --tier long"
     print_rows(rows, len(rows), none)
@@ -300,11 +300,11 @@ pool_close = operation_command(pools.CLOSE)(_print_pool)
 
 
 @operation_command(pools.LIST)
-def pool_list(found: PoolList, _request: pools.ListRequest) -> None:
+def pool_list(pool_list: PoolList, _request: pools.ListRequest) -> None:
     """Print the pools that can be read."""
     rows = [
         f"{pool.name:<24} version {pool.version:<6} {pool.type:<14} {pool.owner}"
-        for pool in found.pools
+        for pool in pool_list.pools
     ]
     print_rows(rows, len(rows), "there is no pool yet. See: kl pool create --help")
 
@@ -324,18 +324,18 @@ def pool_show(shown: ShownPool, request: pools.KnownPoolRequest) -> None:
 
 
 @operation_command(pools.READ)
-def pool_read(found: PoolValue, _request: pools.ReadRequest) -> None:
+def pool_read(pool_value: PoolValue, _request: pools.ReadRequest) -> None:
     """Print a value in a pool."""
-    author = quoted_field(found.entry.by)
-    echo(f"{found.pool.name}  version {found.pool.version}, by {author}")
-    echo_lines(_value_lines(found.entry.value))
-    _warn_of_instruction(found.suspicion, author)
+    author = quoted_field(pool_value.entry.by)
+    echo(f"{pool_value.pool.name}  version {pool_value.pool.version}, by {author}")
+    echo_lines(_value_lines(pool_value.entry.value))
+    _warn_of_instruction(pool_value.suspicion, author)
 
 
 @operation_command(pools.STATS)
-def pool_stats(found: pools.Statistics, _request: pools.KnownPoolRequest) -> None:
+def pool_stats(statistics: pools.Statistics, _request: pools.KnownPoolRequest) -> None:
     """Print how much a pool has, and what happened in it."""
-    counts = found.counts
+    counts = statistics.counts
     echo(f"{counts['keys']} keys, {counts['bytes']:,} of {counts.get('max_bytes', 0):,} bytes")
     echo(f"{counts['changes']} changes, {counts['reads']} reads")
     for event in counts["events"]:

@@ -145,18 +145,18 @@ def _open_symbol_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
     yield from _notes(answer.proof)
 
 
-def _notes(found: Proof) -> Iterator[str]:
+def _notes(proof: Proof) -> Iterator[str]:
     """What is worth knowing beside the reasons."""
-    yield from (f"  note: {one}" for one in found.notes)
-    if 0 < len(found.not_assessed) <= _NAMED:
-        yield f"  note: not assessed: {name_list(found.not_assessed, _NAMED)}"
-    elif found.not_assessed:
+    yield from (f"  note: {one}" for one in proof.notes)
+    if 0 < len(proof.not_assessed) <= _NAMED:
+        yield f"  note: not assessed: {name_list(proof.not_assessed, _NAMED)}"
+    elif proof.not_assessed:
         # nobody acts on the first three of fifty: where most of them are is what helps
-        files = Counter(one.partition("::")[0].partition(" (")[0] for one in found.not_assessed)
+        files = Counter(one.partition("::")[0].partition(" (")[0] for one in proof.not_assessed)
         [(name, most)] = files.most_common(1)
         where = f"{most} in {name}" if most > 1 else f"in {counted(len(files), 'file')}"
         yield (
-            f"  note: {len(found.not_assessed)} tests not assessed, {where}: kl verify --format"
+            f"  note: {len(proof.not_assessed)} tests not assessed, {where}: kl verify --format"
             " json lists them"
         )
 

@@ -259,9 +259,9 @@ def _criteria(given: tuple[str, ...]) -> dict[str, str]:
 
 
 @operation_command(work.CONTINUE)
-def turn_continue(found: work.Turns, _request: work.ContinueRequest) -> None:
+def turn_continue(turns: work.Turns, _request: work.ContinueRequest) -> None:
     """Print what the next turn starts from."""
-    echo(continuation(found.turns).rstrip("\n") or "no turn yet: this is the first.")
+    echo(continuation(turns.turns).rstrip("\n") or "no turn yet: this is the first.")
 
 
 _KEYS: Final[Mapping[str, str]] = {
@@ -452,10 +452,10 @@ def _print_dry_run(values: Any, shape: str) -> None:
 
 
 @operation_command(work.SIMILAR)
-def similar(found: work.Outcomes, _request: work.SimilarRequest) -> None:
+def similar(outcomes: work.Outcomes, _request: work.SimilarRequest) -> None:
     """Print how tasks like one ended."""
     none = "no outcome shares a word with it. Record one at the end of a task: kl outcome capture"
-    print_rows([*map(_similar_text, found.outcomes.shown)], found.outcomes.total, none)
+    print_rows([*map(_similar_text, outcomes.outcomes.shown)], outcomes.outcomes.total, none)
 
 
 def _similar_text(one: Record) -> str:
@@ -539,10 +539,10 @@ def objective_new(
 
 
 @operation_command(work.STATUS)
-def objective_status(found: work.Objectives, _request: work.StatusRequest) -> None:
+def objective_status(objectives: work.Objectives, _request: work.StatusRequest) -> None:
     """Print how far objectives are."""
     pages = []
-    for record, progress in found.objectives:
+    for record, progress in objectives.objectives:
         state = [f"({record.status})"] if record.status != "active" else []
         pages.append("\n".join([*progress.summary(record), *state]))
     none = 'no active objective. Make one: kl objective create --title "…" --tasks "A,B"'
@@ -559,11 +559,11 @@ def objective_link(linked: work.Linked, _request: work.LinkRequest) -> None:
 
 
 @operation_command(own_operations.gates(GATE))
-def gate_for(found: own_operations.GateList, request: own_operations.GateRequest) -> None:
+def gate_for(gate_list: own_operations.GateList, request: own_operations.GateRequest) -> None:
     """Print the gates, a line each."""
-    echo_lines(Gate(record).line() for record in found.gates)
+    echo_lines(Gate(record).line() for record in gate_list.gates)
     none = f"no gate covers complexity {request.complexity}."
-    echo(f"Gates hold for the whole session: {DO_NOT_ADJUST}." if found.gates else none)
+    echo(f"Gates hold for the whole session: {DO_NOT_ADJUST}." if gate_list.gates else none)
 
 
 @operation_command(work.ROLE_SHOW)
@@ -573,13 +573,13 @@ def role_show(shown: work.ShownRole, _request: work.RoleRequest) -> None:
 
 
 @operation_command(own_operations.detect(FEATURE))
-def feature_detect(found: own_operations.FeatureList, request: Any) -> None:
+def feature_detect(feature_list: own_operations.FeatureList, request: Any) -> None:
     """Print the features, with the file and the relatives of each."""
-    for feature in found.features:
+    for feature in feature_list.features:
         title = feature.record.title if feature.record else "(no record)"
         spec = feature.spec or "none found in docs/features, .kl/knowledge/features, features"
         echo_lines([f"{feature.id}  {title}", f"    spec     {spec}"])
         if feature.related:
             echo(f"    related  {', '.join(feature.related)}")
-    if not found.features:
+    if not feature_list.features:
         echo("the text names no feature. An id looks like FEAT-AUTH-12.")

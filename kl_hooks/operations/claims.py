@@ -129,10 +129,10 @@ def _list(ws: Workspace, request: ListRequest, _access: Access) -> ClaimList:
     return ClaimList(Listing(claims, request.limit), 0, tuple(notes))
 
 
-def _list_to_dict(found: ClaimList) -> dict[str, Any]:
+def _list_to_dict(claim_list: ClaimList) -> dict[str, Any]:
     return {
-        "claims": [claim_to_dict(claim) for claim in found.claims.shown],
-        "total": found.total,
+        "claims": [claim_to_dict(claim) for claim in claim_list.claims.shown],
+        "total": claim_list.total,
     }
 
 

@@ -186,9 +186,9 @@ def _list(ws: Workspace, request: ListRequest, access: Access) -> DocumentList:
     return DocumentList(Listing(tuple(documents), request.limit), sync_notes(ws))
 
 
-def _list_to_dict(found: DocumentList) -> dict[str, Any]:
-    rows = [listed_to_dict(document) for document in found.documents.shown]
-    return {"documents": rows, "total": found.documents.total}
+def _list_to_dict(document_list: DocumentList) -> dict[str, Any]:
+    rows = [listed_to_dict(document) for document in document_list.documents.shown]
+    return {"documents": rows, "total": document_list.documents.total}
 
 
 LIST: Final = Operation(
@@ -358,8 +358,8 @@ def _listed_collection(
     )
 
 
-def _collections_to_dict(found: CollectionList) -> dict[str, Any]:
-    return {"collections": [collection._asdict() for collection in found.collections]}
+def _collections_to_dict(collection_list: CollectionList) -> dict[str, Any]:
+    return {"collections": [collection._asdict() for collection in collection_list.collections]}
 
 
 COLLECTIONS: Final = Operation(
@@ -415,8 +415,8 @@ def _make_collection(ws: Workspace, request: NewCollectionRequest, _access: Acce
     )
 
 
-def _collection_to_dict(made: Collection) -> dict[str, Any]:
-    return {"name": made.name, **made.chunking._asdict(), "status": made.status}
+def _collection_to_dict(collection: Collection) -> dict[str, Any]:
+    return {"name": collection.name, **collection.chunking._asdict(), "status": collection.status}
 
 
 CREATE_COLLECTION: Final = Operation(

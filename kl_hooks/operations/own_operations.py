@@ -257,7 +257,7 @@ def _detect(ws: Workspace, request: TextRequest, _access: Access) -> FeatureList
     return FeatureList(tuple(features))
 
 
-def _features_to_dict(found: FeatureList) -> dict[str, Any]:
+def _features_to_dict(feature_list: FeatureList) -> dict[str, Any]:
     rows = [
         {
             "id": str(feature.id),
@@ -266,7 +266,7 @@ def _features_to_dict(found: FeatureList) -> dict[str, Any]:
             "spec": str(feature.spec) if feature.spec else None,
             "related": list(map(str, feature.related)),
         }
-        for feature in found.features
+        for feature in feature_list.features
     ]
     return {"features": rows}
 
@@ -313,13 +313,13 @@ def _gates(ws: Workspace, request: GateRequest, _access: Access) -> GateList:
     return GateList(request, tuple(gates), now(ws), sync_notes(ws))
 
 
-def _gates_to_dict(kind: Kind, found: GateList) -> dict[str, Any]:
+def _gates_to_dict(kind: Kind, gate_list: GateList) -> dict[str, Any]:
     from kl_hooks.kinds.gate import DO_NOT_ADJUST
 
     return {
-        "type": found.request.task_type,
-        "complexity": found.request.complexity,
-        "gates": [record_now(kind, gate, found.now) for gate in found.gates],
+        "type": gate_list.request.task_type,
+        "complexity": gate_list.request.complexity,
+        "gates": [record_now(kind, gate, gate_list.now) for gate in gate_list.gates],
         "note": DO_NOT_ADJUST,
     }
 

@@ -151,13 +151,13 @@ def _lines(
 
 
 def _lines_to_dict(key: str) -> Callable[[PageLines], dict[str, Any]]:
-    def to_dict(found: PageLines) -> dict[str, Any]:
+    def to_dict(page_lines: PageLines) -> dict[str, Any]:
         from kl_hooks.records.page_search import page_line_to_dict, page_to_dict
 
         return {
-            "page": page_to_dict(found.page),
-            key: [page_line_to_dict(line) for line in found.lines.shown],
-            "total": found.lines.total,
+            "page": page_to_dict(page_lines.page),
+            key: [page_line_to_dict(line) for line in page_lines.lines.shown],
+            "total": page_lines.lines.total,
         }
 
     return to_dict

@@ -71,8 +71,8 @@ def _list(ws: Workspace, request: ListRequest, _access: Access) -> ContextList:
         return ContextList(tuple(list_contexts(db, caller)), caller.actor)
 
 
-def _list_to_dict(found: ContextList) -> dict[str, Any]:
-    rows = [context.to_dict() for context in found.contexts]
+def _list_to_dict(context_list: ContextList) -> dict[str, Any]:
+    rows = [context.to_dict() for context in context_list.contexts]
     return {"contexts": rows, "total": len(rows)}
 
 

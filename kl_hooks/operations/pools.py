@@ -182,8 +182,8 @@ def _list(ws: Workspace, request: ListRequest, _access: Access) -> PoolList:
     return PoolList(tuple(list_pools(ws, caller_of(ws, request.author))))
 
 
-def _list_to_dict(found: PoolList) -> dict[str, Any]:
-    return {"pools": [pool.to_dict() for pool in found.pools], "total": len(found.pools)}
+def _list_to_dict(pool_list: PoolList) -> dict[str, Any]:
+    return {"pools": [pool.to_dict() for pool in pool_list.pools], "total": len(pool_list.pools)}
 
 
 LIST: Final = Operation(
@@ -253,11 +253,11 @@ def _read(ws: Workspace, request: ReadRequest, _access: Access) -> PoolValue:
     return PoolValue(pool, entry, suspicion(entry, caller))
 
 
-def _value_to_dict(found: PoolValue) -> dict[str, Any]:
+def _value_to_dict(pool_value: PoolValue) -> dict[str, Any]:
     return {
-        **entry_to_dict(found.entry),
-        "version": found.pool.version,
-        "suspicious": found.suspicion,
+        **entry_to_dict(pool_value.entry),
+        "version": pool_value.pool.version,
+        "suspicious": pool_value.suspicion,
         "success": True,
     }
 

@@ -92,9 +92,9 @@ def _definition(ws: Workspace, name: str) -> str | None:
     return symbol.id if symbol else None
 
 
-def _tests_to_dict(found: ExecutingTests) -> dict[str, Any]:
-    tests = [test.result.to_dict() for test in found.tests.shown]
-    return {"tests": tests, "total": found.tests.total}
+def _tests_to_dict(executing_tests: ExecutingTests) -> dict[str, Any]:
+    tests = [test.result.to_dict() for test in executing_tests.tests.shown]
+    return {"tests": tests, "total": executing_tests.tests.total}
 
 
 TESTS: Final = Operation(
@@ -393,20 +393,20 @@ def _end(fix: Fix) -> FailureEnd:
     return FailureEnd(fix.failed.receipt.run, fix.passed.receipt.run, fix.changed, *fix.commit)
 
 
-def _why_to_dict(found: TestHistory) -> dict[str, Any]:
+def _why_to_dict(history: TestHistory) -> dict[str, Any]:
     plain = {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in found._asdict().items()
+        for name, value in history._asdict().items()
     }
     for name in ("has_failed", "failures", "ends"):
         del plain[name]
-    versions = found.distributions
-    failures = [{**failure.detail, "signature": failure.signature} for failure in found.failures]
-    ends = [{**end._asdict(), "changed": list(end.changed)} for end in found.ends]
+    versions = history.distributions
+    failures = [{**failure.detail, "signature": failure.signature} for failure in history.failures]
+    ends = [{**end._asdict(), "changed": list(end.changed)} for end in history.ends]
     return plain | {
-        "results": [result._asdict() for result in found.results],
+        "results": [result._asdict() for result in history.results],
         "failure": next(iter(failures), None),
-        "history": list(found.history or ()),
+        "history": list(history.history or ()),
         "fix": next(iter(ends), None),
         "distributions": None
         if versions is None
@@ -485,8 +485,11 @@ def _flaky(ws: Workspace, request: FlakyRequest, _access: Access) -> FlakyTests:
     return FlakyTests(Listing(tuple(results), request.limit))
 
 
-def _flaky_to_dict(found: FlakyTests) -> dict[str, Any]:
-    return {"tests": [_flaky_row(test) for test in found.tests.shown], "total": found.tests.total}
+def _flaky_to_dict(flaky_tests: FlakyTests) -> dict[str, Any]:
+    return {
+        "tests": [_flaky_row(test) for test in flaky_tests.tests.shown],
+        "total": flaky_tests.tests.total,
+    }
 
 
 def _flaky_row(test: FlakyResult) -> dict[str, Any]:

@@ -230,13 +230,16 @@ def now(ws: Workspace) -> str:
     return iso(ws.clock.now())
 
 
-def _list_to_dict(kind: Kind, found: RecordList) -> dict[str, Any]:
-    rows = [record_now(kind, record, found.now, whole=False) for record in found.records.shown]
-    return {"kind": kind.name, "records": rows, "total": found.total}
+def _list_to_dict(kind: Kind, record_list: RecordList) -> dict[str, Any]:
+    rows = [
+        record_now(kind, record, record_list.now, whole=False)
+        for record in record_list.records.shown
+    ]
+    return {"kind": kind.name, "records": rows, "total": record_list.total}
 
 
-def _search_to_dict(kind: Kind, found: RecordList) -> dict[str, Any]:
-    return _list_to_dict(kind, found) | {"not_in_force": found.omitted}
+def _search_to_dict(kind: Kind, record_list: RecordList) -> dict[str, Any]:
+    return _list_to_dict(kind, record_list) | {"not_in_force": record_list.omitted}
 
 
 def shown_to_dict(kind: Kind, shown: ShownRecord) -> dict[str, Any]:

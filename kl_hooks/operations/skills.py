@@ -96,12 +96,12 @@ def _discover(ws: Workspace, request: DiscoverRequest, _access: Access) -> Match
     return Matches(matches, found.by, found.not_in_force, found.note)
 
 
-def _matches_to_dict(found: Matches) -> dict[str, Any]:
+def _matches_to_dict(matches: Matches) -> dict[str, Any]:
     return {
-        "skills": [_match_to_dict(match) for match in found.matches],
-        "by": list(found.discovery),
-        "not_in_force": found.not_in_force,
-        "note": found.note,
+        "skills": [_match_to_dict(match) for match in matches.matches],
+        "by": list(matches.discovery),
+        "not_in_force": matches.not_in_force,
+        "note": matches.note,
     }
 
 
@@ -201,9 +201,9 @@ def _list(ws: Workspace, request: ListRequest, _access: Access) -> SkillList:
     return SkillList(Listing(tuple(listed), request.limit))
 
 
-def _list_to_dict(found: SkillList) -> dict[str, Any]:
-    rows = [library.summary(record) for record in found.skills.shown]
-    return {"skills": rows, "total": found.skills.total}
+def _list_to_dict(skill_list: SkillList) -> dict[str, Any]:
+    rows = [library.summary(record) for record in skill_list.skills.shown]
+    return {"skills": rows, "total": skill_list.skills.total}
 
 
 LIST: Final = Operation(
@@ -613,8 +613,8 @@ def _gaps(ws: Workspace, _request: GapsRequest, _access: Access) -> Gaps:
     )
 
 
-def _gaps_to_dict(found: Gaps) -> dict[str, Any]:
-    return {"gaps": [{**gap._asdict(), "memories": list(gap.memories)} for gap in found.gaps]}
+def _gaps_to_dict(gap_list: Gaps) -> dict[str, Any]:
+    return {"gaps": [{**gap._asdict(), "memories": list(gap.memories)} for gap in gap_list.gaps]}
 
 
 GAPS: Final = Operation(

@@ -125,12 +125,12 @@ def _compared(comparison: Comparison) -> ComparedPackage:
     )
 
 
-def _recall_to_dict(found: Recall) -> dict[str, Any]:
+def _recall_to_dict(file_recall: Recall) -> dict[str, Any]:
     rows = [
         {**package._asdict(), "files": list(package.files), "missing": list(package.missing)}
-        for package in found.compared.shown
+        for package in file_recall.compared.shown
     ]
-    return {**found.counts, "suggested_weights": found.weights, "compared": rows}
+    return {**file_recall.counts, "suggested_weights": file_recall.weights, "compared": rows}
 
 
 RECALL: Final = Operation(

@@ -138,11 +138,11 @@ def _status(ws: Workspace, _request: StatusRequest, _access: Access) -> Status:
     )
 
 
-def _content(ws: Workspace, seen: Snapshot, place: WorktreeState) -> ContentStatus:
+def _content(ws: Workspace, evidence: Snapshot, place: WorktreeState) -> ContentStatus:
     from kl_hooks.proof.audit import audit
     from kl_hooks.proof.nearest import nearest
 
-    entries, proof = judge(ws, seen, place.trees)
+    entries, proof = judge(ws, evidence, place.trees)
     is_guessed = proof.tier is Tier.GUESSED
     has_edits = is_guessed and not proof.gaps
     failing = [
@@ -153,18 +153,18 @@ def _content(ws: Workspace, seen: Snapshot, place: WorktreeState) -> ContentStat
             test.verdict.state,
             test.verdict.reason,
         )
-        for test in failing_tests(ws, seen)
+        for test in failing_tests(ws, evidence)
     ]
     return ContentStatus(
         proof=proof,
-        evidence=EvidenceState.of(seen),
+        evidence=EvidenceState.of(evidence),
         is_untracked=had_untracked_files(entries, proof.cited_runs, place.tree),
         failure=failure_text(proof, entries),
-        nearest=nearest(ws, seen, place.trees, None) if place.trees and is_guessed else None,
-        edits=edits_since_green(ws, seen.db, place) if has_edits else "",
+        nearest=nearest(ws, evidence, place.trees, None) if place.trees and is_guessed else None,
+        edits=edits_since_green(ws, evidence.db, place) if has_edits else "",
         failing=tuple(failing),
         # only where runs failed: others show no disagreement
-        wrong=audit(ws, seen, _AUDITED, failed_only=True).wrong,
+        wrong=audit(ws, evidence, _AUDITED, failed_only=True).wrong,
     )
 
 

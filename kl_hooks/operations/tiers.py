@@ -285,11 +285,11 @@ def _search(ws: Workspace, request: SearchRequest, _access: Access) -> Matches:
     return Matches(tuple(Match(entry, score) for entry, score in scored), _notes(memory))
 
 
-def _matches_to_dict(found: Matches) -> dict[str, Any]:
+def _matches_to_dict(matches: Matches) -> dict[str, Any]:
     rows = [
-        entry_to_dict(match.entry) | {"score": round(match.score, 3)} for match in found.matches
+        entry_to_dict(match.entry) | {"score": round(match.score, 3)} for match in matches.matches
     ]
-    return _with_note({"entries": rows, "total": len(rows)}, next(iter(found.notes), ""))
+    return _with_note({"entries": rows, "total": len(rows)}, next(iter(matches.notes), ""))
 
 
 SEARCH: Final = Operation(
@@ -329,10 +329,10 @@ def _keys(ws: Workspace, request: KeysRequest, _access: Access) -> Entries:
     return Entries(Listing(tuple(entries), request.limit), _notes(memory))
 
 
-def _keys_to_dict(found: Entries) -> dict[str, Any]:
-    rows = [entry_to_dict(entry, has_value=False) for entry in found.entries.shown]
-    plain = {"keys": rows, "total": found.entries.total}
-    return _with_note(plain, next(iter(found.notes), ""))
+def _keys_to_dict(entries: Entries) -> dict[str, Any]:
+    rows = [entry_to_dict(entry, has_value=False) for entry in entries.entries.shown]
+    plain = {"keys": rows, "total": entries.entries.total}
+    return _with_note(plain, next(iter(entries.notes), ""))
 
 
 KEYS: Final = Operation(

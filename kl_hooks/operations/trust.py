@@ -166,10 +166,10 @@ def _list(ws: Workspace, request: ListRequest, _access: Access) -> Keys:
     return Keys(tuple(keys), tuple(map(str, trust.problems)))
 
 
-def _keys_to_dict(found: Keys) -> dict[str, Any]:
+def _keys_to_dict(trusted_keys: Keys) -> dict[str, Any]:
     names = ("name", "role", "fingerprint", "key", "place", "revoked", "origin")
-    rows = [{name: getattr(key, name) for name in names} for key in found.keys]
-    return {"keys": rows, "problems": list(found.notes), "total": len(rows)}
+    rows = [{name: getattr(key, name) for name in names} for key in trusted_keys.keys]
+    return {"keys": rows, "problems": list(trusted_keys.notes), "total": len(rows)}
 
 
 LIST: Final = Operation(

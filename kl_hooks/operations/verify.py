@@ -263,11 +263,11 @@ def _tier_of(required: str) -> Tier:
     return Tier.INFERRED if required in (PROVEN, RAN) else Tier[required.upper()]
 
 
-def _is_met(demand: Demanded, found: Proof) -> bool:
+def _is_met(demand: Demanded, proof: Proof) -> bool:
     if demand.require == PROVEN or demand.origin != "any":
         return not demand.open
-    ran = demand.require != RAN or found.state == PROVEN
-    return not demand.states or (ran and found.tier >= _tier_of(demand.require))
+    ran = demand.require != RAN or proof.state == PROVEN
+    return not demand.states or (ran and proof.tier >= _tier_of(demand.require))
 
 
 class GateCheck(NamedTuple):
@@ -506,7 +506,7 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
 
 
 def _demands(
-    ws: Workspace, asked: VerifyRequest, content: Content, seen: Snapshot
+    ws: Workspace, asked: VerifyRequest, content: Content, evidence: Snapshot
 ) -> Iterator[Demanded]:
     """What the command line and the settings ask of changed symbols, with their states."""
     from kl_hooks.proof.impact import symbol_states, unmatched_paths
@@ -517,10 +517,12 @@ def _demands(
                 "no file has this path.", place=f"--paths {path}", hint="Paths start at the root."
             )
         # where a tier is asked for, it is that of the whole content, and the symbols are shown
-        found = tuple(symbol_states(ws, seen, content, asked.paths, asked.signed_by))
+        found = tuple(symbol_states(ws, evidence, content, asked.paths, asked.signed_by))
         yield Demanded(asked.paths, PROVEN, "any", found, asked.require == PROVEN)
     for one in _policy(ws, asked.trust_ref).paths:
-        states = symbol_states(ws, seen, content, (one.folder,), "ci" if one.origin == "ci" else "")
+        states = symbol_states(
+            ws, evidence, content, (one.folder,), "ci" if one.origin == "ci" else ""
+        )
         yield Demanded((one.folder,), one.require, one.origin, tuple(states))
 
 

@@ -65,12 +65,12 @@ def _continue(ws: Workspace, request: ContinueRequest, access: Access) -> Turns:
     return Turns(tuple(last), number, iso(ws.clock.now()))
 
 
-def _turns_to_dict(found: Turns) -> dict[str, Any]:
-    last = found.turns[-1] if found.turns else None
+def _turns_to_dict(turns: Turns) -> dict[str, Any]:
+    last = turns.turns[-1] if turns.turns else None
     return {
-        "turns": [record_now(TURN, turn, found.now) for turn in found.turns],
+        "turns": [record_now(TURN, turn, turns.now) for turn in turns.turns],
         "must_address": last.text("coach_feedback") if last and is_rejected(last) else None,
-        "next": found.next_number,
+        "next": turns.next_number,
     }
 
 
@@ -118,7 +118,7 @@ def _status(ws: Workspace, request: StatusRequest, access: Access) -> Objectives
     return Objectives(tuple(states), sync_notes(ws))
 
 
-def _objectives_to_dict(found: Objectives) -> dict[str, Any]:
+def _objectives_to_dict(objectives: Objectives) -> dict[str, Any]:
     rows = [
         {
             "id": record.id,
@@ -127,7 +127,7 @@ def _objectives_to_dict(found: Objectives) -> dict[str, Any]:
             **_progress_to_dict(progress),
             "agents": dict(progress.agents),
         }
-        for record, progress in found.objectives
+        for record, progress in objectives.objectives
     ]
     return {"objectives": rows}
 
@@ -235,9 +235,9 @@ def _similar(ws: Workspace, request: SimilarRequest, _access: Access) -> Outcome
     return Outcomes(Listing(tuple(records), request.limit), iso(ws.clock.now()))
 
 
-def _outcomes_to_dict(found: Outcomes) -> dict[str, Any]:
-    rows = [record_now(OUTCOME, record, found.now) for record in found.outcomes.shown]
-    return {"outcomes": rows, "total": found.outcomes.total}
+def _outcomes_to_dict(outcomes: Outcomes) -> dict[str, Any]:
+    rows = [record_now(OUTCOME, record, outcomes.now) for record in outcomes.outcomes.shown]
+    return {"outcomes": rows, "total": outcomes.outcomes.total}
 
 
 SIMILAR: Final = Operation(

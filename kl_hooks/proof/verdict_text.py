@@ -23,27 +23,27 @@ def outcome_counts(receipt: Receipt) -> str:
     return ", ".join(counted_outcome(number, outcome) for outcome, number in counts if number)
 
 
-def failure_text(found: Proof, entries: Iterable[Entry]) -> str:
+def failure_text(proof: Proof, entries: Iterable[Entry]) -> str:
     """What failed on a content: its newest run, or an earlier test; empty where nothing did."""
     runs = (one.receipt for one in entries if one.receipt.source in ("pytest", "junit"))
     failed = next((one for one in runs if one.result.get("verdict") == "failed"), None)
-    if failed and found.failed == "newest":
+    if failed and proof.failed == "newest":
         run = failed.run[:8]
         return (
             f"run {run} failed on this content ({outcome_counts(failed)}). See: kl evidence show"
             f" {run}"
         )
-    return "a test that failed on this content has not passed since" if found.failed else ""
+    return "a test that failed on this content has not passed since" if proof.failed else ""
 
 
-def rerun_text(found: Proof) -> str:
+def rerun_text(proof: Proof) -> str:
     """How many tests must run again, and why; empty where it is not that."""
-    if found.failed or not found.missing or not (found.tests.rerun or found.tests.running):
+    if proof.failed or not proof.missing or not (proof.tests.rerun or proof.tests.running):
         return ""
-    number = f"{counted(len(found.missing), 'test')} must run again"
-    reasons = {test.reason for test in found.missing}
-    if found.stale:
-        return f"{number} (run {found.stale[:8]} is valid for the others)"
+    number = f"{counted(len(proof.missing), 'test')} must run again"
+    reasons = {test.reason for test in proof.missing}
+    if proof.stale:
+        return f"{number} (run {proof.stale[:8]} is valid for the others)"
     return f"{number}: {reasons.pop()}" if len(reasons) == 1 else number
 
 
