@@ -289,19 +289,19 @@ def show(shape: str) -> None:
     """
     from kl_hooks.arch.overview import line_color, load_overview, overview_to_dict
 
-    seen, notes = allowed(load_overview(workspace()))
+    overview, notes = allowed(load_overview(workspace()))
     for remark in notes:
         warn(remark)
     if shape == "json":
-        echo_json(overview_to_dict(seen))
+        echo_json(overview_to_dict(overview))
         return
-    if seen is None:
+    if overview is None:
         echo(
             "no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl"
             " init"
         )
         return
-    for line in seen.picture(_has_boxes(os.environ)):
+    for line in overview.picture(_has_boxes(os.environ)):
         echo(line, **line_color(line))
 
 

@@ -335,10 +335,10 @@ def _audit_lines(answer: operations.AuditAnswer) -> Iterator[str]:
         f" {counted(answer.runs, 'run')}"
     )
     for wrong in answer.disagreements:
-        found = wrong.disagreement
-        yield f"{wrong.test}: {found.outcome} in run {short(found.run, 8)}; {found.state}"
-        yield f"  was valid by run {short(found.valid_by, 8)}: it executed nothing that differs"
+        disagreement = wrong.disagreement
+        yield f"{wrong.test}: {disagreement.outcome} in run {short(disagreement.run, 8)}; {disagreement.state}"
+        yield f"  was valid by run {short(disagreement.valid_by, 8)}: it executed nothing that differs"
         yield f"  changed: {name_list(wrong.changed, _CHANGED)}"
-        yield from (f"  {outcome}" for outcome in found.again)
-        if not found.again:
-            yield f"  hint: {'; '.join(found.commands)}"
+        yield from (f"  {outcome}" for outcome in disagreement.again)
+        if not disagreement.again:
+            yield f"  hint: {'; '.join(disagreement.commands)}"

@@ -25,12 +25,15 @@ def _watched(request: operations.SearchRequest) -> operations.SearchRequest:
 
 @operation_command(operations.SEARCH, _watched)
 def search(matches: operations.Matches, request: operations.SearchRequest) -> None:
-    found = matches.found
-    echo_lines(f" =  {community.summary}" for community in found.communities)
-    rows = [_result_lines(number, one, request) for number, one in enumerate(found.results, 1)]
+    search_answer = matches.found
+    echo_lines(f" =  {community.summary}" for community in search_answer.communities)
+    rows = [
+        _result_lines(number, result, request)
+        for number, result in enumerate(search_answer.results, 1)
+    ]
     if matches.answer and rows:
         rows = list(_answer_lines(matches.answer))
-    print_rows(rows, found.total, f"no matches for: {one_line(request.query)}")
+    print_rows(rows, search_answer.total, f"no matches for: {one_line(request.query)}")
 
 
 def _answer_lines(answer: Answer) -> Iterator[str]:

@@ -82,18 +82,18 @@ def _proposal_lines(proposals: tuple[operations.FailureProposal, ...]) -> Iterat
 
 
 def _lines(answer: VerifyAnswer) -> Iterator[str]:
-    tree, found = f"tree {short(answer.tree)}", answer.proof
-    if found.gaps:
-        yield from (f"{tree}: not assessed: {gap}" for gap in found.gaps)
+    tree, proof = f"tree {short(answer.tree)}", answer.proof
+    if proof.gaps:
+        yield from (f"{tree}: not assessed: {gap}" for gap in proof.gaps)
     elif answer.is_accepted:
         yield from _accepted_lines(answer, tree)
         return
     elif answer.is_below:
-        yield f"{tree}: not proven: {found.tier.word} ({answer.needed} required)"
-        yield from (f"  {reason}" for reason in found.reasons)
-        yield from _notes(found)
-        yield from (f"  {text}" for text in found.not_compared[:2])
-    elif answer.is_by_symbol and not found.failed:
+        yield f"{tree}: not proven: {proof.tier.word} ({answer.needed} required)"
+        yield from (f"  {reason}" for reason in proof.reasons)
+        yield from _notes(proof)
+        yield from (f"  {text}" for text in proof.not_compared[:2])
+    elif answer.is_by_symbol and not proof.failed:
         yield from _open_symbol_lines(answer, tree)
     else:
         yield from _not_proven_lines(answer, tree)
@@ -109,24 +109,25 @@ def _hint_lines(answer: VerifyAnswer) -> Iterator[str]:
 
 
 def _accepted_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
-    found = answer.proof
-    whole = found.tier >= Tier.INFERRED
+    proof = answer.proof
+    whole = proof.tier >= Tier.INFERRED
     by = f" by {name_list(answer.signers, _NAMED)}" if answer.signers else ""
-    word = found.tier.word + by if whole else "each changed symbol"
+    word = proof.tier.word + by if whole else "each changed symbol"
     if answer.state == "transferred":
-        how = f"transferred ({word}) {found.transfer_text}"
+        how = f"transferred ({word}) {proof.transfer_text}"
     else:
-        how = f"proven ({word}){found.but_for_known}"
-    yield f"{tree}: {how}{found.except_flaky}"
+        how = f"proven ({word}){proof.but_for_known}"
+    yield f"{tree}: {how}{proof.except_flaky}"
     yield from _symbol_lines(answer)
     yield from _passed_lines(answer) if whole else ()
 
 
 def _symbol_lines(answer: VerifyAnswer) -> Iterator[str]:
     """The changed symbols: what is open first."""
-    ranked = sorted(answer.states, key=lambda one: one.state == PROVEN)
+    ranked = sorted(answer.states, key=lambda state: state.state == PROVEN)
     yield from (
-        f"  {one.state:<15} {one.symbol.partition(':')[2]}: {one.reason}" for one in ranked[:_SHOWN]
+        f"  {state.state:<15} {state.symbol.partition(':')[2]}: {state.reason}"
+        for state in ranked[:_SHOWN]
     )
     if len(ranked) > _SHOWN:
         yield f"  … and {len(ranked) - _SHOWN} more: kl verify --format json"
@@ -162,27 +163,27 @@ def _notes(proof: Proof) -> Iterator[str]:
 
 
 def _passed_lines(answer: VerifyAnswer) -> Iterator[str]:
-    found = answer.proof
-    run = short(found.run, 8)
-    yield from _notes(found)
-    if found.transfers:
+    proof = answer.proof
+    run = short(proof.run, 8)
+    yield from _notes(proof)
+    if proof.transfers:
         yield f"  see: kl proof tests SYMBOL, kl evidence show {run}"
         return
-    yield f"  {passed_text(found, answer.is_untracked)}: kl evidence show {run}"
+    yield f"  {passed_text(proof, answer.is_untracked)}: kl evidence show {run}"
     yield from (f"  These files are not committed. hint: {hint}" for hint in answer.hints)
 
 
 def _not_proven_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
-    found = answer.proof
-    why = rerun_text(found) or answer.failure or f"no evidence ({answer.needed} required)"
+    proof = answer.proof
+    why = rerun_text(proof) or answer.failure or f"no evidence ({answer.needed} required)"
     yield f"{tree}: not proven: {why}"
-    if found.tests.is_partial:
-        yield f"  {found.tests}"
-    yield from (f"  {reason}" for reason in found.reasons if reason not in found.notes)
-    yield from _notes(found)
+    if proof.tests.is_partial:
+        yield f"  {proof.tests}"
+    yield from (f"  {reason}" for reason in proof.reasons if reason not in proof.notes)
+    yield from _notes(proof)
     if answer.nearest:
         yield f"  {answer.nearest}"
-    yield from (f"  {text}" for text in found.not_compared[:2])
+    yield from (f"  {text}" for text in proof.not_compared[:2])
 
 
 def _print_gate(check: operations.GateCheck) -> None:

@@ -117,8 +117,8 @@ class ShowRequest(NamedTuple):
 def _show(ws: Workspace, request: ShowRequest, _access: Access) -> Package:
     from kl_hooks.context.deliver import find_package
 
-    found = find_package(ws, request.id, request.author)
-    return Package(found.text, found.document, found.remark)
+    delivered = find_package(ws, request.id, request.author)
+    return Package(delivered.text, delivered.document, delivered.remark)
 
 
 def _shown_to_dict(package: Package) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def _show(ws: Workspace, request: ShowRequest, _access: Access) -> ShownEvidence
                 "there is no evidence yet.", hint="Run your tests with pytest first."
             )
         try:
-            found = find_receipt(db, request.id)
+            stored = find_receipt(db, request.id)
         except UsageProblem:
             history = history_of(ws, db, request.id)
             if not history:
@@ -145,7 +145,7 @@ def _show(ws: Workspace, request: ShowRequest, _access: Access) -> ShownEvidence
             trees = worktree_state(ws.repo).trees
             recorded = RecordedHistory(kind(subject), history, trees)
             return ShownEvidence(None, recorded, tuple(notes))
-        [entry] = with_origins(partial(foreign_evidence, ws), db, [found])
+        [entry] = with_origins(partial(foreign_evidence, ws), db, [stored])
     return ShownEvidence(entry, None, tuple(notes))
 
 
@@ -313,10 +313,12 @@ def _checked_bundle(ws: Workspace, request: VerifyRequest) -> CheckedBundle:
 def _signer(key: str, trusted: Mapping[str, TrustedKey], ended: str, now: str) -> Signer:
     from kl_hooks.sharing.attestation import fingerprint
 
-    known = trusted.get(fingerprint(key))
-    why_not = known.why_not(ended, now) if known else "not trusted here"
-    origin = known.origin if known and not why_not else None
-    return Signer(fingerprint(key), known.name if known else None, origin, why_not or None)
+    trusted_key = trusted.get(fingerprint(key))
+    why_not = trusted_key.why_not(ended, now) if trusted_key else "not trusted here"
+    origin = trusted_key.origin if trusted_key and not why_not else None
+    return Signer(
+        fingerprint(key), trusted_key.name if trusted_key else None, origin, why_not or None
+    )
 
 
 def _verify_to_dict(checked: CheckedEvidence) -> dict[str, Any]:

@@ -62,10 +62,10 @@ def all_evidence(
     from kl_hooks.evidence.import_notes import import_notes
     from kl_hooks.evidence.snapshot import snapshot
 
-    with snapshot(ws, head, trust_ref) as seen:
-        notes += import_notes(ws, seen.taken, len(seen.waiting))
+    with snapshot(ws, head, trust_ref) as evidence:
+        notes += import_notes(ws, evidence.taken, len(evidence.waiting))
         try:
-            yield seen
+            yield evidence
         except KlError as problem:
             problem.notes = tuple(notes)
             raise
@@ -96,6 +96,6 @@ def evidence_with_gaps(ws: Workspace, notes: list[str]) -> Iterator[Snapshot]:
     """As `all_evidence`, for an answer that is no verdict: what can't be read is among the notes, for
     a test may have failed there.
     """
-    with all_evidence(ws, notes) as seen:
-        notes += [f"not in this answer: {gap}" for gap in seen.gaps]
-        yield seen
+    with all_evidence(ws, notes) as evidence:
+        notes += [f"not in this answer: {gap}" for gap in evidence.gaps]
+        yield evidence

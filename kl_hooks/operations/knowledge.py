@@ -112,8 +112,8 @@ def _list(ws: Workspace, request: ListRequest, access: Access) -> KnowledgeList:
     else:
         records, total = list_and_count(ws, wanted, request.limit)
     listing = Listing(tuple(with_stale_status(ws, records)), request.limit)
-    found = RecordList(listing, total - len(records), 0, now(ws), _notes(ws))
-    return KnowledgeList(found, Kinds(ws.kinds))
+    record_list = RecordList(listing, total - len(records), 0, now(ws), _notes(ws))
+    return KnowledgeList(record_list, Kinds(ws.kinds))
 
 
 def _row(kinds: Kinds, record: Record, moment: str) -> dict[str, Any]:
@@ -121,9 +121,9 @@ def _row(kinds: Kinds, record: Record, moment: str) -> dict[str, Any]:
 
 
 def _list_to_dict(listed: KnowledgeList) -> dict[str, Any]:
-    found = listed.found
-    rows = [_row(listed.kinds, record, found.now) for record in found.records.shown]
-    return {"records": rows, "total": found.total}
+    record_list = listed.found
+    rows = [_row(listed.kinds, record, record_list.now) for record in record_list.records.shown]
+    return {"records": rows, "total": record_list.total}
 
 
 LIST: Final = Operation(

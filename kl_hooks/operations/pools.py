@@ -437,7 +437,7 @@ STATS: Final = Operation(
     "How much a pool has, how often it was changed and read, and what happened last.",
     KnownPoolRequest,
     _stats,
-    lambda found: dict(found.counts),
+    lambda statistics: dict(statistics.counts),
     "kl.pool.stats/1",
     "kl pool stats default",
 )

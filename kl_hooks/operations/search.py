@@ -132,9 +132,9 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
     limits: dict[str, Any] = {"kinds": request.kinds, "may": access, "options": request.options}
     if request.rounds:
         answer = search_in_rounds(*asked, rounds=request.rounds, **limits)
-    found = answer.found if answer else search(*asked, **limits)
-    record_search(ws, found, 1000 * (time.perf_counter() - began))
-    return Matches(found, answer, request.explain, sync_notes(ws))
+    results = answer.found if answer else search(*asked, **limits)
+    record_search(ws, results, 1000 * (time.perf_counter() - began))
+    return Matches(results, answer, request.explain, sync_notes(ws))
 
 
 def _search_documents(ws: Workspace, request: DocumentsRequest, access: Access) -> Matches:
@@ -148,17 +148,17 @@ def _matches_to_dict(matches: Matches) -> dict[str, Any]:
     from kl_hooks.documents.rounds import answer_to_dict
     from kl_hooks.documents.search import communities_to_dict, result_to_dict
 
-    found, explain = matches.found, matches.is_explained
+    search_answer, explain = matches.found, matches.is_explained
     plain: dict[str, Any] = {
-        "query": found.query,
-        "mode": found.mode,
-        "total": found.total,
-        "counts": dict(found.counts),
-        "notes": list(found.notes),
-        "results": [result_to_dict(result, explain=explain) for result in found.results],
+        "query": search_answer.query,
+        "mode": search_answer.mode,
+        "total": search_answer.total,
+        "counts": dict(search_answer.counts),
+        "notes": list(search_answer.notes),
+        "results": [result_to_dict(result, explain=explain) for result in search_answer.results],
     }
-    if found.mode == "graph":
-        plain["communities"] = communities_to_dict(found)
+    if search_answer.mode == "graph":
+        plain["communities"] = communities_to_dict(search_answer)
     if matches.answer is not None:
         plain |= answer_to_dict(matches.answer, explain=explain)
     whole: dict[str, Any] = without_role_markup(plain)

@@ -88,12 +88,12 @@ class Matches(NamedTuple):
 
 
 def _discover(ws: Workspace, request: DiscoverRequest, _access: Access) -> Matches:
-    found = library.discover(ws, request.task, request.mode, request.budget, request.limit)
+    discovery = library.discover(ws, request.task, request.mode, request.budget, request.limit)
     matches = tuple(
-        Match(*match, has_instructions=match.record.id in found.instructions)
-        for match in found.found
+        Match(*match, has_instructions=match.record.id in discovery.instructions)
+        for match in discovery.found
     )
-    return Matches(matches, found.by, found.not_in_force, found.note)
+    return Matches(matches, discovery.by, discovery.not_in_force, discovery.note)
 
 
 def _matches_to_dict(matches: Matches) -> dict[str, Any]:
@@ -682,9 +682,9 @@ def _propose(ws: Workspace, request: ProposeRequest, access: Access) -> Written:
     values = request._asdict()
     name, approves = values.pop("name"), values.pop("auto_approve")
     author = values.pop("author")
-    given = {field: value for field, value in values.items() if value not in ("", ())}
-    given |= {"authority": "agent", "agent": author}
-    proposal = proposals.propose(ws, name, given, by=author)
+    fields = {field: value for field, value in values.items() if value not in ("", ())}
+    fields |= {"authority": "agent", "agent": author}
+    proposal = proposals.propose(ws, name, fields, by=author)
     if not approves:
         return written(ws, proposal, access)
     proposal, why_not = proposals.approve_own(ws, proposal, by=author)

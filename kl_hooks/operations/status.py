@@ -105,14 +105,14 @@ def _status(ws: Workspace, _request: StatusRequest, _access: Access) -> Status:
     notes: list[str] = []
     place = worktree_state(ws.repo)
     has_manifest = (ws.root / MANIFEST).is_file()
-    with all_evidence(ws, notes, place.head) as seen:
-        db = seen.db
-        content = _content(ws, seen, place)
+    with all_evidence(ws, notes, place.head) as evidence:
+        db = evidence.db
+        content = _content(ws, evidence, place)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
         unchecked = commits_without_check(ws, db) if db and drift and has_manifest else []
         stale = _stale_claims(ws, db) if db else []
         counts = _counts(db) if db else {}
-        newest = seen.recent(_NEWEST)
+        newest = evidence.recent(_NEWEST)
     _update_memories(ws)
     memories = _memory_counts(ws)
     records = records_by_status(ws) if ws.initialized else {}

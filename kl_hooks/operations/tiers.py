@@ -500,7 +500,7 @@ STATS: Final = Operation(
     """,
     StatsRequest,
     _stats,
-    lambda found: {"actor": found.actor, **found.counts},
+    lambda statistics: {"actor": statistics.actor, **statistics.counts},
     "kl.memory.stats/1",
     "kl memory stats",
     tool="recall_stats",

@@ -182,7 +182,7 @@ class Demanded:
     @property
     def open(self) -> tuple[SymbolState, ...]:
         """Those that are not proven."""
-        return tuple(one for one in self.states if one.state != PROVEN)
+        return tuple(state for state in self.states if state.state != PROVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,15 +231,17 @@ class _Judgment:
             return False
         # without a changed symbol there is nothing that a test of one could show
         whole = self.proof.tier >= self.tier or (self.required == PROVEN and bool(self.states))
-        return whole and all(_is_met(one, self.proof) for one in self.demanded if one.decides)
+        return whole and all(
+            _is_met(demand, self.proof) for demand in self.demanded if demand.decides
+        )
 
     @property
     def states(self) -> list[SymbolState]:
         """The changed symbols that were asked about, each once."""
-        found = {one.symbol: one for demand in self.demanded for one in demand.states}
+        state_of = {state.symbol: state for demand in self.demanded for state in demand.states}
         # what a stricter demand leaves open is shown
-        found |= {one.symbol: one for demand in self.demanded for one in demand.open}
-        return sorted(found.values(), key=lambda one: (one.path, one.line, one.symbol))
+        state_of |= {state.symbol: state for demand in self.demanded for state in demand.open}
+        return sorted(state_of.values(), key=lambda state: (state.path, state.line, state.symbol))
 
     @property
     def untracked(self) -> bool:
@@ -250,7 +252,7 @@ class _Judgment:
         """The one pytest command that would prove the rest; empty: none does."""
         if self.accepted or self.proof.failed or self.proof.gaps:
             return ""
-        tests = [test for one in self.states if one.state != PROVEN for test in one.tests]
+        tests = [test for state in self.states if state.state != PROVEN for test in state.tests]
         return pytest_command(tests) if self.required == PROVEN and tests else self.proof.command
 
     @property
@@ -470,10 +472,10 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
             pushed_from or (f"{asked.rev}^" if asked.rev else "HEAD"),
         )
     base = content.before if asked.changed else pushed_from
-    with all_evidence(ws, notes, trust_ref=trusted) as seen:
-        entries, found = judge(
+    with all_evidence(ws, notes, trust_ref=trusted) as evidence:
+        entries, proof = judge(
             ws,
-            seen,
+            evidence,
             trees,
             committed,
             rev=asked.rev,
@@ -485,17 +487,17 @@ def _judged(ws: Workspace, asked: VerifyRequest, notes: list[str]) -> _Judgment:
         )
         at = content.other if committed and not asked.staged else None
         near = (
-            nearest(ws, seen, trees, at)
-            if found.tier is Tier.GUESSED and not asked.staged
+            nearest(ws, evidence, trees, at)
+            if proof.tier is Tier.GUESSED and not asked.staged
             else None
         )
-        demanded = tuple(_demands(ws, asked, content, seen)) if not found.gaps else ()
-        unknown = found.tier is Tier.GUESSED and bool(found.not_compared)
+        demanded = tuple(_demands(ws, asked, content, evidence)) if not proof.gaps else ()
+        unknown = proof.tier is Tier.GUESSED and bool(proof.not_compared)
     fetch = completing_fetch(ws.repo) if unknown else ""
     return _Judgment(
         trees[0],
-        found,
-        EvidenceState.of(seen),
+        proof,
+        EvidenceState.of(evidence),
         entries,
         asked.require,
         near,
@@ -517,13 +519,13 @@ def _demands(
                 "no file has this path.", place=f"--paths {path}", hint="Paths start at the root."
             )
         # where a tier is asked for, it is that of the whole content, and the symbols are shown
-        found = tuple(symbol_states(ws, evidence, content, asked.paths, asked.signed_by))
-        yield Demanded(asked.paths, PROVEN, "any", found, asked.require == PROVEN)
-    for one in _policy(ws, asked.trust_ref).paths:
+        states_of_paths = tuple(symbol_states(ws, evidence, content, asked.paths, asked.signed_by))
+        yield Demanded(asked.paths, PROVEN, "any", states_of_paths, asked.require == PROVEN)
+    for demand in _policy(ws, asked.trust_ref).paths:
         states = symbol_states(
-            ws, evidence, content, (one.folder,), "ci" if one.origin == "ci" else ""
+            ws, evidence, content, (demand.folder,), "ci" if demand.origin == "ci" else ""
         )
-        yield Demanded((one.folder,), one.require, one.origin, tuple(states))
+        yield Demanded((demand.folder,), demand.require, demand.origin, tuple(states))
 
 
 def _trees_at(ws: Workspace, rev: str) -> tuple[str, ...]:
@@ -601,22 +603,22 @@ def _gate_of(ws: Workspace, request: VerifyRequest) -> Record | None:
         return None
     from kl_hooks.kinds.gate import fitting_gates
 
-    found = fitting_gates(ws, task_type, complexity or 5)
-    if not found:
+    gates = fitting_gates(ws, task_type, complexity or 5)
+    if not gates:
         raise UsageProblem(
             f"no gate covers complexity {complexity or 5}.",
             place=task_type,
             hint="See: kl gate list",
         )
-    return found[0]
+    return gates[0]
 
 
 def _hints(answer: VerifyAnswer) -> Iterator[str]:
-    found = answer.proof
-    if found.gaps:
+    proof = answer.proof
+    if proof.gaps:
         yield from answer.evidence.hints()
     elif answer.is_accepted:
-        if answer.is_untracked and not found.transfers and found.tier >= Tier.INFERRED:
+        if answer.is_untracked and not proof.transfers and proof.tier >= Tier.INFERRED:
             yield "if the tests need them, git add them, then run pytest"
     elif answer.is_below:
         if not answer.origin:
@@ -624,7 +626,7 @@ def _hints(answer: VerifyAnswer) -> Iterator[str]:
                 "the tests passed in one way; run them under another interpreter, or in another way:"
                 " pytest -n 2"
             )
-    elif answer.is_by_symbol and not found.failed:
+    elif answer.is_by_symbol and not proof.failed:
         if answer.command:
             yield answer.command
         if any(state.needs_test for state in answer.states if state.state != PROVEN):
@@ -635,20 +637,20 @@ def _hints(answer: VerifyAnswer) -> Iterator[str]:
 
 def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
     """What to do where the whole content is not proven."""
-    found = answer.proof
+    proof = answer.proof
     if answer.fetch:
         yield f"contents that runs are compared with may be missing in this clone: {answer.fetch}"
-    if NOTHING_TRACKED in found.reasons:
+    if NOTHING_TRACKED in proof.reasons:
         yield "git add your files, then run pytest"
-    elif found.failed:
+    elif proof.failed:
         yield "fix the failing tests, then run pytest"
         yield "list those that may fail for now: kl verify --propose-known-failures"
-    elif found.missing and answer.command != "pytest":
-        limits = found.undone_addopts
+    elif proof.missing and answer.command != "pytest":
+        limits = proof.undone_addopts
         yield f"{f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"
-        if not found.transfers and not rerun_text(found):
+        if not proof.transfers and not rerun_text(proof):
             yield "files that are no tests belong in verify.exclude in .kl/config.yaml"
-    elif found.missing:
+    elif proof.missing:
         yield (
             "run the missing tests; files that are no tests belong in verify.exclude in"
             " .kl/config.yaml"
@@ -658,32 +660,32 @@ def _hints_to_prove(answer: VerifyAnswer) -> Iterator[str]:
 
 
 def _to_dict(answer: VerifyAnswer) -> dict[str, Any]:
-    found = answer.proof
+    proof = answer.proof
     plain = {
         "tree": answer.tree,
-        "tier": found.tier.word,
+        "tier": proof.tier.word,
         "required": answer.required,
         "state": answer.state,
         "accepted": answer.is_accepted,
         "proven": answer.state == PROVEN,
-        "run": found.run,
+        "run": proof.run,
         "untracked": answer.is_untracked,
-        "runs": list(found.runs),
-        "reasons": [] if answer.is_accepted else list(found.reasons),
-        "notes": list(found.notes),
+        "runs": list(proof.runs),
+        "reasons": [] if answer.is_accepted else list(proof.reasons),
+        "notes": list(proof.notes),
         "hints": answer.hints,
-        "missing": [test._asdict() for test in found.missing],
-        "not_assessed": list(found.not_assessed),
-        "transferred": [transfer.to_dict() for transfer in found.transfers],
-        "ran": found.ran,
-        "tests": found.tests.to_dict(),
-        "failing": [failure.test for failure in found.failing],
-        "known_failures": [failure._asdict() for failure in found.known_failures],
-        "not_compared": list(found.not_compared),
+        "missing": [test._asdict() for test in proof.missing],
+        "not_assessed": list(proof.not_assessed),
+        "transferred": [transfer.to_dict() for transfer in proof.transfers],
+        "ran": proof.ran,
+        "tests": proof.tests.to_dict(),
+        "failing": [failure.test for failure in proof.failing],
+        "known_failures": [failure._asdict() for failure in proof.known_failures],
+        "not_compared": list(proof.not_compared),
         "command": answer.command,
-        "flaky": list(found.flaky),
+        "flaky": list(proof.flaky),
         "symbols": [state.to_dict() for state in answer.states],
-        "assessed": not found.gaps,
+        "assessed": not proof.gaps,
         **answer.evidence.to_dict(),
         "nearest": answer.nearest.to_dict() if answer.nearest else None,
     }

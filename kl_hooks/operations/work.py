@@ -279,10 +279,10 @@ def _role(ws: Workspace, request: RoleRequest, access: Access) -> ShownRole:
     if record is None and name.upper().startswith(f"{ROLE.prefix}-"):
         record = get_record(ws, name, ROLE.name)
     if record is None:
-        known = sorted({role.text("role") for role in roles if role.status == "active"})
-        hint = suggest_spelling(name, known) or "Take those that kl brings: kl seed --system"
-        if known and not suggest_spelling(name, known):
-            hint = f"Roles: {', '.join(known)}."
+        role_names = sorted({role.text("role") for role in roles if role.status == "active"})
+        hint = suggest_spelling(name, role_names) or "Take those that kl brings: kl seed --system"
+        if role_names and not suggest_spelling(name, role_names):
+            hint = f"Roles: {', '.join(role_names)}."
         raise UsageProblem("there is no active role of this name.", place=name, hint=hint)
     return ShownRole(record, iso(ws.clock.now()), sync_notes(ws))
 
