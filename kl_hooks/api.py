@@ -30,6 +30,7 @@ from kl_hooks.workspace import (
 
 if TYPE_CHECKING:
     from kl_hooks.clock import Clock
+    from kl_hooks.context.access import Access
     from kl_hooks.context.critical import FilledSection
     from kl_hooks.model.claim import Claim
     from kl_hooks.model.package import Candidate
@@ -219,7 +220,7 @@ class Knowledge:
 
         options = {"budget": self.budget} | options
 
-        def make(ws: Workspace) -> Context:
+        def make(ws: Workspace, _access: Access) -> Context:
             made = deliver(ws, make_request(task, style, trace_id, options), given)
             if made.remark:
                 _LOG.warning("%s", made.remark)
@@ -233,25 +234,22 @@ class Knowledge:
 
     def verify(self) -> Verdict:
         """Return whether the files as they are now are proven, as `kl verify` does."""
-        from kl_hooks.context.access import Access, find_policy
-        from kl_hooks.model.actors import agent
         from kl_hooks.operations.operation import perform
         from kl_hooks.operations.verify import VERIFY, VerifyRequest
 
-        def judge(ws: Workspace) -> Verdict:
-            policy = None if agent(ws.environ) is None else find_policy(ws)
-            found = perform(ws, VERIFY, VerifyRequest(), Access(ws, policy))
-            proof = found.proof
+        def judge(ws: Workspace, access: Access) -> Verdict:
+            answer = perform(ws, VERIFY, VerifyRequest(), access)
+            proof = answer.proof
             reasons = proof.notes if proof.run else proof.reasons or proof.gaps or (_NO_RUN,)
             is_assessed = not proof.gaps
             return Verdict(
-                found.state == "proven",
+                answer.state == "proven",
                 proof.tier.word,
                 proof.run or "",
-                found.tree,
+                answer.tree,
                 reasons,
                 is_assessed,
-                found.state,
+                answer.state,
             )
 
         return self._read(
@@ -265,9 +263,10 @@ class Knowledge:
         from kl_hooks.records.query import RecordFilter
         from kl_hooks.records.retrieval import search_live
 
-        def find(ws: Workspace) -> list[Record]:
+        def find(ws: Workspace, access: Access) -> list[Record]:
             _refuse_unknown(ws, kinds)
-            return search_live(ws, query.split(), RecordFilter(tuple(kinds)), limit).records
+            wanted = RecordFilter(tuple(kinds))
+            return search_live(ws, query.split(), wanted, limit, access.without_denied).records
 
         return self._read("search", find, lambda why: [])
 
@@ -281,7 +280,7 @@ class Knowledge:
         from kl_hooks.proof.claims import claim_with_id
         from kl_hooks.records.query import get_record
 
-        def find(ws: Workspace) -> list[Record | Claim]:
+        def find(ws: Workspace, _access: Access) -> list[Record | Claim]:
             try:
                 if identifier.lower().startswith("claim:"):
                     return [claim_with_id(ws, identifier, lambda _: None)]
@@ -355,7 +354,7 @@ class Knowledge:
         """
         from kl_hooks.context.critical import CriticalRequest, critical
 
-        def load(ws: Workspace) -> CriticalContext:
+        def load(ws: Workspace, _access: Access) -> CriticalContext:
             require_setup(ws)
             found = critical(ws, CriticalRequest(task, feature, command), max_items)
             sections: dict[str, Any] = {
@@ -433,7 +432,7 @@ class Knowledge:
         from kl_hooks.context.critical import find_in_force
 
         words = None if query is None else query.split()
-        return self._read(kind, lambda ws: find_in_force(ws, kind, words, limit), lambda why: [])
+        return self._read(kind, lambda ws, _: find_in_force(ws, kind, words, limit), lambda why: [])
 
     def _open(self) -> Workspace:
         if not self.enabled:
@@ -449,15 +448,25 @@ class Knowledge:
         require_plugins(ws)
         return ws
 
-    def _read(self, purpose: str, call: Callable[[Workspace], T], failed: Callable[[str], T]) -> T:
-        """Return of what is read what the policy shows to whom this was opened for."""
+    def _read(
+        self,
+        purpose: str,
+        call: Callable[[Workspace, Access], T],
+        failed: Callable[[str], T],
+    ) -> T:
+        """Return of what is read what the policy shows to the agent that this was opened for; a person
+        is shown everything, as by commands.
+        """
 
         def read(ws: Workspace) -> T:
-            from kl_hooks.context.access import access
+            from kl_hooks.context.access import Access, access
+            from kl_hooks.model.actors import agent
             from kl_hooks.operations.operation import visible_result
 
-            with access(ws, f"api {purpose}") as seen:
-                shown: T = visible_result(seen, call(ws))
+            if agent(ws.environ) is None:
+                return call(ws, Access(ws, None))
+            with access(ws, f"api {purpose}") as seen_by_agent:
+                shown: T = visible_result(seen_by_agent, call(ws, seen_by_agent))
                 return shown
 
         return self._ask(read, failed)

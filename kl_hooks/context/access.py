@@ -166,6 +166,12 @@ class Access:
                 shown.append(record)
         return shown
 
+    def without_denied(self, records: Sequence[Record]) -> list[Record]:
+        """Return the records that are not denied, redacted ones as they are: those that are counted."""
+        if self._policy is None:
+            return list(records)
+        return [record for record in records if self._decide_record(record)[0] != "deny"]
+
     def shown(self, records: Sequence[Record]) -> list[Record]:
         """Return the records of which everything may be shown."""
         return [record for record in records if self.shows(record)]

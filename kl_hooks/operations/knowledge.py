@@ -12,7 +12,7 @@ from kl_hooks.model.record import Record
 from kl_hooks.model.text import counted, one_line, suggest_spelling
 from kl_hooks.operations.operation import TOP, Listing, Operation
 from kl_hooks.operations.parts import Kinds
-from kl_hooks.operations.records import RecordList, now
+from kl_hooks.operations.records import RecordList, now, records_of_today
 from kl_hooks.records.page_search import DocSection, search_all, section_to_dict
 from kl_hooks.records.pages import PAGE_KIND
 from kl_hooks.records.query import (
@@ -20,7 +20,6 @@ from kl_hooks.records.query import (
     RecordFilter,
     Selection,
     list_and_count,
-    list_records,
     record_now,
     unreadable_records,
 )
@@ -102,10 +101,10 @@ def _list(ws: Workspace, request: ListRequest, access: Access) -> KnowledgeList:
         request.everything,
         request.everything,
     )
-    if is_whole:
+    if is_whole or request.statuses:
         records = [
             record
-            for record in list_records(ws, wanted)
+            for record in records_of_today(ws, wanted)
             if selection is None or selection.holds(record)
         ]
         total = len(records)
@@ -205,7 +204,8 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
     # what is hidden is not counted, and the topic is looked at after the search: a limit before it
     # would drop matches
     is_whole = selection is not None or not access.shows_all
-    hits, total, omitted = search_all(ws, words, wanted, NO_LIMIT if is_whole else request.limit)
+    most = NO_LIMIT if is_whole else request.limit
+    hits, total, omitted = search_all(ws, words, wanted, most, access.without_denied)
     if selection is not None:
         hits = [hit for hit in hits if isinstance(hit, Record) and selection.holds(hit)]
         total = len(hits)
@@ -214,7 +214,6 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
     items = tuple(current[hit.id] if isinstance(hit, Record) else hit for hit in hits)
     # a claim is of no kind and has no topic
     has_claims = not request.kinds and selection is None
-    most = NO_LIMIT if is_whole else request.limit
     claims, matching = search_claims(ws, words, most) if has_claims else ([], 0)
     return Matches(
         tuple(words),

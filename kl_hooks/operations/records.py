@@ -135,15 +135,24 @@ def _search(kind: Kind, ws: Workspace, request: SearchRequest, access: Access) -
         archived=True,
         expired=request.everything,
     )
-    matches = search_live(ws, request.query.split(), wanted, NO_LIMIT)
+    matches = search_live(ws, request.query.split(), wanted, NO_LIMIT, access.without_denied)
     records = _of_topic(kind, matches.records, request.topic)
     first = _first(records, request.limit, access)
     listing = Listing(tuple(with_stale_status(ws, first)), request.limit)
     return RecordList(listing, len(records) - len(first), matches.omitted, now(ws), sync_notes(ws))
 
 
-def _list(kind: Kind, ws: Workspace, request: ListRequest, access: Access) -> RecordList:
+def records_of_today(ws: Workspace, wanted: RecordFilter) -> list[Record]:
+    """Return the records that a filter selects by the status that they have today: *stale* is
+    computed, of all of them.
+    """
     from kl_hooks.records.liveness import with_stale_status
+
+    records = with_stale_status(ws, list_records(ws, replace(wanted, statuses=())))
+    return [record for record in records if not wanted.statuses or record.status in wanted.statuses]
+
+
+def _list(kind: Kind, ws: Workspace, request: ListRequest, access: Access) -> RecordList:
 
     statuses = request.statuses
     wanted = RecordFilter(
@@ -155,9 +164,8 @@ def _list(kind: Kind, ws: Workspace, request: ListRequest, access: Access) -> Re
         request.everything,
         request.everything,
     )
-    if "stale" in kind.statuses:  # a status that is computed, of all of them
-        current = with_stale_status(ws, list_records(ws, replace(wanted, statuses=())))
-        records = [one for one in current if not statuses or one.status in statuses]
+    if "stale" in kind.statuses:
+        records = records_of_today(ws, wanted)
         total = len(records)
     else:
         is_whole = request.topic or not access.shows_all

@@ -334,7 +334,16 @@ class VerifyAnswer(NamedTuple):
     """Whether it blocks nothing, though it would."""
     exit_code: int
     """3 where something could not be read: the environment must be fixed first."""
-    notes: tuple[str, ...]
+    unread: tuple[str, ...]
+    """What could not be read or imported."""
+    is_strict: bool
+    """Whether a demand that can't be checked is not met."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be read, and which demands of a gate that may be shown were not checked."""
+        unchecked = (_unchecked_note(check, is_strict=self.is_strict) for check in self.gates)
+        return (*self.unread, *(note for notes in unchecked for note in notes))
 
     @property
     def hints(self) -> list[str]:
@@ -389,7 +398,8 @@ def _verify(ws: Workspace, request: VerifyRequest, _access: Access) -> VerifyAns
         proposals=proposals,
         is_advice=is_advice,
         exit_code=CLEAN if is_done else code,
-        notes=(*notes, *_unchecked_note(check, is_strict=request.strict)),
+        unread=tuple(notes),
+        is_strict=request.strict,
     )
 
 
@@ -412,8 +422,8 @@ def _exit_code(judgment: _Judgment, check: GateCheck | None, *, is_strict: bool)
     return FINDINGS if has_failed else CLEAN
 
 
-def _unchecked_note(check: GateCheck | None, *, is_strict: bool) -> Iterator[str]:
-    if check is not None and (unchecked := check.unchecked):
+def _unchecked_note(check: GateCheck, *, is_strict: bool) -> Iterator[str]:
+    if unchecked := check.unchecked:
         number = counted(len(unchecked), "demand")
         hint = "" if is_strict else " With --strict that is exit 1."
         names = name_list(unchecked, len(unchecked))

@@ -105,12 +105,12 @@ class _Decision:
         effects |= {self._effect(f"test:{test}", test.path) for test in tests}
         if "deny" in effects:
             return _DENIED
-        if "redact" in effects:
-            return replaced(value, _is_text_or_list, _emptied)
         # the names of a mapping are texts, too
         shown = {self.value(name): self.value(part) for name, part in parts.items()}
         if any(part is _DENIED for pair in shown.items() for part in pair):
             return _DENIED
+        if "redact" in effects:
+            return replaced(value, _is_text_or_list, _emptied)
         if any(_is_redacted(part, shown.get(name)) for name, part in parts.items()):
             # what is stated of a record that is redacted is its text, too
             shown = {

@@ -98,13 +98,17 @@ def _doc_sections(ws: Workspace, hits: Sequence[index.Hit]) -> list[DocSection]:
 
 
 def search_all(
-    ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int
+    ws: Workspace,
+    words: Sequence[str],
+    wanted: RecordFilter,
+    limit: int,
+    select: Callable[[Sequence[Record]], Sequence[Record]] = lambda records: records,
 ) -> tuple[list[Record | DocSection], int, int]:
     """Search live records and sections of docs with any of the words.
 
     Return (the first `limit`, best first; the number of all; the number of records that match and
     are not live). `wanted.kinds` may include `page`; the other fields of `wanted` select records
-    only.
+    only. `select`: of the matching records those that may be counted.
     """
     sync(ws)
     kinds = wanted.kinds or tuple(_searched_kinds(ws))
@@ -116,7 +120,7 @@ def search_all(
     matching = [
         one for one in records.values() if matches_filter(ws, one, replace(wanted, expired=True))
     ]
-    live, omitted = filter_live(ws, matching, wanted)
+    live, omitted = filter_live(ws, select(matching), wanted)
     live_ids = {one.id for one in live}
     order = list(
         dict.fromkeys(hit.id for hit in hits if hit.kind == PAGE_KIND or hit.id in live_ids)

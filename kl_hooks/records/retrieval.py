@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -67,14 +67,18 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 
 def search_live(
-    ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20
+    ws: Workspace,
+    words: Sequence[str],
+    wanted: RecordFilter,
+    limit: int = 20,
+    select: Callable[[Sequence[Record]], Sequence[Record]] = lambda records: records,
 ) -> SearchResult:
     """Search for live records. Where `wanted` names statuses, or includes expired ones, nothing is
-    omitted.
+    omitted. `select`: of the matches those that may be counted.
     """
     # all matches, expired ones too: the answer states how many of them are not live
-    found = search_records(ws, words, replace(wanted, expired=True), NO_LIMIT)
-    live, omitted = filter_live(ws, found, wanted)
+    matches = search_records(ws, words, replace(wanted, expired=True), NO_LIMIT)
+    live, omitted = filter_live(ws, select(matches), wanted)
     return SearchResult(live[:limit], len(live), omitted)
 
 

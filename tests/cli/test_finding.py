@@ -130,6 +130,9 @@ def test_a_change_around_a_symbol_leaves_what_rests_on_the_symbol(shop: Checkout
     report(shop, "Grep", {"pattern": "feed"}, "src/names.py:4:def feed(name):")
     shop.write("src/names.py", SOURCE + "\n\nMORE = 1\n")
     assert listed(shop, "--status", "stale") == [("src/names.py", "stale")]
+    # whichever command lists them
+    every = shop.kl("knowledge", "list", "--status", "stale", "--format", "json")
+    assert [row["status"] for row in json.loads(every.stdout)["records"]] == ["stale"]
     assert listed(shop, "--status", "live") == [("feed", "live")]
     stale = json.loads(shop.kl("finding", "list", "--status", "stale", "--format", "json").stdout)[
         "records"

@@ -524,6 +524,16 @@ def test_the_gate_that_fits_is_applied_and_what_it_can_not_check_is_named(gated:
         assert {one["demand"]: one["met"] for one in found["gate"]["demands"]}["lint"] is met
 
 
+def test_a_gate_that_is_hidden_is_named_in_no_note(gated: Checkout) -> None:
+    work = ("--type", "feature", "--complexity", "5")
+    assert "GATE-0003: " in gated.kl("verify", *work).stderr
+    rule = "deny: {kinds: [gate], actors: [agent]}"
+    gated.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: gates\n    {rule}\n")
+    done = gated.kl("verify", *work, env={"KL_AGENT": "bot"})
+    assert "GATE-0003" not in done.stdout + done.stderr, done
+    assert "GATE-0003: " in gated.kl("verify", *work).stderr
+
+
 @pytest.mark.slow
 def test_the_advice_of_a_gate_changes_its_verdict_and_strict_needs_all_of_it(
     gated: Checkout,

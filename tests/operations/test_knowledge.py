@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kl_hooks import api
 from tests.support import Checkout
 
 AGENT = {"KL_AGENT": "bot"}
@@ -92,3 +93,26 @@ def test_a_memory_is_added_by_its_command_and_its_tool_alike(known: Checkout) ->
     assert (tool["id"], tool["done"], again["done"]) == (again["id"], "new", "known")
     assert tool["fields"]["tags"] == again["fields"]["tags"] == ["oil"]
     assert (tool["status"], tool["authority"]) == ("candidate", "agent")
+
+
+def test_hidden_records_that_are_not_in_force_are_not_counted_as_omitted(known: Checkout) -> None:
+    for tag in ("private", "open"):
+        text = ("--context", "It is dark.", "--decision", "Light it.")
+        done = known.kl("decision", "new", f"Lantern decision {tag}", "--tag", tag, *text)
+        assert done.returncode == 0, done.stderr
+        identifier = re.findall(r"ADR-[0-9]{4}", done.stdout)[0]
+        assert known.kl("decision", "reject", identifier).returncode == 0
+    omitted = {"person": 2, "agent": 1}
+    assert found(known, "search", "lantern")["not_in_force"] == omitted["person"]
+    assert found(known, "search", "lantern", **AGENT)["not_in_force"] == omitted["agent"]
+    searched = known.kl("decision", "search", "lantern").stderr
+    assert "2 " in searched and "1 " in known.kl("decision", "search", "lantern", env=AGENT).stderr
+
+
+def test_what_is_hidden_takes_no_place_among_the_first_for_programs(known: Checkout) -> None:
+    knowledge = api.open(known.root, agent="bot")
+    assert [record.title for record in knowledge.search("lantern open", limit=1)]
+    shown = knowledge.search("lantern", limit=2)
+    assert len(shown) == 2 and not [record for record in shown if "private" in record.title]
+    everything = api.open(known.root).search("lantern", limit=9)
+    assert len(everything) == 4, "a person is shown everything"

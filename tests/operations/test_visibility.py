@@ -119,6 +119,21 @@ def test_of_what_is_redacted_the_id_and_the_place_are_left(access: Access) -> No
     assert visible_result(access, NodeId("file:short/code.py")) == "file:short/code.py"
 
 
+def test_a_redacted_value_has_no_node_that_is_denied(access: Access) -> None:
+    held = tuple(
+        Held(FilePath("short/code.py"), NodeId(f"file:{folder}/code.py"))
+        for folder in ("hidden", "open")
+    )
+    assert visible_result(access, held) == (held[1],)
+
+
+class Held(NamedTuple):
+    """A value about a file, with one node."""
+
+    path: FilePath
+    node: NodeId
+
+
 def excerpts(folder: str) -> list[Any]:
     """Return a match of each kind and a line of a page, from a folder of the repository."""
     path, snippet = f"{folder}/code.py", Snippet(1, "text", ())
