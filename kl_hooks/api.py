@@ -465,8 +465,8 @@ class Knowledge:
 
             if agent(ws.environ) is None:
                 return call(ws, Access(ws, None))
-            with access(ws, f"api {purpose}") as seen_by_agent:
-                shown: T = visible_result(seen_by_agent, call(ws, seen_by_agent))
+            with access(ws, f"api {purpose}") as agent_access:
+                shown: T = visible_result(agent_access, call(ws, agent_access))
                 return shown
 
         return self._ask(read, failed)

@@ -48,6 +48,9 @@ class Operation(NamedTuple):
     is_tool: bool = True
     """Whether agents have it as a tool."""
     writes: bool = False
+    """Whether a tool of it changes what is stored, so that whoever starts the tools has to allow it. What
+    is only counted of a use is not meant. Commands have the permissions of whoever runs them.
+    """
     progress: str = ""
     """What a person reads while it takes long."""
     own_fields: tuple[RequestField, ...] = ()

@@ -87,8 +87,20 @@ class Matches(NamedTuple):
     """Why meaning took no part."""
 
 
-def _discover(ws: Workspace, request: DiscoverRequest, _access: Access) -> Matches:
-    discovery = library.discover(ws, request.task, request.mode, request.budget, request.limit)
+def _hidden_names(ws: Workspace, access: Access) -> frozenset[str]:
+    """Return the names of the skills that are hidden: a name is one word, which no text is searched
+    for.
+    """
+    if access.shows_all:
+        return frozenset()
+    skills = library.all_skills(ws)
+    return frozenset(skill.title for skill in skills if not access.shows(skill))
+
+
+def _discover(ws: Workspace, request: DiscoverRequest, access: Access) -> Matches:
+    discovery = library.discover(
+        ws, request.task, request.mode, request.budget, request.limit, access.shown
+    )
     matches = tuple(
         Match(*match, has_instructions=match.record.id in discovery.instructions)
         for match in discovery.found
@@ -136,8 +148,12 @@ class ContextRequest(NamedTuple):
     budget: Annotated[int, _BUDGET] = library.BUDGET
 
 
-def _context(ws: Workspace, request: ContextRequest, _access: Access) -> SkillContext:
-    return skill_context(ws, request.name, request.budget)
+def _context(ws: Workspace, request: ContextRequest, access: Access) -> SkillContext:
+    context = skill_context(ws, request.name, request.budget)
+    hidden = _hidden_names(ws, access)
+    missing = tuple(name for name in context.missing if name not in hidden)
+    relations = tuple(edge for edge in context.relations if not {edge[0], edge[2]} & hidden)
+    return context._replace(missing=missing, relations=relations)
 
 
 def _context_to_dict(context: SkillContext) -> dict[str, Any]:
@@ -460,7 +476,7 @@ class Check(NamedTuple):
     """Whether a critical or high one is left."""
 
 
-def _check(ws: Workspace, request: CheckRequest, _access: Access) -> Check:
+def _check(ws: Workspace, request: CheckRequest, access: Access) -> Check:
     from kl_hooks.records.sync import last_sync
 
     if request.author:
@@ -477,10 +493,11 @@ def _check(ws: Workspace, request: CheckRequest, _access: Access) -> Check:
     folders = tuple(f"{folder}/" for folder in SKILL.folders)
     changes = conflicts.apply_repairs(ws, report.open) if request.apply else []
     left = conflicts.check(ws) if request.apply else report
+    hidden = _hidden_names(ws, access)
+    shown = (conflict for conflict in report.open if not hidden.intersection(conflict.skills))
     return Check(
         Listing(
-            tuple(ShownConflict(conflict, ws.clock.now()) for conflict in report.open),
-            request.limit,
+            tuple(ShownConflict(conflict, ws.clock.now()) for conflict in shown), request.limit
         ),
         report.suppressed,
         tuple(changes),
@@ -551,10 +568,15 @@ class ShownHealth(NamedTuple):
     suggestions: Listing
 
 
-def _health(ws: Workspace, request: HealthRequest, _access: Access) -> ShownHealth:
+def _health(ws: Workspace, request: HealthRequest, access: Access) -> ShownHealth:
     covered = library.coverage(library.all_skills(ws), library.demanded_categories(ws))
-    suggestions = Listing(tuple(conflicts.suggestions(ws)), request.limit)
-    return ShownHealth(conflicts.health(ws), covered, suggestions)
+    hidden = _hidden_names(ws, access)
+    shown = (
+        suggestion
+        for suggestion in conflicts.suggestions(ws)
+        if not hidden.intersection(suggestion.skills)
+    )
+    return ShownHealth(conflicts.health(ws), covered, Listing(tuple(shown), request.limit))
 
 
 def _health_to_dict(shown: ShownHealth) -> dict[str, Any]:
@@ -636,8 +658,9 @@ class TeamRequest(NamedTuple):
 
 
 def _team(ws: Workspace, request: TeamRequest, access: Access) -> library.Team:
-    matches = library.discover(ws, request.task, "manifest").found
-    return library.team([match for match in matches if access.shows(match.record)])
+    return library.team(
+        list(library.discover(ws, request.task, "manifest", select=access.shown).found)
+    )
 
 
 def _team_to_dict(team: library.Team) -> dict[str, Any]:

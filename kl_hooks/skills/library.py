@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -203,12 +203,17 @@ def similarities(query: str, texts: Sequence[str]) -> list[float]:
 
 
 def discover(
-    ws: Workspace, task: str, mode: str = "auto", budget: int = BUDGET, limit: int = 10
+    ws: Workspace,
+    task: str,
+    mode: str = "auto",
+    budget: int = BUDGET,
+    limit: int = 10,
+    select: Callable[[Sequence[Record]], list[Record]] = list,
 ) -> Discovery:
     """Return the skills that a task needs: by its words, by meaning where there is an embedder,
-    then by relations.
+    then by relations. `select`: of all skills those that may be named.
     """
-    every = all_skills(ws)
+    every = select(all_skills(ws))
     live = skills_in_force(ws, every)
     scores = dict(
         zip(

@@ -59,6 +59,33 @@ def test_the_instructions_of_a_hidden_skill_are_shown_to_no_agent(
         assert {answer["ok"], *(done.returncode == 0 for done in commands)} == {not is_refused}
 
 
+@pytest.mark.parametrize("effect", ["deny", "redact"])
+def test_the_name_of_a_hidden_skill_is_in_no_answer_about_others(
+    hidden: Checkout, effect: str
+) -> None:
+    write(
+        hidden,
+        {
+            "scan": text("scan", "Reads scanned forms.", "Ask.", requires="ocr"),
+            "ocr": text("ocr", "Reads scanned forms.", "Too long to be read. " * 4000),
+        },
+    )
+    commands = [
+        ("discover", "forms"),
+        ("check",),
+        ("health",),
+        ("team", "forms"),
+        ("context", "pdf-forms"),
+    ]
+    named = [hidden.kl("skill", *argv, "--format", "json").stdout for argv in commands]
+    assert all("ocr" in answer for answer in named), named
+    hidden.write(".kl/policy.yaml", policy(effect))
+    for argv in commands:
+        for shape in ("text", "json"):
+            done = hidden.kl("skill", *argv, "--format", shape, env=AGENT)
+            assert "ocr" not in done.stdout, done.stdout
+
+
 def test_what_is_not_hidden_has_its_instructions(hidden: Checkout) -> None:
     hidden.write(".kl/policy.yaml", policy("deny"))
     given = json.dumps({"name": "pdf-forms"}).encode()

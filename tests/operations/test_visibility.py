@@ -120,14 +120,14 @@ def test_of_what_is_redacted_the_id_and_the_place_are_left(access: Access) -> No
 
 
 def test_a_redacted_value_has_no_node_that_is_denied(access: Access) -> None:
-    held = tuple(
-        Held(FilePath("short/code.py"), NodeId(f"file:{folder}/code.py"))
+    values = tuple(
+        NodeOfFile(FilePath("short/code.py"), NodeId(f"file:{folder}/code.py"))
         for folder in ("hidden", "open")
     )
-    assert visible_result(access, held) == (held[1],)
+    assert visible_result(access, values) == (values[1],)
 
 
-class Held(NamedTuple):
+class NodeOfFile(NamedTuple):
     """A value about a file, with one node."""
 
     path: FilePath
