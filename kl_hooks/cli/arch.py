@@ -161,17 +161,17 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
         raise
     seconds = time.perf_counter() - started
     # what the policy hides is withheld, and changes no verdict
-    found = [(source, allowed(verdict)) for source, verdict in whole]
+    reports = [(source, allowed(verdict)) for source, verdict in whole]
     if asked.shape == "text":
         on_disk = manifest_on_disk(ws)
         for line in output_lines(
-            found, seconds, quiet=asked.quiet, on_disk=on_disk, lists=asked.lists
+            reports, seconds, quiet=asked.quiet, on_disk=on_disk, lists=asked.lists
         ):
             write(f"{line}\n")
     else:
         from kl_hooks.arch.formats import render_document
 
-        write(render_document(ws, asked.shape, found, asked.lists))
+        write(render_document(ws, asked.shape, reports, asked.lists))
     return 0 if all(verdict is None or verdict.clean for _, verdict in whole) else 1
 
 
@@ -626,12 +626,12 @@ def _total(entries: tuple[BaselineEntry, ...]) -> int:
 
 
 def _print_entries(what: str, entries: tuple[BaselineEntry, ...]) -> None:
-    for one in allowed(entries):
-        echo(f"  {what:<9} {one}" + (f"  ({one.count} times)" if one.count > 1 else ""))
+    for entry in allowed(entries):
+        echo(f"  {what:<9} {entry}" + (f"  ({entry.count} times)" if entry.count > 1 else ""))
 
 
 def _entries_to_dicts(entries: tuple[BaselineEntry, ...]) -> list[dict[str, Any]]:
-    return [one.to_dict() for one in allowed(entries)]
+    return [entry.to_dict() for entry in allowed(entries)]
 
 
 @click.command("import", epilog="Example: kl arch import --write")

@@ -183,29 +183,29 @@ def _path_from_root(root: Path, given: str) -> str:
 
 def _known_lines(recorded: operations.RecordedHistory) -> Iterator[str]:
     """For people: tests that do not pass first."""
-    known = recorded.history
-    tests = sorted(known.tests, key=lambda one: one.evidence.outcome == "passed")
-    for one in tests[:_SHOWN_TESTS]:
-        when = one.entry.receipt.ended[:16].replace("T", " ")
+    history = recorded.history
+    tests = sorted(history.tests, key=lambda result: result.evidence.outcome == "passed")
+    for result in tests[:_SHOWN_TESTS]:
+        when = result.entry.receipt.ended[:16].replace("T", " ")
         where = (
             "this content"
-            if recorded.is_current(one)
-            else f"tree {short(one.entry.receipt.tree, 7)}"
+            if recorded.is_current(result)
+            else f"tree {short(result.entry.receipt.tree, 7)}"
         )
-        name = one_line(one.evidence.subject.removeprefix("test:"), 120)
+        name = one_line(result.evidence.subject.removeprefix("test:"), 120)
         yield (
-            f"{one.evidence.outcome:<9} {name}   run {short(one.entry.receipt.run, 8)}  {when} "
+            f"{result.evidence.outcome:<9} {name}   run {short(result.entry.receipt.run, 8)}  {when} "
             f" {where}"
         )
     if len(tests) > _SHOWN_TESTS:
         yield f"… and {len(tests) - _SHOWN_TESTS} more: --format json shows all"
-    for commit in known.commits[:_SHOWN_COMMITS]:
+    for commit in history.commits[:_SHOWN_COMMITS]:
         yield f"commit    {short(commit.sha)}  {commit.at[:10]}  {one_line(commit.subject, 120)}"
-    if len(known.commits) > _SHOWN_COMMITS:
+    if len(history.commits) > _SHOWN_COMMITS:
         yield (
-            f"… and {counted(len(known.commits) - _SHOWN_COMMITS, 'more commit')}: git log -- PATH"
+            f"… and {counted(len(history.commits) - _SHOWN_COMMITS, 'more commit')}: git log -- PATH"
         )
-    for claim in known.claims:
+    for claim in history.claims:
         how = ", ".join(tier_words(claim.tier.word, claim.freshness))
         yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
 
@@ -365,9 +365,9 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
         sets = list(executed_lines(db)) if db and executed else []
     for note in notes:
         warn(note)
-    unfolded = [one for one in reversed(entries) if not one.folded]
+    unfolded = [entry for entry in reversed(entries) if not entry.folded]
     access = command_access()
-    whole = [one.receipt for one in unfolded if visible_result(access, one) == one]
+    whole = [entry.receipt for entry in unfolded if visible_result(access, entry) == entry]
     if hidden := len(unfolded) - len(whole):
         warn(f"{counted(hidden, 'receipt')} omitted: hidden from you by {POLICY_FILE}.")
     if folded := len(entries) - len(unfolded):
@@ -376,20 +376,20 @@ def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> Non
             " them."
         )
     if sign or in_toto:
-        known = [one for one in whole if one.tree]
-        if unknown := len(whole) - len(known):
+        placed = [receipt for receipt in whole if receipt.tree]
+        if unknown := len(whole) - len(placed):
             warn(
                 f"{counted(unknown, 'receipt')} omitted: a Statement is about a content, and theirs"
                 " is unknown."
             )
-        lines = list(bundle_lines(known, signing_key(ws, sign)))
+        lines = list(bundle_lines(placed, signing_key(ws, sign)))
     else:
         lines = [*to_lines(whole), *sets]
     shown = [line for line in lines if command_access().text(line) == line]
     if omitted := len(lines) - len(shown):
         warn(f"{counted(omitted, 'line')} omitted: hidden from you by {POLICY_FILE}.")
     lines = shown
-    text = "".join(f"{one}\n" for one in lines)
+    text = "".join(f"{line}\n" for line in lines)
     if output:
         write_file(output, text)
         what = "statement" if sign or in_toto else "receipt"

@@ -115,11 +115,11 @@ def knowledge() -> None:
 
 @operation_command(operations.LIST)
 def list_(listed: operations.KnowledgeList, request: operations.ListRequest) -> None:
-    found = listed.found
+    record_list = listed.found
     is_narrowed = request._replace(limit=0, everything=False) != operations.ListRequest(limit=0)
     begin = "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
-    rows = record_rows(workspace(), found.records.shown, of_kind=True)
-    print_rows(rows, found.total, "nothing of that is known." if is_narrowed else begin)
+    rows = record_rows(workspace(), record_list.records.shown, of_kind=True)
+    print_rows(rows, record_list.total, "nothing of that is known." if is_narrowed else begin)
 
 
 @click.command(epilog="Example: kl knowledge show FEAT-AUTH-12")

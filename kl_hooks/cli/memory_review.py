@@ -80,8 +80,8 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
         warn(trouble)
     update_page()
     if shape == "json":
-        found = [one.to_dict() for one in review_items(ws, records)]
-        echo_json({"schema": "kl.memory.review/2", "memories": found, "total": total})
+        rows = [item.to_dict() for item in review_items(ws, records)]
+        echo_json({"schema": "kl.memory.review/2", "memories": rows, "total": total})
         return
     if not records:
         echo("nothing waits for a review.")

@@ -91,8 +91,8 @@ def done(ended: skills.EndedUse, _request: skills.DoneRequest) -> None:
 def versions(compared: skills.Variants, _request: skills.SkillRequest) -> None:
     """Print how well each variant does."""
     for variant in compared.variants:
-        known = variant.effectiveness
-        echo(f"{variant.name:<12} {known.uses:>4} uses   {known.line()}")
+        effectiveness = variant.effectiveness
+        echo(f"{variant.name:<12} {effectiveness.uses:>4} uses   {effectiveness.line()}")
     if winner := compared.winner:
         echo(f"better: {winner}. To take it: kl skill promote {compared.record.title} {winner}")
 

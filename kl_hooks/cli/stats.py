@@ -105,22 +105,24 @@ def _search_lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _recall_lines(report: operations.Recall) -> Iterator[str]:
-    found = report.counts
-    if found["unknown"]:
-        packages = counted(found["unknown"], "package")
+    counts = report.counts
+    if counts["unknown"]:
+        packages = counted(counts["unknown"], "package")
         yield f"{packages} not compared: made elsewhere, or the commit changed no file that existed"
-    if not found["packages"]:
+    if not counts["packages"]:
         return
-    files, symbols = (_share(found[f"{name}_found"], found[name]) for name in ("files", "symbols"))
-    packages = counted(found["packages"], "package")
+    files, symbols = (
+        _share(counts[f"{name}_found"], counts[name]) for name in ("files", "symbols")
+    )
+    packages = counted(counts["packages"], "package")
     yield (
         f"{packages} contained {files} of the files and {symbols} of the symbols that commits"
         " touched"
     )
     yield f"{'source':<14}  {'items':>6}  {'recall':>7}  {'utility':>8}"
-    for name, one in found["sources"].items():
-        recall = "–" if one["recall"] is None else f"{one['recall']} %"
-        yield f"{one_line(name, 14):<14}  {one['items']:>6,}  {recall:>7}  {one['utility']:>6} %"
+    for name, source in counts["sources"].items():
+        recall = "–" if source["recall"] is None else f"{source['recall']} %"
+        yield f"{one_line(name, 14):<14}  {source['items']:>6,}  {recall:>7}  {source['utility']:>6} %"
     if report.weights:
         suggested = ", ".join(f"{name} {weight} %" for name, weight in report.weights.items())
         yield f"suggested weights: {suggested} (context_weights: learned applies them)"

@@ -148,12 +148,12 @@ def _open_symbol_lines(answer: VerifyAnswer, tree: str) -> Iterator[str]:
 
 def _notes(proof: Proof) -> Iterator[str]:
     """What is worth knowing beside the reasons."""
-    yield from (f"  note: {one}" for one in proof.notes)
+    yield from (f"  note: {note}" for note in proof.notes)
     if 0 < len(proof.not_assessed) <= _NAMED:
         yield f"  note: not assessed: {name_list(proof.not_assessed, _NAMED)}"
     elif proof.not_assessed:
         # nobody acts on the first three of fifty: where most of them are is what helps
-        files = Counter(one.partition("::")[0].partition(" (")[0] for one in proof.not_assessed)
+        files = Counter(note.partition("::")[0].partition(" (")[0] for note in proof.not_assessed)
         [(name, most)] = files.most_common(1)
         where = f"{most} in {name}" if most > 1 else f"in {counted(len(files), 'file')}"
         yield (

@@ -53,14 +53,14 @@ def access(ws: Workspace, purpose: str, actor: str = "") -> Iterator[Access]:
     `actor`: `human` or `agent:NAME`; empty: whoever runs this. Raises Problems for a wrong policy,
     as `load_policy`: without the rules nothing may be shown.
     """
-    seen = Access(ws, find_policy(ws, actor), actor)
+    granted = Access(ws, find_policy(ws, actor), actor)
     try:
-        yield seen
+        yield granted
     except KlError as problem:
-        seen.conceal_in_error(problem)
+        granted.conceal_in_error(problem)
         raise
     finally:
-        seen.audit(purpose)
+        granted.audit(purpose)
 
 
 class Access:

@@ -172,8 +172,8 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Changed:
         tags=request.tags,
         more=_given(request, (*_DESCRIBED, "source")),
     )
-    known = ["this session added it before; nothing was changed."] if done == "known" else []
-    return _changed(ws, record, access, done, *known)
+    remarks = ["this session added it before; nothing was changed."] if done == "known" else []
+    return _changed(ws, record, access, done, *remarks)
 
 
 def _days(ttl_days: int) -> int | None:

@@ -152,12 +152,12 @@ def _record_failure(ws: Workspace, request: FailureRequest, access: Access) -> C
     values: dict[str, Any] = request._asdict()
     del values["author"]
     values["approach"] = " ".join(request.approach.split())
-    given = {
+    fields = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in values.items()
         if value
     }
-    record, occurrences = record_failure(ws, given, agent_author(ws, request.author))
+    record, occurrences = record_failure(ws, fields, agent_author(ws, request.author))
     return CountedFailure(written(ws, record, access), occurrences)
 
 

@@ -550,8 +550,10 @@ def _audit(ws: Workspace, request: AuditRequest, _access: Access) -> AuditAnswer
     with evidence_with_gaps(ws, notes) as evidence:
         answer = audit(ws, evidence, request.limit)
     wrong = [
-        WrongResult(TestName(found.test), tuple(map(FilePath, found.changed)), found)
-        for found in answer.disagreements
+        WrongResult(
+            TestName(disagreement.test), tuple(map(FilePath, disagreement.changed)), disagreement
+        )
+        for disagreement in answer.disagreements
     ]
     counts = (answer.runs, answer.checked, answer.wrong, *answer.interval)
     return AuditAnswer(*counts, tuple(wrong), tuple(notes))

@@ -69,8 +69,8 @@ class CreateRequest(NamedTuple):
         **values: Any,
     ) -> CreateRequest:
         """Return the request to make a record of the values that were given."""
-        given = ({"authority": "agent"} if by_agent else {}) | _given(values)
-        return cls(str(given.get("title", "")), given, supersedes, new_id, markdown)
+        fields = ({"authority": "agent"} if by_agent else {}) | _given(values)
+        return cls(str(fields.get("title", "")), fields, supersedes, new_id, markdown)
 
 
 class UpdateRequest(NamedTuple):

@@ -108,8 +108,8 @@ def _recall(ws: Workspace, request: RecallRequest, _access: Access) -> Recall:
         notes = (str(problem),)
     compared = comparisons(ws)
     counts = recall_statistics(compared)
-    known = tuple(_compared(comparison) for comparison in compared if comparison.known)
-    listing = Listing(known, request.limit)
+    packages = tuple(_compared(comparison) for comparison in compared if comparison.known)
+    listing = Listing(packages, request.limit)
     return Recall(counts, suggested_weights(counts), listing, bool(compared), notes)
 
 

@@ -170,8 +170,8 @@ def _content(ws: Workspace, evidence: Snapshot, place: WorktreeState) -> Content
 
 def _stale_claims(ws: Workspace, db: Database) -> list[Claim]:
     """Return the asserted claims that are stale, oldest first."""
-    live = [one for one in known_assertions(ws, db) if one.freshness != "expired"]
-    return [one for one in assess(ws, live) if one.freshness in DOUBTFUL]
+    live = [claim for claim in known_assertions(ws, db) if claim.freshness != "expired"]
+    return [claim for claim in assess(ws, live) if claim.freshness in DOUBTFUL]
 
 
 def _update_memories(ws: Workspace) -> None:

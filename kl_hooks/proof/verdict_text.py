@@ -25,8 +25,8 @@ def outcome_counts(receipt: Receipt) -> str:
 
 def failure_text(proof: Proof, entries: Iterable[Entry]) -> str:
     """What failed on a content: its newest run, or an earlier test; empty where nothing did."""
-    runs = (one.receipt for one in entries if one.receipt.source in ("pytest", "junit"))
-    failed = next((one for one in runs if one.result.get("verdict") == "failed"), None)
+    runs = (entry.receipt for entry in entries if entry.receipt.source in ("pytest", "junit"))
+    failed = next((receipt for receipt in runs if receipt.result.get("verdict") == "failed"), None)
     if failed and proof.failed == "newest":
         run = failed.run[:8]
         return (

@@ -97,8 +97,11 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
     kinds = (kind,) if kind else ()
     every = list_records(ws, RecordFilter(kinds, archived=True, expired=True))
     names = {(record.title if by_name else record.id): record.id for record in every}
-    known = {name.upper(): name for name in names}
-    near = [known[close] for close in get_close_matches(wanted.upper(), known, 1)]
+    names_in_capitals = {name.upper(): name for name in names}
+    near = [
+        names_in_capitals[close]
+        for close in get_close_matches(wanted.upper(), names_in_capitals, 1)
+    ]
     what = f"{kind or 'record'} of this {'name or id' if by_name else 'id'}"
     raise UnknownRecord(
         f"there is no {what}.",

@@ -18,8 +18,8 @@ def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
         name = "archived" if record.archived else record.status
-        some = counts.setdefault(record.kind, {})
-        some[name] = some.get(name, 0) + 1
+        by_status = counts.setdefault(record.kind, {})
+        by_status[name] = by_status.get(name, 0) + 1
     return counts
 
 

@@ -95,12 +95,12 @@ def last_sync(ws: Workspace) -> SyncResult:
 
 def sync_notes(ws: Workspace) -> tuple[str, ...]:
     """Return what is wrong in authored files, and why results may be outdated, a sentence each."""
-    found = last_sync(ws)
-    notes = [str(problem) for problem in found.problems[:_SHOWN]]
-    if omitted := len(found.problems) - len(notes):
+    last = last_sync(ws)
+    notes = [str(problem) for problem in last.problems[:_SHOWN]]
+    if omitted := len(last.problems) - len(notes):
         notes.append(f"and {omitted} more. See: kl knowledge check")
-    if found.trouble:
-        notes.append(f"what is found may be old: {found.trouble}")
+    if last.trouble:
+        notes.append(f"what is found may be old: {last.trouble}")
     return tuple(notes)
 
 
