@@ -17,15 +17,14 @@ from kl_hooks.cli.output import (
     echo,
     echo_lines,
     initialized_workspace,
-    print_rows,
     warn,
     workspace,
 )
 from kl_hooks.cli.record_output import (
     listed_records,
+    print_record_list,
     record_line,
     record_lines,
-    record_rows,
     warn_of_citations,
     warn_of_index_problems,
     warn_of_omitted,
@@ -327,7 +326,7 @@ def _search(kind: Kind) -> click.Command:
 
 
 def _print_records(record_list: records.RecordList, none: str) -> None:
-    print_rows(record_rows(workspace(), record_list.records.shown), record_list.total, none)
+    print_record_list(record_list, none)
     warn_of_omitted(record_list.omitted)
 
 

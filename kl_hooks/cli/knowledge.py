@@ -36,6 +36,7 @@ from kl_hooks.cli.record_output import (
     exported,
     listed_records,
     print_record,
+    print_record_list,
     print_steps,
     record_line,
     record_rows,
@@ -118,8 +119,8 @@ def list_(listed: operations.KnowledgeList, request: operations.ListRequest) -> 
     record_list = listed.found
     is_narrowed = request._replace(limit=0, everything=False) != operations.ListRequest(limit=0)
     begin = "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
-    rows = record_rows(workspace(), record_list.records.shown, of_kind=True)
-    print_rows(rows, record_list.total, "nothing of that is known." if is_narrowed else begin)
+    none = "nothing of that is known." if is_narrowed else begin
+    print_record_list(record_list, none, of_kind=True)
 
 
 @click.command(epilog="Example: kl knowledge show FEAT-AUTH-12")

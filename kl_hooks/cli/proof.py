@@ -217,7 +217,7 @@ def _print_rows(rows: Iterable[str], listing: Listing, none: str = "") -> None:
 def tests(executing: operations.ExecutingTests, request: operations.SymbolRequest) -> None:
     """Print the tests that executed a symbol."""
     none = "no test that you may see executed it." if executing.is_executed else _NOT_EXECUTED
-    _print_rows((_test_line(test.result) for test in executing.tests.shown), executing.tests, none)
+    _print_rows((_test_line(test) for test in executing.tests.shown), executing.tests, none)
 
 
 _NOT_EXECUTED = "no recorded test executed it."
@@ -248,7 +248,7 @@ def _for_pytest(impacted: operations.ImpactedTests) -> str:
 def impacted(impacted_tests: operations.ImpactedTests, request: operations.ImpactedRequest) -> None:
     """Print the tests that must run."""
     _print_rows(
-        (f"{test.test}: {test.result.reason}" for test in impacted_tests.tests.shown),
+        (f"{test.test}: {test.reason}" for test in impacted_tests.tests.shown),
         impacted_tests.tests,
     )
     others = (
@@ -334,11 +334,10 @@ def _audit_lines(answer: operations.AuditAnswer) -> Iterator[str]:
         f" ({answer.wrong / answer.checked:.2%}; 95 %: {answer.low:.2%} to {answer.high:.2%}), in"
         f" {counted(answer.runs, 'run')}"
     )
-    for wrong in answer.disagreements:
-        disagreement = wrong.disagreement
-        yield f"{wrong.test}: {disagreement.outcome} in run {short(disagreement.run, 8)}; {disagreement.state}"
+    for disagreement in answer.disagreements:
+        yield f"{disagreement.test}: {disagreement.outcome} in run {short(disagreement.run, 8)}; {disagreement.state}"
         yield f"  was valid by run {short(disagreement.valid_by, 8)}: it executed nothing that differs"
-        yield f"  changed: {name_list(wrong.changed, _CHANGED)}"
+        yield f"  changed: {name_list(disagreement.changed, _CHANGED)}"
         yield from (f"  {outcome}" for outcome in disagreement.again)
         if not disagreement.again:
             yield f"  hint: {'; '.join(disagreement.commands)}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.cli.output import command_access, counted, print_answer, warn, workspace
+from kl_hooks.cli.output import command_access, counted, print_answer, print_rows, warn, workspace
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
@@ -18,7 +18,7 @@ from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
-    from kl_hooks.operations.records import ShownRecord
+    from kl_hooks.operations.records import RecordList, ShownRecord
     from kl_hooks.records.seeding import Step
 
 _CITING: Final = 10
@@ -52,6 +52,18 @@ def listed_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:
     if agent(ws.environ) is not None:
         records = withhold_quarantined(ws, records)
     return with_stale_status(ws, records)
+
+
+def print_record_list(record_list: RecordList, none: str, *, of_kind: bool = False) -> None:
+    """Print the records of a list in columns; where there are none, how many have ended, or `none`.
+
+    `of_kind`: with their kinds.
+    """
+    counts = {"archived": record_list.archived, "expired": record_list.expired}
+    if ended := ", ".join(f"{number} {name}" for name, number in counts.items() if number):
+        none = f"none in use: {ended}. hint: --all lists them"
+    rows = record_rows(workspace(), record_list.records.shown, of_kind=of_kind)
+    print_rows(rows, record_list.total, none)
 
 
 def record_rows(

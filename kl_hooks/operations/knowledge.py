@@ -12,7 +12,13 @@ from kl_hooks.model.record import Record
 from kl_hooks.model.text import counted, one_line, suggest_spelling
 from kl_hooks.operations.operation import TOP, Listing, Operation
 from kl_hooks.operations.parts import Kinds
-from kl_hooks.operations.records import RecordList, now, records_of_today
+from kl_hooks.operations.records import (
+    RecordList,
+    ended_counts,
+    ended_records,
+    now,
+    records_of_today,
+)
 from kl_hooks.records.page_search import DocSection, search_all, section_to_dict
 from kl_hooks.records.pages import PAGE_KIND
 from kl_hooks.records.query import (
@@ -110,8 +116,17 @@ def _list(ws: Workspace, request: ListRequest, access: Access) -> KnowledgeList:
         total = len(records)
     else:
         records, total = list_and_count(ws, wanted, request.limit)
+    ended: Sequence[Record] = ()
+    if not total and not request.everything:
+        ended = [
+            record
+            for record in ended_records(ws, wanted, access)
+            if selection is None or selection.holds(record)
+        ]
     listing = Listing(tuple(with_stale_status(ws, records)), request.limit)
-    record_list = RecordList(listing, total - len(records), 0, now(ws), _notes(ws))
+    record_list = RecordList(
+        listing, total - len(records), 0, now(ws), _notes(ws), *ended_counts(ended)
+    )
     return KnowledgeList(record_list, Kinds(ws.kinds))
 
 

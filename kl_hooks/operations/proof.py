@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kl_hooks.evidence.flaky import Attempt
     from kl_hooks.proof.audit import Disagreement
     from kl_hooks.proof.failures import FailureHistory, Fix, TestRecord
-    from kl_hooks.proof.impact import Impacted, Runs, SymbolTest
+    from kl_hooks.proof.impact import Impacted, Runs
     from kl_hooks.workspace import Workspace
 
 _ALL: Final = 100_000
@@ -44,18 +45,11 @@ class SymbolRequest(NamedTuple):
     limit: Annotated[int, TOP] = 50
 
 
-class ExecutingTest(NamedTuple):
-    """A test that executed a symbol."""
-
-    test: TestName
-    symbol: NodeId
-    result: SymbolTest
-
-
 class ExecutingTests(NamedTuple):
     """The tests that executed a symbol."""
 
     tests: Listing
+    """Of `SymbolTest`, whose names are typed."""
     is_executed: bool
     """Whether there is any, also where none may be shown."""
     notes: tuple[str, ...]
@@ -74,7 +68,8 @@ def _tests(ws: Workspace, request: SymbolRequest, _access: Access) -> ExecutingT
                 raise
             results = tests_of(runs, definition)
     tests = [
-        ExecutingTest(TestName(result.test), NodeId(result.symbol), result) for result in results
+        result._replace(test=TestName(result.test), symbol=NodeId(result.symbol))
+        for result in results
     ]
     return ExecutingTests(Listing(tuple(tests), request.limit), bool(results), tuple(notes))
 
@@ -93,7 +88,7 @@ def _definition(ws: Workspace, name: str) -> str | None:
 
 
 def _tests_to_dict(executing_tests: ExecutingTests) -> dict[str, Any]:
-    tests = [test.result.to_dict() for test in executing_tests.tests.shown]
+    tests = [test.to_dict() for test in executing_tests.tests.shown]
     return {"tests": tests, "total": executing_tests.tests.total}
 
 
@@ -195,18 +190,12 @@ class ImpactedRequest(NamedTuple):
     ] = _ALL
 
 
-class TestToRun(NamedTuple):
-    """A test that must run."""
-
-    test: TestName
-    result: Impacted
-
-
 class ImpactedTests(NamedTuple):
     """The tests that must run to know how they end on a content."""
 
     tree: str | None
     tests: Listing
+    """Of `Impacted`, whose names are typed."""
     settled: int
     """How many need not run."""
     notes: tuple[str, ...]
@@ -234,16 +223,21 @@ def _impacted(ws: Workspace, request: ImpactedRequest, _access: Access) -> Impac
         tests, settled = impacted_tests(ws, evidence, content, before)
     return ImpactedTests(
         content.trees[0] if content.trees else None,
-        Listing(tuple(TestToRun(TestName(test.test), test) for test in tests), request.limit),
+        Listing(tuple(map(_with_typed_names, tests)), request.limit),
         settled,
         tuple(notes),
     )
 
 
+def _with_typed_names(test: Impacted) -> Impacted:
+    symbols = tuple(map(NodeId, test.symbols))
+    return test._replace(test=TestName(test.test), symbols=symbols)
+
+
 def _impacted_to_dict(impacted: ImpactedTests) -> dict[str, Any]:
     return {
         "tree": impacted.tree,
-        "tests": [test.result.to_dict() for test in impacted.tests.shown],
+        "tests": [test.to_dict() for test in impacted.tests.shown],
         "total": impacted.tests.total,
         "settled": impacted.settled,
         "arguments": impacted.arguments,
@@ -519,15 +513,6 @@ class AuditRequest(NamedTuple):
     limit: Annotated[int, TOP._replace(help="Most runs that are compared.")] = 50
 
 
-class WrongResult(NamedTuple):
-    """A test that failed, although an earlier result was called valid for its content."""
-
-    test: TestName
-    changed: tuple[FilePath, ...]
-    """Files that differ between the two contents."""
-    disagreement: Disagreement
-
-
 class AuditAnswer(NamedTuple):
     """The audits of all runs that were looked at."""
 
@@ -538,7 +523,8 @@ class AuditAnswer(NamedTuple):
     low: float
     high: float
     """The bounds of the share of wrong ones, 95 %."""
-    disagreements: tuple[WrongResult, ...]
+    disagreements: tuple[Disagreement, ...]
+    """Whose names are typed."""
     notes: tuple[str, ...]
 
 
@@ -550,8 +536,10 @@ def _audit(ws: Workspace, request: AuditRequest, _access: Access) -> AuditAnswer
     with evidence_with_gaps(ws, notes) as evidence:
         answer = audit(ws, evidence, request.limit)
     wrong = [
-        WrongResult(
-            TestName(disagreement.test), tuple(map(FilePath, disagreement.changed)), disagreement
+        replace(
+            disagreement,
+            test=TestName(disagreement.test),
+            changed=tuple(map(FilePath, disagreement.changed)),
         )
         for disagreement in answer.disagreements
     ]
@@ -566,10 +554,7 @@ def _audit_to_dict(answer: AuditAnswer) -> dict[str, Any]:
         "wrong": answer.wrong,
         "rate": answer.wrong / answer.checked if answer.checked else None,
         "interval": [answer.low, answer.high],
-        "disagreements": [
-            {**wrong.disagreement.to_dict(), "changed": list(wrong.changed)}
-            for wrong in answer.disagreements
-        ],
+        "disagreements": [disagreement.to_dict() for disagreement in answer.disagreements],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -81,6 +81,10 @@ class RecordList(NamedTuple):
     now: str
     """By which records may be expired."""
     notes: tuple[str, ...]
+    archived: int = 0
+    """Archived records that the request selects, where it selects no others."""
+    expired: int = 0
+    """Expired ones, likewise."""
 
     @property
     def total(self) -> int:
@@ -175,7 +179,22 @@ def _list(kind: Kind, ws: Workspace, request: ListRequest, access: Access) -> Re
         total = len(records)
     first = _first(records, request.limit, access)
     listing = Listing(tuple(first), request.limit)
-    return RecordList(listing, total - len(first), 0, now(ws), sync_notes(ws))
+    ended: Sequence[Record] = ()
+    if not total and not request.everything:
+        ended = _of_topic(kind, ended_records(ws, wanted, access), request.topic)
+    return RecordList(listing, total - len(first), 0, now(ws), sync_notes(ws), *ended_counts(ended))
+
+
+def ended_records(ws: Workspace, wanted: RecordFilter, access: Access) -> list[Record]:
+    """Return the archived and expired records that a filter would select, but for denied ones."""
+    whole = replace(wanted, archived=True, expired=True)
+    return access.without_denied(records_of_today(ws, whole))
+
+
+def ended_counts(records: Sequence[Record]) -> tuple[int, int]:
+    """Return how many of these, which have ended, are archived, and how many are only expired."""
+    archived = sum(record.archived for record in records)
+    return archived, len(records) - archived
 
 
 def _first(records: list[Record], limit: int, access: Access) -> list[Record]:

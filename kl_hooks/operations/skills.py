@@ -527,7 +527,8 @@ def _decide(ws: Workspace, request: CheckRequest) -> None:
 
 def _check_to_dict(check: Check) -> dict[str, Any]:
     return {
-        "conflicts": [shown.conflict.to_dict(shown.now) for shown in check.conflicts.items],
+        "conflicts": [shown.conflict.to_dict(shown.now) for shown in check.conflicts.shown],
+        "total": check.conflicts.total,
         "suppressed": check.suppressed,
         "changed": [repair._asdict() for repair in check.changes],
         "unread": [
@@ -548,7 +549,7 @@ CHECK: Final = Operation(
     CheckRequest,
     _check,
     _check_to_dict,
-    "kl.skill.check/1",
+    "kl.skill.check/2",
     "kl skill check --apply",
 )
 
@@ -580,14 +581,13 @@ def _health(ws: Workspace, request: HealthRequest, access: Access) -> ShownHealt
 
 
 def _health_to_dict(shown: ShownHealth) -> dict[str, Any]:
-    suggestions = [suggestion._asdict() for suggestion in shown.suggestions.items]
-    if shown.health is None:
-        return {"score": None, "suggestions": suggestions}
-    return {
-        **shown.health.to_dict(),
-        "coverage": shown.coverage.to_dict(),
-        "suggestions": suggestions,
+    suggestions = {
+        "suggestions": [suggestion._asdict() for suggestion in shown.suggestions.shown],
+        "suggestions_total": shown.suggestions.total,
     }
+    if shown.health is None:
+        return {"score": None, **suggestions}
+    return {**shown.health.to_dict(), "coverage": shown.coverage.to_dict(), **suggestions}
 
 
 HEALTH: Final = Operation(
@@ -602,7 +602,7 @@ HEALTH: Final = Operation(
     HealthRequest,
     _health,
     _health_to_dict,
-    "kl.skill.health/1",
+    "kl.skill.health/2",
     "kl skill health",
 )
 

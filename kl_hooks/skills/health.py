@@ -220,7 +220,7 @@ class Health(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as in `kl.skill.health/1`."""
+        """Return it as in `kl.skill.health/2`."""
         return {
             "score": round(self.score, 1),
             "grade": self.grade,

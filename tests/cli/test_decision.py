@@ -559,3 +559,19 @@ def test_odd_names_are_refused_and_shown_harmless(name: str, repo: Checkout) -> 
         assert done.returncode == 2, (args, done.stdout)
         assert "\x1b" not in done.stderr and "\u202e" not in done.stderr and len(done.stderr) < 3000
     assert (repo.root / ".kl/knowledge/decisions/ADR-0001-one.md").read_bytes() == before
+
+
+def test_a_list_of_archived_decisions_alone_states_how_many_there_are(repo: Checkout) -> None:
+    made(repo, "Use ZooKeeper")
+    home = repo.root / ".kl/knowledge/decisions"
+    (home / "archive").mkdir()
+    (home / "ADR-0001-use-zookeeper.md").rename(home / "archive/ADR-0001-use-zookeeper.md")
+    none = "none in use: 1 archived. hint: --all lists them\n"
+    assert repo.kl("decision", "list").stdout == none
+    assert repo.kl("knowledge", "list", "--kind", "decision").stdout == none
+    assert "ADR-0001" in repo.kl("decision", "list", "--all").stdout
+    assert repo.kl("decision", "list", "--status", "accepted").stdout == "no decision fits.\n"
+    hides = "deny: {kinds: [decision], actors: [agent]}"
+    repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: all\n    {hides}\n")
+    agent = repo.kl("decision", "list", env={"KL_AGENT": "bot"}).stdout
+    assert agent == "no decisions yet. Make one: kl decision new --edit\n"

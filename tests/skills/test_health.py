@@ -220,6 +220,8 @@ def test_repairs_are_shown_first_and_made_only_when_asked_for(repo: Checkout) ->
         and "--apply" in done.stderr
     )
     assert {one.title: one.values for one in all_skills(repo.workspace())} == before
+    first = json.loads(repo.kl("skill", "check", "--top", "1", "--format", "json").stdout)
+    assert (len(first["conflicts"]), first["total"]) == (1, 2)
     assert repo.kl("skill", "check", "--apply", env={"KL_AGENT": "bot"}).returncode == 2
     assert repo.kl("skill", "check", "--apply").returncode == 0
     after = {one.title: one for one in all_skills(repo.workspace())}
@@ -359,6 +361,8 @@ def test_health_suggests_what_would_improve_skills(repo: Checkout) -> None:
         and "relate" not in shown.stdout
         and "first 2 of 5" in shown.stderr
     )
+    first = ask(repo, "skill", "health", "--top", "2")
+    assert (len(first["suggestions"]), first["suggestions_total"]) == (2, 5)
     answer, code = call(repo.workspace(), "skill_health", b"{}", allow_write=False)
     assert code == 0 and [one["type"] for one in answer["result"]["suggestions"]][:2] == [
         "revise",
