@@ -216,15 +216,19 @@ class Knowledge:
         `kl_hooks.model.request.Request` or of the options: `budget="1500tok"`, `pins=["ADR-0007"]`,
         `iterate=2`. `given`: IDs of what the reader has already.
         """
-        from kl_hooks.context.deliver import deliver, make_request
+        from kl_hooks.operations.context import PACKAGE, PackageRequest
+        from kl_hooks.operations.operation import perform
 
         options = {"budget": self.budget} | options
+        request = PackageRequest(
+            task, chosen=options, style=style, trace_id=trace_id, omit=tuple(given)
+        )
 
-        def make(ws: Workspace, _access: Access) -> Context:
-            made = deliver(ws, make_request(task, style, trace_id, options), given)
-            if made.remark:
-                _LOG.warning("%s", made.remark)
-            return _context(made.text, made.document)
+        def make(ws: Workspace, access: Access) -> Context:
+            package = perform(ws, PACKAGE, request, access)
+            if package.remark:
+                _LOG.warning("%s", package.remark)
+            return _context(package.text, package.document)
 
         return self._read(
             "build_context",
@@ -356,7 +360,7 @@ class Knowledge:
 
         def load(ws: Workspace, _access: Access) -> CriticalContext:
             require_setup(ws)
-            found = critical(ws, CriticalRequest(task, feature, command), max_items)
+            found = critical(ws, CriticalRequest(task, feature, command, limit=max_items))
             sections: dict[str, Any] = {
                 one.section.name: tuple(map(_item, one.items)) for one in found
             }

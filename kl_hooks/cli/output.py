@@ -149,16 +149,9 @@ def conceal_in_error(problem: KlError) -> None:
         command_access().conceal_in_error(problem)
 
 
-def write(text: str, *, err: bool = False, is_governed: bool = False) -> None:
-    """Write a text as it is, without a line end: a document, or a part of a conversation.
-
-    `is_governed`: the policy was applied to each item of it, which the audit has already.
-    """
-    if is_governed and _is_governed():
-        from kl_hooks.context.access import Access, find_policy
-
-        text = Access(workspace(), find_policy(workspace())).text(text)
-    click.echo(text if is_governed else _shown(text), nl=False, err=err)
+def write(text: str, *, err: bool = False) -> None:
+    """Write a text as it is, without a line end: a document, or a part of a conversation."""
+    click.echo(_shown(text), nl=False, err=err)
 
 
 def write_file(path: Path, text: str, errors: str = "strict") -> None:

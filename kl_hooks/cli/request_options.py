@@ -43,6 +43,7 @@ def operation_command(
     complete: Callable[[Any], Any] = lambda request: request,
     *,
     group: click.Group | None = None,
+    command_class: type[click.Command] = click.Command,
     formats: Mapping[str, Callable[[Any], str]] = {},
     exit_code: Callable[[Any, Any], int] = lambda result, request: CLEAN,
 ) -> Callable[[Callable[..., Any]], click.Command]:
@@ -51,8 +52,8 @@ def operation_command(
     The function gets the result and the request, and what the options above it (of the text alone)
     have, by name. JSON is the operation's own. `complete`: adds to the request what only a command
     has, such as its progress.
-    `group`: it is a command of. `formats`: other formats, each the function that gives the whole
-    output. `exit_code`: of the result and the request.
+    `group`: it is a command of. `command_class`: of the command. `formats`: other formats, each the
+    function that gives the whole output. `exit_code`: of the result and the request.
     """
 
     def decorate(print_result: Callable[..., Any]) -> click.Command:
@@ -72,7 +73,8 @@ def operation_command(
         ]
         name = operation.name.rpartition(" ")[2]
         text = inspect.cleandoc(operation.help)
-        made = click.command(name, help=text, epilog=f"Example: {operation.example}")(command)
+        epilog = f"Example: {operation.example}"
+        made = click.command(name, command_class, help=text, epilog=epilog)(command)
         if group is not None:
             group.add_command(made)
         return made

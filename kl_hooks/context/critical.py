@@ -104,6 +104,22 @@ class CriticalRequest(NamedTuple):
         str,
         Parameter("What is run; feature-build adds architecture, roles and features."),
     ] = ""
+    omit: Annotated[
+        tuple[str, ...],
+        Parameter(
+            "Omit a section.", name="without", choices=tuple(section.name for section in SECTIONS)
+        ),
+    ] = ()
+    limit: Annotated[
+        int,
+        Parameter(
+            "Most in a section.",
+            bounds=(1, 100),
+            name="top",
+            aliases=("max_items",),
+            is_default_shown=True,
+        ),
+    ] = MOST
 
     @property
     def builds(self) -> bool:
@@ -121,18 +137,15 @@ class FilledSection:
     """Items that fit but are too many."""
 
 
-def critical(
-    ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequence[str] = ()
-) -> list[FilledSection]:
-    """Return every section with at most `most` items, and how many more there are. `omit` names
-    sections.
+def critical(ws: Workspace, asked: CriticalRequest) -> list[FilledSection]:
+    """Return every section that is not omitted, with its first items, and how many more there are.
 
     The build of a feature adds architecture, the roles and the overviews of features; a named
     feature its overview. What the policy denies is neither shown nor counted.
     """
     found, policy = [], find_policy(ws)
     for section in SECTIONS:
-        if section.name in omit or (section.whole and not _is_wanted(section, asked)):
+        if section.name in asked.omit or (section.whole and not _is_wanted(section, asked)):
             continue
         live = live_records(
             ws, [one for one in _records(ws, section, asked) if _fits(ws, section, one, asked)]
@@ -146,7 +159,7 @@ def critical(
             hidden = {name: rule for name, (effect, rule) in decided.items() if effect == "redact"}
         some = [
             replace(_candidate(ws, section, one), redacted_by=hidden.get(one.id, ""))
-            for one in live[:most]
+            for one in live[: asked.limit]
         ]
         shown = demote_uncommitted(ws, some)
         if hidden:

@@ -189,7 +189,7 @@ def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:
         " quoted as data.\n"
     )
     blocks = [*_objective_blocks(ws)]
-    for part in critical(ws, CriticalRequest(), _IN_SECTION):
+    for part in critical(ws, CriticalRequest(limit=_IN_SECTION)):
         heading = f"\n## {part.section.heading}\n"
         for one in part.items:
             blocks.append((one.id, heading, _item(one)))

@@ -217,10 +217,12 @@ def read_resource(ws: Workspace, uri: str) -> str:
         )
         return f"{head}\n{quoted_lines(record_text(ws.kinds['decision'], one), '  | ')}\n"
     if kind == "package" and uri.startswith("kl://") and name:
-        from kl_hooks.context.deliver import find_package
+        from kl_hooks.operations import context
+        from kl_hooks.operations.operation import perform
 
         with access(ws, "resource of a package", author(ws)) as may:
-            return may.text(find_package(ws, name, author(ws)).text)
+            package = perform(ws, context.SHOW, context.ShowRequest(name, author(ws)), may)
+        return str(package.text)
     raise UsageProblem(
         "there is no resource of this URI.",
         place=uri,

@@ -225,7 +225,7 @@ def tool_arguments(canaries: Canaries, tool: Tool) -> Iterator[dict[str, Any]]:
     if tool.name == "recall":
         yield {"key": ids["memory"]}
     if "task" in tool.takes and "task" not in needed:
-        yield {**needed, "task": WORDS, "options": {"explain": "true"}, "budget": "8000"}
+        yield {**needed, "task": WORDS, "options": {"weight": "high"}, "budget": "8000"}
     if tool.name.startswith("graph_"):
         for other in (f"adr:{ids['decision']}", ids["memory"]):
             yield {name: other if name == "id" else value for name, value in needed.items()}

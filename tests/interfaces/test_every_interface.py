@@ -8,21 +8,23 @@ import http.client
 import json
 import threading
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import closing
 from typing import Any
 
 import pytest
+from mcp import ClientSession
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
 
 from kl_hooks import api
-from kl_hooks.errors import KlError
 from kl_hooks.tools.agent_adapters import AGENTS
 from kl_hooks.tools.call import call
 from kl_hooks.tools.http_server import KnowledgeServer
-from kl_hooks.tools.mcp_server import _decisions, read_resource
 from kl_hooks.workspace import Workspace, open_workspace
 from tests.interfaces.canaries import AGENT, Canaries, plant
 from tests.interfaces.commands import OUTPUT_FILE, api_calls, calls, hook_payloads, routes, tools
+from tests.mcp_client import with_client
 from tests.support import Checkout
 
 pytestmark = pytest.mark.slow
@@ -87,7 +89,7 @@ def test_no_tool_shows_what_is_hidden(hidden: Canaries, effect: str) -> None:
 
 
 @by_effect
-def test_no_route_and_no_resource_shows_what_is_hidden(hidden: Canaries, effect: str) -> None:
+def test_no_route_shows_what_is_hidden(hidden: Canaries, effect: str) -> None:
     hidden.hide(effect)
     leaks = dict[str, set[str]]()
 
@@ -106,12 +108,6 @@ def test_no_route_and_no_resource_shows_what_is_hidden(hidden: Canaries, effect:
         server.shutdown()
         server.server_close()
         thread.join()
-    for uri in (f"kl://adr/{hidden.ids['decision']}", f"kl://package/{hidden.ids['package']}"):
-        try:
-            leaks[uri] = hidden.leaks(read_resource(opened(), uri))
-        except KlError as problem:
-            leaks[uri] = hidden.leaks(str(problem))
-    leaks["list of resources"] = hidden.leaks(repr(_decisions(opened())))
     shown = {name: fields for name, fields in leaks.items() if fields}
     print(f"{len(leaks)} interfaces, {len(shown)} show something")
     assert not shown, report(shown)
@@ -125,6 +121,55 @@ def ask(server: KnowledgeServer, method: str, path: str, body: bytes) -> tuple[i
         connection.request(method, path, body, head)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
+
+
+async def answered(answer: Awaitable[BaseModel]) -> str:
+    """Return an answer of the server, or its error, as the client gets it."""
+    try:
+        return (await answer).model_dump_json()
+    except MCPError as problem:
+        return str(problem)
+
+
+def shown_by_mcp(canaries: Canaries) -> dict[str, set[str]]:
+    """Start `kl mcp`, call each tool and read each resource of it; return what showed something."""
+    leaks = defaultdict[str, set[str]](set)
+    ws = open_workspace(canaries.repo.root)
+    ids = canaries.ids
+
+    async def work(session: ClientSession) -> None:
+        listed = {tool.name for tool in (await session.list_tools()).tools}
+        called = [(name, arguments) for name, arguments in tools(ws, canaries)]
+        assert listed == {name for name, _ in called}
+        leaks["list of tools"] = canaries.leaks(await answered(session.list_tools()))
+        for name, arguments in called:
+            text = await answered(session.call_tool(name, arguments))
+            leaks[f"tool {name}"] |= canaries.leaks(text, [json.dumps(arguments)])
+        resources = await session.list_resources()
+        leaks["list of resources"] = canaries.leaks(resources.model_dump_json())
+        templates = (await session.list_resource_templates()).resource_templates
+        values = {"kl://adr/{id}": ids["decision"], "kl://package/{id}": ids["package"]}
+        assert {one.uri_template for one in templates} == values.keys()
+        named = (uri.replace("{id}", name) for uri, name in values.items())
+        for uri in {*named, *(str(one.uri) for one in resources.resources)}:
+            leaks[uri] = canaries.leaks(await answered(session.read_resource(uri)))
+
+    with_client(canaries.repo, work, "--tools", "all", "--allow-write", seconds=300)
+    print(f"{len(leaks)} tools and resources")
+    return {name: fields for name, fields in leaks.items() if fields}
+
+
+@by_effect
+def test_the_mcp_server_shows_nothing_that_is_hidden(hidden: Canaries, effect: str) -> None:
+    hidden.hide(effect)
+    leaks = shown_by_mcp(hidden)
+    assert not leaks, report(leaks)
+
+
+def test_without_a_policy_the_mcp_server_shows_it(hidden: Canaries) -> None:
+    shown = shown_by_mcp(hidden)
+    resources = {f"kl://adr/{hidden.ids['decision']}", f"kl://package/{hidden.ids['package']}"}
+    assert shown.keys() >= {"tool context", "tool decision_read", *resources}
 
 
 def shown_by_api(canaries: Canaries) -> dict[str, set[str]]:

@@ -4,22 +4,18 @@ their conversations.
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import anyio
 import pytest
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import ClientSession
 from mcp.shared.exceptions import MCPError
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.tools import mcp_server
 from kl_hooks.tools.mcp_server import DEFAULT, answer, listed_tools, tool_listing
 from kl_hooks.workspace import Workspace
+from tests.mcp_client import with_client
 from tests.support import Checkout
 
 READING = [
@@ -89,30 +85,6 @@ def test_a_server_counts_failing_sources_over_all_calls(
     assert served.kl("mcp").returncode == 0
     first, second = opened
     assert first is not second and first.failing_sources is second.failing_sources
-
-
-def with_client(
-    repo: Checkout, work: Callable[[ClientSession], Awaitable[None]], *args: str
-) -> None:
-    """Start `kl mcp` as a client does, and do `work` with it."""
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "kl_hooks", "mcp", *args],
-        env=environ,
-        cwd=str(repo.root),
-    )
-
-    async def run() -> None:
-        with anyio.fail_after(60):
-            async with (
-                stdio_client(server) as (incoming, outgoing),
-                ClientSession(incoming, outgoing) as session,
-            ):
-                await session.initialize()
-                await work(session)
-
-    anyio.run(run)
 
 
 @pytest.mark.requirement("A3")
