@@ -512,7 +512,6 @@ class FixResult:
     def to_dict(self, *, written: bool) -> dict[str, Any]:
         """Return the result as `--format json` prints it."""
         return {
-            "schema": "kl.arch.fix/2",
             "written": written,
             "accepted": self.accepted,
             "files": [

@@ -110,7 +110,6 @@ class FolderMove:
     def to_dict(self, *, written: bool) -> dict[str, Any]:
         """Return the result as `--format json` prints it."""
         return {
-            "schema": "kl.arch.mv/1",
             "written": written and bool(self.changes),
             "old": self.old,
             "new": self.new,

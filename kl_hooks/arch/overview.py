@@ -24,8 +24,6 @@ from kl_hooks.model.symbol import Link
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.workspace import Workspace
 
-_OVERVIEW_SCHEMA: Final = "kl.arch.show/1"
-
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
@@ -87,7 +85,7 @@ class CheckedWorktree:
     """`YYYY-MM-DD`."""
 
     def explanation(self, what: str, paths: list[str]) -> dict[str, Any]:
-        """The explanation of a layer, module or file as plain data (`kl.arch.explain/1`).
+        """The explanation of a layer, module or file as plain data.
 
         `paths`: how `what` may be read as a path from the repository's root. UsageProblem where it
         is none of these.
@@ -101,13 +99,12 @@ class CheckedWorktree:
         )
         if files:
             return {
-                "schema": EXPLAIN_SCHEMA,
                 "kind": "file",
                 **_file(self, files[0]),
                 "others": files[1:] if named else [],
             }
         if layer is not None:
-            return {"schema": EXPLAIN_SCHEMA, "kind": "layer", **_layer(self, layer)}
+            return {"kind": "layer", **_layer(self, layer)}
         top = self.survey.content.repo.top
         if any(
             path.rstrip("/") and not path.endswith(".py") and (top / path).is_file()
@@ -200,9 +197,8 @@ def build_overview(
 def overview_to_dict(seen: Overview | None) -> dict[str, Any]:
     """Return the overview as `--format json` prints it; None: there is no manifest."""
     if seen is None:
-        return {"schema": _OVERVIEW_SCHEMA, "manifest": None, "layers": [], "arrows": []}
+        return {"manifest": None, "layers": [], "arrows": []}
     return {
-        "schema": _OVERVIEW_SCHEMA,
         "manifest": seen.verdict.manifest.path,
         "unassigned": len(seen.verdict.unassigned),
         "layers": [
@@ -372,9 +368,6 @@ def _closing(seen: Overview) -> str:
     found = f"{counted(new, 'new violation')}{baseline}"
     outside = f"; {unassigned_count(seen.verdict)}" if seen.verdict.unassigned else ""
     return f"{counted(len(seen.layers), 'layer')}, {counted(files, 'file')}: {found}{outside}"
-
-
-EXPLAIN_SCHEMA: Final = "kl.arch.explain/1"
 
 
 def _file(seen: CheckedWorktree, path: str) -> dict[str, Any]:

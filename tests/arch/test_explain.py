@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.arch.overview import check_worktree
-from kl_hooks.cli.arch import explanation_lines
+from kl_hooks.cli.arch_layers import explanation_lines
 from kl_hooks.errors import UsageProblem
 from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
 

@@ -13,6 +13,7 @@ from kl_hooks.cli.main import run
 from tests.arch.shop import DRIFT, MANIFEST, ORDER, shop
 from tests.cli.conftest import Call
 from tests.git.repos import commit, sh, write
+from tests.support import Checkout
 
 Kl = Callable[..., tuple[int, str, str]]
 
@@ -237,3 +238,24 @@ def test_colour_states_what_the_words_state(in_shop: Call, monkeypatch: pytest.M
     assert "\x1b" not in in_shop("arch", "show", "--format", "json")[1]
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in in_shop("arch", "show")[1]
+
+
+def test_an_agent_is_shown_no_diff_and_no_fact_of_a_denied_file(repo: Checkout) -> None:
+    repo.write("src/shop/__init__.py", "")
+    repo.write("src/shop/price.py", "RATE = 1\n")
+    repo.write("src/shop/secret.py", "from shop.price import RATE as SECRET\n")
+    assert repo.kl("init", "--yes").returncode == 0
+    rule = '{paths: ["src/shop/secret.py"], actors: [agent]}'
+    move = ("arch", "mv", "src/shop/price.py", "src/shop/rate.py", "--imports", "--dry-run")
+    explain = ("arch", "explain", "src/shop/secret.py")
+    assert "SECRET" in repo.kl(*move).stdout and "shop.secret" in repo.kl(*explain).stdout
+    for effect in ("deny", "redact"):
+        repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: own\n    {effect}: {rule}\n")
+        shown = repo.kl(*move, env={"KL_AGENT": "bot"})
+        assert shown.returncode == 1 and "b/src/shop/secret.py" not in shown.stdout
+        assert "SECRET" not in shown.stdout + shown.stderr
+        explained = repo.kl(*explain, env={"KL_AGENT": "bot"})
+        assert explained.returncode == (2 if effect == "deny" else 0), explained.stderr
+        assert "shop.secret" not in explained.stdout
+        whole = repo.kl("arch", "explain", "src/shop/price.py", env={"KL_AGENT": "bot"})
+        assert whole.returncode == 0 and "shop.secret" not in whole.stdout, whole.stderr

@@ -128,6 +128,7 @@ def _write_files(canaries: Canaries) -> None:
     repo.write("src/shop.py", "def total() -> int:\n    return 1\n")
     repo.write(
         f"{FOLDER}secret.py",
+        f"from src.shop import total as {word('symbol', 'import')}\n\n\n"
         f"def {word('symbol', DENIED_NAME)}() -> int:\n"
         f'    """{_sentence(canaries, "symbol", "docstring")}."""\n    return 1\n',
     )

@@ -159,7 +159,13 @@ def _cases(canaries: Canaries) -> Mapping[str, list[tuple[str, ...]]]:
         "help": [("all",)],
         "stats recall": [()],
         "evidence show": [("HEAD",)],
-        "arch mv": [(SHOWN_FILE, "src/store.py")],
+        "arch explain": [(SHOWN_FILE,), (HIDDEN_FILE,)],
+        "arch fix": [(), ("--dry-run",), (HIDDEN_FILE,)],
+        "arch mv": [
+            (SHOWN_FILE, "src/store.py", "--dry-run"),
+            (SHOWN_FILE, "src/store.py", "--dry-run", "--imports"),
+            (HIDDEN_FILE, "src/store.py", "--dry-run"),
+        ],
         "arch allow": [(SHOWN_FILE, "os", "--until", "2099-01-01", "--reason", "because")],
     }
 
