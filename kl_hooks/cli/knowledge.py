@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,9 +24,7 @@ from kl_hooks.cli.output import (
     initialized_workspace,
     path_from_root,
     print_answer,
-    print_list,
     print_rows,
-    top_option,
     warn,
     workspace,
     write,
@@ -34,24 +32,22 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.cli.record_output import (
     exported,
-    listed_records,
     print_record,
     print_record_list,
     print_steps,
     record_line,
     record_rows,
     waiting_lines,
-    warn_of_index_problems,
-    warn_of_unreadable_records,
 )
 from kl_hooks.cli.request_options import operation_command
-from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
+from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, UsageProblem
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import knowledge as operations
+from kl_hooks.operations import knowledge_upkeep as upkeep
 from kl_hooks.operations import pages
 from kl_hooks.records.pages import PAGE_KIND
 from kl_hooks.records.query import (
@@ -59,19 +55,16 @@ from kl_hooks.records.query import (
     get_record,
     get_records,
     list_records,
-    record_to_dict,
 )
-from kl_hooks.records.status_counts import records_by_status, waiting_for_a_person
 from kl_hooks.records.write import apply_verb
 from kl_hooks.store.files import read_small
-from kl_hooks.workspace import Workspace, require_setup
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Verb
     from kl_hooks.model.record import Record
     from kl_hooks.records.pages import PageLine
     from kl_hooks.records.seeding import Seed, Step
-    from kl_hooks.upkeep.run import Report
 
 
 _COMMANDS = {
@@ -210,83 +203,33 @@ def search(ctx: click.Context, /, **values: Any) -> Any:
     return ctx.invoke(whole, **values, top_k=limit)
 
 
-@click.command(epilog="Example: kl knowledge status --format json")
-@format_option()
-def status(shape: str) -> None:
-    """How much is known, kind by kind and status by status, and what waits for a person."""
-    ws = workspace()
-    require_setup(ws)
-    counts = records_by_status(ws)
-    numbers = waiting_for_a_person(ws, counts)
-    warn_of_index_problems()
-    warn_of_unreadable_records(ws)
-    lines = [
-        f"{kind:<10} {sum(some.values()):>5}   {_numbers(dict(sorted(some.items())))}"
-        for kind, some in counts.items()
-    ]
-    lines += [f"waiting for a person: {line}" for line in waiting_lines(ws, numbers)]
-    none = 'nothing is known yet. Begin with: kl decision new --edit, or kl memory add "…"'
-    plain = {"schema": "kl.knowledge.status/1", "kinds": counts, "waiting": numbers}
-    print_answer(shape, plain, lines if counts else [*lines, none])
+@operation_command(upkeep.STATUS)
+def status(status_counts: upkeep.StatusCounts, _request: upkeep.WholeRequest) -> None:
+    for kind, counts in status_counts.counts.items():
+        echo(f"{kind:<10} {sum(counts.values()):>5}   {_numbers(dict(sorted(counts.items())))}")
+    for line in waiting_lines(workspace(), status_counts.waiting):
+        echo(f"waiting for a person: {line}")
+    if not status_counts.counts:
+        echo('nothing is known yet. Begin with: kl decision new --edit, or kl memory add "…"')
 
 
-_USES = ("injected", "opened", "reinforced", "outcome")
+@operation_command(upkeep.STATS)
+def stats(statistics: upkeep.KnowledgeStats, _request: upkeep.WholeRequest) -> None:
+    for name, counts in statistics.kinds.items():
+        states = filter(None, map(_numbers, (counts.statuses, counts.authorities)))
+        echo(f"{name:<10} {counts.records:>5}   {'; '.join(states)}")
+        places = {
+            "files": counts.files,
+            "archived": counts.archived,
+            "expired": counts.expired,
+            "seeded": counts.seeded,
+        }
+        parts = ({place: number for place, number in places.items() if number}, counts.topics)
+        echo_lines(f"{'':<18} {_numbers(part)}" for part in parts if part)
+    echo(f"{counted(statistics.records, 'record')}; {_numbers(statistics.uses)}.")
 
 
-@click.command(epilog="Example: kl knowledge stats --format json")
-@format_option()
-def stats(shape: str) -> None:
-    """Show how much is known: records by kind, status, topic and authority, seeded ones, and how
-    often they were used.
-
-    Expired and archived records are counted apart.
-    """
-    from kl_hooks.records.events import list_events
-    from kl_hooks.records.query import topic_field
-    from kl_hooks.records.repository import is_expired
-
-    ws = workspace()
-    require_setup(ws)
-    records = list_records(ws, RecordFilter(archived=True, expired=True))
-    used = Counter(one.name for one in list_events(ws) if one.name in _USES)
-    warn_of_index_problems()
-    warn_of_unreadable_records(ws)
-    kinds: dict[str, dict[str, Any]] = {}
-    for name, kind in ws.kinds.items():
-        some = [one for one in records if one.kind == name]
-        field = topic_field(kind)
-        topics = (
-            Counter(one.text(field.name) or "none" for one in some) if field else Counter[str]()
-        )
-        if some:
-            kinds[name] = {
-                "records": len(some),
-                "files": sum(bool(one.path) for one in some),
-                "archived": sum(one.archived for one in some),
-                "expired": sum(is_expired(ws, one) for one in some),
-                "seeded": sum(bool(one.text("entity_id")) for one in some),
-                "statuses": dict(sorted(Counter(one.status for one in some).items())),
-                "authorities": dict(sorted(Counter(one.authority for one in some).items())),
-                "topics": dict(sorted(topics.items())),
-            }
-    uses = {name: used[name] for name in _USES}
-    lines = []
-    for name, row in kinds.items():
-        lines.append(
-            f"{name:<10} {row['records']:>5}   {_numbers(row['statuses'])};"
-            f" {_numbers(row['authorities'])}"
-        )
-        more = {key: row[key] for key in ("files", "archived", "expired", "seeded") if row[key]}
-        lines += [f"{'':<18} {_numbers(line)}" for line in (more, row["topics"]) if line]
-    lines.append(f"{counted(len(records), 'record')}; {_numbers(uses)}.")
-    print_answer(
-        shape,
-        {"schema": "kl.knowledge.stats/1", "records": len(records), "kinds": kinds, "uses": uses},
-        lines,
-    )
-
-
-def _numbers(counts: dict[str, int]) -> str:
+def _numbers(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items())
 
 
@@ -328,85 +271,33 @@ def _page_line(line: PageLine) -> str:
     return f"{percent}{line.page.path}:{line.line}  {one_line(line.page.title, 80)}{text}"
 
 
-@click.command(epilog="Example: kl knowledge check --staged")
-@click.argument("files", nargs=-1)
-@click.option("--staged", is_flag=True, help="Judge what is staged, not what is on disk.")
-@format_option()
-def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
-    """Check that authored files are valid, ids belong to one file each, and links and chains lead
-    somewhere.
-
-    All files are read; findings are shown for FILES alone, if any are named. Exit 1: findings; 2: a
-    file that can't be read.
-    """
-    from kl_hooks.records.knowledge_check import check_knowledge as run
-
-    ws = workspace()
+def _from_root(request: upkeep.CheckRequest) -> upkeep.CheckRequest:
     broken_kinds_are_shown()
-    found = run(ws, [path_from_root(ws.root, one) for one in files], staged=staged)
-    problems = {
-        name: [one._asdict() for one in getattr(found, name)]
-        for name in ("findings", "unread", "remarks")
-    }
-    plain = {
-        "schema": "kl.knowledge.check/1",
-        "files": found.files,
-        "links": found.links,
-        "staged": staged,
-        **problems,
-    }
-    lines = [str(problem) for problem in (*found.unread, *found.findings)]
-    checked = f"{counted(found.files, 'file')}, {counted(found.links, 'link')}"
-    print_answer(
-        shape,
-        plain,
-        [
-            *lines,
-            f"{counted(len(lines), 'finding')} in {checked}." if lines else f"clean: {checked}.",
-        ],
-    )
-    for problem in found.remarks if shape == "text" else ():
-        warn(str(problem))
-    return USAGE_ERROR if found.unread else FINDINGS if found.findings else CLEAN
+    files = (path_from_root(workspace().root, file) for file in request.files)
+    return request._replace(files=tuple(files))
 
 
-@click.command(epilog="Example: kl knowledge proposals")
-@format_option()
-def proposals(shape: str) -> None:
-    """List what waits for a person: records that were proposed, and changes that agents ask for."""
-    from kl_hooks.records.write import proposals_for_reader
+@operation_command(upkeep.CHECK, _from_root, exit_code=lambda checked, _request: checked.exit_code)
+def check(checked: upkeep.KnowledgeCheck, _request: upkeep.CheckRequest) -> None:
+    result = checked.result
+    problems = [*result.unread, *result.findings]
+    echo_lines(map(str, problems))
+    scope = f"{counted(result.files, 'file')}, {counted(result.links, 'link')}"
+    echo(f"{counted(len(problems), 'finding')} in {scope}." if problems else f"clean: {scope}.")
+    for remark in result.remarks:
+        warn(str(remark))
 
-    ws = workspace()
-    may = command_access()
-    records = may.records(listed_records(ws, _proposed_records(ws)))
-    changes = [
-        change
-        for change in proposals_for_reader(ws)
-        if all(map(may.shows, get_records(ws, [change.record])))
+
+@operation_command(upkeep.PROPOSALS)
+def proposals(waiting: upkeep.Proposals, _request: upkeep.WholeRequest) -> None:
+    rows = [
+        f"{record.id}  {record.status} {record.kind}  {one_line(record.title, 120)}"
+        for record in waiting.records.shown
     ]
-    warn_of_index_problems()
-    plain = {
-        "schema": "kl.knowledge.proposals/1",
-        "records": [record_to_dict(ws, one, whole=False) for one in records],
-        "changes": [one.to_dict() for one in changes],
-    }
-    rows = [f"{one.id}  {one.status} {one.kind}  {one_line(one.title, 120)}" for one in records]
-    rows += [f"{change.record}  {change.line()}" for change in changes]
-    print_list(shape, plain, rows, len(rows), "nothing waits for a person.")
-    if rows and shape == "text":
+    rows += [f"{change.record}  {change.line()}" for change in waiting.changes]
+    print_rows(rows, len(rows), "nothing waits for a person.")
+    if rows:
         echo("\nhint: kl knowledge show ID, then kl knowledge accept ID or kl knowledge reject ID")
-
-
-def _proposed_records(ws: Workspace) -> list[Record]:
-    """Return the records in the status that waits for a person, but memories, which have a review
-    of their own.
-    """
-    some = [kind for kind in ws.kinds.values() if kind.proposal and kind.name != "memory"]
-    return [
-        one
-        for kind in some
-        for one in list_records(ws, RecordFilter((kind.name,), (kind.proposal,)))
-    ]
 
 
 def _decide_proposal(identifier: str, word: str, shape: str) -> None:
@@ -764,98 +655,54 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
     print_answer(shape, plain, [] if found else ["nothing here was made by seeding."])
 
 
-@click.command(epilog="Example: kl knowledge health --fail-under 90")
-@click.option(
-    "--fail-under",
-    type=click.IntRange(0, 100),
-    metavar="PERCENT",
-    help="Exit 1 if fewer records are healthy.",
-)
-@top_option(20, text="Most lines of each sort.")
-@format_option()
-def health(fail_under: int | None, limit: int, shape: str) -> int:
-    """Find unhealthy records: broken, stale, contradicted, unanchored, over-long or unused ones.
-
-    Contradicted are two accepted decisions that govern the same code without naming each other, and
-    memories that ask for an import which the manifest forbids. How alike two texts are never
-    counts.
-    """
-    from kl_hooks.upkeep.health import check_health
-
-    ws = workspace()
-    require_setup(ws)
-    found = check_health(ws)
-    warn_of_unreadable_records(ws)
-    for line in found.not_assessed:
-        warn(f"not assessed: {line}")
-    bad = fail_under is not None and found.score < fail_under
-    lines = []
-    for sort, number in found.counts.items():
-        some = [one for one in found.found if one.sort == sort]
-        lines += [f"{sort}: {number}"] if some else []
-        lines += [f"  {one.id}  {one_line(one.reason, 200)}" for one in some[:limit]]
-        lines += (
-            [f"  … and {len(some) - limit} more: --top {len(some)}"] if len(some) > limit else []
-        )
-    lines.append(
-        f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %)."
-    )
-    print_answer(shape, found.to_dict(), lines)
-    if bad and shape == "text":
-        warn(f"fewer than {fail_under} % are healthy.")
-    return FINDINGS if bad else CLEAN
+def _is_too_low(health: upkeep.KnowledgeHealth, request: upkeep.HealthRequest) -> bool:
+    return request.least_score is not None and health.score < request.least_score
 
 
-@click.command(epilog="Example: kl knowledge gc --apply")
-@click.option(
-    "--apply", "really", is_flag=True, help="Make the changes; without it they are only shown."
-)
-@click.option(
-    "--policy", "only", multiple=True, metavar="NAME", help="Only this policy; may be repeated."
-)
-@format_option()
-def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
-    """What upkeep would change now, policy by policy: archive, demote, prune, fold, delete what is
-    over.
-
-    Its numbers are in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a
-    second --apply finds nothing to do.
-    """
-    from kl_hooks.upkeep.run import apply_policies, preview
-
-    ws = workspace()
-    report = apply_policies(ws, only) if really else preview(ws, only)
-    for problem in report.problems:
-        warn(f"{problem} The default applies; --apply waits until this is right.")
-    for line in report.failures:
-        warn(line)
-    print_answer(shape, report.to_dict(), _gc_lines(report, really))
-    return ENVIRONMENT_ERROR if any(one.trouble for one in report.results) else CLEAN
+def _health_code(health: upkeep.KnowledgeHealth, request: upkeep.HealthRequest) -> int:
+    return FINDINGS if _is_too_low(health, request) else CLEAN
 
 
-def _gc_lines(report: Report, done: bool) -> Iterator[str]:
-    for one in report.results:
-        if one.changes:
-            yield f"{one.policy.name}: {one.policy.description}"
-        for change in one.changes:
+@operation_command(upkeep.HEALTH, exit_code=_health_code)
+def health(checked: upkeep.KnowledgeHealth, request: upkeep.HealthRequest) -> None:
+    for sort, issues in checked.issues.items():
+        echo_lines([f"{sort}: {checked.counts[sort]}"] if issues.total else [])
+        echo_lines(f"  {issue.id}  {one_line(issue.reason, 200)}" for issue in issues.shown)
+        if omitted := issues.total - len(issues.shown):
+            echo(f"  … and {omitted} more: --top {issues.total}")
+    records = counted(checked.records, "live record")
+    echo(f"{checked.healthy} of {records} healthy ({checked.score} %).")
+    if _is_too_low(checked, request):
+        warn(f"fewer than {request.least_score} % are healthy.")
+
+
+def _gc_code(made: upkeep.Upkeep, _request: upkeep.GcRequest) -> int:
+    return ENVIRONMENT_ERROR if any(part.trouble for part in made.policies) else CLEAN
+
+
+@operation_command(upkeep.GC, exit_code=_gc_code)
+def gc(made: upkeep.Upkeep, request: upkeep.GcRequest) -> None:
+    echo_lines(_gc_lines(made, request))
+
+
+def _gc_lines(made: upkeep.Upkeep, request: upkeep.GcRequest) -> Iterator[str]:
+    for part in made.policies:
+        if part.changes:
+            yield f"{part.policy}: {part.description}"
+        for change in part.changes:
             way = f"{change.old} → {change.new or 'removed'}" if change.old else change.new
             yield f"  {change.what:<8} {change.id}   {one_line(way, 120)}".rstrip()
             yield f"           {one_line(change.reason, 200)}"
-        if one.changes:
+        if part.changes:
             yield ""
-    count = len(report.changes)
-    if not count:
+    if not made.total:
         yield "Nothing to do."
-    elif done:
-        yield (
-            f"{counted(sum(len(one.changes) for one in report.results if one.applied), 'change')}"
-            " made."
-        )
+    elif request.is_applied:
+        number = sum(len(part.changes) for part in made.policies if part.is_applied)
+        yield f"{counted(number, 'change')} made."
     else:
-        yield (
-            f"{counted(count, 'change')}, none of them made. Make them with: kl knowledge gc"
-            " --apply"
-        )
+        changes = counted(made.total, "change")
+        yield f"{changes}, none of them made. Make them with: kl knowledge gc --apply"
 
 
 @click.command(epilog="Example: kl knowledge verify --seal ADR-0007")

@@ -280,11 +280,22 @@ class Access:
                 )
             elif name.startswith("file:"):
                 path = path_of(name)
+                if path in self._records_in_files:
+                    effects[name] = self._decide_record(self._records_in_files[path])
+                    continue
                 # a rule may name a page by each of these kinds
                 effects[name] = self._decide(
                     *(_candidate(name, kind, path) for kind in ("file", "page", "document"))
                 )
         return effects
+
+    @cached_property
+    def _records_in_files(self) -> dict[str, Record]:
+        """Path → the record that the file holds, archived and expired ones too."""
+        from kl_hooks.records.query import RecordFilter, list_records
+
+        records = list_records(self._ws, RecordFilter(archived=True, expired=True))
+        return {record.path: record for record in records if record.path}
 
     def effect_on_place(self, node: str, path: str, kind: str) -> Effect:
         """Return the effect on what is in a file: a symbol, a page or a violation."""

@@ -84,12 +84,17 @@ def require_kinds(ws: Workspace, names: Sequence[str]) -> None:
             raise UsageProblem("there is no kind of this name.", place=place, hint=hint)
 
 
-def _notes(ws: Workspace) -> tuple[str, ...]:
-    unread = (
+def unread_notes(ws: Workspace) -> tuple[str, ...]:
+    """Return a line for each kind, or folder, whose records nobody can read today."""
+    return tuple(
         f"{counted(number, 'record')} {place} {'is' if number == 1 else 'are'} omitted: {reason}"
         for number, place, reason in unreadable_records(ws)
     )
-    return (*sync_notes(ws), *unread)
+
+
+def record_notes(ws: Workspace) -> tuple[str, ...]:
+    """Return what is wrong in authored files, and what nobody can read today."""
+    return (*sync_notes(ws), *unread_notes(ws))
 
 
 def _list(ws: Workspace, request: ListRequest, access: Access) -> KnowledgeList:
@@ -125,7 +130,7 @@ def _list(ws: Workspace, request: ListRequest, access: Access) -> KnowledgeList:
         ]
     listing = Listing(tuple(with_stale_status(ws, records)), request.limit)
     record_list = RecordList(
-        listing, total - len(records), 0, now(ws), _notes(ws), *ended_counts(ended)
+        listing, total - len(records), 0, now(ws), record_notes(ws), *ended_counts(ended)
     )
     return KnowledgeList(record_list, Kinds(ws.kinds))
 
@@ -239,7 +244,7 @@ def _search(ws: Workspace, request: SearchRequest, access: Access) -> Matches:
         matching - len(claims),
         Kinds(ws.kinds),
         now(ws),
-        _notes(ws),
+        record_notes(ws),
     )
 
 

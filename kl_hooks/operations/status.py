@@ -10,6 +10,7 @@ from kl_hooks.evidence.assertions import known_assertions
 from kl_hooks.evidence.commits import commits_without_check
 from kl_hooks.evidence.ledger import count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.git.worktree import FileListing
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.claim import DOUBTFUL, Claim, Tier
 from kl_hooks.model.manifest import MANIFEST
@@ -101,7 +102,7 @@ class Status(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _status(ws: Workspace, _request: StatusRequest, _access: Access) -> Status:
+def _status(ws: Workspace, _request: StatusRequest, access: Access) -> Status:
     notes: list[str] = []
     place = worktree_state(ws.repo)
     has_manifest = (ws.root / MANIFEST).is_file()
@@ -115,14 +116,16 @@ def _status(ws: Workspace, _request: StatusRequest, _access: Access) -> Status:
         newest = evidence.recent(_NEWEST)
     _update_memories(ws)
     memories = _memory_counts(ws)
-    records = records_by_status(ws) if ws.initialized else {}
-    waiting = waiting_for_a_person(ws, records)
+    counted_records = list if access.shows_all else access.without_denied
+    records = records_by_status(ws, counted_records) if ws.initialized else {}
+    waiting = waiting_for_a_person(ws, records, counted_records)
     notes += _record_notes(ws)
     return Status(
         root=str(ws.root),
         folder=str(ws.state.directory),
         shared=ws.store.address.place if ws.store.address else None,
-        place=place,
+        # which files there are is not asked
+        place=place._replace(listing=FileListing(), differences={}),
         has_manifest=has_manifest,
         has_manifest_mistakes=_manifest_has_mistakes(ws),
         counts=counts,

@@ -39,6 +39,7 @@ from kl_hooks.operations.written import Written
 from kl_hooks.proof.expected_tests import Missing
 from kl_hooks.proof.failed_tests import Failure
 from kl_hooks.proof.impact import SymbolState
+from kl_hooks.records.knowledge_check import CheckResult
 from kl_hooks.records.pages import Page, PageLink
 
 _DENIED: Final = object()
@@ -66,6 +67,10 @@ def _nodes(result: Any) -> Iterator[str]:
             yield value.id
         elif isinstance(value, Link):
             yield from (value.source, value.target)
+        elif isinstance(value, Problem):
+            yield f"file:{value.path}"
+        elif isinstance(value, CheckResult | Verdict):
+            yield from _nodes(named_parts(value))
         elif isinstance(value, Page | PageLink):
             yield value.node
         elif isinstance(value, Excerpt):
@@ -165,7 +170,7 @@ class _Decision:
         )
 
     def problem(self, problem: Problem) -> Any:
-        effect = self._effect("", problem.path)
+        effect = self._effect(f"file:{problem.path}")
         if effect == "redact":
             return problem._replace(message="", hint="")
         return problem if effect == "allow" else _DENIED
@@ -271,6 +276,11 @@ class _Decision:
         via = tuple(map(self.text, violation.via))
         return replace(violation, suggested_fix=self.text(violation.suggested_fix), via=via)
 
+    def knowledge_check(self, check: CheckResult) -> CheckResult:
+        """A check of authored files. What is wrong in a hidden one stays wrong, without its name."""
+        findings, unread = ([*map(self._doubt, part)] for part in (check.findings, check.unread))
+        return replace(check, findings=findings, unread=unread, remarks=self.value(check.remarks))
+
     def file_change(self, change: FileChange) -> Any:
         """The difference is text of the file."""
         return change if self._effect_on_file(change.path) == "allow" else _DENIED
@@ -355,5 +365,6 @@ _BY_TYPE: Final[dict[type, Callable[[_Decision, Any], Any]]] = {
     Verdict: _Decision.verdict,
     Violation: _Decision.violation,
     FileChange: _Decision.file_change,
+    CheckResult: _Decision.knowledge_check,
 }
 _DECIDED: Final = tuple(_BY_TYPE)

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.query import RecordFilter, get_records, list_records
 
 if TYPE_CHECKING:
+    from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
 
-def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
+Select = Callable[[Sequence["Record"]], Sequence["Record"]]
+"""Returns those of some records that are counted."""
+
+
+def records_by_status(ws: Workspace, select: Select = list) -> dict[str, dict[str, int]]:
     """Return kind → status → records of it; `archived` and `stale` are among the statuses."""
     from kl_hooks.records.liveness import with_stale_status
 
     counts: dict[str, dict[str, int]] = {}
-    for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
+    records = select(list_records(ws, RecordFilter(archived=True)))
+    for record in with_stale_status(ws, records):
         name = "archived" if record.archived else record.status
         by_status = counts.setdefault(record.kind, {})
         by_status[name] = by_status.get(name, 0) + 1
     return counts
 
 
-def waiting_for_a_person(ws: Workspace, counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+def waiting_for_a_person(
+    ws: Workspace, counts: Mapping[str, Mapping[str, int]], select: Select = list
+) -> dict[str, int]:
     """Kind → how many wait for a person, for kinds of which any do: their status is one that only a
     person changes.
     """
@@ -34,5 +42,8 @@ def waiting_for_a_person(ws: Workspace, counts: Mapping[str, Mapping[str, int]])
         for name, kind in ws.kinds.items()
         if kind.proposal
     }
-    changes = {"proposed change": len(pending_proposals(ws))}
+    proposals = pending_proposals(ws)
+    records = get_records(ws, sorted({change.record for change in proposals}))
+    counted_ids = {record.id for record in select(records)}
+    changes = {"proposed change": sum(change.record in counted_ids for change in proposals)}
     return {name: number for name, number in (begun | changes).items() if number}

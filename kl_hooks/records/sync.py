@@ -18,7 +18,7 @@ from kl_hooks.index import index
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import Link, NodeText
 from kl_hooks.records.redaction import redact_problem, redact_record, redact_text
 from kl_hooks.records.repository import (
     StoredRecord,
@@ -96,7 +96,9 @@ def last_sync(ws: Workspace) -> SyncResult:
 def sync_notes(ws: Workspace) -> tuple[str, ...]:
     """Return what is wrong in authored files, and why results may be outdated, a sentence each."""
     last = last_sync(ws)
-    notes = [str(problem) for problem in last.problems[:_SHOWN]]
+    notes: list[str] = [
+        NodeText(str(problem), f"file:{problem.path}") for problem in last.problems[:_SHOWN]
+    ]
     if omitted := len(last.problems) - len(notes):
         notes.append(f"and {omitted} more. See: kl knowledge check")
     if last.trouble:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import KlError
@@ -89,26 +89,21 @@ class Health:
         seen = Counter(sort for _, sort in {(one.id, one.sort) for one in self.found})
         return {sort: seen[sort] for sort in SORTS}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as `kl.knowledge.health/1`."""
-        return {
-            "schema": "kl.knowledge.health/1",
-            "records": self.records,
-            "healthy": self.healthy,
-            "score": self.score,
-            "counts": self.counts,
-            "not_assessed": list(self.not_assessed),
-            "found": [one._asdict() for one in self.found],
-            "problems": [str(problem) for problem in self.problems],
-        }
 
+def check_health(
+    ws: Workspace,
+    select: Callable[[Sequence[Record]], Sequence[Record]] = list,
+    is_counted: Callable[[str], bool] = lambda path: True,
+) -> Health:
+    """Check every record that is live, or would be if it were readable, current and not expired.
 
-def check_health(ws: Workspace) -> Health:
-    """Check every record that is live, or would be if it were readable, current and not expired."""
+    `select`: returns those of some records that are counted. `is_counted`: whether an authored file
+    is that was never readable, by its path.
+    """
     synced = sync(ws)
     records = [
         one
-        for one in list_records(ws, RecordFilter(expired=True))
+        for one in select(list_records(ws, RecordFilter(expired=True)))
         # Not `is_live`, which excludes what is reported here: unreadable, expired and superseded
         # records.
         if not one.archived and (one.broken or one.status in ws.kinds[one.kind].live)
@@ -126,7 +121,7 @@ def check_health(ws: Workspace) -> Health:
     }
     since = min((micros(one.at) for one in events), default=0)
     no_events = "" if used else "unused: no Event shows yet that a record was used"
-    unreadable = list(_unreadable_files(ws))
+    unreadable = [issue for issue in _unreadable_files(ws) if is_counted(issue.id)]
     decisions = [one for one in records if one.kind == "decision"]
     found = [
         *(_issue(one, "broken", f"{one.path}: {one.broken}") for one in records if one.broken),

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.config.settings import load_lifecycle
@@ -71,21 +71,6 @@ class Report:
             if one.trouble:
                 names.setdefault(one.trouble, []).append(one.policy.name)
         return [f"{', '.join(some)}: {why}" for why, some in names.items()]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as `kl.knowledge.gc/2`."""
-        rows = [
-            {
-                "policy": one.policy.name,
-                "description": one.policy.description,
-                "reported_only": one.reported_only,
-                "applied": one.applied,
-                "trouble": one.trouble,
-                "changes": [change.to_dict() for change in one.changes],
-            }
-            for one in self.results
-        ]
-        return {"schema": "kl.knowledge.gc/2", "policies": rows, "total": len(self.changes)}
 
 
 def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
