@@ -41,6 +41,7 @@ from kl_hooks.model.text import one_line
 from kl_hooks.operations import record_changes as changes
 from kl_hooks.operations import records
 from kl_hooks.operations.written import Written
+from kl_hooks.records.permissions import sign_record as sign_record
 from kl_hooks.records.query import get_record
 from kl_hooks.workspace import Workspace
 
@@ -212,25 +213,6 @@ def decide_changes(record: Record, shape: str, *, accepted: bool) -> None:
     """Make, or drop, the changes that are proposed for a record. For people."""
     operation = changes.decision(workspace().kinds[record.kind], is_accepted=accepted)
     answer(operation, records.RecordRequest(record.id), shape, print_written)
-
-
-def sign_record(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
-    """Marks what an agent makes as an agent's; returns who it is, for the record's history: empty
-    for a person.
-    """
-    name = agent_of(ws.environ)
-    _refuse_human_authority(name, raw)
-    if (agent or name) and "authority" not in raw:
-        raw["authority"] = "agent"
-    return f"agent:{name}" if name else ""
-
-
-def _refuse_human_authority(name: str | None, raw: dict[str, Any]) -> None:
-    """UsageProblem for an agent that claims a person's authority."""
-    if name and str(raw.get("authority", "")).strip().lower() == "human":
-        raise UsageProblem(
-            f"human is for people, and this is {name}.", place="--authority", hint="Leave it out."
-        )
 
 
 def _edit_file(kind: Kind, identifier: str) -> None:

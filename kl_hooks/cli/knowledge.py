@@ -5,17 +5,15 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.kind_commands import command_of, decide_changes, sign_record
+from kl_hooks.cli.kind_commands import command_of, decide_changes
 from kl_hooks.cli.output import (
     broken_kinds_are_shown,
-    command_access,
     confirm,
     counted,
     echo,
@@ -31,40 +29,32 @@ from kl_hooks.cli.output import (
     write_file,
 )
 from kl_hooks.cli.record_output import (
-    exported,
     print_record,
     print_record_list,
-    print_steps,
     record_line,
     record_rows,
+    seeding_lines,
     waiting_lines,
 )
-from kl_hooks.cli.request_options import operation_command
+from kl_hooks.cli.request_options import no_output_option, operation_command
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, UsageProblem
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.kind import Kind
-from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
+from kl_hooks.operations import interchange, pages
 from kl_hooks.operations import knowledge as operations
 from kl_hooks.operations import knowledge_upkeep as upkeep
-from kl_hooks.operations import pages
 from kl_hooks.records.pages import PAGE_KIND
 from kl_hooks.records.query import (
-    RecordFilter,
     get_record,
-    get_records,
-    list_records,
 )
 from kl_hooks.records.write import apply_verb
-from kl_hooks.store.files import read_small
-from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Verb
     from kl_hooks.model.record import Record
     from kl_hooks.records.pages import PageLine
-    from kl_hooks.records.seeding import Seed, Step
 
 
 _COMMANDS = {
@@ -349,262 +339,68 @@ def reject(id: str, shape: str) -> None:
     _decide_proposal(id, "reject", shape)
 
 
-_WHOLE = "full-doc"
-_DOCUMENT_TYPES = ("adr", "feature-spec", "project-overview", "project-doc", _WHOLE)
-_MOST_DOCUMENTS = 1000
+def _with_passages(request: interchange.AddRequest) -> interchange.AddRequest:
+    """Return the request; a document that is passages is added, and the command ends."""
+    if request.document_type != interchange.PASSAGES:
+        return request
+    from kl_hooks.cli.document import add as add_documents
 
-
-@click.command(epilog="Example: kl knowledge add docs/features --type feature-spec")
-@click.argument("path", type=click.Path())
-@click.option(
-    "--type",
-    "sort",
-    type=click.Choice(_DOCUMENT_TYPES),
-    help="What it is; else derived from its name and content.",
-)
-@click.option("--pattern", default="**/*.md", show_default=True, help="Of a folder: these files.")
-@click.option("--force", is_flag=True, help="Write over what was edited or deleted by hand, too.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done; write nothing.")
-@format_option()
-@click.pass_context
-def add(
-    context: click.Context,
-    path: str,
-    sort: str | None,
-    pattern: str,
-    force: bool,
-    dry_run: bool,
-    shape: str,
-) -> int | None:
-    """Make records of the document at PATH, or of every document in a folder.
-
-    adr: a decision, as `kl decision import` reads it. feature-spec: a feature. project-overview:
-    facts and guides, as of a README. project-doc: rules and guides, as of AGENTS.md. full-doc: its
-    passages, as by `kl document add`. Without --type, the ID in the front matter, the name, the
-    title or the sections of a file decide. A second import changes only what changed.
-    """
-    if sort == _WHOLE:
-        from kl_hooks.cli.document import add as add_documents
-
-        if dry_run or force:
-            raise click.UsageError(
-                f"--type {_WHOLE} makes passages, no records: without --dry-run and --force."
-            )
-        places = tuple(str(one) for one in _documents(Path(path), pattern))
-        return int(context.invoke(add_documents, places=places, shape=shape))
-    from kl_hooks.kinds.seeds import type_of_file
-    from kl_hooks.records.seeding import plan_seeding, seed_records
-
-    ws = workspace()
-    files = list(_documents(Path(path), pattern))
-    for file in files:
-        command_access().require_shown_file(_name_from_root(ws, file))
-    sorts = {file: sort or type_of_file(_name_from_root(ws, file), file) for file in files}
-    seeds = [
-        seed for file in files if sorts[file] != "adr" for seed in _seeds(ws, file, sorts[file])
-    ]
-    read = {_name_from_root(ws, file) for file in files}
-    # of seeds with one key the first counts: a dict stores the last value, so it is filled from the
-    # end
-    unique = list({seed.key: seed for seed in reversed(seeds)}.values())[::-1]
-    if dry_run:
-        done = plan_seeding(ws, unique, force=force, paths=read)
-    else:
-        done = seed_records(ws, unique, f"add:{path}", force=force, paths=read)
-    decisions = [file for file in files if sorts[file] == "adr"]
-    print_steps([*done, *_decisions(ws, decisions, dry_run)], "documents", dry_run, shape)
-    return None
-
-
-def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
-    """What is done with the decisions in these files, as steps."""
-    from kl_hooks.evidence.provenance import agent
-    from kl_hooks.kinds.decision.importer import import_decisions
-    from kl_hooks.records.seeding import Seed, Step
-    from kl_hooks.records.sync import sync
-
-    if not files:
-        return []
-    done = import_decisions(ws, files, dry_run=dry_run, agent=agent(ws.environ) or "")
-    for remark in done.remarks:
-        warn(remark)
-    sync(ws)
-    there = {one.id: one for one in get_records(ws, [i for i, *_ in (*done.made, *done.existing)])}
-    made = [
-        Step("created", Seed("decision", i, {"title": t}, path, ""), "", there.get(i))
-        for i, t, path in done.made
-    ]
-    known = [
-        Step(
-            "skipped",
-            Seed("decision", i, {"title": there[i].title}, path, ""),
-            "is here already",
-            there[i],
+    if request.is_dry_run or request.is_forced:
+        raise click.UsageError(
+            f"--type {interchange.PASSAGES} makes passages, no records: without --dry-run and"
+            " --force."
         )
-        for i, path in done.existing
-        if i in there
-    ]
-    return [*made, *known]
+    context = click.get_current_context()
+    files = interchange.documents_at(Path(request.place), request.pattern)
+    shape = context.params["shape"]
+    code = context.invoke(add_documents, places=tuple(map(str, files)), shape=shape)
+    raise click.exceptions.Exit(int(code))
 
 
-def _documents(path: Path, pattern: str) -> Iterator[Path]:
-    if not path.is_dir():
-        yield path
-        return
-    if ".." in Path(pattern).parts or Path(pattern).is_absolute():
-        raise UsageProblem(
-            "must stay inside the folder.", place="--pattern", hint="Such as **/*.md"
-        )
-    # bounded: else `**/*` above an installed environment is walked to its end, only to be refused
-    found = [
-        one
-        for one in islice(path.glob(pattern), _MOST_DOCUMENTS * 20)
-        if one.is_file() and not one.is_symlink()
-    ]
-    if len(found) > _MOST_DOCUMENTS:
-        raise UsageProblem(
-            f"{len(found)} documents; at most {_MOST_DOCUMENTS} are read.",
-            place=str(path),
-            hint="Narrow --pattern.",
-        )
-    yield from sorted(found)
+@operation_command(interchange.ADD, _with_passages)
+def add(added: interchange.Seeding, _request: interchange.AddRequest) -> None:
+    echo_lines(seeding_lines(added))
 
 
-def _name_from_root(ws: Workspace, file: Path) -> str:
-    """The path from the root, or the name alone of a file outside."""
-    real = file.resolve()
-    return real.relative_to(ws.root).as_posix() if real.is_relative_to(ws.root) else file.name
-
-
-def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
-    from kl_hooks.kinds.seeds import seeds_of_file
-
-    found, remark = seeds_of_file(ws.root, _name_from_root(ws, file), file, sort)
-    if remark:
-        warn(remark)
-    return found
-
-
-@click.command(
-    "import",
-    epilog="Example: kl knowledge import --kind objective .fuseraft/knowledge/objectives/*.yaml",
-)
-@click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
-)
-@click.option("--kind", "name", required=True, help="The kind of the records, such as objective.")
-@format_option()
-def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
-    """Import records from JSON or YAML FILES, one or a list in each. Fields are read by every name
-    that a kind has for them.
-
-    An ID stays where it fits and is free; an existing one is skipped. What matches no field goes
-    into the body. If anything is wrong in one of the files, nothing is imported.
-
-    Three kinds have an import of their own: kl decision import, kl memory import, kl finding
-    import.
-    """
-    from kl_hooks.records.interchange import parse_records, plan_import
-    from kl_hooks.records.write import create_records
-
-    ws = initialized_workspace()
-    kind = _importable_kind(ws, name)
-    found, problems = [], []
-    for path in files:
-        given, wrong = parse_records(kind, str(path), _read_file(path))
-        found += given
-        problems += wrong
-    if problems:
-        raise Problems(problems)
-
-    some = plan_import(ws, kind, found, lambda values: sign_record(ws, values))
-    asked, bodies = [one.id for one in some.new], [one.body for one in some.new]
-    raws = [one.raw for one in some.new]
-    made = create_records(ws, kind, raws, asked=asked, bodies=bodies, by=some.by) if raws else []
-    plain = {
-        "schema": "kl.knowledge.import/1",
-        "made": [one.id for one in made],
-        "there_already": list(some.existing),
-    }
-    print_answer(shape, plain, map(record_line, made))
-    if some.existing and shape == "text":
-        warn(f"there already, and passed over: {', '.join(some.existing[:20])}")
-
-
-def _importable_kind(ws: Workspace, name: str) -> Kind:
+def _of_kind_without_import(request: interchange.ImportRequest) -> interchange.ImportRequest:
     from kl_hooks.cli.main import OWN_COMMANDS
 
-    operations.require_kinds(ws, (name,))
-    if "import" in OWN_COMMANDS.get(name, {}):
-        raise UsageProblem(
-            "has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…"
-        )
-    return ws.kinds[name]
+    if "import" in OWN_COMMANDS.get(request.kind, {}):
+        hint = f"Use: kl {request.kind} import FILE…"
+        raise UsageProblem("has an import of its own.", place=request.kind, hint=hint)
+    return request
 
 
-def _read_file(path: Path) -> bytes:
-    data = read_small(path, most=16 * 1024 * 1024)
-    if data is None:
-        raise UsageProblem("is not there.", place=str(path), hint="Give a file of JSON or YAML.")
-    return data
+@operation_command(interchange.IMPORT, _of_kind_without_import)
+def import_(imported: interchange.ImportedRecords, _request: interchange.ImportRequest) -> None:
+    echo_lines(record_line(written.record) for written in imported.records)
+    if imported.existing:
+        warn(f"there already, and passed over: {', '.join(imported.existing[:20])}")
 
 
-@click.command(
-    epilog="Example: kl knowledge export --kind objective --format yaml -o objectives.yaml"
-)
-@click.argument("ids", nargs=-1, metavar="[ID...]")
-@click.option(
-    "--kind", "name", default="", help="All records of this kind, ended and archived ones too."
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["json", "yaml"]),
-    default="json",
-    show_default=True,
-    help="Form.",
-)
+@operation_command(interchange.EXPORT, output_option=no_output_option)
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write to this file instead.",
 )
-def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> None:
-    """Write records as JSON or YAML, an object or a list of them. `kl knowledge import` takes them
-    back.
-
-    Three kinds have an import of their own: kl decision import, kl memory import, kl finding
-    import.
-    """
-    from kl_hooks.model.actors import agent
+def export(
+    exported: interchange.ExportedRecords, request: interchange.ExportRequest, output: Path | None
+) -> None:
     from kl_hooks.records.interchange import format_records
-    from kl_hooks.records.liveness import quarantines
 
-    ws = workspace()
-    operations.require_kinds(ws, (name,) if name else ())
-    if not ids and not name:
-        raise UsageProblem(
-            "no records selected: give IDs, or --kind.",
-            place="kl knowledge export",
-            hint="See: kl knowledge list",
-        )
-    found = exported(
-        [command_access().record(get_record(ws, one, name)) for one in ids]
-        or list_records(ws, RecordFilter((name,), archived=True, expired=True))
-    )
-    if agent(ws.environ) is not None and (hidden := quarantines(ws, found)):
-        found = [record for record in found if ids or record.id not in hidden]
-        what = f"{counted(len(hidden), 'quarantined record')}, which no person has read"
-        warn(f"{'exported' if ids else 'omitted'}: {what}")
     # a terminal that is not UTF-8 gets escapes (\u00e9), so that what is read back is the same
-    narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    text = format_records(ws.kinds, found, form, ascii_only=narrow) if found else ("[]\n")
+    is_narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    kinds, records = exported.kinds.by_name, exported.records
+    text = "[]\n"
+    if records:
+        text = format_records(kinds, records, request.form, ascii_only=is_narrow)
     if output is None:
         write(text)
         return
     write_file(output, text, "replace")
-    warn(f"{counted(len(found), 'record')} written to {output}")
+    warn(f"{counted(len(records), 'record')} written to {output}")
 
 
 @click.command(epilog="Example: kl knowledge clear --system-only --dry-run")

@@ -304,6 +304,12 @@ class Option(click.Option):
         super().add_to_parser(parser, ctx)
         self.opts = shown
 
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return the variable `KL_<COMMAND>_<OPTION>`; one named after the parameter is read, too."""
+        option = max(self.opts, key=len).lstrip("-").replace("-", "_").upper()
+        by_option = os.environ.get(f"{ctx.auto_envvar_prefix}_{option}")
+        return by_option or super().resolve_envvar_value(ctx)
+
 
 class _FormatOption(click.Option):
     """`--format`, with the variable KL_…_FORMAT although the parameter has another name: `format`

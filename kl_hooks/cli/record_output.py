@@ -18,6 +18,7 @@ from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
+    from kl_hooks.operations.interchange import Seeding
     from kl_hooks.operations.records import RecordList, ShownRecord
     from kl_hooks.records.seeding import Step
 
@@ -161,19 +162,6 @@ def print_deleted(record: Record, shape: str) -> None:
     )
 
 
-def warn_of_unreadable_records(ws: Workspace) -> None:
-    """A line on stderr for each kind, or folder, whose records nobody can read today, with what to
-    do.
-    """
-    from kl_hooks.records.query import unreadable_records
-
-    for number, where, reason in unreadable_records(ws):
-        warn(
-            f"{counted(number, 'record')} {where} {'is' if number == 1 else 'are'} omitted:"
-            f" {reason}"
-        )
-
-
 def waiting_lines(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:
     """What `waiting_for_a_person` found, a line each, with the command that lists them."""
     for name, number in numbers.items():
@@ -257,44 +245,24 @@ def record_line(record: Record) -> str:
 
 def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
     """What was, or would be, done with each seed."""
-    from kl_hooks.store.redaction import redact
+    from kl_hooks.operations import interchange
 
-    rows = []
-    for step in done:
-        record = f"{step.record.id}  " if step.record else ""
-        why = f"   ({step.reason})" if step.reason else ""
+    result = interchange.seeding(workspace(), scope, done, (), is_dry_run=dry_run)
+    print_answer(shape, interchange.ADD.plain(result), seeding_lines(result))
+
+
+def seeding_lines(seeding: Seeding) -> Iterator[str]:
+    """What was, or would be, done with each seed, a line each; then how many."""
+    if not seeding.steps:
+        yield "no document here has anything that can be seeded."
+        return
+    for step in seeding.steps:
         if step.what != "skipped":
-            rows.append(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
-    counts = Counter(step.what for step in done)
+            record = f"{step.records[0].record.id}  " if step.records else ""
+            reason = f"   ({step.reason})" if step.reason else ""
+            yield f"{step.what:<8}  {record}{step.title or step.key}{reason}"
+    counts = Counter(step.what for step in seeding.steps)
     states = ("created", "updated", "outdated", "skipped", "kept")
     summary = ", ".join(f"{counts[what]} {what}" for what in states if counts[what])
-    rows.append(f"{counted(len(done), 'seed')}: {'would be: ' if dry_run else ''}{summary}")
-    plain = {
-        "schema": "kl.seed/1",
-        "scope": scope,
-        "dry_run": dry_run,
-        "seeds": [_plain(step) for step in done],
-    }
-    print_answer(
-        shape, plain, rows if done else ["no document here has anything that can be seeded."]
-    )
-
-
-def _title(step: Step) -> str:
-    return str(step.seed.values.get("title", ""))
-
-
-def _plain(step: Step) -> dict[str, str]:
-    from kl_hooks.store.redaction import redact
-
-    return {
-        "what": step.what,
-        "kind": step.seed.kind,
-        "key": redact(step.seed.key),
-        "title": redact(_title(step)),
-        "source_path": step.seed.path,
-        "source_hash": step.seed.hash,
-        "reason": step.reason,
-        "id": step.record.id if step.record else "",
-        "path": step.record.path if step.record else "",
-    }
+    number = counted(len(seeding.steps), "seed")
+    yield f"{number}: {'would be: ' if seeding.is_dry_run else ''}{summary}"

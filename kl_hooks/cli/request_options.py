@@ -45,6 +45,7 @@ def operation_command(
     group: click.Group | None = None,
     command_class: type[click.Command] = click.Command,
     formats: Mapping[str, Callable[[Any], str]] = {},
+    output_option: Callable[[Any], Any] | None = None,
     exit_code: Callable[[Any, Any], int] = lambda result, request: CLEAN,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make the command of an operation from a function that prints its result as text.
@@ -53,19 +54,21 @@ def operation_command(
     have, by name. JSON is the operation's own. `complete`: adds to the request what only a command
     has, such as its progress.
     `group`: it is a command of. `command_class`: of the command. `formats`: other formats, each the
-    function that gives the whole output. `exit_code`: of the result and the request.
+    function that gives the whole output. `output_option`: in place of `--format`, where that is
+    the form of files. `exit_code`: of the result and the request.
     """
 
     def decorate(print_result: Callable[..., Any]) -> click.Command:
         fields = operation.fields
 
-        def command(shape: str, **values: Any) -> int:
+        def command(shape: str = "text", is_json: bool = False, **values: Any) -> int:
+            shape = "json" if is_json else shape
             request = complete(request_of(operation.request, values, fields))
             printer = partial(print_result, **values)
             result = answer(operation, request, shape, printer, formats)
             return exit_code(result, request)
 
-        command = field_options(fields)(format_option(*formats)(command))
+        command = field_options(fields)((output_option or format_option(*formats))(command))
         # click lists the options of decorators from the outermost to the innermost
         command.__click_params__ = [  # type: ignore[attr-defined]
             *command.__click_params__,  # type: ignore[attr-defined]
@@ -80,6 +83,16 @@ def operation_command(
         return made
 
     return decorate
+
+
+def no_output_option(command: Command) -> Command:
+    """For commands whose output is a file of the form that their request names."""
+    return command
+
+
+JSON_FLAG: Final = click.option(
+    "--json", "is_json", is_flag=True, help="Show what was done as JSON."
+)
 
 
 def answer(
@@ -168,7 +181,7 @@ def _read_stdin() -> str:
 
 def request_options(request_type: type) -> Callable[[Command], Command]:
     """Give a command an argument or option for each field of a request, in their order, but for
-    those that the command itself makes: required ones that are no argument.
+    those that the command itself makes: required ones that are neither argument nor option.
 
     The function gets each by the name of its field; None, or an empty tuple, where it was not
     given.
@@ -181,7 +194,7 @@ def field_options(fields: Iterable[RequestField]) -> Callable[[Command], Command
     parameters = [
         _argument(field) if field.parameter.argument else _option(field)
         for field in fields
-        if field.parameter.argument or not field.is_required
+        if field.parameter.argument or field.parameter.is_option or not field.is_required
     ]
 
     def decorate(command: Command) -> Command:
@@ -217,6 +230,8 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
     if parameter.is_free and is_list:
         metavar, text = metavar or "TEXT", f"{text} May be repeated."
     shown = field.default if parameter.is_default_shown else None
+    # click takes a default of None for a value, so that nothing would be missing
+    default = {"required": True} if field.is_required else {"default": () if is_list else shown}
     return click.option(
         _option_name(field),
         field.name,
@@ -225,11 +240,11 @@ def _option(field: RequestField) -> Callable[[Command], Command]:
         type=_type_of(field),
         is_flag=field.is_flag,
         multiple=is_list,
-        default=() if is_list else shown,
         show_default=parameter.is_default_shown,
         metavar=metavar or None,
         hidden=parameter.is_hidden,
         help=text,
+        **default,
     )
 
 
@@ -253,7 +268,7 @@ def _type_of(field: RequestField) -> click.ParamType[Any] | None:
     if field.parameter.is_free:
         return {int: click.INT, bool: click.BOOL}.get(field.value_type, click.STRING)
     if choices:
-        return click.Choice(choices)
+        return click.Choice(choices, case_sensitive=False)
     if bounds:
         return click.IntRange(*bounds, clamp=field.parameter.is_clamped)
     if field.value_type is int:

@@ -534,27 +534,6 @@ class RecordedFindings:
     nothing: int = 0
     """Calls that leave no finding."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON answer `kl.finding.add/1`."""
-        new = [
-            {
-                "id": one.id,
-                "entity": one.text("entity"),
-                "finding": one.text("finding"),
-                "kind": one.text("kind"),
-                "confidence": one.number("confidence"),
-                "agent": one.text("agent"),
-                "session": one.text("source"),
-            }
-            for one in self.new
-        ]
-        return {
-            "schema": "kl.finding.add/1",
-            "new": new,
-            "known": list(self.existing),
-            "nothing": self.nothing,
-        }
-
 
 def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     """Record what these calls found out or changed, all in one step. One that exists is bound to

@@ -58,6 +58,8 @@ class Parameter(NamedTuple):
     """Whether help omits it."""
     is_read_from_stdin: bool = False
     """Whether a command reads it from stdin where it is `-` or not given."""
+    is_option: bool = False
+    """Whether a command has an option of it although it must be given."""
     flags: tuple[str, ...] = ()
     """Help of the first choices, where a command has a flag for each in place of an option."""
 

@@ -45,6 +45,25 @@ def agent_author(ws: Workspace, by: str) -> str:
     return f"agent:{name}" if name else ""
 
 
+def sign_record(ws: Workspace, values: dict[str, Any]) -> str:
+    """Mark what an agent makes as an agent's; return who it is, for the record's history: empty for a
+    person.
+    """
+    name = agent(ws.environ)
+    _refuse_human_authority(name, values)
+    if name and "authority" not in values:
+        values["authority"] = "agent"
+    return f"agent:{name}" if name else ""
+
+
+def _refuse_human_authority(name: str | None, values: dict[str, Any]) -> None:
+    """UsageProblem for an agent that claims a person's authority."""
+    if name and str(values.get("authority", "")).strip().lower() == "human":
+        raise UsageProblem(
+            f"human is for people, and this is {name}.", place="--authority", hint="Leave it out."
+        )
+
+
 def rule_on_new(kind: Kind, raw: Mapping[str, Any], who: str) -> Ruling:
     """Rule on a new record. `who`: as `agent_author`. UsageProblem for an agent that claims a
     person's authority.

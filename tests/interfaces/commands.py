@@ -118,8 +118,8 @@ def _cases(canaries: Canaries) -> Mapping[str, list[tuple[str, ...]]]:
         "knowledge verify": [(), (ids["decision"],)],
         "knowledge export": [(), *(("--kind", one) for one in ("fact", "outcome", "turn"))],
         "knowledge add": [(f"{PAGES}plans.md", "--type", "project-overview")],
-        "knowledge import": [("records.json", "--name", "plain")],
-        "decision export": [(), (ids["decision"],), ("--format", "json")],
+        "knowledge import": [("records.json", "--kind", "fact")],
+        "decision export": [(), (ids["decision"],)],
         "decision supersede": [(ids["decision"], "ADR-9999")],
         "decision renumber": [(f".kl/knowledge/decisions/{ids['decision']}.md",)],
         "decision record": [("--question", "Which one?", "--answer", "Plain text")],
@@ -186,16 +186,28 @@ def calls(canaries: Canaries) -> Iterator[Call]:
         except KeyError as missing:
             unknown.append(f"kl {interface}: {missing}")
             continue
-        shapes = next((one.type.choices for one in command.params if one.name == "shape"), ("",))
+        outputs = list(_outputs(command))
         head = tuple(word for word in words if word != "TASK")
         writes_file = any(OUTPUT in option.opts for option in command.params)
         for argv in given:
-            for shape in shapes:
-                chosen = ("--format", shape) if shape and "--format" not in argv else ()
+            for chosen in outputs if "--format" not in argv else [()]:
                 yield Call(interface, (*head, *chosen, *argv))
                 if writes_file:
                     yield Call(interface, (*head, *chosen, OUTPUT, OUTPUT_FILE, *argv))
     assert not unknown, f"say in {__name__} how these are called: {unknown}"
+
+
+def _outputs(command: click.Command) -> Iterator[tuple[str, ...]]:
+    """Yield the options of each form that a command prints its answer in."""
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    formats = [option for option in options if "--format" in option.opts]
+    if not formats:
+        yield ()
+    for option in formats:
+        assert isinstance(option.type, click.Choice)
+        yield from (("--format", str(choice)) for choice in option.type.choices)
+    if any("--json" in option.opts for option in options):
+        yield ("--json",)
 
 
 def _usual(canaries: Canaries, words: tuple[str, ...], command: click.Command) -> tuple[str, ...]:

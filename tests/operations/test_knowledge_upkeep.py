@@ -144,3 +144,11 @@ def test_upkeep_names_no_denied_record(pay: Checkout) -> None:
     assert [change["id"] for change in archived[0]["changes"]] == ["ADR-0001", "ADR-0002"]
     agent = answer(pay, "gc", **AGENT)
     assert agent["total"] == 0 and "bob" not in repr(agent).lower()
+
+
+def test_an_option_is_also_read_from_the_variable_of_its_name(pay: Checkout) -> None:
+    assert answer(pay, "check", code=1, KL_KNOWLEDGE_CHECK_STAGED="1")["staged"] is True
+    low = pay.kl("knowledge", "health", env={"KL_KNOWLEDGE_HEALTH_FAIL_UNDER": "90"})
+    assert low.returncode == 1 and "fewer than 90 % are healthy" in low.stderr
+    wrong = pay.kl("knowledge", "health", env={"KL_KNOWLEDGE_HEALTH_TOP": "0"})
+    assert wrong.returncode == 2 and "--top" in wrong.stderr

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -55,15 +55,19 @@ class Proposal:
         return f"discovered:{self.key}"
 
 
-def discover_decisions(ws: Workspace, threshold: int = _THRESHOLD) -> tuple[list[Proposal], int]:
+def discover_decisions(
+    ws: Workspace,
+    threshold: int = _THRESHOLD,
+    is_shown: Callable[[str], bool] = lambda path: True,
+) -> tuple[list[Proposal], int]:
     """Return (new proposals, the surest first; how many were proposed before, whatever became of
-    them).
+    them). `is_shown`: whether a file may be looked at, by its path.
 
     EnvironmentProblem without git.
     """
     if ws.repo is None:
         raise EnvironmentProblem("there is no git repository to look at.", place=str(ws.root))
-    found = [one for one in _all_proposals(ws) if one.confidence >= threshold]
+    found = [one for one in _all_proposals(ws, is_shown) if one.confidence >= threshold]
     # rejected and archived ones too: what a person refused is not proposed again
     records = list_records(ws, RecordFilter((DECISION.name,), archived=True, expired=True))
     known = {one.text("source") for one in records}
@@ -90,20 +94,29 @@ def record_proposals(ws: Workspace, proposals: Sequence[Proposal]) -> list[Recor
     return create_records(ws, DECISION, raws, by="kl decision discover") if raws else []
 
 
-def _all_proposals(ws: Workspace) -> list[Proposal]:
+def _all_proposals(ws: Workspace, is_shown: Callable[[str], bool]) -> list[Proposal]:
     from kl_hooks.code.query.lookup import select_symbols
     from kl_hooks.code.query.session import open_graph
     from kl_hooks.git import files
 
     assert ws.repo is not None
     # without .kl/: what kl wrote is no decision that the code has taken
-    paths = [one.path for one in files.worktree_files(ws.repo) if not one.path.startswith(".kl/")]
+    paths = [
+        file.path
+        for file in files.worktree_files(ws.repo)
+        if not file.path.startswith(".kl/") and is_shown(file.path)
+    ]
     dependencies = declared_dependencies(
         {path: _text(ws, path) for path in _DEPENDENCY_FILES if path in paths}
     )
     with open_graph(ws) as graph:
-        symbols = select_symbols(graph.db, "1 = 1", ())
-        importers = {module: _importers(graph.db, module) for _, module, _ in _LIBRARIES.values()}
+        symbols = [
+            symbol for symbol in select_symbols(graph.db, "1 = 1", ()) if is_shown(symbol.path)
+        ]
+        importers = {
+            module: [path for path in _importers(graph.db, module) if is_shown(path)]
+            for _, module, _ in _LIBRARIES.values()
+        }
     return [
         *from_dependencies(dependencies, importers),
         *from_layout(paths),

@@ -1,0 +1,399 @@
+"""Operations that read records from files and write them as files: import, export, add a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+from kl_hooks.config.settings import POLICY_FILE
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.problem import Problems
+from kl_hooks.model.symbol import FilePath
+from kl_hooks.model.text import counted
+from kl_hooks.operations.knowledge import require_kinds
+from kl_hooks.operations.operation import Operation
+from kl_hooks.operations.parts import Kinds
+from kl_hooks.operations.records import now
+from kl_hooks.operations.written import Written
+from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records, record_now
+from kl_hooks.store.files import read_small
+from kl_hooks.workspace import require_initialized
+
+if TYPE_CHECKING:
+    from kl_hooks.context.access import Access
+    from kl_hooks.kinds.decision.importer import ImportResult
+    from kl_hooks.model.record import Record
+    from kl_hooks.records.seeding import Seed, Step
+    from kl_hooks.workspace import Workspace
+
+_MOST_BYTES: Final = 16 * 1024 * 1024
+"""Of a file that is imported."""
+_MOST_DOCUMENTS: Final = 1000
+
+
+def require_shown_files(ws: Workspace, access: Access, files: Iterable[Path]) -> None:
+    """UsageProblem for a file of the repository that is hidden from whoever asks, by its name or by
+    what it links to: what is read of it is stored under no rule.
+    """
+    if access.shows_all:
+        return
+    for file in files:
+        for place in (file.absolute(), file.resolve()):
+            if place.is_relative_to(ws.root):
+                access.require_shown_file(place.relative_to(ws.root).as_posix())
+
+
+def exportable(access: Access, records: Sequence[Record]) -> tuple[list[Record], list[str]]:
+    """Return the records that an export may have, and what it omits: of one of which only a part may
+    be shown, nothing is read back as it was.
+    """
+    shown = access.shown(records)
+    omitted = len(access.without_denied(records)) - len(shown)
+    notes = [f"{counted(omitted, 'record')} omitted: hidden from you by {POLICY_FILE}."]
+    return shown, notes if omitted else []
+
+
+class ExportRequest(NamedTuple):
+    """Which records, in which form."""
+
+    ids: Annotated[tuple[str, ...], Parameter("Their IDs.", argument="[ID]...")] = ()
+    kind: Annotated[
+        str, Parameter("All records of this kind, ended and archived ones too.", metavar="KIND")
+    ] = ""
+    form: Annotated[
+        str, Parameter("Form.", name="format", choices=("json", "yaml"), is_default_shown=True)
+    ] = "json"
+
+
+class ExportedRecords(NamedTuple):
+    """Records, whole."""
+
+    records: tuple[Record, ...]
+    kinds: Kinds
+    now: str
+    notes: tuple[str, ...]
+
+
+def _export(ws: Workspace, request: ExportRequest, access: Access) -> ExportedRecords:
+    from kl_hooks.records.liveness import quarantines
+
+    kinds = (request.kind,) if request.kind else ()
+    require_kinds(ws, kinds)
+    if not request.ids and not kinds:
+        raise UsageProblem(
+            "no records selected: give IDs, or --kind.",
+            place="kl knowledge export",
+            hint="See: kl knowledge list",
+        )
+    named = [access.record(get_record(ws, name, request.kind)) for name in request.ids]
+    selected = named or list_records(ws, RecordFilter(kinds, archived=True, expired=True))
+    records, notes = exportable(access, selected)
+    if access.is_agent and (quarantined := quarantines(ws, records)):
+        records = [record for record in records if request.ids or record.id not in quarantined]
+        what = f"{counted(len(quarantined), 'quarantined record')}, which no person has read"
+        notes.append(f"{'exported' if request.ids else 'omitted'}: {what}")
+    return ExportedRecords(tuple(records), Kinds(ws.kinds), now(ws), tuple(notes))
+
+
+def exported_to_dict(exported: ExportedRecords) -> dict[str, Any]:
+    """Return the records of an export as JSON."""
+    kinds = exported.kinds.by_name
+    rows = [record_now(kinds[record.kind], record, exported.now) for record in exported.records]
+    return {"records": rows, "total": len(rows)}
+
+
+EXPORT: Final = Operation(
+    "knowledge export",
+    """Write records as JSON or YAML, an object or a list of them. `kl knowledge import` takes them
+    back.
+
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding
+    import.
+    """,
+    ExportRequest,
+    _export,
+    exported_to_dict,
+    "kl.knowledge.export/1",
+    "kl knowledge export --kind objective --format yaml -o objectives.yaml",
+    is_tool=False,
+)
+
+
+class ImportRequest(NamedTuple):
+    """Which files, and what they hold."""
+
+    files: Annotated[tuple[str, ...], Parameter("Files of JSON or YAML.", argument="FILE...")]
+    kind: Annotated[str, Parameter("The kind of the records, such as objective.", is_option=True)]
+
+
+class ImportedRecords(NamedTuple):
+    """What an import made."""
+
+    records: tuple[Written, ...]
+    existing: tuple[str, ...]
+    """IDs of records that were there already."""
+
+
+def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedRecords:
+    from kl_hooks.records.interchange import parse_records, plan_import
+    from kl_hooks.records.permissions import sign_record
+    from kl_hooks.records.write import create_records
+
+    require_initialized(ws)
+    require_kinds(ws, (request.kind,))
+    kind = ws.kinds[request.kind]
+    require_shown_files(ws, access, map(Path, request.files))
+    parsed, problems = [], []
+    for name in request.files:
+        records, mistakes = parse_records(kind, name, _content(Path(name)))
+        parsed += records
+        problems += mistakes
+    if problems:
+        raise Problems(problems)
+    plan = plan_import(ws, kind, parsed, partial(sign_record, ws))
+    values, ids = [record.raw for record in plan.new], [record.id for record in plan.new]
+    bodies = [record.body for record in plan.new]
+    made = create_records(ws, kind, values, asked=ids, bodies=bodies, by=plan.by) if values else []
+    moment = now(ws)
+    return ImportedRecords(tuple(Written(record, moment) for record in made), plan.existing)
+
+
+def _content(path: Path) -> bytes:
+    data = read_small(path, most=_MOST_BYTES)
+    if data is None:
+        raise UsageProblem("is not there.", place=str(path), hint="Give a file of JSON or YAML.")
+    return data
+
+
+def _imported_to_dict(imported: ImportedRecords) -> dict[str, Any]:
+    made = [written.record.id for written in imported.records]
+    return {"made": made, "there_already": list(imported.existing)}
+
+
+IMPORT: Final = Operation(
+    "knowledge import",
+    """Import records from JSON or YAML FILES, one or a list in each. Fields are read by every name
+    that a kind has for them.
+
+    An ID stays where it fits and is free; an existing one is skipped. What matches no field goes
+    into the body. If anything is wrong in one of the files, nothing is imported.
+
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding
+    import.
+    """,
+    ImportRequest,
+    _import,
+    _imported_to_dict,
+    "kl.knowledge.import/1",
+    "kl knowledge import --kind objective .fuseraft/knowledge/objectives/*.yaml",
+    is_tool=False,
+)
+
+PASSAGES: Final = "full-doc"
+"""The type of a document that is no records but passages."""
+_DECISION: Final = "adr"
+
+
+class AddRequest(NamedTuple):
+    """Which documents, and how they are read."""
+
+    place: Annotated[str, Parameter("A file or a folder.", argument="PATH")]
+    document_type: Annotated[
+        str,
+        Parameter(
+            "What it is; else derived from its name and content.",
+            name="type",
+            choices=(_DECISION, "feature-spec", "project-overview", "project-doc", PASSAGES),
+        ),
+    ] = ""
+    pattern: Annotated[str, Parameter("Of a folder: these files.", is_default_shown=True)] = (
+        "**/*.md"
+    )
+    is_forced: Annotated[
+        bool, Parameter("Write over what was edited or deleted by hand, too.", name="force")
+    ] = False
+    is_dry_run: Annotated[
+        bool, Parameter("Show what would be done; write nothing.", name="dry_run")
+    ] = False
+
+
+class SeedStep(NamedTuple):
+    """What is done with one record of a document."""
+
+    what: str
+    """`created`, `updated`, `skipped`, `outdated` or `kept`."""
+    kind: str
+    key: str
+    title: str
+    path: FilePath
+    """The document."""
+    digest: str
+    """The sha256 of the text."""
+    reason: str
+    records: tuple[Written, ...]
+    """The record that is there, before or after; none yet, or one."""
+
+
+class Seeding(NamedTuple):
+    """What is done with the records of documents."""
+
+    scope: str
+    """`documents`, `project` or `system`."""
+    is_dry_run: bool
+    steps: tuple[SeedStep, ...]
+    notes: tuple[str, ...] = ()
+
+
+def seeding(
+    ws: Workspace, scope: str, steps: Iterable[Step], notes: Iterable[str], *, is_dry_run: bool
+) -> Seeding:
+    """Return what is done with seeds, without secrets."""
+    moment = now(ws)
+    rows = (_seed_step(step, moment) for step in steps)
+    return Seeding(scope, is_dry_run, tuple(rows), tuple(notes))
+
+
+def _seed_step(step: Step, moment: str) -> SeedStep:
+    from kl_hooks.store.redaction import redact
+
+    seed = step.seed
+    return SeedStep(
+        step.what,
+        seed.kind,
+        redact(seed.key),
+        redact(str(seed.values.get("title", ""))),
+        FilePath(seed.path),
+        seed.hash,
+        step.reason,
+        (Written(step.record, moment),) if step.record else (),
+    )
+
+
+def seeding_to_dict(seeding: Seeding) -> dict[str, Any]:
+    """Return what is done with seeds as `kl.seed/1`."""
+    rows = [_step_to_dict(step) for step in seeding.steps]
+    return {"scope": seeding.scope, "dry_run": seeding.is_dry_run, "seeds": rows}
+
+
+def _step_to_dict(step: SeedStep) -> dict[str, str]:
+    record = step.records[0].record if step.records else None
+    return {
+        "what": step.what,
+        "kind": step.kind,
+        "key": step.key,
+        "title": step.title,
+        "source_path": step.path,
+        "source_hash": step.digest,
+        "reason": step.reason,
+        "id": record.id if record else "",
+        "path": record.path if record else "",
+    }
+
+
+def _add(ws: Workspace, request: AddRequest, access: Access) -> Seeding:
+    from kl_hooks.kinds.seeds import seeds_of_file, type_of_file
+    from kl_hooks.records.seeding import plan_seeding, seed_records
+
+    files = documents_at(Path(request.place), request.pattern)
+    require_shown_files(ws, access, files)
+    names = {file: _name_from_root(ws, file) for file in files}
+    types = {file: request.document_type or type_of_file(names[file], file) for file in files}
+    seeds: dict[str, Seed] = {}
+    notes: list[str] = []
+    for file in (file for file in files if types[file] != _DECISION):
+        of_file, remark = seeds_of_file(ws.root, names[file], file, types[file])
+        notes += [remark] if remark else []
+        for seed in of_file:
+            seeds.setdefault(seed.key, seed)  # of seeds with one key the first counts
+    plan: Callable[..., list[Step]] = plan_seeding
+    if not request.is_dry_run:
+        plan = partial(seed_records, scope=f"add:{request.place}")
+    steps = plan(ws, [*seeds.values()], force=request.is_forced, paths=set(names.values()))
+    decisions = [file for file in files if types[file] == _DECISION]
+    steps += _decision_steps(ws, decisions, request, notes)
+    return seeding(ws, "documents", steps, notes, is_dry_run=request.is_dry_run)
+
+
+def _decision_steps(
+    ws: Workspace, files: list[Path], request: AddRequest, notes: list[str]
+) -> list[Step]:
+    """Import the decisions in these files; return that as steps."""
+    from kl_hooks.kinds.decision.importer import import_decisions
+    from kl_hooks.model.actors import agent
+    from kl_hooks.records.sync import sync
+
+    if not files:
+        return []
+    author = agent(ws.environ) or ""
+    imported = import_decisions(ws, files, dry_run=request.is_dry_run, agent=author)
+    notes += imported.remarks
+    sync(ws)
+    ids = [identifier for identifier, *_ in (*imported.made, *imported.existing)]
+    records = {record.id: record for record in get_records(ws, ids)}
+    return list(_steps_of_import(imported, records))
+
+
+def _steps_of_import(imported: ImportResult, records: Mapping[str, Record]) -> Iterator[Step]:
+    from kl_hooks.records.seeding import Seed, Step
+
+    for identifier, title, path in imported.made:
+        seed = Seed("decision", identifier, {"title": title}, path, "")
+        yield Step("created", seed, "", records.get(identifier))
+    for identifier, path in imported.existing:
+        if record := records.get(identifier):
+            seed = Seed("decision", identifier, {"title": record.title}, path, "")
+            yield Step("skipped", seed, "is here already", record)
+
+
+def documents_at(path: Path, pattern: str) -> list[Path]:
+    """Return a file, or the files of a folder that a pattern names. UsageProblem for too many."""
+    if not path.is_dir():
+        return [path]
+    if ".." in Path(pattern).parts or Path(pattern).is_absolute():
+        raise UsageProblem(
+            "must stay inside the folder.", place="--pattern", hint="Such as **/*.md"
+        )
+    # bounded: else `**/*` above an installed environment is walked to its end, only to be refused
+    files = [
+        file
+        for file in islice(path.glob(pattern), _MOST_DOCUMENTS * 20)
+        if file.is_file() and not file.is_symlink()
+    ]
+    if len(files) > _MOST_DOCUMENTS:
+        raise UsageProblem(
+            f"{len(files)} documents; at most {_MOST_DOCUMENTS} are read.",
+            place=str(path),
+            hint="Narrow --pattern.",
+        )
+    return sorted(files)
+
+
+def _name_from_root(ws: Workspace, file: Path) -> str:
+    """The path from the root, or the name alone of a file outside."""
+    target = file.resolve()
+    is_inside = target.is_relative_to(ws.root)
+    return target.relative_to(ws.root).as_posix() if is_inside else file.name
+
+
+ADD: Final = Operation(
+    "knowledge add",
+    """Make records of the document at PATH, or of every document in a folder.
+
+    adr: a decision, as `kl decision import` reads it. feature-spec: a feature. project-overview:
+    facts and guides, as of a README. project-doc: rules and guides, as of AGENTS.md. full-doc: its
+    passages, as by `kl document add`. Without --type, the ID in the front matter, the name, the
+    title or the sections of a file decide. A second import changes only what changed.
+    """,
+    AddRequest,
+    _add,
+    seeding_to_dict,
+    "kl.seed/1",
+    "kl knowledge add docs/features --type feature-spec",
+    is_tool=False,
+)
+
+OPERATIONS: Final = (EXPORT, IMPORT, ADD)
