@@ -155,6 +155,8 @@ class Header:
     """Full names of bases and of the values of keywords, such as a metaclass."""
     documented: bool = False
     """Whether a decorator or base that may read the docstring has it."""
+    customizes: bool = False
+    """Whether it is a class that executes code of its own where a subclass is defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +281,9 @@ class _Module:
         documented = not all(map(QUIET_DECORATORS.__contains__, decorators)) or any(
             self._may_read_docstrings(base) for base in bases
         )
-        return Header(_header_text(node), loud, bool(leaves), decorators, bases, documented)
+        customizes = isinstance(node, ast.ClassDef) and _customizes_subclasses(node)
+        text = _header_text(node)
+        return Header(text, loud, bool(leaves), decorators, bases, documented, customizes)
 
     def _may_read_docstrings(self, base: str) -> bool:
         """Whether a base is of code that is not known here: it may make help of docstrings."""
@@ -567,6 +571,7 @@ def _joined(headers: Sequence[Header]) -> Header:
         tuple(name for header in headers for name in header.decorators),
         tuple(name for header in headers for name in header.bases),
         any(header.documented for header in headers),
+        any(header.customizes for header in headers),
     )
 
 

@@ -55,7 +55,9 @@ class SymbolUses:
     """What the code of one symbol uses: of a function with all that is inside."""
 
     names: set[str] = field(default_factory=set)
-    """Identifiers that it loads or asks for as attributes, and literals that are identifiers."""
+    """Identifiers that it loads or asks for as attributes, and those in strings: code may ask for
+    `app.Shape` or make a type of "list[Shape]".
+    """
     listed: set[str] = field(default_factory=set)
     """Modules whose namespace it lists."""
     lists_own: bool = False
@@ -201,11 +203,13 @@ class _Reader:
     def _code(self, root: ast.AST, symbol: str) -> None:
         """Add what a piece of code uses, with all that is inside."""
         uses = self._symbols.setdefault(symbol, SymbolUses())
+        unused = set(_unused_strings(root))
         bases_of_attributes = {
             id(node.value) for node in ast.walk(root) if isinstance(node, ast.Attribute)
         }
         for node in ast.walk(root):
-            uses.names.update(_names(node))
+            if id(node) not in unused:
+                uses.names.update(_names(node))
             if isinstance(node, ast.Call):
                 uses.listed.update(self._listed(node))
                 uses.lists_own = uses.lists_own or self._lists_own(node)
@@ -296,9 +300,18 @@ def _inside(symbol: str, name: str) -> str:
     return f"{symbol}.{name}" if symbol else name
 
 
+def _unused_strings(root: ast.AST) -> Iterator[int]:
+    """The identities of docstrings and of other strings that are statements."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield id(node.value)
+
+
 def _names(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             yield name
-        case ast.Constant(value=str(text)) if len(text) <= 200 and _IDENTIFIER.fullmatch(text):
-            yield text
+        case ast.Constant(value=str(text)):
+            yield from _IDENTIFIER.findall(text)
+        case ast.Constant(value=bytes(content)):
+            yield from _IDENTIFIER.findall(content.decode("latin-1"))

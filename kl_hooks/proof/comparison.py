@@ -267,7 +267,34 @@ class Comparison:
     def _touch_of(self, path: str, symbol: str, uses_of_file: Introspection) -> Touch:
         if uses_of_file.runs_at_import(symbol):
             return Touch(files=self.needing([path]))
-        return Touch(symbols=self.indexes(path, symbol))
+        symbols = self.indexes(path, symbol)
+        importing = {
+            importer for index in symbols for importer in self._import_calls.get(index, ())
+        }
+        if path in importing and self._only_pytest_calls(path, symbol):
+            importing.remove(path)
+        return Touch(self.needing(importing), symbols)
+
+    @cached_property
+    def _import_calls(self) -> dict[int, set[str]]:
+        """Index of a symbol → the files whose import executed it: what it made then, tests use
+        without executing it.
+        """
+        calls: dict[int, set[str]] = {}
+        for path, indexes in self.executed.modules.items():
+            for index in indexes:
+                calls.setdefault(index, set()).add(path)
+        return calls
+
+    def _only_pytest_calls(self, path: str, name: str) -> bool:
+        """Whether a function was a test, or is a fixture, which nothing else can call: it counts as
+        executed by the import of its file for its decorator's sake.
+        """
+        file = self.executed.tests.files.get(path)
+        if file is not None and name.replace(".", "::") in reported_names(file.masks):
+            return True
+        header = self.import_times(path)[0].headers.get(name)
+        return header is not None and "pytest.fixture" in header.decorators
 
     def indexes(self, path: str, name: str) -> frozenset[int]:
         """The executed symbols of a file that are `C.m`, or defined in it."""
@@ -328,9 +355,9 @@ class Comparison:
         """The tests in which an instance or a subclass of a class takes part: they execute code of
         it, or code that names it. None: that is not known, so all tests that need its file.
         """
-        symbols = self.indexes(path, name)
-        names, waiting = {name.rpartition(".")[2]}, [name.rpartition(".")[2]]
-        everything = Touch(symbols=symbols)
+        # a class inside of another one is found there
+        waiting = name.split(".")
+        names, everything = set(waiting), Touch(symbols=self.indexes(path, name))
         while waiting:
             wanted = waiting.pop()
             for user in self._imported_files_with(wanted):

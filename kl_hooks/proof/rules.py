@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from kl_hooks.code.import_time import QUIET_DECORATORS, Header, ImportTime
@@ -332,8 +333,7 @@ def _definition_effects(
     else:
         for condition in comparison.module_listed(path):
             yield Effect(reason, needs(users, *condition))
-        if header.bases:
-            listers = comparison.touch(WORDS["subclasses"], lambda _, uses: uses.lists_subclasses)
+        if header.bases and (listers := _subclass_listers(comparison)):
             yield Effect(reason, needs(users, listers))
     yield from _uses_of_name(comparison, last, reason, added, users)
 
@@ -350,28 +350,46 @@ def _member_effects(
         return
     touch = comparison.class_users(change.path, owner)
     yield Effect(reason, needs(users) if touch is None else needs(users, touch))
+    # what lists a module or the subclasses of a class gets the class without naming it
+    for condition in comparison.module_listed(change.path):
+        yield Effect(reason, needs(users, *condition))
+    if listers := _subclass_listers(comparison):
+        yield Effect(reason, needs(users, listers))
     if _is_special(last):
         # `__init_subclass__`, `__set_name__` and others run where a subclass is defined
         makers = comparison.subclass_makers(change.path, owner)
         yield Effect(reason, needs(users, makers))
 
 
+def _subclass_listers(comparison: Comparison) -> Touch:
+    """The tests that execute code which asks a class for its subclasses."""
+    return comparison.touch(WORDS["subclasses"], lambda _, uses: uses.lists_subclasses)
+
+
 def _may_be_found_elsewhere(comparison: Comparison, path: str, name: str) -> bool:
     """Whether a registry may know a class, so that code uses it without naming it: by a decorator,
-    or by a base that is not of the standard library.
+    by a base that is not of the standard library or executes code for each subclass, or by a
+    metaclass.
     """
-    header = comparison.import_times(path)[0].headers.get(name)
-    if header is None:
-        return True
-    if any(decorator not in QUIET_DECORATORS for decorator in header.decorators):
-        return True
-    for base in header.bases:
-        if base.startswith("=."):
-            if _may_be_found_elsewhere(comparison, path, base[2:]):
-                return True
-        elif base.partition(".")[0] not in sys.stdlib_module_names:  # `builtins` is one of them
+    headers = comparison.import_times(path)[0].headers
+    waiting, bases = [name], set[str]()
+    while waiting:
+        header = headers.get(waiting.pop())
+        if header is None or any(name not in QUIET_DECORATORS for name in header.decorators):
             return True
-    return False
+        waiting += [
+            base[2:] for base in header.bases if base.startswith("=.") and base not in bases
+        ]
+        bases.update(header.bases)
+    return any(map(partial(_may_register, headers), bases))
+
+
+def _may_register(headers: Mapping[str, Header], base: str) -> bool:
+    """Whether a base, or the class of a class, may note the classes that are made of it."""
+    if base.startswith("=."):
+        return headers[base[2:]].customizes
+    # `builtins` is one of them
+    return base == "builtins.type" or base.partition(".")[0] not in sys.stdlib_module_names
 
 
 def _stays_test(comparison: Comparison, path: str, name: str) -> bool:

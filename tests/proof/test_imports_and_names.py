@@ -31,12 +31,19 @@ PLUGIN = "from reg import define\n@define('a')\ndef a(): pass\n"
 SUBCLASSES = (
     "SUBS = []\nclass Protocol:\n    def __init_subclass__(cls): SUBS.append(cls.__name__)\n"
 )
+METACLASS = (
+    "class Meta(type):\n    made = []\n    def __init__(cls, *args): Meta.made.append(cls)\n"
+)
 GLOBALS = (
     "def check_a(): return 1\ndef names(): return [n for n in globals() if n[:6] == 'check_']\n"
 )
 SETTINGS = "from app import TestSettings\ndef test_e(): return TestSettings.mode\n"
 TESTING = "def test_sum(x=1): return 3\ndef test_e(): return test_sum.__defaults__\n"
 COMMAND = "class Base:\n    def help(self): return self.__doc__\n"
+
+FORM = "class Form:\n    def area(self): return 1\n"
+WIDER = "    def width(self): return 1\n"
+MEMBERS = "def members(c): return [n for n in dir(c) if n[0] != '_']\n"
 
 EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "annotation of an unexecuted function": (
@@ -158,6 +165,74 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "subclasses": (
         {"app.py": "class B: pass\ndef f(): return len(B.__subclasses__())\n", "test_app.py": TEST},
         {"app.py": "class B: pass\nclass C(B): pass\ndef f(): return len(B.__subclasses__())\n"},
+    ),
+    "members of the classes that a module lists": (
+        {
+            "app.py": FORM,
+            "test_e.py": f"import app\n{MEMBERS}def test_e():\n"
+            "    return [members(v) for v in vars(app).values() if isinstance(v, type)]\n",
+        },
+        {"app.py": FORM + WIDER},
+    ),
+    "members of subclasses": (
+        {
+            "app.py": "class Base: pass\n" + FORM.replace("Form", "Form(Base)"),
+            "test_e.py": f"import app\n{MEMBERS}def test_e():\n"
+            "    return [members(c) for c in app.Base.__subclasses__()]\n",
+        },
+        {"app.py": "class Base: pass\n" + FORM.replace("Form", "Form(Base)") + WIDER},
+    ),
+    "members of classes that a base notes": (
+        {
+            "app.py": SUBCLASSES.replace(".__name__", "") + FORM.replace("Form", "Form(Protocol)"),
+            "test_e.py": f"import app\n{MEMBERS}def test_e(): return members(app.SUBS[0])\n",
+        },
+        {
+            "app.py": SUBCLASSES.replace(".__name__", "")
+            + FORM.replace("Form", "Form(Protocol)")
+            + WIDER
+        },
+    ),
+    "members of classes that a metaclass notes": (
+        {
+            "app.py": METACLASS + FORM.replace("Form", "Form(metaclass=Meta)"),
+            "test_e.py": f"import app\n{MEMBERS}def test_e(): return members(app.Meta.made[0])\n",
+        },
+        {"app.py": METACLASS + FORM.replace("Form", "Form(metaclass=Meta)") + WIDER},
+    ),
+    "members of a class inside of another one": (
+        {
+            "app.py": "class Outer:\n    " + FORM.replace("\n    ", "\n        "),
+            "test_e.py": f"import app\n{MEMBERS}def test_e():\n"
+            "    return [members(v) for v in vars(app.Outer).values() if isinstance(v, type)]\n",
+        },
+        {
+            "app.py": "class Outer:\n    "
+            + FORM.replace("\n    ", "\n        ")
+            + WIDER.replace("    ", "        ", 1)
+        },
+    ),
+    "members of an object that a function makes on import": (
+        {
+            "app.py": FORM + "def made(): return Form()\nFORM = made()\n",
+            "test_e.py": f"import app\n{MEMBERS}def test_e(): return members(app.FORM)\n",
+        },
+        {"app.py": FORM + WIDER + "def made(): return Form()\nFORM = made()\n"},
+    ),
+    "members of a class that is found by a dotted name": (
+        {
+            "app.py": FORM,
+            "test_e.py": f"import app, pkgutil\n{MEMBERS}"
+            "def test_e(): return members(pkgutil.resolve_name('app:Form'))\n",
+        },
+        {"app.py": FORM + WIDER},
+    ),
+    "names that a function lists on import": (
+        {
+            "app.py": GLOBALS + "NAMES = names()\n",
+            "test_e.py": "import app\ndef test_e(): return app.NAMES\n",
+        },
+        {"app.py": "def check_b(): return 1\n" + GLOBALS + "NAMES = names()\n"},
     ),
     "star import": (
         {
