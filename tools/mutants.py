@@ -37,7 +37,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-LEAST: Final = 90
+LEAST: Final = 95
 """Percent of the mutants of a target that must be killed, where it sets no `least`."""
 SAMPLE: Final = 60
 """Mutants of a target that are tried without `--all`."""

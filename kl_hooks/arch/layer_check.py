@@ -150,7 +150,8 @@ class Verdict:
         )
 
     def _blocking(self) -> int:
-        return len(self.violations) + len(self.contracts) + len(self.problems) + len(self.emptied)
+        # without `emptied`: no narrower verdict omits one
+        return len(self.violations) + len(self.contracts) + len(self.problems)
 
 
 INDIRECT_METHOD: Final = "indirect import"

@@ -1074,9 +1074,7 @@ def _divided(
     for one in (*ranked, *code.files):
         found = one.candidate
         # code of the ranking is above its own threshold (`gather.code_of`)
-        value = (
-            min(one.score * 1000 // best, 1000) if found.kind in CODE else relevance(one, signals)
-        )
+        value = one.score * 1000 // best if found.kind in CODE else relevance(one, signals)
         above = found.kind in CODE or value >= quota.threshold
         measured.append((quota.category(found.kind), value, above, (found.id, found.path) in shown))
     plain = quota.to_dict(fitted.budget.total)

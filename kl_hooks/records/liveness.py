@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.model.record import Record, untitled_path
 from kl_hooks.model.symbol import RECORD_ID
@@ -27,13 +27,13 @@ _IMPORTED: Final = re.compile(r"^import:|\.(?:md|json|ya?ml)\b", re.IGNORECASE)
 
 def live_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:
     """Return those of the records that are live; git is asked once for all of them."""
-    reasons = _not_live_reasons(ws, records)
-    return [record for record, reason in zip(records, reasons, strict=True) if not reason]
+    return [record for record, reason in _with_reasons(ws, records) if not reason]
 
 
 def not_live_reason(ws: Workspace, record: Record) -> str:
     """Return why a record is not shown unasked, in a word or a few; empty: it is."""
-    return _not_live_reasons(ws, [record])[0]
+    ((_, reason),) = _with_reasons(ws, [record])
+    return reason
 
 
 def filter_live(
@@ -179,22 +179,34 @@ def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
     return differing_from_head(ws.repo, files) | ({""} & {*paths})
 
 
-def _not_live_reasons(ws: Workspace, records: Sequence[Record]) -> list[str]:
-    """Return for each record why it is not live. People review what they commit: that counts as
-    acceptance.
+class _Assessment(NamedTuple):
+    """Why a record is not live."""
+
+    record: Record
+    not_in_force: str
+    not_accepted: str
+    """Counts where the record's file differs from what is committed."""
+
+
+def _with_reasons(ws: Workspace, records: Sequence[Record]) -> list[tuple[Record, str]]:
+    """Return each record with the reason why it is not live. People review what they commit: that
+    counts as acceptance.
     """
-    reasons = [_not_in_force_reason(ws, record) for record in records]
-    unaccepted = [
-        "" if reason else _not_accepted_reason(ws, one)
-        for one, reason in zip(records, reasons, strict=True)
-    ]
+    assessments = [_assess(ws, record) for record in records]
     uncommitted = uncommitted_paths(
-        ws, [one.path for one, reason in zip(records, unaccepted, strict=True) if reason]
+        ws, [item.record.path for item in assessments if item.not_accepted]
     )
     return [
-        reason or (not_accepted if one.path in uncommitted else "")
-        for one, reason, not_accepted in zip(records, reasons, unaccepted, strict=True)
+        (record, not_in_force or (not_accepted if record.path in uncommitted else ""))
+        for record, not_in_force, not_accepted in assessments
     ]
+
+
+def _assess(ws: Workspace, record: Record) -> _Assessment:
+    not_in_force = _not_in_force_reason(ws, record)
+    # what is not in force is not shown: the reading of its text would be for nothing
+    not_accepted = "" if not_in_force else _not_accepted_reason(ws, record)
+    return _Assessment(record, not_in_force, not_accepted)
 
 
 def _not_in_force_reason(ws: Workspace, record: Record) -> str:

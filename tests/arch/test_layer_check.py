@@ -440,6 +440,7 @@ def test_a_chain_is_one_violation_with_every_place() -> None:
         "top",
         "low",
     )
+    assert (found.importer, found.imported) == ("top.c", "low.a")
     assert (found.method, found.statement, found.decision) == (
         INDIRECT_METHOD,
         "top.c -> mid.b -> low.a",

@@ -172,6 +172,24 @@ def test_a_claim_is_hidden_by_what_it_is_about(ws: Workspace) -> None:
 # Answers
 
 
+def test_a_record_is_decided_by_its_id_its_node_and_a_passage_of_it(ws: Workspace) -> None:
+    nodes = ["ADR-0002", "adr:ADR-0002", "ADR-0002#L3-L9", "adr:ADR-0003", "adr:ADR-0001"]
+    effects = decided(ws).effects([*nodes, "ADR-0009", "adr:ADR-0009"])
+    assert {node: effects[node][0] for node in effects} == dict(
+        zip(nodes, ("deny", "deny", "deny", "redact", "allow"), strict=True)
+    )
+
+
+def test_who_asks_is_who_is_named_or_whoever_runs_this(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ws = repo.workspace()
+    assert Access(ws, None, "agent:bot").is_agent and not Access(ws, None).is_agent
+    monkeypatch.setenv("KL_AGENT", "bot")
+    run_by_agent = repo.workspace()
+    assert Access(run_by_agent, None).is_agent and not Access(run_by_agent, None, "human").is_agent
+
+
 def test_code_is_decided_by_its_file(ws: Workspace) -> None:
     names = [symbol_of(ws, f"src/{name}.py") for name in ("pay/charge", "short/name", "shop")]
     effects = decided(ws).effects(names)

@@ -13,8 +13,17 @@ import pytest
 from kl_hooks.cli.context import ascii_json
 from kl_hooks.context.deliver import document, envelope
 from kl_hooks.context.gather import Gathered
-from kl_hooks.context.page import NO_WORDS, assemble
+from kl_hooks.context.page import (
+    HALVES,
+    NO_WORDS,
+    NOTHING,
+    NOTHING_NEW,
+    STYLES,
+    assemble,
+)
+from kl_hooks.context.quota import Quota, Traits, budget_tokens, weights_of
 from kl_hooks.context.signals import read_signals
+from kl_hooks.errors import UsageProblem
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Package, Task
 from kl_hooks.model.request import Request
@@ -202,6 +211,105 @@ def test_failed_retrievers_and_empty_tasks_are_reported_in_the_package() -> None
     )
     empty = Task("the and", read_signals("the and"))
     assert NO_WORDS in assemble(empty, Gathered({}, {}, {}), Request(WORDS, "6000")).text
+
+
+def ids_of(package: Package) -> list[str]:
+    return [item.candidate.id for item in package.items]
+
+
+def omitted(package: Package, beginning: str) -> list[str]:
+    return [one.id for one in package.omissions if one.reason.startswith(beginning)]
+
+
+TOTALS = tuple(
+    candidate(f"total{at}", text=f"checkout total rounding {at}", tier=tier)
+    for at, tier in enumerate((Tier.VERIFIED, Tier.INFERRED, Tier.ASSUMED, Tier.GUESSED))
+)
+NAMES = [one.id for one in TOTALS]
+
+
+def totals(*code: Candidate) -> Gathered:
+    lists = {"facts": TOTALS, "code": code}
+    return Gathered(lists, {}, dict.fromkeys(lists, "ok"))
+
+
+def test_a_low_weight_shows_what_is_proven_and_names_the_others() -> None:
+    low = assemble(TASK, totals(), Request(WORDS, weight="low"))
+    assert sorted(ids_of(low)) == NAMES[:2]
+    assert sorted(omitted(low, "not proven: the weight is low")) == NAMES[2:]
+    assert sorted(ids_of(assemble(TASK, totals(), Request(WORDS)))) == NAMES
+
+
+def test_without_weight_nothing_is_searched_and_the_page_states_so() -> None:
+    text = assemble(TASK, Gathered({}, {}, {}), Request(WORDS, weight="none")).text
+    assert "Nothing was searched: the weight is none." in text and NOTHING not in text
+
+
+def test_what_was_given_is_not_given_again() -> None:
+    code = symbol("round_total", "src/shop/price.py"), symbol("add_total", "src/shop/price.py")
+    request = Request(WORDS)
+    rest = assemble(TASK, totals(*code), request, given=[*NAMES[:3], code[0].id])
+    assert ids_of(rest) == [NAMES[3], "file:src/shop/price.py", code[1].id]
+    everything = [*NAMES, "file:src/shop/price.py", *(one.id for one in code)]
+    again = assemble(TASK, totals(*code), request, given=everything)
+    assert ids_of(again) == [] and NOTHING_NEW in again.text
+    never = assemble(TASK, Gathered({}, {}, {}), request, given=everything)
+    assert NOTHING in never.text and NOTHING_NEW not in never.text
+
+
+def test_the_sources_of_a_package_can_be_limited_and_half_may_be_code() -> None:
+    code = [symbol(f"f{at}", f"src/a{at}.py") for at in range(4)]
+
+    def sources(most: int, found: Gathered) -> tuple[list[str], list[str]]:
+        package = assemble(TASK, found, Request(WORDS, max_sources=most))
+        shown = [one for one in ids_of(package) if "shop.f" not in one]
+        return shown, omitted(package, f"over {most} source{'s' * (most > 1)}")
+
+    ordered = ids_of(assemble(TASK, totals(), Request(WORDS)))
+    assert sources(3, totals(*code)) == ([*ordered[:2], "file:src/a0.py"], ordered[2:])
+    assert sources(6, totals(*code))[0] == [
+        *ordered[:3],
+        *(f"file:src/a{at}.py" for at in range(3)),
+    ]
+    assert sources(1, totals()) == (ordered[:1], ordered[1:])
+
+
+def test_pins_that_do_not_fit_are_refused_with_the_size_of_each() -> None:
+    pins = tuple(
+        candidate(name, id=f"function:{name * 290}", pinned=True, summary="s") for name in "ab"
+    )
+    size = len(STYLES["text"].item(pins[0], "summary", "s"))
+    with pytest.raises(UsageProblem) as refused:
+        assemble(TASK, Gathered({"pins": pins}, {}, {}), Request(WORDS, "300"))
+    assert f"{pins[0].id} ({size}), {pins[1].id} ({size}) can't be included" in str(refused.value)
+    limited = Request(WORDS, "300", max_sources=3)
+    assert ids_of(assemble(TASK, Gathered({"pins": pins}, {}, {}), limited)) == []
+
+
+def test_a_divided_budget_states_what_each_category_used() -> None:
+    traits = Traits(similar_task_count=3)
+    quota = Quota(
+        traits, *budget_tokens(traits), weights_of(traits), 0, {"fact": "domain_knowledge"}
+    )
+    code = (
+        symbol("round_total", "src/shop/price.py", score=900),
+        symbol("file", "src/shop/price.py", id="file:src/shop/price.py", kind="file", score=900),
+        symbol("file", "src/shop/cart.py", id="file:src/shop/cart.py", kind="file", score=449),
+    )
+    package = assemble(TASK, totals(*code), Request(WORDS, "3000tok"), quota=quota)
+    assert package.quota is not None
+    shares = package.quota["shares"]
+    assert isinstance(shares, dict)
+    facts = "".join(STYLES["text"].item(one, "full", one.text) for one in TOTALS)
+    used = {name: (share["used"], share["items"]) for name, share in shares.items()}
+    assert used.pop("domain_knowledge") == (HALVES.count(facts), 4)
+    files = "- src/shop/price.py\n  shop.round_total:7\n- src/shop/cart.py\n"
+    assert used.pop("relevant_patterns") == (HALVES.count(files), 2)
+    assert set(used.values()) == {(0, 0)}
+    metrics = package.quota["metrics"]
+    assert isinstance(metrics, dict)
+    assert metrics["total_items_retrieved"] == metrics["items_above_threshold"] == 6
+    assert metrics["avg_relevance_score"] == round((1000 + 498 + 4 * 600) / 6 / 1000, 4)
 
 
 if __name__ == "__main__":

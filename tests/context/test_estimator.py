@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.page import QUARTERS, estimator_of, read_budget, write_budget
+from kl_hooks.context.page import HALVES, QUARTERS, estimator_of, read_budget, write_budget
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import Budget
 from tests.context.making import steady
@@ -49,3 +49,10 @@ def test_too_small_a_budget_states_the_least_in_its_own_unit() -> None:
 def test_tokens_are_quarters_rounded_up(text: str) -> None:
     assert QUARTERS.count(text) * 4 - len(text) in range(4)
     assert estimator_of(Budget("tokens", 64, 0, "chars/4")) is QUARTERS
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 1), ("a", 2), ("ab", 2), ('a"', 3), ("é", 4)])
+def test_in_a_json_prompt_a_token_is_two_characters_of_the_escaped_text(
+    text: str, tokens: int
+) -> None:
+    assert HALVES.count(text) == tokens

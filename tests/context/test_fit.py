@@ -394,3 +394,20 @@ def test_a_large_item_whose_summary_is_no_shorter_is_the_whole() -> None:
     equal = candidate("s", text="t" * 110, summary="y" * len(whole(one)))
     (chosen,) = fit(ranked([equal]), read_budget("400"), STYLES["text"]).chosen
     assert (chosen.form, len(chosen.text) * 4 > 400) == ("full", True)
+
+
+def test_a_package_has_a_path_for_each_160_characters_before_any_symbol() -> None:
+    long = "name_of_a_function_that_is_long"
+    names = [symbol(f"{long}_{at}", f"src/a{at % 60}.py", line=at) for at in range(600)]
+    fitted = fit([], read_budget("6400"), STYLES["text"], code=code_of_symbols(*names))
+    files = [one for one in fitted.code if one.ranked.candidate.kind == "file"]
+    assert (len(files), fitted.budget.used > 6200) == (40, True)
+
+
+def test_files_without_symbols_get_their_part_of_the_budget_before_most_records() -> None:
+    files = Code(code_of_symbols(*(symbol("f", f"src/a{at}.py") for at in range(37))).files, ())
+    records = ranked([candidate(f"r{at}", text="x" * 200) for at in range(40)])
+    fitted = fit(records, read_budget("6000"), STYLES["text"], code=files)
+    assert len(fitted.code) == 37
+    alone = fit(records, read_budget("6000"), STYLES["text"])
+    assert 0 < len(fitted.chosen) < len(alone.chosen)

@@ -445,6 +445,8 @@ def test_the_policy_of_a_repository_is_read_once_and_for_whoever_runs_this(repo:
     mine = load_policy(ws)
     assert mine is not None
     assert (mine.rules, mine.actor) == ((rule,), "human")
+    # audits of several years name one policy by it
+    assert mine.key == "740a52dc28caa513381600680bfdd4ce5b37e22759891276b163d272b0c4e3eb"
     assert load_policy(ws) == mine, "out of the cache"
     its = load_policy(ws, "agent:codex")
     assert its is not None and (its.rules, its.actor) == ((rule,), "agent:codex")

@@ -255,6 +255,21 @@ def test_categories_are_filled_in_order_up_to_twice_their_share_and_filling_ends
     }
 
 
+def test_a_pin_that_fits_no_budget_is_omitted_with_a_reason_and_others_are_outside_the_shares() -> (
+    None
+):
+    long = "function:" + "x" * 290
+    pins = [candidate("huge", id=long, pinned=True), candidate("pin", pinned=True)]
+    budget = read_budget("200tok", HALVES)
+    none = replace(divided(KNOWN, 300), allocations={"warnings": 300, "domain_knowledge": 0})
+    fitted = fit(ranked([*pins, candidate("fact")]), budget, STYLES["text"], shares=none)
+    assert [one.ranked.candidate.title for one in fitted.chosen] == ["pin"]
+    assert [(one.id, one.reason) for one in fitted.omissions] == [
+        (long, "over budget"),
+        ("function:shop.fact", "over the share of domain knowledge: 0 tokens"),
+    ]
+
+
 def test_answers_to_several_searches_become_one_and_each_states_which() -> None:
     def answer(names: str, scores: list[int]) -> Gathered:
         rows = tuple(

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kl_hooks.context.fuse import Code
-from kl_hooks.context.page import STYLES, UNKNOWN_ID, Facts, fit, page, whole
+from kl_hooks.context.page import STYLES, UNKNOWN_ID, Facts, fit, page, qualname, whole
 from kl_hooks.model.package import Budget, Candidate
 from kl_hooks.model.text import defuse, quoted_field, safe_text
 from tests.context.making import (
@@ -182,3 +182,37 @@ def test_a_page_is_as_long_whatever_its_id(style: str) -> None:
         page(STYLES[style], Facts(i, WIDE, 1, 9), []) for i in (UNKNOWN_ID, "cp-3f9a1c20b7de")
     )
     assert len(one) == len(other) and one != other
+
+
+def test_a_place_is_shown_once_and_a_long_proof_is_cut() -> None:
+    style = STYLES["text"]
+    items = (
+        candidate("place", line=0),
+        candidate("doc", id="file:docs/a.md", path="docs/a.md", line=0),
+        candidate("line", id="file:docs/b.md", path="docs/b.md", line=3),
+        candidate("nowhere", path=""),
+    )
+    shown = fit(ranked(items), WIDE, style).page(style)
+    heads = [line.partition("] ")[2] for line in shown.splitlines() if line.startswith("- ")]
+    assert heads == [
+        "function:shop.place  src/place.py",
+        "file:docs/a.md",
+        "file:docs/b.md  docs/b.md:3",
+        "function:shop.nowhere",
+    ]
+    proven = symbol("f", summary="s", proof="p" * 200)
+    page_of_code = fit([], WIDE, style, code=code_of_symbols(proven)).page(style)
+    assert re.findall(r"\((p+…)\)", page_of_code) == ["p" * 119 + "…"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("src/shop/__init__.py", "f"),
+        ("src/shop.py", "f"),
+        ("shop/cart.py", "shop.f"),
+        ("src/shop/f.py", "shop.f"),
+    ],
+)
+def test_a_name_is_within_its_module(path: str, name: str) -> None:
+    assert qualname(symbol("f", path)) == name

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.policy import load_policy
-from kl_hooks.context.veil import HiddenKnowledge, Veil, _Hidden
+from kl_hooks.context.policy import NO_RULE, load_policy
+from kl_hooks.context.veil import HiddenKnowledge, HiddenNames, Veil, _Hidden
 from kl_hooks.evidence.assertions import add_claim
 from kl_hooks.model.package import Candidate
 from kl_hooks.records.sync import sync
@@ -197,6 +197,109 @@ def test_an_item_of_a_package_keeps_what_it_is_and_where() -> None:
     assert texts == (*["withheld"] * 6, "by a person")
 
 
+# Names of denied files in sentences
+
+
+MODULES = {
+    "shop": "src/shop/__init__.py",
+    "shop.cart": "src/shop/cart.py",
+    "shop.pay": "src/shop/pay.py",
+    "shop.pay.open": "src/shop/pay/open.py",
+    "wages": "wages.py",
+    "conftest": "conftest.py",
+    "my pay": "src/my pay.py",
+    "my pay.py": "src/my pay.py.py",
+}
+DENIED = (
+    "src/shop/pay.py",
+    "wages.py",
+    "src/my pay.py",
+    "src/my pay.py.py",
+    "tests/test_pay.py",
+    "setup.cfg",
+    "old/secret.py",
+    "gone.py",
+)
+
+
+def denying() -> HiddenNames:
+    return HiddenNames(lambda path: "salaries" if path in DENIED else "", MODULES)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "printed", "file"),
+    [
+        ("src/shop/pay.py changed", "withheld changed", "src/shop/pay.py"),
+        ("./tests/test_pay.py:3: ended", "withheld:3: ended", "tests/test_pay.py"),
+        ("`tests/test_pay.py::TestPay::test_sum[a b]` failed", "`withheld` failed", None),
+        ("tests/test_pay.py::test_sum ran", "withheld ran", "tests/test_pay.py"),
+        ("tests/test_pay.py[x] ran", "withheld ran", "tests/test_pay.py"),
+        ("src/my pay.py::f changed", "withheld changed", "src/my pay.py"),
+        ("src/my pay.py.py changed", "withheld changed", "src/my pay.py.py"),
+        ("setup.cfg changed", "withheld changed", "setup.cfg"),
+        ("shop.pay.total.<locals>.add changed", "withheld changed", "src/shop/pay.py"),
+        ("wages.total changed", "withheld changed", "wages.py"),
+        ("old.secret.total changed", "withheld changed", "old/secret.py"),
+        ("gone.total changed", "withheld changed", "gone.py"),
+    ],
+)
+def test_the_name_of_a_denied_file_is_withheld_however_it_is_written(
+    sentence: str, printed: str, file: str | None
+) -> None:
+    names = denying()
+    assert names.text(sentence) == printed
+    assert names.found == {file or "tests/test_pay.py": "salaries"}
+
+
+def test_the_longest_module_of_a_name_decides_and_its_package_counts_for_the_others() -> None:
+    denied = "src/shop/__init__.py"
+    names = HiddenNames(lambda path: "salaries" if path == denied else "", MODULES)
+    assert names.text("shop.total shop.cart.total") == "withheld shop.cart.total"
+    assert names.found == {denied: "salaries"}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "src/shop/cart.py changed",
+        "tests/test_cart.py::test_sum[wages] failed",
+        "shop.cart.total and shop.total changed",
+        "shop.pay.open.total changed",
+        "docs/old/secret.md, e.g. of version 1.2.3",
+        "",
+    ],
+)
+def test_names_that_no_rule_denies_stay(sentence: str) -> None:
+    names = denying()
+    assert names.text(sentence) == sentence
+    assert names.found == {}
+    assert HiddenNames(lambda path: "", MODULES).text(f"{sentence} wages.py") == (
+        f"{sentence} wages.py"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "printed"),
+    [
+        ("src/shop/cart.py and src/shop/pay.py", "src/shop/cart.py and withheld"),
+        ("src/unknown.py changed", "withheld changed"),
+        ("conftest.py changed", "withheld changed"),
+        ("shop.pay.total and shop.cart.total", "withheld and shop.cart.total"),
+        # no files of the repository: words, and places of kl and of this machine
+        ("e.g. see README.md", "e.g. see README.md"),
+        ("os.path.join of /usr/lib/os.py", "os.path.join of /usr/lib/os.py"),
+        ("see .kl/policy.yaml", "see .kl/policy.yaml"),
+    ],
+)
+def test_where_only_what_is_listed_may_be_seen_words_with_a_dot_are_no_files(
+    sentence: str, printed: str
+) -> None:
+    allowed = ("src/shop/cart.py",)
+    names = HiddenNames(lambda path: "" if path in allowed else NO_RULE, MODULES)
+    assert names.text(sentence) == printed
+    assert set(names.found.values()) == ({NO_RULE} if printed != sentence else set())
+
+
 # What a policy hides of a repository
 
 
@@ -315,6 +418,19 @@ def test_a_rule_may_name_a_page_of_docs_by_either_kind(office: Checkout, kind: s
     assert cover.text("Zeta context words") == "Zeta context words"
     # bytes that are no text hide none of the others
     assert cover.text("Zeta caf\N{REPLACEMENT CHARACTER} words here") == "withheld"
+
+
+@pytest.mark.parametrize("kinds", ["", "kinds: [symbol], ", "kinds: [file], "])
+def test_names_of_denied_files_are_withheld_and_those_of_redacted_ones_stay(
+    office: Checkout, kinds: str
+) -> None:
+    rule = "version: 1\nrules:\n  - name: pay\n    {}: {{" + kinds + "paths: [src/pay.py]}}\n"
+    sentence = "src.pay.charge of src/pay.py changed"
+    redacting = hidden_knowledge(office, rule.format("redact"))
+    assert redacting.names.text(sentence) == sentence and redacting.withheld() == {}
+    denying = hidden_knowledge(office, rule.format("deny"))
+    assert denying.names.text(sentence) == "withheld of withheld changed"
+    assert denying.withheld() == {("file:src/pay.py", ""): ("deny", "pay")}
 
 
 def test_a_claim_is_seen_as_what_it_is_about(repo: Checkout) -> None:
