@@ -27,38 +27,52 @@ settings.load_profile("ci")
 
 TESTS = HERE / "tests"
 ONCE = (
-    "arch/test_contracts.py",
-    "arch/test_import_run.py",
+    "arch",
     "bench",
     "ci",
     "cli",
+    "context",
     "documents",
+    "git",
+    "interfaces",
     "kinds",
+    "operations",
     "precommit",
+    "records",
     "self",
     "sharing",
     "skills",
+    "test_api.py",
+    "test_plugins.py",
+    "test_support.py",
     "tiers",
+    "tools",
     "upkeep",
+    "whole",
 )
 """Files and folders of tests that show the same on every interpreter, so that a second one need not
-repeat them: other tools in processes of their own, our documentation and source as text, and
-commands and rules about records, of which all code below (records, index, store, model, git) has
-tests of its own, which run on each; of what runs on both databases, the runs on a server, whose SQL
-it judges itself.
+repeat them: other tools in processes of their own, our documentation and source as text, rules and
+interfaces over records, git and SQL, of which what calls the interpreter (code, config, evidence,
+index, model, proof, store, the pytest plugin) has tests of its own, which run on each; of what runs
+on both databases, the runs on a server, whose SQL it judges itself.
 """
 ON_EACH = (
+    "arch/test_autofix.py",
+    "arch/test_runtime_imports.py",
     "cli/test_doctor.py",
     "cli/test_entry.py",
     "cli/test_graph.py",
     "cli/test_main.py",
     "cli/test_states.py",
+    "cli/test_verify_partial.py",
     "cli/test_verify_transfer.py",
     "self/test_imports.py",
     "self/test_mutants.py",
+    "tools/test_http_server.py",
 )
 """Those of them that run on each interpreter all the same: commands in every state of a repository,
-streams, signals, what is imported, and what depends on the interpreter's own parser and monitoring.
+streams, signals, the server's threads, what is imported, and what depends on the interpreter's own
+parser and monitoring.
 """
 MEMORY = Path("/dev/shm")
 FREE_BYTES = 6 << 30

@@ -145,7 +145,8 @@ _KEY: Final = "repository, clone, "
 """What every key begins with: repositories share tables, and never a row."""
 _ESCAPE: Final = "\ufdd0"
 """A noncharacter. PostgreSQL's text holds no NUL, which SQLite's does: it is stored as this and
-`0`, this as twice.
+`0`, this as twice. So a NUL sorts behind every letter, and nothing may ask for an order or a
+pattern (LIKE) of texts that may hold one.
 """
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kl_hooks.evidence.commits import read_cursor, write_cursor
@@ -319,13 +319,23 @@ def answers(db: Database, words: list[str]) -> list[Any]:
         [(e.name, e.record, e.session, e.body) for e in stored_events(db, "1 = 1", ())],
         [tier_events(db, "shared", pool) for pool in pools],
         access_counts(db, "shared", pools),
-        db.rows("SELECT nodeid FROM test ORDER BY nodeid"),
-        db.rows("SELECT nodeid FROM test WHERE nodeid LIKE 'A_%' ORDER BY 1"),
+        sorted(db.rows("SELECT nodeid FROM test")),
+        _without_nul(db, "SELECT nodeid FROM test ORDER BY nodeid"),
+        _without_nul(db, "SELECT nodeid FROM test WHERE nodeid LIKE 'A_%' ORDER BY 1"),
     ]
+
+
+def _without_nul(db: Database, question: str) -> list[str]:
+    """Rows of one text each, but for texts with a NUL, which PostgreSQL can't store as such.
+
+    Where these sort, and whether LIKE looks behind a NUL, is each database's own business.
+    """
+    return [text for (text,) in db.rows(question) if "\0" not in text]
 
 
 @pytest.mark.slow
 @given(OPERATIONS)
+@example([("run", [(text, "passed") for text in ("", "0", "\0", "A", "A0", "A\0", "a\ufdd0")])])
 def test_random_operations_give_equal_answers(
     both: tuple[Database, Database], operations: list[tuple[str, Any]]
 ) -> None:
