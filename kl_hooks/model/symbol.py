@@ -49,11 +49,13 @@ class NodeText(str):
     """A sentence that names a node: where a policy hides the node, the sentence is withheld."""
 
     node: str
+    is_quotation: bool
+    """Whether it quotes what the node holds: then it is withheld where that is redacted, too."""
 
-    def __new__(cls, text: str, node: str) -> NodeText:
+    def __new__(cls, text: str, node: str, *, is_quotation: bool = False) -> NodeText:
         """Return the sentence about a node, given by its ID."""
         made = super().__new__(cls, text)
-        made.node = node
+        made.node, made.is_quotation = node, is_quotation
         return made
 
 

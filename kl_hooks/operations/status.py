@@ -118,6 +118,12 @@ def _status(ws: Workspace, _request: StatusRequest, access: Access) -> Status:
     memories = _memory_counts(ws)
     counted_records = list if access.shows_all else access.without_denied
     records = records_by_status(ws, counted_records) if ws.initialized else {}
+    if not access.shows_all:
+        of_memories = records.get(MEMORY.name, {})
+        memories = {
+            "approved": of_memories.get("approved", 0),
+            "candidates": of_memories.get("candidate", 0),
+        }
     waiting = waiting_for_a_person(ws, records, counted_records)
     notes += _record_notes(ws)
     return Status(

@@ -133,7 +133,8 @@ class _Decision:
 
     def sentence(self, sentence: NodeText) -> str:
         """What is hidden may still be a reason for which nothing is certain."""
-        return sentence if self._effect(sentence.node) != "deny" else WITHHELD
+        withheld = ("deny", "redact") if sentence.is_quotation else ("deny",)
+        return WITHHELD if self._effect(sentence.node) in withheld else sentence
 
     def test(self, test: TestName) -> Any:
         effect = self._effect(f"test:{test}", test.path)

@@ -97,7 +97,8 @@ def sync_notes(ws: Workspace) -> tuple[str, ...]:
     """Return what is wrong in authored files, and why results may be outdated, a sentence each."""
     last = last_sync(ws)
     notes: list[str] = [
-        NodeText(str(problem), f"file:{problem.path}") for problem in last.problems[:_SHOWN]
+        NodeText(str(problem), f"file:{problem.path}", is_quotation=True)
+        for problem in last.problems[:_SHOWN]
     ]
     if omitted := len(last.problems) - len(notes):
         notes.append(f"and {omitted} more. See: kl knowledge check")

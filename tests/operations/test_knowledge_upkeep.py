@@ -64,6 +64,9 @@ def test_what_is_denied_is_in_no_count_and_contradicts_nothing(pay: Checkout) ->
     assert (status["kinds"].keys(), status["waiting"]) == ({"memory"}, {})
     assert answer(pay, "status")["waiting"] == {"decision": 1, "proposed change": 1}
     assert "decision" not in pay.kl("status", env=AGENT).stdout
+    pay.kl("memory", "add", "Bob's pay", "--tag", "private")
+    assert "2 approved" in pay.kl("status").stdout
+    assert "1 approved" in pay.kl("status", env=AGENT).stdout
 
 
 def test_what_is_redacted_is_counted_without_its_reasons(pay: Checkout) -> None:
@@ -95,11 +98,14 @@ def test_a_mistake_in_a_hidden_file_stays_one_and_is_not_quoted(pay: Checkout) -
     assert "bobs" not in shown.stdout + shown.stderr
 
 
-def test_a_hidden_record_that_can_not_be_read_is_quoted_in_no_note(pay: Checkout) -> None:
+@pytest.mark.parametrize("effect", ["deny", "redact"])
+def test_a_hidden_record_that_can_not_be_read_is_quoted_in_no_note(
+    pay: Checkout, effect: str
+) -> None:
     path = pay.root / ".kl/knowledge/decisions/ADR-0002-bob-2.md"
     text = path.read_text("utf-8").replace("\ntitle:", "\nbobs_bonus: 5\nstatus: bobs\ntitle:")
     path.write_text(text, "utf-8")
-    hide(pay, "deny")
+    hide(pay, effect)
     assert "ADR-0002" in pay.kl("decision", "list").stderr
     for words in (("decision", "list"), ("knowledge", "stats"), ("knowledge", "health")):
         done = pay.kl(*words, env=AGENT)
