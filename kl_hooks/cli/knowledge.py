@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,14 +13,13 @@ from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.kind_commands import command_of, decide_changes
 from kl_hooks.cli.output import (
     broken_kinds_are_shown,
+    command_access,
     confirm,
     counted,
     echo,
     echo_lines,
     format_option,
-    initialized_workspace,
     path_from_root,
-    print_answer,
     print_rows,
     warn,
     workspace,
@@ -45,6 +43,7 @@ from kl_hooks.model.text import one_line
 from kl_hooks.operations import interchange, pages
 from kl_hooks.operations import knowledge as operations
 from kl_hooks.operations import knowledge_upkeep as upkeep
+from kl_hooks.operations.operation import perform
 from kl_hooks.records.pages import PAGE_KIND
 from kl_hooks.records.query import (
     get_record,
@@ -403,52 +402,34 @@ def export(
     warn(f"{counted(len(records), 'record')} written to {output}")
 
 
-@click.command(epilog="Example: kl knowledge clear --system-only --dry-run")
-@click.option(
-    "--system-only", "only", flag_value="system", help="Only what `kl seed --system` made."
-)
-@click.option(
-    "--project-only",
-    "only",
-    flag_value="project",
-    help="Only what was made of this project's documents.",
-)
-@click.option("--force", is_flag=True, help="What was edited by hand since, too.")
-@click.option("--dry-run", is_flag=True, help="Show what would be taken away; change nothing.")
-@click.option("--yes", "--confirm", "sure", is_flag=True, help="Do not ask.")
-@format_option()
-def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) -> None:
-    """Take away what `kl seed` and `kl knowledge add` made. What people wrote is never touched.
+def _print_cleared(cleared: upkeep.Cleared) -> None:
+    verb = "would remove" if cleared.is_dry_run else "remove"
+    echo_lines(f"{verb:<12}  {record.id}  {record.title}" for record in cleared.removed)
+    echo_lines(
+        f"{'edited':<12}  {record.id}  {record.title}   (edited by hand; --force takes it too)"
+        for record in cleared.edited
+    )
+    if not cleared.removed and not cleared.edited:
+        echo("nothing here was made by seeding.")
 
-    Committed files stay in git's history; seeding makes the records again.
-    """
-    from kl_hooks.records.seeding import SEED_SCOPES, seeded_records
-    from kl_hooks.records.seeding import clear_seeded as take_away
 
-    ws = workspace()
-    found = seeded_records(ws, (only,) if only else SEED_SCOPES)
-    going = [record for record, edited in found if force or not edited]
-    left = [record for record, edited in found if edited and not force]
-    if shape == "text":
-        echo_lines(
-            f"{'would remove' if dry_run else 'remove':<12}  {record.id}  {record.title}"
-            for record in going
-        )
-        echo_lines(
-            f"{'edited':<12}  {one.id}  {one.title}   (edited by hand; --force takes it too)"
-            for one in left
-        )
-    if going and not dry_run:
-        if not sure:
-            confirm(f"take away {counted(len(going), 'record')}?")
-        take_away(ws, going)
-    plain = {
-        "schema": "kl.knowledge.clear/2",
-        "dry_run": dry_run,
-        "removed": [one.id for one in going],
-        "edited": [one.id for one in left],
-    }
-    print_answer(shape, plain, [] if found else ["nothing here was made by seeding."])
+def _confirmed(request: upkeep.ClearRequest) -> upkeep.ClearRequest:
+    """Print what is taken away, and ask."""
+    if request.is_dry_run:
+        return request
+    preview = request._replace(is_dry_run=True)
+    planned = perform(workspace(), upkeep.CLEAR, preview, command_access())
+    if click.get_current_context().params["shape"] == "text":
+        _print_cleared(planned._replace(is_dry_run=False))
+    if planned.removed and not request.is_confirmed:
+        confirm(f"take away {counted(len(planned.removed), 'record')}?")
+    return request
+
+
+@operation_command(upkeep.CLEAR, _confirmed)
+def clear(cleared: upkeep.Cleared, request: upkeep.ClearRequest) -> None:
+    if request.is_dry_run:
+        _print_cleared(cleared)
 
 
 def _is_too_low(health: upkeep.KnowledgeHealth, request: upkeep.HealthRequest) -> bool:
@@ -501,38 +482,17 @@ def _gc_lines(made: upkeep.Upkeep, request: upkeep.GcRequest) -> Iterator[str]:
         yield f"{changes}, none of them made. Make them with: kl knowledge gc --apply"
 
 
-@click.command(epilog="Example: kl knowledge verify --seal ADR-0007")
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option(
-    "--seal", is_flag=True, help="Seal what is not valid: you have read it, and it is right."
-)
-@format_option()
-def verify(ids: tuple[str, ...], seal: bool, shape: str) -> int:
-    """Check authored files against their seals: valid, tampered (edited since, other than through
-    kl) or unsealed.
+def _verify_code(checked: upkeep.Seals, _request: upkeep.SealsRequest) -> int:
+    return FINDINGS if checked.has_tampered else CLEAN
 
-    Writing a record with kl as a person seals its file, in this clone. Exit code 1 where one was
-    tampered with.
-    """
-    from kl_hooks.records.knowledge_check import STATES, seal_records, verify_seals
-    from kl_hooks.records.liveness import LiveRecords
 
-    ws = initialized_workspace() if seal else workspace()
-    found = seal_records(ws, ids) if seal else verify_seals(ws, ids)
-    records = LiveRecords(ws)
-    found = [one._replace(path=records.path(one.id, one.path)) for one in found]
-    counts = Counter(one.state for one in found)
-    plain = {
-        "schema": "kl.knowledge.seals/1",
-        "records": [one._asdict() for one in found],
-        "counts": {state: counts[state] for state in STATES},
-    }
-    since = {"tampered": ", edited since it was sealed on {}"}
-    rows = [
-        f"{one.id:<14} {one.state:<9} {one.path}{since.get(one.state, '').format(one.at[:10])}"
-        for one in found
-        if seal or ids or one.state != STATES[0]
-    ]
-    total = ", ".join(f"{counts[state]} {state}" for state in STATES)
-    print_answer(shape, plain, [*rows, total])
-    return FINDINGS if counts["tampered"] else CLEAN
+@operation_command(upkeep.VERIFY, exit_code=_verify_code)
+def verify(checked: upkeep.Seals, request: upkeep.SealsRequest) -> None:
+    for seal in checked.seals:
+        if request.is_sealing or request.ids or seal.state != "valid":
+            is_tampered = seal.state == "tampered"
+            since = f", edited since it was sealed on {seal.at[:10]}" if is_tampered else ""
+            echo(f"{seal.id:<14} {seal.state:<9} {seal.path}{since}")
+    echo(", ".join(f"{number} {state}" for state, number in checked.counts.items()))
+    if checked.has_tampered and not checked.counts["tampered"]:
+        warn("a file that is hidden from you was edited since it was sealed.")

@@ -15,13 +15,13 @@ from kl_hooks.operations.operation import TOP, Listing, Operation
 from kl_hooks.operations.parts import Kinds
 from kl_hooks.operations.records import now
 from kl_hooks.records.query import RecordFilter, get_records, list_records, record_now
-from kl_hooks.workspace import require_setup
+from kl_hooks.workspace import require_initialized, require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
     from kl_hooks.model.lifecycle import Change
     from kl_hooks.model.problem import Problem
-    from kl_hooks.records.knowledge_check import CheckResult
+    from kl_hooks.records.knowledge_check import CheckResult, Seal
     from kl_hooks.records.write import Proposal
     from kl_hooks.upkeep.run import PolicyResult
     from kl_hooks.workspace import Workspace
@@ -88,6 +88,139 @@ CHECK: Final = Operation(
     _check_to_dict,
     "kl.knowledge.check/1",
     "kl knowledge check --staged",
+    is_tool=False,
+)
+
+
+class SealsRequest(NamedTuple):
+    """Which files, and whether they are sealed."""
+
+    ids: Annotated[tuple[str, ...], Parameter("IDs of records.", argument="[ID]...")] = ()
+    is_sealing: Annotated[
+        bool,
+        Parameter("Seal what is not valid: you have read it, and it is right.", name="seal"),
+    ] = False
+
+
+class Seals(NamedTuple):
+    """Authored files, and their seals."""
+
+    seals: tuple[Seal, ...]
+    """Whose IDs are typed."""
+    has_tampered: bool
+    """Whether any file was changed since, a hidden one too."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """State → how many files."""
+        from kl_hooks.records.knowledge_check import STATES
+
+        counts = Counter(seal.state for seal in self.seals)
+        return {state: counts[state] for state in STATES}
+
+
+def _verify(ws: Workspace, request: SealsRequest, access: Access) -> Seals:
+    from kl_hooks.records.knowledge_check import seal_records, verify_seals
+    from kl_hooks.records.liveness import LiveRecords
+
+    if request.is_sealing:
+        require_initialized(ws)
+    if not access.shows_all:
+        for record in get_records(ws, request.ids):
+            access.record(record)
+    seals = (seal_records if request.is_sealing else verify_seals)(ws, request.ids)
+    records = LiveRecords(ws)
+    typed = (
+        seal._replace(id=NodeId(seal.id), path=records.path(seal.id, seal.path)) for seal in seals
+    )
+    return Seals(tuple(typed), any(seal.state == "tampered" for seal in seals))
+
+
+VERIFY: Final = Operation(
+    "knowledge verify",
+    """Check authored files against their seals: valid, tampered (edited since, other than through
+    kl) or unsealed.
+
+    Writing a record with kl as a person seals its file, in this clone. Exit code 1 where one was
+    tampered with.
+    """,
+    SealsRequest,
+    _verify,
+    lambda seals: {
+        "records": [seal._asdict() for seal in seals.seals],
+        "counts": seals.counts,
+    },
+    "kl.knowledge.seals/1",
+    "kl knowledge verify --seal ADR-0007",
+    is_tool=False,
+)
+
+
+class ClearRequest(NamedTuple):
+    """What is taken away."""
+
+    scope: Annotated[
+        str,
+        Parameter(
+            "Only of this source.",
+            choices=("system-only", "project-only"),
+            flags=(
+                "Only what `kl seed --system` made.",
+                "Only what was made of this project's documents.",
+            ),
+        ),
+    ] = ""
+    is_forced: Annotated[bool, Parameter("What was edited by hand since, too.", name="force")] = (
+        False
+    )
+    is_dry_run: Annotated[
+        bool, Parameter("Show what would be taken away; change nothing.", name="dry_run")
+    ] = False
+    is_confirmed: Annotated[bool, Parameter("Do not ask.", name="yes", aliases=("confirm",))] = (
+        False
+    )
+
+
+class Cleared(NamedTuple):
+    """What seeding made, and is taken away, or stays."""
+
+    is_dry_run: bool
+    removed: tuple[Record, ...]
+    edited: tuple[Record, ...]
+    """By hand since: they stay."""
+
+
+def _clear(ws: Workspace, request: ClearRequest, _access: Access) -> Cleared:
+    from kl_hooks.records.seeding import SEED_SCOPES, clear_seeded, seeded_records
+
+    scope = request.scope.removesuffix("-only")
+    seeded = seeded_records(ws, (scope,) if scope else SEED_SCOPES)
+    removed = [record for record, is_edited in seeded if request.is_forced or not is_edited]
+    edited = [record for record, is_edited in seeded if is_edited and not request.is_forced]
+    if removed and not request.is_dry_run:
+        clear_seeded(ws, removed)
+    return Cleared(request.is_dry_run, tuple(removed), tuple(edited))
+
+
+def _cleared_to_dict(cleared: Cleared) -> dict[str, Any]:
+    return {
+        "dry_run": cleared.is_dry_run,
+        "removed": [record.id for record in cleared.removed],
+        "edited": [record.id for record in cleared.edited],
+    }
+
+
+CLEAR: Final = Operation(
+    "knowledge clear",
+    """Take away what `kl seed` and `kl knowledge add` made. What people wrote is never touched.
+
+    Committed files stay in git's history; seeding makes the records again.
+    """,
+    ClearRequest,
+    _clear,
+    _cleared_to_dict,
+    "kl.knowledge.clear/2",
+    "kl knowledge clear --system-only --dry-run",
     is_tool=False,
 )
 
@@ -489,4 +622,4 @@ STATS: Final = Operation(
     is_tool=False,
 )
 
-OPERATIONS: Final = (CHECK, HEALTH, GC, PROPOSALS, STATUS, STATS)
+OPERATIONS: Final = (CHECK, VERIFY, CLEAR, HEALTH, GC, PROPOSALS, STATUS, STATS)

@@ -110,6 +110,7 @@ def test_a_hidden_record_that_can_not_be_read_is_quoted_in_no_note(
     for words in (("decision", "list"), ("knowledge", "stats"), ("knowledge", "health")):
         done = pay.kl(*words, env=AGENT)
         assert done.returncode == 0 and "bob" not in done.stdout + done.stderr, done
+        assert '"status" must be' not in done.stderr
 
 
 @pytest.mark.parametrize("effect", ["deny", "redact"])
@@ -158,3 +159,27 @@ def test_an_option_is_also_read_from_the_variable_of_its_name(pay: Checkout) -> 
     assert low.returncode == 1 and "fewer than 90 % are healthy" in low.stderr
     wrong = pay.kl("knowledge", "health", env={"KL_KNOWLEDGE_HEALTH_TOP": "0"})
     assert wrong.returncode == 2 and "--top" in wrong.stderr
+
+
+def test_a_hidden_file_that_was_tampered_with_is_counted_nowhere_and_stays_a_finding(
+    pay: Checkout,
+) -> None:
+    path = pay.root / ".kl/knowledge/decisions/ADR-0002-bob-2.md"
+    path.write_text(path.read_text("utf-8") + "\nEdited.\n", "utf-8")
+    hide(pay, "deny")
+    assert answer(pay, "verify", code=1)["counts"]["tampered"] == 1
+    agent = answer(pay, "verify", code=1, **AGENT)
+    assert agent["counts"]["tampered"] == 0
+    assert {seal["id"][:3] for seal in agent["records"]} == {"MEM"}
+    done = pay.kl("knowledge", "verify", env=AGENT)
+    assert "hidden from you was edited" in done.stderr and "ADR" not in done.stdout
+    assert pay.kl("knowledge", "verify", "ADR-0001", env=AGENT).returncode == 2
+
+
+def test_of_what_seeding_made_a_hidden_record_is_not_named(pay: Checkout) -> None:
+    pay.write("README.md", "# Pay\n\nBob's shop.\n")
+    assert pay.kl("seed").returncode == 0
+    made = answer(pay, "clear", "--dry-run")["removed"]
+    rule = "deny: {kinds: [fact, guide], actors: [agent]}"
+    pay.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: all\n    {rule}\n")
+    assert made and answer(pay, "clear", "--dry-run", **AGENT)["removed"] == []
