@@ -301,7 +301,6 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
         "mine": "Mine receipts and transcripts for candidates.",
         "show": "One, whole, with what supports it.",
         "edit": "Change the text or fields of one.",
-        "delete": "Take one away.",
         "approve": (
             "Accept it: it becomes a file, and agents are shown it. --checked: it was checked too."
         ),

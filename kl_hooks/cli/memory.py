@@ -12,43 +12,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.memory_review import update_page
 from kl_hooks.cli.output import (
-    Option,
-    confirm,
     counted,
     echo,
     echo_json,
     echo_lines,
-    format_option,
-    initialized_workspace,
-    print_answer,
     warn,
     workspace,
     write,
 )
 from kl_hooks.cli.record_output import (
-    exported,
-    listed_records,
-    print_deleted,
     record_lines,
     warn_of_proposals,
 )
 from kl_hooks.cli.request_options import operation_command
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.kinds.catalog import MEMORY
-from kl_hooks.kinds.memory.review import (
-    review_items,
-)
-from kl_hooks.model.actors import agent
-from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import memory as operations
-from kl_hooks.records.query import RecordFilter, get_record, list_records
-from kl_hooks.records.write import delete_record as take_away
 
 if TYPE_CHECKING:
-    from kl_hooks.kinds.memory.add import MiningResult
     from kl_hooks.kinds.memory.review import ReviewItem
 
 
@@ -102,24 +83,6 @@ def _use_lines(seen: ReviewItem) -> Iterator[str]:
         yield f"{'evidence':<13} {line}"
 
 
-@click.command(epilog="Example: kl memory delete MEM-3f9a1c2b --yes")
-@click.argument("id")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@format_option()
-def delete(id: str, yes: bool, shape: str) -> None:
-    """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
-    from kl_hooks.records.permissions import agent_author, refuse_delete
-
-    ws, record = workspace(), get_record(workspace(), id, MEMORY.name)
-    refuse_delete(ws.kinds[record.kind], record, agent_author(ws, ""))
-    if not yes:
-        (listed,) = listed_records(ws, [record])
-        confirm(f"delete {record.id} {listed.title}?")
-    take_away(ws, record)
-    print_deleted(record, shape)
-    update_page()
-
-
 edit, approve, reject, demote, promote, verify, disprove = (
     operation_command(operation)(_print_changed)
     for operation in (
@@ -153,176 +116,48 @@ def inject(injected: operations.Injected, _request: operations.InjectRequest) ->
         warn("no approved memory fits. See: kl memory review")
 
 
-_MOST_INPUT = 1_000_000
+def _with_session(request: operations.MineRequest) -> operations.MineRequest:
+    if not request.is_unasked or not workspace().settings.memory_auto_extract:
+        return request
+    return request._replace(transcripts=(*request.transcripts, _named_transcript()))
 
 
-@click.command(epilog="Example: kl memory mine --transcript ~/.claude/projects/shop/3f9a1c2b.jsonl")
-@click.option(
-    "--transcript",
-    "transcripts",
-    multiple=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A session of an agent, as JSON lines (Claude Code, Codex). May be repeated.",
-)
-@click.option(
-    "--agent-event",
-    is_flag=True,
-    help="Read an agent hook's JSON from stdin and mine the session it names.",
-)
-@format_option()
-def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
-    """Mine receipts, commits and transcripts for candidates, which wait for a review.
-
-    Receipts and commits are mined by `kl status` and `kl memory review` too. No model is asked; the
-    same input gives the same patterns. What was rejected does not come back.
-    """
-    from kl_hooks.kinds.memory.add import MiningResult, mine_receipts, mine_transcripts
-
-    ws = initialized_workspace()
-    if agent_event and not ws.settings.memory_auto_extract:
-        # an agent hook calls this unasked, so the setting decides; no error, since nobody called
-        transcripts, taken = (), MiningResult()
-        warn("nothing is mined unasked here: kl memory configure --auto-extract yes")
-    elif agent_event or transcripts:
-        taken = mine_transcripts(ws, [*transcripts, *(_named_transcript() if agent_event else [])])
-    else:
-        taken = mine_receipts(ws, again=True)
-    update_page()
-    _print_mined(taken, shape)
-
-
-def _named_transcript() -> list[Path]:
+def _named_transcript() -> str:
     """The transcript that an agent hook's JSON on stdin names. UsageError for what is none."""
     try:
-        plain: Any = json.loads(sys.stdin.read(_MOST_INPUT))
+        plain: Any = json.loads(sys.stdin.read(_MOST_TEXT))
     except (ValueError, RecursionError):
         plain = None
     path = plain.get("transcript_path") if isinstance(plain, dict) else None
     if not isinstance(path, str) or not path:
         raise click.UsageError("--agent-event: stdin holds no JSON object with transcript_path.")
-    return [Path(path).expanduser()]  # agents write `~` in it, and no shell has expanded it
+    # agents write `~` in it, and no shell has expanded it
+    return str(Path(path).expanduser())
 
 
-def _print_mined(taken: MiningResult, shape: str) -> None:
-    lines = [f"{counted(len(taken.new), 'new candidate')}, {len(taken.reinforced)} seen again"]
-    lines += (
-        [*(f"  {one}" for one in taken.new), "Review them with: kl memory review"]
-        if taken.new
-        else []
-    )
-    plain = {"new": list(taken.new), "reinforced": list(taken.reinforced), "waiting": taken.waiting}
-    print_answer(shape, {"schema": "kl.memory.mine/1", **plain}, lines)
-    if taken.waiting:
-        warn(f"{counted(taken.waiting, 'more pattern')} will follow with the next receipts.")
-    if taken.trouble:
-        warn(taken.trouble)
+@operation_command(operations.MINE, _with_session)
+def mine(mined: operations.NewMemories, _request: operations.MineRequest) -> None:
+    echo(f"{counted(len(mined.new), 'new candidate')}, {len(mined.reinforced)} seen again")
+    echo_lines(f"  {identifier}" for identifier in mined.new)
+    if mined.new:
+        echo("Review them with: kl memory review")
 
 
-_LARGEST_FILE = 64 * 1024 * 1024
+@operation_command(operations.IMPORT)
+def import_(imported: operations.NewMemories, _request: operations.ImportRequest) -> None:
+    echo(f"{len(imported.new)} imported, {len(imported.reinforced)} seen again")
 
 
-@click.command("import", epilog="Example: kl memory import .fuseraft/knowledge/repository/*.json")
-@click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
-)
-@format_option()
-def import_(files: tuple[Path, ...], shape: str) -> None:
-    """Import memories that fuseraft or agor wrote as JSON: an entry, or a list of them, in each
-    file.
-
-    They come in as candidates, also what was approved elsewhere; what was rejected is rejected
-    here. If anything is wrong in one of the files, nothing is imported.
-    """
-    from kl_hooks.kinds.memory.interchange import import_memories, read_memories
-
-    ws = initialized_workspace()
-    pairs = [read_memories(_read_json(path), str(path)) for path in files]
-    if problems := [problem for _, wrong in pairs for problem in wrong]:
-        raise Problems(problems)
-    taken = import_memories(ws, [one for found, _ in pairs for one in found], files[0].name)
-    plain = {
-        "schema": "kl.memory.import/1",
-        "new": list(taken.new),
-        "reinforced": list(taken.reinforced),
-    }
-    print_answer(shape, plain, [f"{len(taken.new)} imported, {len(taken.reinforced)} seen again"])
-    if taken.new:
-        warn("review them with: kl memory review")
-    update_page()
+@operation_command(operations.EXPORT)
+def export(exported: operations.Export, _request: operations.ExportRequest) -> None:
+    echo_json(exported.entries)
 
 
-def _read_json(path: Path) -> Any:
-    """What a file holds. UsageProblem for one that can't be read, or is no JSON."""
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise UsageProblem(f"is larger than {_LARGEST_FILE >> 20} MB.", place=str(path))
-        return json.loads(path.read_bytes())
-    except OSError as problem:
-        raise UsageProblem(f"can't be read: {problem.strerror}.", place=str(path)) from problem
-    except (ValueError, RecursionError) as problem:
-        raise UsageProblem(f"is no JSON: {problem}", place=str(path)) from None
-
-
-@click.command(epilog="Example: kl memory export > memories.json")
-@click.option(
-    "--status", "statuses", multiple=True, type=click.Choice(MEMORY.statuses), help="Only these."
-)
-def export(statuses: tuple[str, ...]) -> None:
-    """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads
-    it.
-    """
-    from kl_hooks.kinds.memory.interchange import to_fuseraft
-    from kl_hooks.records.liveness import quarantines
-
-    ws = workspace()
-    wanted = RecordFilter((MEMORY.name,), statuses, expired=True)
-    records = exported(list_records(ws, wanted))
-    if agent(ws.environ) is not None and (hidden := quarantines(ws, records)):
-        records = [record for record in records if record.id not in hidden]
-        warn(f"omitted: {counted(len(hidden), 'quarantined memory')}, which no person has read")
-    echo_json(to_fuseraft(review_items(ws, records)))
-
-
-@click.command(epilog="Example: kl memory configure --top 3 --auto-extract no")
-@click.option(
-    "--top",
-    "top_k",
-    cls=Option,
-    old=("--top-k",),
-    type=click.IntRange(1, 100),
-    help="Memories shown to an agent at once.",
-)
-@click.option(
-    "--auto-extract",
-    type=click.BOOL,
-    help="Whether patterns are mined without being asked for: yes or no.",
-)
-@format_option()
-def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
-    """Configure memories in this clone. Stored in git's configuration of the clone: it is yours,
-    and no checkout's.
-    """
-    from kl_hooks.git.repository import git_in
-
-    ws = workspace()
-    chosen = {
-        "memory-top-k": top_k,
-        "memory-auto-extract": None if auto_extract is None else str(auto_extract).lower(),
-    }
-    for key, value in chosen.items():
-        if value is None:
-            continue
-        if ws.repo is None:
-            hint = "Set memory_top_k and memory_auto_extract in your own kl/config.yaml."
-            raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
-        git_in(ws.repo, "config", "--local", f"kl.{key}", str(value))
-    top = top_k or ws.settings.memory_top_k
-    extract = ws.settings.memory_auto_extract if auto_extract is None else auto_extract
-    lines = [f"top-k         {top}", f"auto-extract  {'yes' if extract else 'no'}"]
-    print_answer(
-        shape, {"schema": "kl.memory.settings/1", "top_k": top, "auto_extract": extract}, lines
-    )
-    if shape == "text" and (top_k or auto_extract is not None):
+@operation_command(operations.CONFIGURE)
+def configure(chosen: operations.Configuration, _request: operations.ConfigureRequest) -> None:
+    echo(f"top-k         {chosen.top_k}")
+    echo(f"auto-extract  {'yes' if chosen.auto_extract else 'no'}")
+    if chosen.is_changed:
         warn("stored in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
 
 

@@ -7,49 +7,21 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from kl_hooks.cli.output import (
-    counted,
-    echo,
-    echo_json,
-    echo_lines,
-    format_option,
-    print_answer,
-    top_option,
-    warn,
-    workspace,
-    write,
-)
-from kl_hooks.cli.record_output import record_line
+from kl_hooks.cli.output import counted, echo, echo_lines, warn, workspace, write
+from kl_hooks.cli.request_options import answer, operation_command
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.memory.review import (
-    Decision,
-    Review,
-    Reviewer,
-    ReviewItem,
-    review_items,
-    review_queue,
-)
+from kl_hooks.kinds.memory.review import Decision, Review, Reviewer, ReviewItem
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import brief, one_line, safe_text
+from kl_hooks.operations import memory_review as operations
 from kl_hooks.workspace import Workspace
 
 
-def update_page() -> None:
-    """Write the page of memories again."""
-    from kl_hooks.kinds.memory.inject import write_page
-
-    if trouble := write_page(workspace()):
-        warn(trouble)
-
-
-@click.command(
-    epilog="Example: kl memory review --format json | my-reviewer | kl memory review --answers -"
-)
-@click.option("--all", "everything", is_flag=True, help="Those that were approved or rejected too.")
-@top_option(50, 10_000)
+@operation_command(operations.REVIEW)
 @click.option(
     "--answers",
     type=click.Path(allow_dash=True, path_type=str),
@@ -59,43 +31,34 @@ def update_page() -> None:
         ' "approve"}]}.'
     ),
 )
-@format_option()
-def review(everything: bool, limit: int, answers: str | None, shape: str) -> None:
-    """Go through the candidates, those that most sessions saw first: approve, reject, edit, skip,
-    undo, quit.
-
-    One key and Enter each; `r` takes a reason after it. Nothing is done before the last question is
-    answered, so undo always works; Ctrl-C drops it all. `--format json` lists the candidates for a
-    program, `--answers` takes its decisions.
-    """
-    from kl_hooks.kinds.memory.add import mine_receipts
-
-    ws = workspace()
-    if answers is not None:
-        _review_from_file(answers, shape)
-        return
-    trouble = mine_receipts(ws).trouble if ws.settings.memory_auto_extract else ""
-    records, total = review_queue(ws, limit, everything=everything)
-    if trouble:  # an error that prevents reading was raised above
-        warn(trouble)
-    update_page()
-    if shape == "json":
-        rows = [item.to_dict() for item in review_items(ws, records)]
-        echo_json({"schema": "kl.memory.review/2", "memories": rows, "total": total})
-        return
-    if not records:
+def review(
+    reviewed: operations.ReviewList, _request: operations.ReviewRequest, answers: str | None
+) -> None:
+    """Ask about each candidate, and carry out what was decided."""
+    items = reviewed.items.shown
+    if not items:
         echo("nothing waits for a review.")
         return
-    if total > len(records):
-        warn(f"these are the first {len(records)} of {total}; more with --top.")
+    if reviewed.total > len(items):
+        warn(f"these are the first {len(items)} of {reviewed.total}; more with --top.")
+    _apply_decisions(_ask_for_decisions(workspace(), items), "text")
 
-    _apply_decisions(_ask_for_decisions(ws, review_items(ws, records)), "text")
+
+_list_or_ask = review.callback
 
 
-def _review_from_file(answers: str, shape: str) -> None:
-    """Carries out the decisions in a file. Problems with everything wrong, and then nothing is
-    done.
-    """
+def _review(answers: str | None, shape: str, **options: Any) -> Any:
+    if answers is not None:
+        return _apply_decisions(_read_decisions(answers), shape)
+    assert _list_or_ask is not None
+    return _list_or_ask(answers=answers, shape=shape, **options)
+
+
+review.callback = _review
+
+
+def _read_decisions(answers: str) -> list[Decision]:
+    """The decisions in a file. Problems with everything wrong."""
     name = "stdin" if answers == "-" else answers
     try:
         text = sys.stdin.read() if answers == "-" else Path(answers).read_text("utf-8")
@@ -108,20 +71,19 @@ def _review_from_file(answers: str, shape: str) -> None:
         ) from None
     if problems:
         raise Problems(problems)
-    _apply_decisions([one for one in decisions if one.do != "skip" or one.text], shape)
+    return [decision for decision in decisions if decision.do != "skip" or decision.text]
 
 
 def _apply_decisions(decisions: list[Decision], shape: str) -> None:
-    ws = workspace()
-    done = Reviewer.current(ws, "kl memory review").apply(ws, decisions) if decisions else []
-    update_page()
-    plain = {
-        "schema": "kl.memory.review/2",
-        "memories": [one.to_dict() for one in review_items(ws, done)],
-    }
-    print_answer(
-        shape, plain, [*map(record_line, done), f"{counted(len(done), 'memory')} changed."]
-    )
+    request = operations.DecideRequest(tuple(decisions))
+    answer(operations.DECIDE, request, shape, _print_reviewed)
+
+
+def _print_reviewed(reviewed: operations.Reviewed, _request: operations.DecideRequest) -> None:
+    from kl_hooks.cli.record_output import record_line
+
+    echo_lines(record_line(item.record) for item in reviewed.items)
+    echo(f"{counted(reviewed.total, 'memory')} changed.")
 
 
 _PROMPT = "approve (a), reject (r), edit (e), skip (s or Enter), undo (u), quit (q): "

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.cli.output import command_access, counted, print_answer, print_rows, warn, workspace
-from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import name_list, one_line
@@ -31,16 +30,6 @@ _HEAD = ("title", "status", "supersedes", "superseded_by")
 def agent_access(ws: Workspace) -> Iterator[Access]:
     """Yield what an agent may be shown by this command, as `command_access`."""
     yield command_access()
-
-
-def exported(records: Sequence[Record]) -> list[Record]:
-    """Return the records that an export holds: of one of which only a part may be shown, nothing is
-    read back as it was.
-    """
-    shown = command_access().shown(records)
-    if omitted := len(records) - len(shown):
-        warn(f"{counted(omitted, 'record')} omitted: hidden from you by {POLICY_FILE}.")
-    return shown
 
 
 def listed_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:
@@ -152,14 +141,6 @@ def record_lines(ws: Workspace, shown: ShownRecord) -> Iterator[str]:
 def _is_short(field: Field) -> bool:
     """True for a field whose value fits on one line with its name."""
     return field.name not in _HEAD and field.type not in ("text", "lines", "map")
-
-
-def print_deleted(record: Record, shape: str) -> None:
-    """That a record was taken away, in a line or as `kl.record.deleted/1`."""
-    line = f"deleted {record.id}" + (f"  {record.path}" if record.path else "")
-    print_answer(
-        shape, {"schema": "kl.record.deleted/1", "id": record.id, "path": record.path}, [line]
-    )
 
 
 def waiting_lines(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:

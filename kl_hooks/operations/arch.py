@@ -317,8 +317,8 @@ class AllowRequest(NamedTuple):
 
     source: Annotated[str, Parameter("A module or layer.", argument="FROM")]
     target: Annotated[str, Parameter("What it may import.", argument="TO")]
-    until: Annotated[str, Parameter("Last day it applies: 30d, or YYYY-MM-DD.")] = ""
-    reason: Annotated[str, Parameter("Why; it becomes the decision record.")] = ""
+    until: Annotated[str, Parameter("Last day it applies: 30d, or YYYY-MM-DD. Required.")] = ""
+    reason: Annotated[str, Parameter("Why; it becomes the decision record. Required.")] = ""
     decision: Annotated[
         str,
         Parameter("Name this record instead of writing a new one.", metavar="ADR-NNNN"),
@@ -558,7 +558,7 @@ BASELINE_PRUNE: Final = _operation(
 class ImportRequest(NamedTuple):
     """Which rules are taken over."""
 
-    file: Annotated[str, Parameter("A set-up of import-linter or tach.", argument="FILE")] = ""
+    file: Annotated[str, Parameter("A set-up of import-linter or tach.", argument="[FILE]")] = ""
     write: Annotated[bool, Parameter(f"Write {MANIFEST}; without it the text is only printed.")] = (
         False
     )

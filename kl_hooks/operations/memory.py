@@ -1,21 +1,30 @@
-"""Operations that memories alone have: record what was learned, review it, use it."""
+"""Operations that memories alone have: record what was learned, mine and import it, review it, use it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
+from kl_hooks.config.settings import POLICY_FILE
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.parameter import Parameter
+from kl_hooks.model.problem import Problems
 from kl_hooks.model.symbol import NodeId
+from kl_hooks.model.text import counted
+from kl_hooks.operations.memory_review import notes_of, page_trouble
 from kl_hooks.operations.operation import Operation
 from kl_hooks.operations.record_changes import decide, written, written_to_dict
 from kl_hooks.operations.records import ShownRecord, shown_record, shown_to_dict
 from kl_hooks.operations.written import Written
-from kl_hooks.records.query import get_record
+from kl_hooks.records.query import RecordFilter, get_record, list_records
+from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
+    from kl_hooks.kinds.memory.add import MiningResult
     from kl_hooks.kinds.memory.inject import Injection
     from kl_hooks.kinds.memory.review import ReviewItem
     from kl_hooks.model.record import Record
@@ -134,12 +143,9 @@ def _memory(ws: Workspace, identifier: str) -> Record:
 
 def _changed(ws: Workspace, record: Record, access: Access, done: str = "", *notes: str) -> Changed:
     """Return a memory that was changed, after the page of memories was written again."""
-    from kl_hooks.kinds.memory.inject import write_page
-
     reasons = record.text("quarantine")
     quarantined = f"{record.id} is quarantined until a person has read it: {reasons}."
-    trouble = write_page(ws)
-    notes = (*([quarantined] if reasons else ()), *notes, *([trouble] if trouble else ()))
+    notes = notes_of(quarantined if reasons else "", *notes, page_trouble(ws))
     return Changed(written(ws, record, access), done or record.status, notes)
 
 
@@ -364,7 +370,6 @@ class ShownMemory(NamedTuple):
 
 
 def _show(ws: Workspace, request: MemoryRequest, access: Access) -> ShownMemory:
-    from kl_hooks.errors import EnvironmentProblem
     from kl_hooks.kinds.memory.review import record_use, review_items
 
     record = _memory(ws, request.id)
@@ -519,6 +524,254 @@ INJECT: Final = Operation(
     _injected_to_dict,
     "kl.memory.inject/1",
     "kl memory inject parser utf-8 --top 3",
+)
+
+
+class MineRequest(NamedTuple):
+    """What is mined."""
+
+    transcripts: Annotated[
+        tuple[str, ...],
+        Parameter(
+            "A session of an agent, as JSON lines (Claude Code, Codex). May be repeated.",
+            name="transcript",
+            metavar="FILE",
+        ),
+    ] = ()
+    is_unasked: Annotated[
+        bool,
+        Parameter(
+            "Read an agent hook's JSON from stdin and mine the session it names.",
+            name="agent_event",
+        ),
+    ] = False
+
+
+class NewMemories(NamedTuple):
+    """Memories that came in as candidates."""
+
+    new: tuple[NodeId, ...]
+    reinforced: tuple[NodeId, ...]
+    """Those that are seen again."""
+    waiting: int
+    """Patterns that will follow."""
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, mined: MiningResult, *notes: str) -> NewMemories:
+        """What mining, or an import, changed."""
+        waiting = mined.waiting
+        more = f"{counted(waiting, 'more pattern')} will follow with the next receipts."
+        return cls(
+            tuple(map(NodeId, mined.new)),
+            tuple(map(NodeId, mined.reinforced)),
+            waiting,
+            notes_of(*notes, more if waiting else "", mined.trouble),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The IDs, as JSON."""
+        return {"new": list(self.new), "reinforced": list(self.reinforced)}
+
+
+def _mine(ws: Workspace, request: MineRequest, _access: Access) -> NewMemories:
+    from kl_hooks.kinds.memory.add import MiningResult, mine_receipts, mine_transcripts
+
+    require_initialized(ws)
+    note = ""
+    if request.is_unasked and not ws.settings.memory_auto_extract:
+        # an agent hook calls this unasked, so the setting decides; no error, since nobody called
+        mined = MiningResult()
+        note = "nothing is mined unasked here: kl memory configure --auto-extract yes"
+    elif request.transcripts:
+        mined = mine_transcripts(ws, list(map(Path, request.transcripts)))
+    else:
+        mined = mine_receipts(ws, again=True)
+    return NewMemories.of(mined, note, page_trouble(ws))
+
+
+MINE: Final = Operation(
+    "memory mine",
+    """Mine receipts, commits and transcripts for candidates, which wait for a review.
+
+    Receipts and commits are mined by `kl status` and `kl memory review` too. No model is asked; the
+    same input gives the same patterns. What was rejected does not come back.
+    """,
+    MineRequest,
+    _mine,
+    lambda mined: {**mined.to_dict(), "waiting": mined.waiting},
+    "kl.memory.mine/1",
+    "kl memory mine --transcript ~/.claude/projects/shop/3f9a1c2b.jsonl",
+    is_tool=False,
+)
+
+
+class ImportRequest(NamedTuple):
+    """What is imported."""
+
+    files: Annotated[tuple[str, ...], Parameter("Memories as JSON.", argument="FILE...")]
+
+
+_LARGEST_FILE: Final = 64 * 1024 * 1024
+
+
+def _import(ws: Workspace, request: ImportRequest, access: Access) -> NewMemories:
+    from kl_hooks.kinds.memory.interchange import import_memories, read_memories
+    from kl_hooks.operations.interchange import require_shown_files
+
+    require_initialized(ws)
+    require_shown_files(ws, access, map(Path, request.files))
+    read = [read_memories(_read_json(Path(name)), name) for name in request.files]
+    if problems := [problem for _, wrong in read for problem in wrong]:
+        raise Problems(problems)
+    memories = [memory for foreign, _ in read for memory in foreign]
+    mined = import_memories(ws, memories, Path(request.files[0]).name)
+    step = "review them with: kl memory review" if mined.new else ""
+    return NewMemories.of(mined, step, page_trouble(ws))
+
+
+def _read_json(path: Path) -> Any:
+    """What a file holds. UsageProblem for one that can't be read, or is no JSON."""
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise UsageProblem(f"is larger than {_LARGEST_FILE >> 20} MB.", place=str(path))
+        return json.loads(path.read_bytes())
+    except OSError as problem:
+        raise UsageProblem(f"can't be read: {problem.strerror}.", place=str(path)) from problem
+    except (ValueError, RecursionError) as problem:
+        raise UsageProblem(f"is no JSON: {problem}", place=str(path)) from None
+
+
+IMPORT: Final = Operation(
+    "memory import",
+    """Import memories that fuseraft or agor wrote as JSON: an entry, or a list of them, in each
+    file.
+
+    They come in as candidates, also what was approved elsewhere; what was rejected is rejected
+    here. If anything is wrong in one of the files, nothing is imported.
+    """,
+    ImportRequest,
+    _import,
+    NewMemories.to_dict,
+    "kl.memory.import/1",
+    "kl memory import .fuseraft/knowledge/repository/*.json",
+    is_tool=False,
+)
+
+
+class ExportRequest(NamedTuple):
+    """Which memories are exported."""
+
+    statuses: Annotated[
+        tuple[str, ...], Parameter("Only these.", name="status", choices=MEMORY.statuses)
+    ] = ()
+
+
+class Export(NamedTuple):
+    """Memories of which everything may be shown."""
+
+    items: tuple[ReviewItem, ...]
+    notes: tuple[str, ...]
+    """How many are omitted, and why."""
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """As fuseraft stores them."""
+        from kl_hooks.kinds.memory.interchange import to_fuseraft
+
+        return to_fuseraft(self.items)
+
+
+def _export(ws: Workspace, request: ExportRequest, access: Access) -> Export:
+    from kl_hooks.kinds.memory.review import review_items
+    from kl_hooks.records.liveness import quarantines
+
+    wanted = RecordFilter((MEMORY.name,), request.statuses, expired=True)
+    every = list_records(ws, wanted)
+    # of one of which only a part may be shown, nothing is read back as it was
+    shown = access.shown(every)
+    quarantined = quarantines(ws, shown) if access.is_agent else {}
+    records = [record for record in shown if record.id not in quarantined]
+    hidden = counted(len(every) - len(shown), "record")
+    unread = counted(len(quarantined), "quarantined memory")
+    return Export(
+        tuple(review_items(ws, records)),
+        notes_of(
+            f"{hidden} omitted: hidden from you by {POLICY_FILE}." * (len(every) > len(shown)),
+            f"omitted: {unread}, which no person has read" * bool(quarantined),
+        ),
+    )
+
+
+EXPORT: Final = Operation(
+    "memory export",
+    """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads
+    it.
+    """,
+    ExportRequest,
+    _export,
+    lambda export: {"memories": export.entries},
+    "kl.memory.export/1",
+    "kl memory export > memories.json",
+    is_tool=False,
+)
+
+
+class ConfigureRequest(NamedTuple):
+    """How memories are used in this clone."""
+
+    top_k: Annotated[
+        int | None,
+        Parameter(
+            "Memories shown to an agent at once.",
+            bounds=(1, 100),
+            name="top",
+            aliases=("top_k",),
+        ),
+    ] = None
+    auto_extract: Annotated[
+        bool | None,
+        Parameter("Whether patterns are mined without being asked for: yes or no.", is_free=True),
+    ] = None
+
+
+class Configuration(NamedTuple):
+    """How memories are used in this clone."""
+
+    top_k: int
+    auto_extract: bool
+    is_changed: bool
+
+
+def _configure(ws: Workspace, request: ConfigureRequest, _access: Access) -> Configuration:
+    from kl_hooks.git.repository import git_in
+
+    top_k, auto_extract = request
+    values = {
+        "memory-top-k": top_k,
+        "memory-auto-extract": None if auto_extract is None else str(auto_extract).lower(),
+    }
+    chosen = {key: value for key, value in values.items() if value is not None}
+    for key, value in chosen.items():
+        if ws.repo is None:
+            hint = "Set memory_top_k and memory_auto_extract in your own kl/config.yaml."
+            raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
+        git_in(ws.repo, "config", "--local", f"kl.{key}", str(value))
+    is_automatic = ws.settings.memory_auto_extract if auto_extract is None else auto_extract
+    return Configuration(top_k or ws.settings.memory_top_k, is_automatic, bool(chosen))
+
+
+CONFIGURE: Final = Operation(
+    "memory configure",
+    """Configure memories in this clone. Stored in git's configuration of the clone: it is yours,
+    and no checkout's.
+    """,
+    ConfigureRequest,
+    _configure,
+    lambda chosen: {"top_k": chosen.top_k, "auto_extract": chosen.auto_extract},
+    "kl.memory.settings/1",
+    "kl memory configure --top 3 --auto-extract no",
+    is_tool=False,
 )
 
 OPERATIONS: Final = (ADD, INJECT)

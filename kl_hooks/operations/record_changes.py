@@ -99,6 +99,7 @@ class Deleted(NamedTuple):
     """A record that was taken away."""
 
     former: Written
+    notes: tuple[str, ...] = ()
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +206,12 @@ def _delete(kind: Kind, ws: Workspace, request: DeleteRequest, access: Access) -
     require_initialized(ws)
     record = get_record(ws, request.id, kind.name)
     delete_record(ws, record, by=agent_author(ws, request.author))
-    return Deleted(Written(record, now(ws)))
+    trouble = ""
+    if kind.name == "memory":  # its page is what agents are shown
+        from kl_hooks.kinds.memory.inject import write_page
+
+        trouble = write_page(ws)
+    return Deleted(Written(record, now(ws)), (trouble,) if trouble else ())
 
 
 def _deleted_to_dict(deleted: Deleted) -> dict[str, Any]:

@@ -170,3 +170,22 @@ def test_no_command_shows_it_unasked(repo: Checkout, quarantined: str, is_file: 
             if CANARY in printed and not (by_id and "quarantined" in printed):
                 shown.append(" ".join((path, *args)))
     assert "\n".join(shown) == ""
+
+
+def test_a_review_shows_an_agent_no_quarantined_text_and_counts_nothing_denied(
+    repo: Checkout, quarantined: str
+) -> None:
+    repo.kl("memory", "add", "Round totals half up", env=WRITER)
+    repo.kl("memory", "add", "Salaries are paid on the 5th", "--tag", "hr", env=WRITER)
+
+    def reviewed(env: dict[str, str]) -> dict[str, str]:
+        answer = json.loads(repo.kl("memory", "review", "--format", "json", env=env).stdout)
+        assert answer["total"] == len(answer["memories"])
+        return {memory["id"]: memory["pattern"] for memory in answer["memories"]}
+
+    assert CANARY in reviewed({})[quarantined]
+    assert len(reviewed(READER)) == 3 and reviewed(READER)[quarantined] == ""
+    rule = "{tags: [hr], actors: [agent]}"
+    repo.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: people\n    deny: {rule}\n")
+    assert sorted(reviewed(READER).values()) == ["", "Round totals half up"]
+    assert len(reviewed({})) == 3

@@ -21,7 +21,7 @@ LIMITS = {
     ("arch", "check"): (50, 90),
     ("context", "total of an order"): (80, 165),
     ("graph", "callers", "total"): (41, 94),
-    ("memory", "review"): (46, 107),
+    ("memory", "review"): (50, 111),
     ("decision", "new", "Use SQLite", "--context", "c", "--decision", "d"): (50, 93),
 }
 """Command → most files with a function that is called, and most files that are imported."""

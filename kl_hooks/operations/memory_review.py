@@ -1,0 +1,123 @@
+"""Operations of a review of memories: list what waits, carry out what was decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+from kl_hooks.model.parameter import Parameter
+from kl_hooks.operations.operation import TOP, Listing, Operation
+from kl_hooks.records.query import NO_LIMIT
+
+if TYPE_CHECKING:
+    from kl_hooks.context.access import Access
+    from kl_hooks.kinds.memory.review import Decision, ReviewItem
+    from kl_hooks.workspace import Workspace
+
+
+class ReviewRequest(NamedTuple):
+    """Which memories are reviewed."""
+
+    everything: Annotated[
+        bool, Parameter("Those that were approved or rejected too.", name="all")
+    ] = False
+    limit: Annotated[int, TOP._replace(help="Most results shown.", bounds=(1, 10_000))] = 50
+
+
+class ReviewList(NamedTuple):
+    """Memories that wait for a review, those that most sessions saw first."""
+
+    items: Listing
+    """Of `ReviewItem`s."""
+    unread: int
+    """Those beyond the list, which were counted alone."""
+    notes: tuple[str, ...]
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return self.items.total + self.unread
+
+
+def _review(ws: Workspace, request: ReviewRequest, access: Access) -> ReviewList:
+    from kl_hooks.kinds.memory.add import mine_receipts
+    from kl_hooks.kinds.memory.review import review_items, review_queue
+    from kl_hooks.records.liveness import withhold_quarantined
+
+    trouble = mine_receipts(ws).trouble if ws.settings.memory_auto_extract else ""
+    # under a policy all: those that are hidden are not counted
+    limit = request.limit if access.shows_all else NO_LIMIT
+    records, total = review_queue(ws, limit, everything=request.everything)
+    shown = withhold_quarantined(ws, records) if access.is_agent else records
+    items = Listing(tuple(review_items(ws, shown)), request.limit)
+    return ReviewList(items, total - len(records), notes_of(trouble, page_trouble(ws)))
+
+
+def page_trouble(ws: Workspace) -> str:
+    """Write the page of memories again; return why that failed."""
+    from kl_hooks.kinds.memory.inject import write_page
+
+    return write_page(ws)
+
+
+def notes_of(*notes: str) -> tuple[str, ...]:
+    """Return those that say something."""
+    return tuple(filter(None, notes))
+
+
+def _review_to_dict(reviewed: ReviewList) -> dict[str, Any]:
+    rows = [item.to_dict() for item in reviewed.items.shown]
+    return {"memories": rows, "total": reviewed.total}
+
+
+REVIEW: Final = Operation(
+    "memory review",
+    """Go through the candidates, those that most sessions saw first: approve, reject, edit, skip,
+    undo, quit.
+
+    One key and Enter each; `r` takes a reason after it. Nothing is done before the last question is
+    answered, so undo always works; Ctrl-C drops it all. `--format json` lists the candidates for a
+    program, `--answers` takes its decisions.
+    """,
+    ReviewRequest,
+    _review,
+    _review_to_dict,
+    "kl.memory.review/2",
+    "kl memory review --format json | my-reviewer | kl memory review --answers -",
+    is_tool=False,
+)
+
+
+class DecideRequest(NamedTuple):
+    """What was decided in a review."""
+
+    decisions: tuple[Decision, ...]
+
+
+class Reviewed(NamedTuple):
+    """Memories that a review changed."""
+
+    items: tuple[ReviewItem, ...]
+    total: int
+    """How many were changed, also of those that whoever decided may not read."""
+    notes: tuple[str, ...]
+
+
+def _apply_decisions(ws: Workspace, request: DecideRequest, _access: Access) -> Reviewed:
+    from kl_hooks.kinds.memory.review import Reviewer, review_items
+
+    decisions = request.decisions
+    records = Reviewer.current(ws, "kl memory review").apply(ws, decisions) if decisions else []
+    items = tuple(review_items(ws, records))
+    return Reviewed(items, len(records), notes_of(page_trouble(ws)))
+
+
+DECIDE: Final = Operation(
+    "memory review",
+    "Carry out the decisions of a review: all of them, or none.",
+    DecideRequest,
+    _apply_decisions,
+    lambda reviewed: {"memories": [item.to_dict() for item in reviewed.items]},
+    "kl.memory.review/2",
+    "kl memory review --answers answers.json",
+    is_tool=False,
+)
