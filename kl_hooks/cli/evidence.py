@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kl_hooks.cli.output import (
-    command_access,
     counted,
     echo,
     echo_lines,
-    format_option,
-    print_answer,
-    progress,
     short,
     warn,
     workspace,
@@ -27,21 +23,14 @@ from kl_hooks.cli.output import (
     write_file,
 )
 from kl_hooks.cli.request_options import operation_command
-from kl_hooks.config.settings import POLICY_FILE
-from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
-from kl_hooks.evidence.executed import COVERAGE
+from kl_hooks.errors import CLEAN, FINDINGS
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
-from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, run_outcome
 from kl_hooks.model.text import one_line
 from kl_hooks.operations import evidence as operations
-from kl_hooks.operations import evidence_reading
-from kl_hooks.operations.evidence_reading import IMPORTING
-from kl_hooks.operations.operation import visible_result
 from kl_hooks.proof.verdict_text import outcome_counts
-from kl_hooks.store.files import read_given
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.integrity import Audit
@@ -279,123 +268,40 @@ def show(shown: operations.ShownEvidence, request: operations.ShowRequest) -> No
         echo_lines(_known_lines(shown.recorded))
 
 
-@evidence.command(
-    "import",
-    epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')",
-)
-@click.argument("reader")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--tree", help="Git tree id it ran on; without it the results never count as hard evidence."
-)
-def import_(reader: str, file: Path, tree: str | None) -> int:
-    """Import FILE with READER: `junit`, `coverage`; `receipts` or `bundle` (what export wrote).
-
-    `coverage`: data of coverage.py with a context for each test; which tests executed a symbol is
-    then known, assumed.
-    """
-    from kl_hooks.sharing.file_import import import_file
-
-    # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the
-    # repository grows
-    if tree is not None and (len(tree) not in (40, 64) or set(tree) - set("0123456789abcdef")):
-        raise click.UsageError(
-            f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'"
-        )
-    if reader == COVERAGE:
-        _import_coverage(file, tree)
-        return 0
-    done = import_file(workspace(), reader, str(file), read_given(file), tree)
-    for problem in done.problems:
-        warn(str(problem))
-    echo(f"{done.new} new, {done.known} known already, {len(done.problems)} refused.")
-    return 1 if done.problems else 0
+def _import_code(imported: operations.ImportedEvidence, _request: operations.ImportRequest) -> int:
+    return FINDINGS if imported.refused else CLEAN
 
 
-def _import_coverage(file: Path, tree: str | None) -> None:
-    """Import coverage data; what could not be named is a warning."""
-    from kl_hooks.proof.coverage import import_coverage
-
-    with progress("Importing coverage data"):
-        done = import_coverage(workspace(), file, tree)
-    for remark in done.remarks():
-        warn(remark)
-    how = "known already" if done.known else "imported"
-    echo(
-        f"run {short(done.run, 8)} {how}: {counted(done.tests, 'test')} executed"
-        f" {counted(done.symbols, 'symbol')}."
-    )
+@operation_command(operations.IMPORT, group=evidence, exit_code=_import_code)
+def import_(imported: operations.ImportedEvidence, _request: operations.ImportRequest) -> None:
+    """Print how many receipts are new."""
+    coverage = imported.coverage
+    if coverage is None:
+        echo(f"{imported.new} new, {imported.is_known} known already, {imported.refused} refused.")
+        return
+    state = "known already" if coverage.known else "imported"
+    tests, symbols = counted(coverage.tests, "test"), counted(coverage.symbols, "symbol")
+    echo(f"run {short(coverage.run, 8)} {state}: {tests} executed {symbols}.")
 
 
-@evidence.command(epilog="Example: kl evidence export -o receipts.jsonl")
+@operation_command(operations.EXPORT, group=evidence)
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     help="A file instead of stdout.",
 )
-@click.option(
-    "--in-toto",
-    "in_toto",
-    is_flag=True,
-    help="As in-toto Statements in DSSE envelopes (*.intoto.jsonl).",
-)
-@click.option(
-    "--sign", metavar="KEY", default="", help="Sign each with this SSH key; implies --in-toto."
-)
-@click.option(
-    "--executed", is_flag=True, help="Also the symbols that tests of the newest runs executed."
-)
-def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> None:
-    """Write all receipts as JSON lines, oldest first.
-
-    With --sign others can check them without kl: in-toto Statements, signed as ssh-keygen signs
-    files. With --executed the file has all that kl sync --receipts publishes.
-    """
-    if executed and (in_toto or sign):
-        raise click.UsageError("--executed: a Statement has no executed symbols.")
-    from kl_hooks.evidence.ledger import recent
-    from kl_hooks.evidence.sources.receipts import executed_lines, to_lines
-    from kl_hooks.sharing.attestation import bundle_lines, signing_key
-
-    ws = workspace()
-    notes: list[str] = []
-    with progress(IMPORTING), evidence_reading.evidence_store(ws, notes) as db:
-        entries = recent(db, 1_000_000, everything=True) if db else []
-        sets = list(executed_lines(db)) if db and executed else []
-    for note in notes:
-        warn(note)
-    unfolded = [entry for entry in reversed(entries) if not entry.folded]
-    access = command_access()
-    whole = [entry.receipt for entry in unfolded if visible_result(access, entry) == entry]
-    if hidden := len(unfolded) - len(whole):
-        warn(f"{counted(hidden, 'receipt')} omitted: hidden from you by {POLICY_FILE}.")
-    if folded := len(entries) - len(unfolded):
-        warn(
-            f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check"
-            " them."
-        )
-    if sign or in_toto:
-        placed = [receipt for receipt in whole if receipt.tree]
-        if unknown := len(whole) - len(placed):
-            warn(
-                f"{counted(unknown, 'receipt')} omitted: a Statement is about a content, and theirs"
-                " is unknown."
-            )
-        lines = list(bundle_lines(placed, signing_key(ws, sign)))
-    else:
-        lines = [*to_lines(whole), *sets]
-    shown = [line for line in lines if command_access().text(line) == line]
-    if omitted := len(lines) - len(shown):
-        warn(f"{counted(omitted, 'line')} omitted: hidden from you by {POLICY_FILE}.")
-    lines = shown
-    text = "".join(f"{line}\n" for line in lines)
-    if output:
-        write_file(output, text)
-        what = "statement" if sign or in_toto else "receipt"
-        warn(f"{counted(len(lines) - len(sets), what)} written to {output}.")
-    else:
+def export(
+    exported: operations.Export, request: operations.ExportRequest, output: Path | None
+) -> None:
+    """Write the lines."""
+    text = "".join(f"{line}\n" for line in exported.lines)
+    if not output:
         write(text)
+        return
+    write_file(output, text)
+    noun = "statement" if request.sign or request.in_toto else "receipt"
+    warn(f"{counted(exported.receipts, noun)} written to {output}.")
 
 
 def _exit_code(checked: operations.CheckedEvidence, _request: operations.VerifyRequest) -> int:
@@ -428,33 +334,8 @@ def _signed_line(row: operations.SignedReceipt | Problem) -> str:
     return f"{word:<12} {short(row.run, 8)}  tree {tree}  {names or 'not signed'}"
 
 
-@evidence.command(
-    epilog='Example: kl evidence accept --reason "kl.db restored from the backup of Monday"'
-)
-@click.option(
-    "--reason",
-    required=True,
-    help="Why receipts are missing. It is recorded with the date and your name.",
-)
-@format_option()
-def accept(reason: str, shape: str) -> int:
-    """Accept a store that has lost receipts, so that `kl verify` answers again.
-
-    For an older copy of kl.db that was put back, or one that was deleted. The reason is recorded as
-    an event, which `kl doctor` and `kl evidence verify` list.
-    """
-    from kl_hooks.proof.acceptance import accept as accept_loss
-
-    if not reason.strip():
-        raise click.UsageError("--reason: state why receipts are missing.")
-    ws = workspace()
-    if name := agent(ws.environ):
-        raise UsageProblem(
-            "only a person accepts a store that lost receipts.", place=f"agent:{name}"
-        )
-    lost = accept_loss(ws, reason.strip())
-    rows = [f"accepted: {one}" for one in lost] or ["nothing to accept: no receipts are missing."]
-    print_answer(
-        shape, {"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]}, rows
-    )
-    return 0
+@operation_command(operations.ACCEPT, group=evidence)
+def accept(accepted: operations.AcceptedLosses, _request: operations.AcceptRequest) -> None:
+    """Print what was accepted."""
+    rows = [f"accepted: {loss}" for loss in accepted.losses]
+    echo_lines(rows or ["nothing to accept: no receipts are missing."])

@@ -8,12 +8,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import click
-
-from kl_hooks.cli.output import format_option, print_answer, warn, workspace
+from kl_hooks.cli.output import echo, echo_lines
+from kl_hooks.cli.request_options import operation_command
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR
+from kl_hooks.operations import maintenance as operations
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -33,27 +33,18 @@ _GIT: Final = (
 """Variables of a git hook, and of pre-commit."""
 
 
-@click.command(epilog="Example: kl maintain --due")
-@click.option("--due", "only_due", is_flag=True, help="Only what was not done lately.")
-@format_option()
-def maintain(only_due: bool, shape: str) -> int:
-    """Run periodic maintenance: import captures, mine receipts, tidy the state, check the chain.
+def _exit_code(maintenance: operations.Maintenance, _request: Any) -> int:
+    return ENVIRONMENT_ERROR if maintenance.notes else CLEAN
 
-    Nothing in the working tree is touched. To run it automatically, at most once a day, in the
-    background of another command, and never in CI or a git hook: git config kl.maintain daily
-    """
-    from kl_hooks.upkeep.run import run_maintenance as run
 
-    done = run(workspace(), only_due=only_due)
-    for one in done:
-        if one.trouble:
-            warn(f"{one.name}: {one.trouble}")
-    rows = [f"{one.name:<8} {one.result}" for one in done if not one.trouble]
-    plain = [{"action": one.name, "result": one.result, "trouble": one.trouble} for one in done]
-    print_answer(
-        shape, {"schema": "kl.maintain/1", "done": plain}, rows if done else ["Nothing is due."]
+@operation_command(operations.MAINTAIN, exit_code=_exit_code)
+def maintain(maintenance: operations.Maintenance, _request: operations.MaintainRequest) -> None:
+    """Print what was done."""
+    echo_lines(
+        f"{action.name:<8} {action.result}" for action in maintenance.actions if not action.trouble
     )
-    return ENVIRONMENT_ERROR if any(one.trouble for one in done) else CLEAN
+    if not maintenance.actions:
+        echo("Nothing is due.")
 
 
 def may_run(environ: Mapping[str, str]) -> bool:

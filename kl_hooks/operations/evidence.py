@@ -1,4 +1,6 @@
-"""Operations of evidence: list receipts, show one or what is recorded of a file, check their chain."""
+"""Operations of evidence: list receipts, show one or what is recorded of a file, check their chain,
+import and export them, accept a loss.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
+from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.parameter import Parameter
 from kl_hooks.model.symbol import FilePath, TestName, split_id
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.operations.evidence_reading import IMPORTING, evidence_store
-from kl_hooks.operations.operation import TOP, Operation
+from kl_hooks.operations.operation import TOP, Operation, visible_result
 
 if TYPE_CHECKING:
     from kl_hooks.context.access import Access
+    from kl_hooks.evidence.high_water import Rollback
     from kl_hooks.evidence.integrity import Audit
     from kl_hooks.evidence.ledger import Entry
     from kl_hooks.model.problem import Problem
     from kl_hooks.proof.claims import LatestResult, SubjectHistory
+    from kl_hooks.proof.coverage import ImportedCoverage
     from kl_hooks.records.events import Event
     from kl_hooks.sharing.attestation import TrustedKey
     from kl_hooks.workspace import Workspace
@@ -361,4 +367,205 @@ VERIFY: Final = Operation(
     progress=IMPORTING,
 )
 
-OPERATIONS: Final = (LIST, SHOW, VERIFY)
+
+class ImportRequest(NamedTuple):
+    """What is imported."""
+
+    reader: Annotated[str, Parameter("How the file is read.", argument="READER")]
+    file: Annotated[str, Parameter("A file of evidence.", argument="FILE")]
+    tree: Annotated[
+        str,
+        Parameter("Git tree id it ran on; without it the results never count as hard evidence."),
+    ] = ""
+
+
+class ImportedEvidence(NamedTuple):
+    """What became of a file."""
+
+    new: int
+    is_known: int
+    """Receipts that are in the store already."""
+    refused: int
+    """All that were refused, whether the reason may be shown or not."""
+    problems: tuple[Problem, ...]
+    coverage: ImportedCoverage | None
+    """Where data of coverage.py was imported."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was refused, or could not be named."""
+        remarks = self.coverage.remarks() if self.coverage else ()
+        return (*map(str, self.problems), *remarks)
+
+
+def _import(ws: Workspace, request: ImportRequest, access: Access) -> ImportedEvidence:
+    from kl_hooks.evidence.executed import COVERAGE
+    from kl_hooks.operations.interchange import require_shown_files
+    from kl_hooks.proof.coverage import import_coverage
+    from kl_hooks.sharing.file_import import import_file
+    from kl_hooks.store.files import read_given
+
+    path, tree = Path(request.file), request.tree or None
+    require_shown_files(ws, access, [path])
+    if not path.is_file():
+        raise UsageProblem("no such file.", place=request.file)
+    # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the
+    # repository grows
+    if tree is not None and (len(tree) not in (40, 64) or set(tree) - set("0123456789abcdef")):
+        hint = "Try: git rev-parse 'HEAD^{tree}'"
+        raise UsageProblem(
+            f"{one_line(tree, 60)!r} is not a full git tree id.", place="--tree", hint=hint
+        )
+    if request.reader == COVERAGE:
+        return ImportedEvidence(0, 0, 0, (), import_coverage(ws, path, tree))
+    imported = import_file(ws, request.reader, str(path), read_given(path), tree)
+    problems = imported.problems
+    return ImportedEvidence(imported.new, imported.known, len(problems), problems, None)
+
+
+def _imported_to_dict(imported: ImportedEvidence) -> dict[str, Any]:
+    coverage = imported.coverage
+    if coverage is not None:
+        counts = {"tests": coverage.tests, "symbols": coverage.symbols}
+        return {"run": coverage.run, "known": coverage.known, **counts}
+    return {"new": imported.new, "known": imported.is_known, "refused": imported.refused}
+
+
+IMPORT: Final = Operation(
+    "evidence import",
+    """Import FILE with READER: `junit`, `coverage`; `receipts` or `bundle` (what export wrote).
+
+    `coverage`: data of coverage.py with a context for each test; which tests executed a symbol is
+    then known, assumed.
+    """,
+    ImportRequest,
+    _import,
+    _imported_to_dict,
+    "kl.evidence.import/1",
+    "kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')",
+    is_tool=False,
+    progress="Importing evidence",
+)
+
+
+class ExportRequest(NamedTuple):
+    """What is exported, and how."""
+
+    in_toto: Annotated[
+        bool, Parameter("As in-toto Statements in DSSE envelopes (*.intoto.jsonl).")
+    ] = False
+    sign: Annotated[
+        str, Parameter("Sign each with this SSH key; implies --in-toto.", metavar="KEY")
+    ] = ""
+    executed: Annotated[
+        bool, Parameter("Also the symbols that tests of the newest runs executed.")
+    ] = False
+
+
+class Export(NamedTuple):
+    """Receipts of which everything may be shown, as lines of a file."""
+
+    lines: tuple[str, ...]
+    receipts: int
+    """How many of the lines are receipts or Statements."""
+    notes: tuple[str, ...]
+
+
+def _export(ws: Workspace, request: ExportRequest, access: Access) -> Export:
+    from kl_hooks.evidence.ledger import recent
+    from kl_hooks.evidence.sources.receipts import executed_lines, to_lines
+    from kl_hooks.sharing.attestation import bundle_lines, signing_key
+
+    is_signed = bool(request.sign or request.in_toto)
+    if request.executed and is_signed:
+        raise UsageProblem("a Statement has no executed symbols.", place="--executed")
+    notes: list[str] = []
+    with evidence_store(ws, notes) as db:
+        entries = recent(db, 1_000_000, everything=True) if db else []
+        executed = list(executed_lines(db)) if db and request.executed else []
+    unfolded = [entry for entry in reversed(entries) if not entry.folded]
+    # of a receipt of which a part is hidden nothing could be checked
+    whole = [entry.receipt for entry in unfolded if visible_result(access, entry) == entry]
+    notes += _omitted("receipt", len(unfolded) - len(whole), f"hidden from you by {POLICY_FILE}")
+    folded = len(entries) - len(unfolded)
+    notes += _omitted("receipt", folded, "compacted by upkeep, so nobody could check them")
+    if is_signed:
+        placed = [receipt for receipt in whole if receipt.tree]
+        reason = "a Statement is about a content, and theirs is unknown"
+        notes += _omitted("receipt", len(whole) - len(placed), reason)
+        lines = list(bundle_lines(placed, signing_key(ws, request.sign)))
+    else:
+        lines = [*to_lines(whole), *executed]
+    shown = tuple(line for line in lines if access.text(line) == line)
+    notes += _omitted("line", len(lines) - len(shown), f"hidden from you by {POLICY_FILE}")
+    return Export(shown, len(shown) - len(executed), tuple(notes))
+
+
+def _omitted(noun: str, number: int, reason: str) -> list[str]:
+    return [f"{counted(number, noun)} omitted: {reason}."] if number else []
+
+
+EXPORT: Final = Operation(
+    "evidence export",
+    """Write all receipts as JSON lines, oldest first.
+
+    With --sign others can check them without kl: in-toto Statements, signed as ssh-keygen signs
+    files. With --executed the file has all that kl sync --receipts publishes.
+    """,
+    ExportRequest,
+    _export,
+    lambda export: {"lines": list(export.lines)},
+    "kl.evidence.export/1",
+    "kl evidence export -o receipts.jsonl",
+    is_tool=False,
+    progress=IMPORTING,
+)
+
+
+class AcceptRequest(NamedTuple):
+    """Why a loss is accepted."""
+
+    reason: Annotated[
+        str,
+        Parameter(
+            "Why receipts are missing. It is recorded with the date and your name. Required."
+        ),
+    ] = ""
+
+
+class AcceptedLosses(NamedTuple):
+    """The losses of the store that were accepted."""
+
+    losses: tuple[Rollback, ...]
+
+
+def _accept(ws: Workspace, request: AcceptRequest, _access: Access) -> AcceptedLosses:
+    from kl_hooks.model.actors import agent
+    from kl_hooks.proof.acceptance import accept
+
+    reason = request.reason.strip()
+    if not reason:
+        raise UsageProblem("state why receipts are missing.", place="--reason")
+    if name := agent(ws.environ):
+        raise UsageProblem(
+            "only a person accepts a store that lost receipts.", place=f"agent:{name}"
+        )
+    return AcceptedLosses(tuple(accept(ws, reason)))
+
+
+ACCEPT: Final = Operation(
+    "evidence accept",
+    """Accept a store that has lost receipts, so that `kl verify` answers again.
+
+    For an older copy of kl.db that was put back, or one that was deleted. The reason is recorded as
+    an event, which `kl doctor` and `kl evidence verify` list.
+    """,
+    AcceptRequest,
+    _accept,
+    lambda accepted: {"accepted": [loss.to_dict() for loss in accepted.losses]},
+    "kl.evidence.accept/1",
+    'kl evidence accept --reason "kl.db restored from the backup of Monday"',
+    is_tool=False,
+)
+
+OPERATIONS: Final = (LIST, SHOW, VERIFY, IMPORT, EXPORT, ACCEPT)

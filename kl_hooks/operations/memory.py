@@ -548,7 +548,7 @@ class MineRequest(NamedTuple):
 
 
 class NewMemories(NamedTuple):
-    """Memories that came in as candidates."""
+    """Candidates that were mined or imported."""
 
     new: tuple[NodeId, ...]
     reinforced: tuple[NodeId, ...]

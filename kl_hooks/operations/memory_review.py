@@ -60,7 +60,7 @@ def page_trouble(ws: Workspace) -> str:
 
 
 def notes_of(*notes: str) -> tuple[str, ...]:
-    """Return those that say something."""
+    """Return those that are not empty."""
     return tuple(filter(None, notes))
 
 

@@ -274,11 +274,7 @@ def test_a_folder_that_was_removed(tmp_path: Path) -> None:
 TEXT_ONLY = {
     "kl run",
     "kl commits record",
-    "kl context why",
     "kl tool",
-    "kl evidence export",
-    "kl evidence import",
-    "kl memory export",
     "kl help",
     "kl mcp",
     "kl serve",
