@@ -1,16 +1,20 @@
 """Public suites as kinds of edits: packages as their authors published them, downloaded once.
 
 The edits are made from their source, the same ones for the same seed: what must not change a
-verdict, mutants of what the package defines, slips that only an import shows, and set-up functions.
+verdict, mutants of what the package defines, slips that only an import shows, set-up functions,
+members of classes that are added or renamed, and files that tests read.
 """
 
 from __future__ import annotations
 
+import ast
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +33,12 @@ _SLIPS: Final = {
     "decorator": "\n\n@missing_decorator\ndef later_(x):\n    return x\n",
     "compiler": "\n\ndef later_(x):\n    return await x\n",
 }
+_MEMBERS: Final = {
+    "attribute": "later_ = 1\n",
+    "method": "def later_(self):\n    return 1\n",
+    "special method": "def __bool__(self):\n    return False\n",
+}
+"""What is added to the end of a class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,10 @@ class Suite:
     """Tests that need what is not installed."""
     needs: tuple[str, ...] = ()
     """Others of the list, whose source is on its path."""
+    tests: tuple[str, ...] = ("tests/**/test_*.py", "testing/**/test_*.py")
+    """Globs of its files of tests."""
+    data: tuple[str, ...] = ()
+    """Files that tests read."""
 
 
 SUITES: Final = (
@@ -84,6 +98,29 @@ SUITES: Final = (
         ("tests/test_async.py", "tests/test_async_filters.py"),
         ("markupsafe",),
     ),
+    Suite(
+        # of 8.2 and 8.3 the tests of pagers fail now and then, also without kl
+        "click",
+        "click==8.1.8"
+        " --hash=sha256:ed53c9d8990d83c2a27deae68e4ee337473f6330c040a31d4225c9574d16096a",
+        "src/click",
+        ("tests/test_basic.py",),
+    ),
+    Suite(
+        "mistune",
+        "mistune==3.1.4"
+        " --hash=sha256:b5a7f801d389f724ec702840c11d8fc48f2b33519102fc7ee739e8177b672164",
+        "src/mistune",
+        data=("tests/fixtures/footnotes.txt", "tests/fixtures/include/text.md"),
+    ),
+    Suite(
+        "voluptuous",
+        "voluptuous==0.15.2"
+        " --hash=sha256:6ffcab32c4d3230b4d2af3a577c87e1908a714a11f6f95570456b1849b0279aa",
+        "voluptuous",
+        tests=("voluptuous/tests/tests.py",),
+        data=("voluptuous/tests/tests.md",),
+    ),
 )
 
 
@@ -112,10 +149,12 @@ def suite_kinds(seed: int = 1) -> Iterator[Kind]:
 
 
 def _kinds(suite: Suite, folder: Path, path: str, dice: random.Random) -> Iterator[Kind]:
+    files_of_tests = _files_of_tests(folder, suite)
     modules = {
         file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8")
         for file in sorted((folder / suite.source).rglob("*.py"))
         if file.stat().st_size < 60_000  # idna's tables
+        and file not in files_of_tests
     }
     edits = {
         "harmless": tuple(_harmless(folder, modules, dice)),
@@ -124,8 +163,10 @@ def _kinds(suite: Suite, folder: Path, path: str, dice: random.Random) -> Iterat
             Edit(name, {dice.choice([*modules]): ["", text]}) for name, text in _SLIPS.items()
         ),
         "set-up": tuple(_set_up(folder, suite, dice)),
+        "classes": tuple(_class_edits(modules, dice)),
+        "data": tuple(Edit(data, {data: ["", "\nMore.\n"]}) for data in suite.data),
     }
-    for name, some in edits.items():
+    for name, some in filter(itemgetter(1), edits.items()):
         yield Kind(
             f"{name} of {suite.name}",
             f"suites: {name}",
@@ -179,15 +220,57 @@ def _mutants(modules: dict[str, str], dice: random.Random) -> Iterator[Edit]:
             yield Edit(f"{kind}: {mutant.path} {mutant.name}", {mutant.path: mutant.text})
 
 
+def _files_of_tests(folder: Path, suite: Suite) -> list[Path]:
+    return [path for pattern in suite.tests for path in sorted(folder.glob(pattern))]
+
+
 def _set_up(folder: Path, suite: Suite, dice: random.Random) -> Iterator[Edit]:
-    tests = [
-        path.relative_to(folder).as_posix()
-        for name in ("tests", "testing")
-        for path in sorted((folder / name).rglob("test_*.py"))
-    ]
+    tests = [path.relative_to(folder).as_posix() for path in _files_of_tests(folder, suite)]
     path = dice.choice([path for path in tests if path not in suite.omitted])
     for name in ("setup_module", "teardown_module", "setUpModule"):
         yield Edit(name, {path: ["", f"\n\ndef {name}():\n    {_RAISES}"]})
     fixture = f"import pytest\n\n\n@pytest.fixture(autouse=True)\ndef broken_():\n    {_RAISES}"
     yield Edit("autouse fixture", {path: ["", f"\n\n{fixture}"]})
     yield Edit("new test", {path: ["", "\n\ndef test_new_():\n    assert False\n"]})
+
+
+def _class_edits(modules: dict[str, str], dice: random.Random) -> Iterator[Edit]:
+    """Members that are added to classes, a method and a function that are renamed."""
+    classes = [
+        (path, node)
+        for path, text in modules.items()
+        for node in ast.parse(text).body
+        if isinstance(node, ast.ClassDef) and node.body[0].lineno > node.lineno
+    ]
+    for name, member in _MEMBERS.items():
+        path, node = dice.choice(classes)
+        yield Edit(f"{name}: {path} {node.name}", {path: _with_member(modules[path], node, member)})
+    methods = [
+        (path, f"{owner.name}.{node.name}", node)
+        for path, owner in classes
+        for node in owner.body
+        if isinstance(node, ast.FunctionDef)
+    ]
+    functions = [
+        (path, node.name, node)
+        for path, text in modules.items()
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef)
+    ]
+    for kind, definitions in (("method", methods), ("function", functions)):
+        path, name, definition = dice.choice(definitions)
+        renamed = _renamed(modules[path], definition)
+        yield Edit(f"{kind} renamed: {path} {name}", {path: renamed})
+
+
+def _with_member(text: str, node: ast.ClassDef, member: str) -> str:
+    lines, indent = text.splitlines(keepends=True), " " * node.body[0].col_offset
+    added = "".join(f"{indent}{line}" for line in member.splitlines(keepends=True))
+    return "".join([*lines[: node.end_lineno], "\n", added, *lines[node.end_lineno :]])
+
+
+def _renamed(text: str, node: ast.FunctionDef) -> str:
+    lines = text.splitlines(keepends=True)
+    header = lines[node.lineno - 1]
+    lines[node.lineno - 1] = re.sub(rf"\bdef {node.name}\b", f"def {node.name}_later_", header)
+    return "".join(lines)

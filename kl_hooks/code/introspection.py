@@ -43,7 +43,7 @@ _LISTS: Final = frozenset(
     {"inspect.getmembers", "inspect.getmembers_static", "importlib.resources.files"}
 )
 _IMPORTERS: Final = frozenset({"importlib.import_module", "builtins.__import__", "sys.modules"})
-_READERS_OF_CODE: Final = ("inspect.getsource", "inspect.getcomments", "dis.")
+_READERS_OF_SOURCE: Final = ("inspect.getsource", "inspect.getcomments", "dis.")
 """`getsource` and `getsourcelines` read comments and layout, too."""
 _READERS_OF_DOCS: Final = ("doctest", "docopt", "pydoc", "inspect.getdoc")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
@@ -67,7 +67,9 @@ class SymbolUses:
     lists_subclasses: bool = False
     reads_docs: bool = False
     reads_code: bool = False
-    """Whether it asks for code objects or source, without executing them."""
+    """Whether it asks for code objects, without executing them."""
+    reads_source: bool = False
+    """Whether it asks for source: comments and layout, too."""
 
     @property
     def lists_anything(self) -> bool:
@@ -226,8 +228,8 @@ class _Reader:
                 uses.reads_docs = uses.reads_docs or text == "__doc__"
             if full_name and full_name.startswith(_READERS_OF_DOCS):
                 uses.reads_docs = True
-            if full_name and full_name.startswith(_READERS_OF_CODE):
-                uses.reads_code = True
+            if full_name and full_name.startswith(_READERS_OF_SOURCE):
+                uses.reads_source = True
 
     def _attribute(self, node: ast.Attribute, full_name: str, uses: SymbolUses) -> None:
         if node.attr == "__subclasses__":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from kl_hooks.code.function_code import placed_functions
 from kl_hooks.code.import_time import ImportTime, import_time
 from kl_hooks.code.introspection import (
     WORDS,
@@ -161,6 +162,17 @@ class Comparison:
             )
             self._import_times[path] = old, new
         return self._import_times[path]
+
+    def has_other_functions(self, path: str) -> bool:
+        """Whether a function of a file is gone, another one, or at another place now, so that its
+        code object is another one. Of an added one nobody has the code object who does not get it.
+        """
+        functions = []
+        for at in (0, 1):
+            content = self.difference.text(path, at)
+            functions.append(None if content is None else placed_functions(content))
+        old, new = functions
+        return old is None or new is None or not old <= new
 
     # which definitions are tests
 

@@ -203,10 +203,14 @@ def import_effect_changed(comparison: Comparison, change: FileChange) -> Iterato
 
 
 def code_read(comparison: Comparison, change: FileChange) -> Iterator[Effect]:
-    """Code that asks for code objects or source executes nothing of them."""
+    """Code that asks for code objects or source executes nothing of them. Source has comments and
+    layout; code objects have their places in it.
+    """
     if not (change.before and change.now):
         return
-    readers = comparison.touch(WORDS["code"], lambda _, uses: uses.reads_code)
+    readers = comparison.touch(WORDS["code"], lambda _, uses: uses.reads_source)
+    if comparison.has_other_functions(change.path):
+        readers |= comparison.touch(WORDS["code"], lambda _, uses: uses.reads_code)
     if readers:
         reason = f"{change.path} changed, and code objects or source are read"
         yield Effect(reason, needs(comparison.users(change.path), readers))

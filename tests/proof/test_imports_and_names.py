@@ -360,3 +360,28 @@ def test_a_commit_that_can_not_be_imported_is_not_proven(tmp_path: Path, home: P
     repo.write("app.py", APP + "def later(x: int): return x\n")
     repo.commit()
     assert repo.kl("verify").returncode == 0
+
+
+CODE = "def f(): return 1\nclass K:\n    def m(self): return lambda: 2\n"
+READS_CODE = "import app\ndef test_c(): return app.f.__code__.co_firstlineno\n"
+READS_SOURCE = "import app, inspect\ndef test_c(): return inspect.getsource(app)\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "is_code_other", "is_source_other"),
+    [
+        (f"{CODE}# a comment\n", False, True),
+        (f"{CODE}def later(x): return x\n", False, True),
+        (f"# a comment\n{CODE}", True, True),
+        (CODE.replace("lambda: 2", "lambda: 3"), True, True),
+        (CODE.replace("class K:", "class L:"), True, True),
+        (CODE.replace("def f(): return 1\n", "\n") + "def f(): return 1\n", True, True),
+    ],
+)
+def test_a_code_object_is_another_one_where_a_function_is_or_its_place(
+    now: str, is_code_other: bool, is_source_other: bool
+) -> None:
+    for test, is_other in ((READS_CODE, is_code_other), (READS_SOURCE, is_source_other)):
+        before = {"app.py": CODE, "test_app.py": test}
+        results, _ = verdicts(before, {**before, "app.py": now})
+        assert [verdict.state != VALID for verdict in results.values()] == [is_other]
