@@ -32,6 +32,10 @@ WORDS: Final = {
     "modules": ("modules", "import_module", "__import__"),
     "subclasses": ("__subclasses__",),
     "docstrings": ("__doc__", "getdoc", "doctest", "docopt", "pydoc"),
+    "annotations": (
+        *("__annotations__", "__signature__", "get_type_hints", "get_annotations"),
+        *("signature", "Signature", "getfullargspec"),
+    ),
     "code": ("__code__", "getsource", "getsourcelines", "getcomments", "dis"),
 }
 """What is asked → the words of which a file has one where its code asks it. `modules`: a module by
@@ -45,6 +49,10 @@ _LISTS: Final = frozenset(
 _IMPORTERS: Final = frozenset({"importlib.import_module", "builtins.__import__", "sys.modules"})
 _READERS_OF_SOURCE: Final = ("inspect.getsource", "inspect.getcomments", "dis.")
 """`getsource` and `getsourcelines` read comments and layout, too."""
+_READERS_OF_ANNOTATIONS: Final = (
+    *("typing.get_type_hints", "typing_extensions.get_type_hints", "inspect.get_annotations"),
+    *("inspect.signature", "inspect.Signature", "inspect.getfullargspec", "annotationlib."),
+)
 _READERS_OF_DOCS: Final = ("doctest", "docopt", "pydoc", "inspect.getdoc")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -66,6 +74,8 @@ class SymbolUses:
     """Modules that it uses as a value, such as an argument."""
     lists_subclasses: bool = False
     reads_docs: bool = False
+    reads_annotations: bool = False
+    """Whether it asks for annotations or signatures, which lead to classes."""
     reads_code: bool = False
     """Whether it asks for code objects, without executing them."""
     reads_source: bool = False
@@ -226,6 +236,8 @@ class _Reader:
             if isinstance(node, ast.Constant | ast.Name):
                 text = node.id if isinstance(node, ast.Name) else node.value
                 uses.reads_docs = uses.reads_docs or text == "__doc__"
+            if full_name and full_name.startswith(_READERS_OF_ANNOTATIONS):
+                uses.reads_annotations = True
             if full_name and full_name.startswith(_READERS_OF_DOCS):
                 uses.reads_docs = True
             if full_name and full_name.startswith(_READERS_OF_SOURCE):
@@ -236,6 +248,8 @@ class _Reader:
             uses.lists_subclasses = True
         elif node.attr == "__doc__":
             uses.reads_docs = True
+        elif node.attr in ("__annotations__", "__signature__"):
+            uses.reads_annotations = True
         elif node.attr == "__code__":
             uses.reads_code = True
         elif node.attr == "__dict__":

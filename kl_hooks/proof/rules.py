@@ -354,11 +354,12 @@ def _member_effects(
         return
     touch = comparison.class_users(change.path, owner)
     yield Effect(reason, needs(users) if touch is None else needs(users, touch))
-    # what lists a module or the subclasses of a class gets the class without naming it
+    # who lists a module or subclasses, or reads annotations, gets the class without naming it
     for condition in comparison.module_listed(change.path):
         yield Effect(reason, needs(users, *condition))
-    if listers := _subclass_listers(comparison):
-        yield Effect(reason, needs(users, listers))
+    readers = comparison.touch(WORDS["annotations"], lambda _, uses: uses.reads_annotations)
+    if leads := _subclass_listers(comparison) | readers:
+        yield Effect(reason, needs(users, leads))
     if _is_special(last):
         # `__init_subclass__`, `__set_name__` and others run where a subclass is defined
         makers = comparison.subclass_makers(change.path, owner)

@@ -227,6 +227,22 @@ EDITS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {"app.py": FORM + WIDER},
     ),
+    "members of a class that an annotation leads to": (
+        {
+            "app.py": FORM + "def f(form: Form): pass\n",
+            "test_e.py": f"import app, typing\n{MEMBERS}"
+            "def test_e(): return members(typing.get_type_hints(app.f)['form'])\n",
+        },
+        {"app.py": FORM + WIDER + "def f(form: Form): pass\n"},
+    ),
+    "members of a class in the annotations of a function": (
+        {
+            "app.py": FORM + "def f(form: Form): pass\n",
+            "test_e.py": f"import app\n{MEMBERS}"
+            "def test_e(): return members(app.f.__annotations__['form'])\n",
+        },
+        {"app.py": FORM + WIDER + "def f(form: Form): pass\n"},
+    ),
     "names that a function lists on import": (
         {
             "app.py": GLOBALS + "NAMES = names()\n",
