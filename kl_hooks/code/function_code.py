@@ -1,4 +1,4 @@
-"""The functions of a file, as far as code that asks for their code objects can tell them apart.
+"""The functions of a file, as code that asks for their code objects sees them.
 
 A code object shows positions in the source beside what it executes (`co_firstlineno`, `co_lines`,
 `co_positions`). Functions with the same syntax at the same place have equal code objects with every

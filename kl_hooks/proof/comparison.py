@@ -164,7 +164,7 @@ class Comparison:
         return self._import_times[path]
 
     def has_other_functions(self, path: str) -> bool:
-        """Whether a function of a file is gone, another one, or at another place now, so that its
+        """Whether a function of a file was removed, changed or moved to another line, so that its
         code object is another one. Of an added one nobody has the code object who does not get it.
         """
         functions = []
