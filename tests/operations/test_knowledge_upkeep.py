@@ -106,11 +106,11 @@ def test_a_hidden_record_that_can_not_be_read_is_quoted_in_no_note(
     text = path.read_text("utf-8").replace("\ntitle:", "\nbobs_bonus: 5\nstatus: bobs\ntitle:")
     path.write_text(text, "utf-8")
     hide(pay, effect)
-    assert "ADR-0002" in pay.kl("decision", "list").stderr
+    assert '"status" is given twice' in pay.kl("decision", "list").stderr
     for words in (("decision", "list"), ("knowledge", "stats"), ("knowledge", "health")):
         done = pay.kl(*words, env=AGENT)
         assert done.returncode == 0 and "bob" not in done.stdout + done.stderr, done
-        assert '"status" must be' not in done.stderr
+        assert "given twice" not in done.stderr
 
 
 @pytest.mark.parametrize("effect", ["deny", "redact"])
