@@ -123,6 +123,12 @@ def test_options_and_neighbours_leave_at_most_one_record(
     )
 
 
+@pytest.fixture(scope="module")
+def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pytest stores the modules of plugins that it rewrites, which takes seconds for ours."""
+    return tmp_path_factory.mktemp("bytecode")
+
+
 ENTRY_POINT = "[pytest11]\nkl = pytest_kl.plugin\n"
 
 
@@ -139,7 +145,7 @@ ENTRY_POINT = "[pytest11]\nkl = pytest_kl.plugin\n"
     ],
 )
 def test_an_entry_point_and_a_name_together_record_once(
-    tmp_path: Path, args: tuple[str, ...], env: dict[str, str], conftest: str
+    tmp_path: Path, bytecode: Path, args: tuple[str, ...], env: dict[str, str], conftest: str
 ) -> None:
     site = tmp_path / "site" / "kl_test-1.dist-info"
     site.mkdir(parents=True)
@@ -150,7 +156,11 @@ def test_an_entry_point_and_a_name_together_record_once(
     project = repository(
         tmp_path / "p", {**TEST, **({"conftest.py": conftest} if conftest else {})}
     )
-    path = {"PYTHONPATH": f"{environment({})['PYTHONPATH']}:{site.parent}"}
+    path = {
+        "PYTHONPATH": f"{environment({})['PYTHONPATH']}:{site.parent}",
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(bytecode),
+    }
     done = run_pytest(
         project, env={**path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **env}, plugin=args
     )
