@@ -78,16 +78,16 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
 
     UsageProblem for a place that is not there.
     """
-    found, omitted = list[NewDocument](), list[str]()
+    documents, omitted = list[NewDocument](), list[str]()
     for place in places:
         if not os.path.lexists(place):
             raise UsageProblem("there is no such file or folder.", place=str(place))
         for path in _files_in(place) if place.is_dir() and not place.is_symlink() else [place]:
-            if len(found) >= _MOST_FILES:
+            if len(documents) >= _MOST_FILES:
                 omitted.append(
                     f"{place}: has more than {_MOST_FILES} documents; the rest is omitted."
                 )
-                return Found(found, omitted)
+                return Found(documents, omitted)
             try:
                 if not _name_of(ws, path).isprintable():
                     # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
@@ -109,8 +109,8 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
             if data is not None:
                 name = _name_of(ws, path)
                 new = NewDocument(name, data, source_type=_type_of(ws, name))
-                found.append(new._replace(added_path=repository_path(ws, path)))
-    return Found(found, omitted)
+                documents.append(new._replace(added_path=repository_path(ws, path)))
+    return Found(documents, omitted)
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
@@ -160,10 +160,10 @@ def _add(
     if collection.status == STATUSES[2]:
         hint = f"Open it again: kl document collections {name} --status active"
         raise UsageProblem("is archived.", place=name, hint=hint)
-    who = agent_author(ws, by)
-    if who:  # what refresh reads in the owner's name is for a person to name
+    agent = agent_author(ws, by)
+    if agent:  # what refresh reads in the owner's name is for a person to name
         new = [document._replace(added_path="") for document in new]
-    stored = _stored_documents(ws, name, of_agents=bool(who))
+    stored = _stored_documents(ws, name, of_agents=bool(agent))
     added_again = [document for document in new if document.name in stored]
     added = [document for document in new if document.name not in stored]
     cuts = {one.name: cut(one.name, one.data, collection.chunking, redact_document) for one in new}
@@ -242,33 +242,33 @@ _HOW: Final = "process"
 """How events call a change of a document by its processing."""
 
 
-def _raw(one: NewDocument, made: Cut, collection: str, tags: Sequence[str]) -> dict[str, Any]:
+def _raw(document: NewDocument, cut_document: Cut, collection: str, tags: Sequence[str]) -> dict[str, Any]:
     raw: dict[str, Any] = {
-        "title": one_line(one.title or made.title, 200),
+        "title": one_line(document.title or cut_document.title, 200),
         "collection": collection,
-        "source": one.name,
-        "source_type": one.source_type,
-        "checksum": _checksum(one.data),
-        "size": len(one.data),
+        "source": document.name,
+        "source_type": document.source_type,
+        "checksum": _checksum(document.data),
+        "size": len(document.data),
         # a rule of `.kl/policy.yaml` can name a collection by the tag
         "tags": [*dict.fromkeys((collection, *tags))],
     }
-    if made.error:
-        raw["error"] = made.error
-    return raw | _place_fields(one)
+    if cut_document.error:
+        raw["error"] = cut_document.error
+    return raw | _place_fields(document)
 
 
-def _place_fields(one: NewDocument) -> dict[str, Any]:
+def _place_fields(document: NewDocument) -> dict[str, Any]:
     """The fields of a document that is a file of the repository: rules about its path apply."""
-    path = one.added_path or (one.name if one.source_type == "git" else "")
+    path = document.added_path or (document.name if document.source_type == "git" else "")
     fields: dict[str, Any] = {"about": (f"file:{path}",)} if path else {}
-    return fields | ({"added_path": path} if one.added_path else {})
+    return fields | ({"added_path": path} if document.added_path else {})
 
 
-def _text(identifier: str, collection: str, one: NewDocument, made: Cut) -> AddedText:
+def _text(identifier: str, collection: str, document: NewDocument, cut_document: Cut) -> AddedText:
     """Without a text where it is none: it will fail with the reason that its record has."""
-    text = "" if made.error else made.text
-    return AddedText(identifier, collection, one.name, _checksum(one.data), text)
+    text = "" if cut_document.error else cut_document.text
+    return AddedText(identifier, collection, document.name, _checksum(document.data), text)
 
 
 def _checksum(data: bytes) -> str:
@@ -288,7 +288,7 @@ def process_documents(
     wanted = (
         get_records(ws, sorted(ids)) if ids else list_records(ws, RecordFilter((KIND,), statuses))
     )
-    known = collections(ws)
+    collections_by_name = collections(ws)
     done: list[Record] = []
     records: Iterable[Record] = watch(iter(wanted), len(wanted)) if watch else wanted
     for record in records:
@@ -311,12 +311,12 @@ def process_documents(
                 )
             )
             continue
-        how = known[text.collection].chunking
+        chunking = collections_by_name[text.collection].chunking
         data = text.text.encode("utf-8", "replace")
-        made = cut(text.stored_name, data, how, similarities=similarities_of(ws, [how]))
+        cut_document = cut(text.stored_name, data, chunking, similarities=similarities_of(ws, [chunking]))
         end = {
             "status": "indexed",
-            "chunks": len(made.passages),
+            "chunks": len(cut_document.passages),
             "checksum": text.checksum,
             "error": None,
         }
@@ -343,10 +343,10 @@ def refresh_documents(
             omitted.append(f"{record.id}: {source.problem}")
         elif _checksum(source.data) != added.checksum:
             new = NewDocument(added.name, source.data)
-            how = chunking.get(added.collection) or Chunking()
-            made = cut(new.name, new.data, how, redact_document)
-            text = _text(record.id, added.collection, new, made)
-            _replace_text(ws, record, new, text, added.checksum, made.error)
+            chunking_of_source = chunking.get(added.collection) or Chunking()
+            cut_document = cut(new.name, new.data, chunking_of_source, redact_document)
+            text = _text(record.id, added.collection, new, cut_document)
+            _replace_text(ws, record, new, text, added.checksum, cut_document.error)
             changed.append(record.id)
     return (process_documents(ws, changed, watch) if changed else []), omitted
 

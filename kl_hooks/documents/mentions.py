@@ -58,11 +58,11 @@ class Mention(NamedTuple):
 
 def stale_mentions(ws: Workspace, documents: Collection[str]) -> dict[str, list[Mention]]:
     """Document → the mentions that make it stale, of those that have any."""
-    found = defaultdict[str, list[Mention]](list)
-    for one in mentions(ws, documents):
-        if one.state:
-            found[one.document].append(one)
-    return found
+    stale = defaultdict[str, list[Mention]](list)
+    for mention in mentions(ws, documents):
+        if mention.state:
+            stale[mention.document].append(mention)
+    return stale
 
 
 def mentions(ws: Workspace, documents: Collection[str]) -> list[Mention]:

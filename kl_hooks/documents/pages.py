@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 def document_pages(ws: Workspace, may: Visibility | None = None) -> list[Page]:
     """Return the documents that are no pages of the graph; `may`: what the caller may be shown."""
     sync_documents(ws)
-    known = {one.path for one in _graph_pages(ws)}
+    graph_documents = {page.path for page in _graph_pages(ws)}
     return [
         Page(
-            one.document,
-            f"file:{one.document}" if one.collection == REPOSITORY else one.document,
+            page.document,
+            f"file:{page.document}" if page.collection == REPOSITORY else page.document,
             "",
-            one.title,
+            page.title,
         )
-        for one in indexed_documents(ws, visible_documents(ws, None, may))
-        if one.document not in known
+        for page in indexed_documents(ws, visible_documents(ws, None, may))
+        if page.document not in graph_documents
     ]
 
 
@@ -70,9 +70,9 @@ def document_text(ws: Workspace, page: Page) -> PageText:
 
 
 def add_linking_documents(
-    ws: Workspace, page: Page, found: Sequence[PageLine], may: Visibility | None = None
+    ws: Workspace, page: Page, lines_of_pages: Sequence[PageLine], may: Visibility | None = None
 ) -> list[PageLine]:
-    """Return `found`, and the lines with a link to a page that the graph does not have: of a
+    """Return `lines_of_pages`, and the lines with a link to a page that the graph does not have: of a
     README, of what was added.
 
     Where the page itself is no page of the graph, also [[links]] of pages, which lead nowhere
@@ -84,7 +84,7 @@ def add_linking_documents(
     sources = dict(others)
     if page.path in others:
         sources |= {one.path: one for one in pages}
-    made = list(found)
+    page_lines = list(lines_of_pages)
     for chunk in _passages_with(ws, ("[[", page.path.rpartition("/")[2])):
         if chunk.document not in sources or chunk.document == page.path:
             continue
@@ -101,26 +101,26 @@ def add_linking_documents(
                 for link in find_file_links(chunk.document, chunk.text)
                 if link.target == page.path
             ]
-        made += [
+        page_lines += [
             PageLine(sources[chunk.document], chunk.first_line + line - 1, lines[line - 1].strip())
             for line in sorted(leads)
         ]
-    return made
+    return page_lines
 
 
 def add_naming_documents(
-    ws: Workspace, page: Page, found: Sequence[PageLine], may: Visibility | None = None
+    ws: Workspace, page: Page, lines_of_pages: Sequence[PageLine], may: Visibility | None = None
 ) -> list[PageLine]:
-    """Return `found`, and of each document that names the title or ID of a page, and has no link to
+    """Return `lines_of_pages`, and of each document that names the title or ID of a page, and has no link to
     it, the line.
     """
     mention = mention_of(page)
     if mention is None:
-        return list(found)
+        return list(lines_of_pages)
     others = {one.path: one for one in document_pages(ws, may) if one.path != page.path}
     for line in add_linking_documents(ws, page, (), may):
         others.pop(line.page.path, None)
-    made = list(found)
+    page_lines = list(lines_of_pages)
     for chunk in _passages_with(
         ws, [max(name.split(), key=len) for name in (page.id, page.title) if name.strip()]
     ):
@@ -128,8 +128,8 @@ def add_naming_documents(
         if chunk.document in others and (place := mention.search(text)):
             number = text.count("\n", 0, place.start())
             shown = chunk.text.split("\n")[number].strip()
-            made.append(PageLine(others.pop(chunk.document), chunk.first_line + number, shown))
-    return made
+            page_lines.append(PageLine(others.pop(chunk.document), chunk.first_line + number, shown))
+    return page_lines
 
 
 def _graph_pages(ws: Workspace) -> list[Page]:

@@ -55,10 +55,10 @@ def find_documents(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     sync(ws)  # the sections of pages, whose IDs are those of their passages
-    found = search_chunks(ws, " ".join(words), limit=_LOOKED_AT)
+    chunk_hits = search_chunks(ws, " ".join(words), limit=_LOOKED_AT)
     chunks = [
         one
-        for one in load_chunks(ws, [number for number, _ in found])
+        for one in load_chunks(ws, [number for number, _ in chunk_hits])
         if not CHANGELOG.search(one.document)
     ]
     return _candidates(
@@ -85,16 +85,16 @@ def find_linked(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     scope = Scope(ws, visible_documents(ws))
     with ws.store.reading("graph") as db:
         named = symbols_named(db, set(task.signals.symbols)) if db is not None else {}
-        seeds = {one.id: 1 / len(some) for some in named.values() for one in some}
+        seeds = {passage.id: 1 / len(some) for some in named.values() for passage in some}
         if db is None or not seeds:
             return []
         around = neighborhood(db, seeds, _HOPS, scope)
         weights = around.weights(seeds)
         nodes = sorted(around.levels, key=lambda node: (-weights[node], node))
-        found = [one for one in scope.look_up(db, nodes).values() if isinstance(one, Chunk)]
+        passages = [passage for passage in scope.look_up(db, nodes).values() if isinstance(passage, Chunk)]
     order = {node: place for place, node in enumerate(nodes)}
-    found.sort(key=lambda one: order[passage_id(one)])
-    chunks = [one for one in found if not CHANGELOG.search(one.document)][: min(limit, _MAX_LINKED)]
+    passages.sort(key=lambda passage: order[passage_id(passage)])
+    chunks = [passage for passage in passages if not CHANGELOG.search(passage.document)][: min(limit, _MAX_LINKED)]
     return _candidates(
         ws,
         chunks,
@@ -107,49 +107,49 @@ def _candidates(
     ws: Workspace, chunks: Sequence[Chunk], words: Sequence[str], reason: str
 ) -> list[Candidate]:
     records = {
-        one.id: one for one in get_records(ws, [one.document for one in chunks if not one.is_file])
+        passage.id: passage for passage in get_records(ws, [passage.document for passage in chunks if not passage.is_file])
     }
-    made, sections = list[Candidate](), set[str]()
-    for one in chunks:
+    candidates, sections = list[Candidate](), set[str]()
+    for passage in chunks:
         # a section of a page is a node of the graph; of one that was cut in several, only the best
         # passage has its ID
-        node, line = _section_of(ws, one)
+        node, line = _section_of(ws, passage)
         identifier, line = (
-            (node, line) if node and node not in sections else (passage_id(one), one.first_line)
+            (node, line) if node and node not in sections else (passage_id(passage), passage.first_line)
         )
         sections.add(node)
         title, lines = (
-            " › ".join(dict.fromkeys((one.title, *one.heading))),
-            f"{one.first_line}-{one.last_line}",
+            " › ".join(dict.fromkeys((passage.title, *passage.heading))),
+            f"{passage.first_line}-{passage.last_line}",
         )
         base = Candidate(
             id=identifier,
             kind=PAGE_KIND,
             title=title,
-            text=f"{title} (lines {lines})\n{_excerpt(one.text, words)}",
+            text=f"{title} (lines {lines})\n{_excerpt(passage.text, words)}",
             summary=(
-                f"{one_line((one.heading or (one.title,))[-1], _HEADING)}:"
-                f" {_best_line(one.text, words)}"
+                f"{one_line((passage.heading or (passage.title,))[-1], _HEADING)}:"
+                f" {_best_line(passage.text, words)}"
             ),
-            path=one.document,
+            path=passage.document,
             line=line,
             freshness="current",
             authority="human",
             reasons=(reason,),
         )
-        if one.is_file:
-            made.append(base)
-        elif record := records.get(one.document):
-            made.append(_added_candidate(base, record, injection_reasons(one.text)))
-    return demote_uncommitted(ws, made)
+        if passage.is_file:
+            candidates.append(base)
+        elif record := records.get(passage.document):
+            candidates.append(_added_candidate(base, record, injection_reasons(passage.text)))
+    return demote_uncommitted(ws, candidates)
 
 
-def _section_of(ws: Workspace, one: Chunk) -> tuple[str, int]:
+def _section_of(ws: Workspace, passage: Chunk) -> tuple[str, int]:
     """Return the graph ID of the section of a page that a passage is in, and its first line; ("",
     0) if it is none.
     """
     sql = "SELECT node, line FROM chunk WHERE path = ? AND line <= ? ORDER BY line DESC LIMIT 1"
-    rows = select_rows(ws, sql, (one.document, one.first_line), "graph") if one.is_file else []
+    rows = select_rows(ws, sql, (passage.document, passage.first_line), "graph") if passage.is_file else []
     return (rows[0][0], rows[0][1]) if rows else ("", 0)
 
 
@@ -168,12 +168,12 @@ def _best_line(text: str, words: Sequence[str]) -> str:
 def _excerpt(text: str, words: Sequence[str]) -> str:
     """Return the text from the paragraph with the most of these words on, in whole lines."""
     paragraphs = [part.strip("\n") for part in text.split("\n\n") if part.strip()]
-    made = ""
+    excerpt = ""
     for line in "\n".join(paragraphs[_best(paragraphs, words) :]).split("\n"):
-        if len(made) + len(line) > _EXCERPT:
-            return f"{made or line[:_EXCERPT]}…"
-        made += f"{line.rstrip()}\n"
-    return made.strip()
+        if len(excerpt) + len(line) > _EXCERPT:
+            return f"{excerpt or line[:_EXCERPT]}…"
+        excerpt += f"{line.rstrip()}\n"
+    return excerpt.strip()
 
 
 def _added_candidate(base: Candidate, record: Record, suspicions: Sequence[str]) -> Candidate:
@@ -196,6 +196,6 @@ def _added_candidate(base: Candidate, record: Record, suspicions: Sequence[str])
     )
 
 
-def passage_id(one: Chunk) -> str:
+def passage_id(passage: Chunk) -> str:
     """`file:docs/a.md#L7-L9`, `DOC-0001#L1-L3`."""
-    return f"{'file:' if one.is_file else ''}{one.document}#L{one.first_line}-L{one.last_line}"
+    return f"{'file:' if passage.is_file else ''}{passage.document}#L{passage.first_line}-L{passage.last_line}"

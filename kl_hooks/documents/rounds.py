@@ -80,29 +80,29 @@ def search_in_rounds(
     the results, and where a round finds nothing new.
     """
     best: dict[str, Result] = {}
-    made: list[Round] = []
+    earlier_rounds: list[Round] = []
     query, first = question, None
-    while len(made) < min(rounds, MOST_ROUNDS):
+    while len(earlier_rounds) < min(rounds, MOST_ROUNDS):
         answer = search(ws, query, mode, collections, top_k, kinds=kinds, may=may, options=options)
         first = first or answer
-        new = [one for one in answer.results if one.id not in best]
+        new = [result for result in answer.results if result.id not in best]
         # later rounds look for what is missing: their best is worth less than what matches the
         # whole question
-        weight = 0.9 ** len(made)
-        best |= {one.id: _scaled(one, weight) for one in new}
+        weight = 0.9 ** len(earlier_rounds)
+        best |= {result.id: _scaled(result, weight) for result in new}
         missing = _missing(question, list(best.values()))
-        made.append(Round(query, len(new), tuple(missing)))
-        scores = sorted((one.score for one in best.values()), reverse=True)[:_ENOUGH]
+        earlier_rounds.append(Round(query, len(new), tuple(missing)))
+        scores = sorted((result.score for result in best.values()), reverse=True)[:_ENOUGH]
         if not new or (not missing and len(scores) == _ENOUGH and sum(scores) / _ENOUGH >= _MEAN):
             break
         # all words of the question are in the query before already: the missing ones alone find
         # other passages
         query = " ".join(missing) if missing else question
-        if query in {one.query for one in made}:
+        if query in {result.query for result in earlier_rounds}:
             break
     assert first is not None
-    results = sorted(best.values(), key=lambda one: (-one.score, one.id))[: min(top_k, MOST)]
-    found = SearchAnswer(
+    results = sorted(best.values(), key=lambda result: (-result.score, result.id))[: min(top_k, MOST)]
+    last_answer = SearchAnswer(
         question,
         first.mode,
         tuple(results),
@@ -111,11 +111,11 @@ def search_in_rounds(
         first.notes,
         first.communities,
     )
-    return Answer(found, tuple(made), _summary(ws, question, results))
+    return Answer(last_answer, tuple(earlier_rounds), _summary(ws, question, results))
 
 
-def _scaled(one: Result, weight: float) -> Result:
-    return replace(one, score=round(one.score * weight, 6))
+def _scaled(result: Result, weight: float) -> Result:
+    return replace(result, score=round(result.score * weight, 6))
 
 
 def _missing(question: str, results: Collection[Result]) -> list[str]:
@@ -125,18 +125,18 @@ def _missing(question: str, results: Collection[Result]) -> list[str]:
     return [word for word in words if terms.isdisjoint(search_terms([word]))]
 
 
-def _text(one: Result) -> str:
-    return one.chunk.text if one.chunk is not None else one.snippet.text
+def _text(result: Result) -> str:
+    return result.chunk.text if result.chunk is not None else result.snippet.text
 
 
 def _summary(ws: Workspace, question: str, results: Collection[Result]) -> str:
     quotes = list(_quotes(results))
-    made = (
+    plugin_summary = (
         ws.plugins.hook.kl_summarize(workspace=ws, question=question, passages=quotes)
         if quotes
         else ""
     )
-    text = safe_text(str(made or quoted(quotes)))
+    text = safe_text(str(plugin_summary or quoted(quotes)))
     # a plugin's text need not name its sources; a reader must be able to check it
     unnamed = [source for source, _ in quotes if source not in text]
     return text + ("\n\nSources:\n" + "\n".join(f"- {one}" for one in unnamed) if unnamed else "")
@@ -154,20 +154,20 @@ def _quotes(results: Collection[Result]) -> Iterator[tuple[str, str]]:
     """(source, text) of the best results. Quoted: what a document contains is data, also where it
     reads as an order.
     """
-    for one in list(results)[:_QUOTED]:
-        text = str(without_role_markup(safe_text(_text(one)))).strip()
-        place = f"{one.path}:{one.line}" if one.path else one.id
+    for result in list(results)[:_QUOTED]:
+        text = str(without_role_markup(safe_text(_text(result)))).strip()
+        place = f"{result.path}:{result.line}" if result.path else result.id
         yield (
-            f"{place} {without_role_markup(safe_text(one.title))}",
+            f"{place} {without_role_markup(safe_text(result.title))}",
             text if len(text) <= _QUOTE else f"{text[:_QUOTE]}…",
         )
 
 
-def answer_to_dict(one: Answer, *, explain: bool = False) -> dict[str, Any]:
+def answer_to_dict(answer: Answer, *, explain: bool = False) -> dict[str, Any]:
     """An answer as JSON has it."""
     return {
-        "answer": one.text,
-        "rounds": [{**part._asdict(), "missing": list(part.missing)} for part in one.rounds],
-        "sources": [result.id for result in one.found.results[:_QUOTED]],
-        "results": [result_to_dict(result, explain=explain) for result in one.found.results],
+        "answer": answer.text,
+        "rounds": [{**part._asdict(), "missing": list(part.missing)} for part in answer.rounds],
+        "sources": [result.id for result in answer.found.results[:_QUOTED]],
+        "results": [result_to_dict(result, explain=explain) for result in answer.found.results],
     }

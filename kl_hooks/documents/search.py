@@ -89,11 +89,11 @@ def fuse(
     cascade the first list comes first. `weights`: ID → how much each list counts for it, 1 in all
     at most. `simple` and `cascade` ignore them.
     """
-    found: dict[str, dict[str, float]] = {}
+    parts_by_id: dict[str, dict[str, float]] = {}
     for place, (name, ranked) in enumerate(lists.items()):
         best = max((score for _, score in ranked), default=0.0)
         for rank, (one, score) in enumerate(ranked, 1):
-            parts = found.setdefault(one, {})
+            parts = parts_by_id.setdefault(one, {})
             if name in parts:
                 continue  # a list has each ID once; of a second one the first, better, place counts
             share = weights(one).get(name, 0.0)
@@ -107,31 +107,31 @@ def fuse(
             elif not parts:  # of a cascade: the first list that has it decides
                 parts[name] = (len(lists) - place - 1 + 1 / rank) / len(lists)
     highest = method in ("simple", "cascade")
-    made = [
+    fused = [
         Fused(one, round(max(parts.values()) if highest else sum(parts.values()), 6), parts)
-        for one, parts in found.items()
+        for one, parts in parts_by_id.items()
     ]
-    return sorted(made, key=lambda one: (-one.score, one.id))
+    return sorted(fused, key=lambda one: (-one.score, one.id))
 
 
-def rerank(found: Sequence[Fused], stems: Collection[str], texts: Mapping[str, str]) -> list[Fused]:
+def rerank(ranking: Sequence[Fused], stems: Collection[str], texts: Mapping[str, str]) -> list[Fused]:
     """Return the list ranked again: by score, by how many of the query's stems a text has, and by
     place before.
 
     `texts`: ID → text in lower case.
     """
-    best = max((one.score for one in found), default=0.0) or 1.0
-    made = []
-    for place, one in enumerate(found):
-        text = texts.get(one.id, "")
+    best = max((match.score for match in ranking), default=0.0) or 1.0
+    reranked = []
+    for place, match in enumerate(ranking):
+        text = texts.get(match.id, "")
         overlap = sum(stem in text for stem in stems) / len(stems) if stems else 0.0
         parts = {
-            "score": _SCORE * one.score / best,
+            "score": _SCORE * match.score / best,
             "overlap": _OVERLAP * overlap,
             "place": _PLACE / (1 + 0.1 * place),
         }
-        made.append(Fused(one.id, round(sum(parts.values()), 6), {**one.parts, **parts}))
-    return sorted(made, key=lambda one: (-one.score, one.id))
+        reranked.append(Fused(match.id, round(sum(parts.values()), 6), {**match.parts, **parts}))
+    return sorted(reranked, key=lambda match: (-match.score, match.id))
 
 
 MODES: Final = ("keyword", "vector", "hybrid", "graph")
@@ -314,29 +314,29 @@ def _search(
             notes.append(f"searched by words only: {problem}")
             mode = mode if mode == "graph" else "keyword"
     words, scope = significant_words(query), Scope(ws, allowed, may)
-    found: list[_Match] = []
+    matches: list[_Match] = []
     counts, groups = dict.fromkeys(looked, 0), list[CommunitySummary]()
     with _graph(ws, notes, scan) as db:
         if mode != "vector" and db is not None:
             with db.snapshot():  # the index may be merged meanwhile, see `index.search`
-                found, counts = _keyword(ws, db, words, allowed, looked, may)
+                matches, counts = _keyword(ws, db, words, allowed, looked, may)
         if mode != "keyword":
-            if max(len(found), len(near)) >= _FUSED:
+            if max(len(matches), len(near)) >= _FUSED:
                 notes.append(
                     f"the best {_FUSED} by words and by meaning are looked at, there may be more."
                 )
             method = {"vector": "simple", "graph": Options().fusion}.get(mode, options.fusion)
-            found = _one_each_section(_fused(found, near, method))
+            matches = _one_each_section(_fused(matches, near, method))
             if mode == "graph" and db is not None:
-                found, groups = _linked(db, scope, wanted, found, options)
-            counts = {kind: sum(_kind_of(one.what) == kind for one in found) for kind in wanted}
+                matches, groups = _linked(db, scope, wanted, matches, options)
+            counts = {kind: sum(_kind_of(match.what) == kind for match in matches) for kind in wanted}
     terms = set(search_terms(words))
     if options.rerank:
-        found = _reranked(found, terms)
-    found, copies = _one_each_text(found)
+        matches = _reranked(matches, terms)
+    matches, copies = _one_each_text(matches)
     if copies:
         counts["document"] -= sum(map(len, copies.values()))
-    results = _results(ws, found[: min(top_k, MOST)], terms, copies, stale=options.freshness)
+    results = _results(ws, matches[: min(top_k, MOST)], terms, copies, stale=options.freshness)
     if mode == "graph":
         results, groups, omitted = _within_budget(results, groups, options.budget)
         notes += [f"over the budget of {options.budget} tokens: {omitted}"] if omitted else []
@@ -350,14 +350,14 @@ def _refuse_unknown(query: str, mode: str, options: Options, kinds: Collection[s
         raise UsageProblem(
             "is empty.", place="query", hint="Such as: kl search how are secrets removed"
         )
-    for name, known in (
+    for name, choices in (
         (mode, MODES),
         (options.fusion, FUSIONS),
         *((kind, KINDS) for kind in kinds),
     ):
-        if name not in known:
+        if name not in choices:
             raise UsageProblem(
-                "is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(known)}."
+                "is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(choices)}."
             )
 
 
@@ -390,51 +390,51 @@ def _live_records(ws: Workspace, may: Visibility | None) -> list[Record]:
 
 
 def _fused(
-    found: Sequence[_Match], near: Sequence[tuple[Chunk | Record, float]], method: str
+    word_matches: Sequence[_Match], neighbors: Sequence[tuple[Chunk | Record, float]], method: str
 ) -> list[_Match]:
     """What was found by words and by meaning, as one list."""
     every = {
-        _key(what): what for what in (*(one.what for one in found), *(what for what, _ in near))
+        _key(what): what for what in (*(match.what for match in word_matches), *(what for what, _ in neighbors))
     }
     lists = {
-        "keyword": [(_key(one.what), one.score) for one in found[:_FUSED]],
-        "vector": [(_key(what), cosine) for what, cosine in near],
+        "keyword": [(_key(match.what), match.score) for match in word_matches[:_FUSED]],
+        "vector": [(_key(what), cosine) for what, cosine in neighbors],
     }
-    made = fuse(method, lists, lambda key: _OF_CODE if key.startswith("code ") else _WEIGHTS)
-    best = max((one.score for one in made), default=1.0) or 1.0
+    fused = fuse(method, lists, lambda key: _OF_CODE if key.startswith("code ") else _WEIGHTS)
+    best = max((match.score for match in fused), default=1.0) or 1.0
     # the scores as they were, beside what each adds to the fused one
     raw = {name: dict(scores) for name, scores in lists.items()}
     names = {"keyword": "bm25", "vector": "cosine"}
     return [
         _Match(
-            one.score,
+            match.score,
             best,
-            every[one.id],
+            every[match.id],
             {
-                **one.parts,
-                **{names[name]: scores[one.id] for name, scores in raw.items() if one.id in scores},
+                **match.parts,
+                **{names[name]: scores[match.id] for name, scores in raw.items() if match.id in scores},
             },
         )
-        for one in made
+        for match in fused
     ]
 
 
-def _one_each_section(found: Sequence[_Match]) -> list[_Match]:
+def _one_each_section(matches: Sequence[_Match]) -> list[_Match]:
     """Without further passages under the same heading: a vector of one is near where those of its
     neighbors are.
     """
-    seen = set()
-    made = []
-    for one in found:
-        what = one.what
+    sections = set()
+    first_matches = []
+    for match in matches:
+        what = match.what
         section = (what.document, what.heading) if isinstance(what, Chunk) else _key(what)
-        if section not in seen:
-            seen.add(section)
-            made.append(one)
-    return made
+        if section not in sections:
+            sections.add(section)
+            first_matches.append(match)
+    return first_matches
 
 
-def _one_each_text(found: Sequence[_Match]) -> tuple[list[_Match], dict[int, list[str]]]:
+def _one_each_text(matches: Sequence[_Match]) -> tuple[list[_Match], dict[int, list[str]]]:
     """Without passages that are in several documents, word by word; (the rest, chunk that stays →
     IDs of the others).
 
@@ -442,24 +442,24 @@ def _one_each_text(found: Sequence[_Match]) -> tuple[list[_Match], dict[int, lis
     stays.
     """
     same: dict[tuple[str, ...], list[Chunk]] = {}
-    for one in found:
-        if isinstance(one.what, Chunk):
-            same.setdefault((one.what.text_hash, one.what.title, *one.what.heading), []).append(
-                one.what
+    for passage in matches:
+        if isinstance(passage.what, Chunk):
+            same.setdefault((passage.what.text_hash, passage.what.title, *passage.what.heading), []).append(
+                passage.what
             )
     copies: dict[int, list[str]] = {}
     stays: dict[int, Chunk | None] = {}
-    for some in same.values():
-        if len(some) > 1:
-            best = next((one for one in some if one.is_file), some[0])
-            stays |= dict.fromkeys((one.id for one in some), None) | {some[0].id: best}
-            copies[best.id] = [passage_id(one) for one in some if one is not best]
-    made = []
-    for one in found:
-        what = stays.get(one.what.id, one.what) if isinstance(one.what, Chunk) else one.what
+    for copies_of_text in same.values():
+        if len(copies_of_text) > 1:
+            best = next((passage for passage in copies_of_text if passage.is_file), copies_of_text[0])
+            stays |= dict.fromkeys((passage.id for passage in copies_of_text), None) | {copies_of_text[0].id: best}
+            copies[best.id] = [passage_id(passage) for passage in copies_of_text if passage is not best]
+    distinct_matches = []
+    for passage in matches:
+        what = stays.get(passage.what.id, passage.what) if isinstance(passage.what, Chunk) else passage.what
         if what is not None:
-            made.append(one._replace(what=what))
-    return made, copies
+            distinct_matches.append(passage._replace(what=what))
+    return distinct_matches, copies
 
 
 _SEEDS: Final = 5
@@ -471,24 +471,24 @@ among what is linked.
 
 
 def _linked(
-    db: Database, scope: Scope, wanted: Collection[str], found: Sequence[_Match], options: Options
+    db: Database, scope: Scope, wanted: Collection[str], matches: Sequence[_Match], options: Options
 ) -> tuple[list[_Match], list[CommunitySummary]]:
     """What is linked with the best matches, these first of all; and the communities of it."""
-    ws, own = scope.ws, {_key(one.what): one.score / one.best for one in found}
-    seeds = {_node(ws, one.what): one.score / one.best for one in found[:_SEEDS]}
+    ws, own = scope.ws, {_key(match.what): match.score / match.best for match in matches}
+    seeds = {_node(ws, match.what): match.score / match.best for match in matches[:_SEEDS]}
     around = neighborhood(db, seeds, options.hops, scope)
-    weights, known = around.weights(seeds), scope.look_up(db, list(around.levels))
-    made = []
-    for node, what in known.items():
+    weights, linked_values = around.weights(seeds), scope.look_up(db, list(around.levels))
+    linked = []
+    for node, what in linked_values.items():
         if what is None or _kind_of(what) not in wanted:
             continue
         parts = {"own": _OWN * own.get(_key(what), 0.0), "links": (1 - _OWN) * weights[node]}
-        made.append(_Match(sum(parts.values()), 1.0, what, parts))
-    made.sort(key=lambda one: (-one.score, _key(one.what)))
-    best = made[0].score if made else 1.0
+        linked.append(_Match(sum(parts.values()), 1.0, what, parts))
+    linked.sort(key=lambda match: (-match.score, _key(match.what)))
+    best = linked[0].score if linked else 1.0
 
     def name(node: str) -> str:
-        what = known.get(node)
+        what = linked_values.get(node)
         if isinstance(what, Chunk):
             return " › ".join((what.title, *what.heading[-1:]))
         return (
@@ -499,14 +499,14 @@ def _linked(
 
     groups = [
         CommunitySummary(
-            one_line(one.summary(name), _LONGEST_SUMMARY),
-            tuple(map(NodeId, one.members)),
-            one.relations,
-            one.seeds,
+            one_line(community.summary(name), _LONGEST_SUMMARY),
+            tuple(map(NodeId, community.members)),
+            community.relations,
+            community.seeds,
         )
-        for one in around.communities(weights, seeds)
+        for community in around.communities(weights, seeds)
     ]
-    return [one._replace(best=best) for one in made], groups
+    return [match._replace(best=best) for match in linked], groups
 
 
 _LONGEST_SUMMARY: Final = 800
@@ -525,11 +525,11 @@ def _within_budget(
         left -= len(group.summary)
         stated.append(group)
     shown = list[Result]()
-    for one in results:
-        if (size := len(one.id) + len(one.title) + len(one.snippet.text)) > left:
+    for result in results:
+        if (size := len(result.id) + len(result.title) + len(result.snippet.text)) > left:
             break
         left -= size
-        shown.append(one)
+        shown.append(result)
     omitted = [
         counted(number, noun)
         for number, noun in (
@@ -548,14 +548,14 @@ def _node(ws: Workspace, what: Chunk | Record | Symbol) -> str:
     return f"{prefix}:{what.id}" if prefix else what.id
 
 
-def _reranked(found: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
-    first = {_key(one.what): one for one in found[:_RERANKED]}
+def _reranked(matches: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
+    first = {_key(match.what): match for match in matches[:_RERANKED]}
     texts = {
-        key: " ".join(sorted(set(search_terms([_text_of(one.what)])))) for key, one in first.items()
+        key: " ".join(sorted(set(search_terms([_text_of(match.what)])))) for key, match in first.items()
     }
-    again = rerank([Fused(key, one.score, one.parts) for key, one in first.items()], terms, texts)
-    best = max((one.score for one in again), default=1.0) or 1.0
-    return [_Match(one.score, best, first[one.id].what, one.parts) for one in again]
+    again = rerank([Fused(key, match.score, match.parts) for key, match in first.items()], terms, texts)
+    best = max((match.score for match in again), default=1.0) or 1.0
+    return [_Match(match.score, best, first[match.id].what, match.parts) for match in again]
 
 
 def _text_of(what: Chunk | Record | Symbol) -> str:
@@ -635,16 +635,16 @@ def _keyword(
     fits = dict(
         zip(corpora, index.score(list(corpora.values()), words, (OTHER,), unasked), strict=True)
     )
-    found: list[tuple[float, Any]] = []
+    scored: list[tuple[float, Any]] = []
     counts = dict.fromkeys(wanted, 0)
     if "document" in wanted:
         ranked, counts["document"] = ranked_chunks(
             db, corpora[CHUNKS], fits[CHUNKS], allowed, _LOOKED_AT
         )
         scores = dict(ranked)
-        found += [
-            (scores[one.id] * (_CHANGES if CHANGELOG.search(one.document) else 1), one)
-            for one in load_chunks(ws, list(scores))
+        scored += [
+            (scores[hit_value.id] * (_CHANGES if CHANGELOG.search(hit_value.document) else 1), hit_value)
+            for hit_value in load_chunks(ws, list(scores))
         ]
     if "record" in wanted:
         hits = index.hits_of(
@@ -654,18 +654,18 @@ def _keyword(
             [kind for kind in ws.kinds if kind != "document"],
         )
         live, _ = filter_live(ws, get_records(ws, [hit.id for hit in hits]), RecordFilter())
-        shown = {one.id: one for one in live if may is None or may.shows(one)}
+        shown = {hit_value.id: hit_value for hit_value in live if may is None or may.shows(hit_value)}
         counts["record"] = len(shown)
-        found += [(hit.rank / 1_000_000, shown[hit.id]) for hit in hits if hit.id in shown]
+        scored += [(hit.rank / 1_000_000, shown[hit.id]) for hit in hits if hit.id in shown]
     if "code" in wanted:
-        some, counts["code"] = _code(
+        symbols, counts["code"] = _code(
             db, [corpora[SOURCE], corpora[OTHER]], {**fits[SOURCE], **fits[OTHER]}, may
         )
-        found += some
-    best = max((score for score, _ in found), default=1.0) or 1.0
+        scored += symbols
+    best = max((score for score, _ in scored), default=1.0) or 1.0
     # equal scores: documents, records, code, each in its own order; sorted() is stable
     return [
-        _Match(score, best, one) for score, one in sorted(found, key=lambda pair: -pair[0])
+        _Match(score, best, hit_value) for score, hit_value in sorted(scored, key=lambda pair: -pair[0])
     ], counts
 
 
@@ -685,13 +685,13 @@ def _code(
         files = {doc: path for doc, path in files.items() if path in shown}
     order = sorted(files, key=lambda doc: (-fits[doc], doc))[:_LOOKED_AT]
     symbols = symbols_of_documents(db, corpora, {doc: files[doc] for doc in order})
-    found = [
-        (fits[doc] / 1_000_000 * (_TESTS if corpus_of(one.path) == OTHER else 1), one)
-        for doc, one in symbols.items()
-        if split_id(one.id)[0] in _CODE
-        and (may is None or may.shows_node(one.id, "symbol", one.path))
+    scored = [
+        (fits[doc] / 1_000_000 * (_TESTS if corpus_of(symbol.path) == OTHER else 1), symbol)
+        for doc, symbol in symbols.items()
+        if split_id(symbol.id)[0] in _CODE
+        and (may is None or may.shows_node(symbol.id, "symbol", symbol.path))
     ]
-    return found, len(files) - (len(order) - len(found))
+    return scored, len(files) - (len(order) - len(scored))
 
 
 # --- what is shown
@@ -710,20 +710,20 @@ def _results(
     stale: bool,
 ) -> list[Result]:
     marks = _passage_marks(
-        ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=stale
+        ws, [match.what for match in shown if isinstance(match.what, Chunk)], stale=stale
     )
-    for one in shown:
-        if isinstance(one.what, Chunk) and one.what.id in copies:
+    for match in shown:
+        if isinstance(match.what, Chunk) and match.what.id in copies:
             # of one long line there may be hundreds
-            others = sorted({*copies[one.what.id]} - {passage_id(one.what)})
-            more = (
+            others = sorted({*copies[match.what.id]} - {passage_id(match.what)})
+            further = (
                 [f"also in {counted(len(others) - _COPIES, 'other passage')}"]
                 if len(others) > _COPIES
                 else []
             )
-            also = [*(f"also {other}" for other in others[:_COPIES]), *more]
-            marks[one.what.id] = (*marks.get(one.what.id, ()), *also)
-    return [_result(one, terms, marks) for one in shown]
+            also = [*(f"also {other}" for other in others[:_COPIES]), *further]
+            marks[match.what.id] = (*marks.get(match.what.id, ()), *also)
+    return [_result(match, terms, marks) for match in shown]
 
 
 def _passage_marks(
@@ -732,75 +732,75 @@ def _passage_marks(
     """Chunk → what a reader should know: who added it, that it reads like an instruction; `stale`:
     what it names that has changed. Of the repository's own files the last alone.
     """
-    added = [one for one in passages if not one.is_file]
-    records = {one.id: one for one in get_records(ws, sorted({one.document for one in added}))}
-    found: dict[int, tuple[str, ...]] = {}
-    for one in added:
-        record = records.get(one.document)
-        by = () if record is None or record.authority == "human" else (record.authority,)
-        found[one.id] = (
-            *by,
-            *(("reads like an instruction",) if injection_reasons(one.text) else ()),
+    added = [passage for passage in passages if not passage.is_file]
+    records = {passage.id: passage for passage in get_records(ws, sorted({passage.document for passage in added}))}
+    marks: dict[int, tuple[str, ...]] = {}
+    for passage in added:
+        record = records.get(passage.document)
+        author_marks = () if record is None or record.authority == "human" else (record.authority,)
+        marks[passage.id] = (
+            *author_marks,
+            *(("reads like an instruction",) if injection_reasons(passage.text) else ()),
         )
     if stale:
-        every = stale_mentions(ws, {one.document for one in passages})
-        for one in passages:
+        every = stale_mentions(ws, {passage.document for passage in passages})
+        for passage in passages:
             own = [
-                mention for mention in every.get(one.document, ()) if mention.written in one.text
+                mention for mention in every.get(passage.document, ()) if mention.written in passage.text
             ]
-            found[one.id] = (*found.get(one.id, ()), *(f"stale: {mention}" for mention in own[:2]))
-    return found
+            marks[passage.id] = (*marks.get(passage.id, ()), *(f"stale: {mention}" for mention in own[:2]))
+    return marks
 
 
 def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str, ...]]) -> Result:
-    one, score = match.what, match.score / match.best
+    value, score = match.what, match.score / match.best
     parts = match.parts or {"bm25": match.score}
-    if isinstance(one, Chunk):
-        title = " › ".join(dict.fromkeys((one.title, *one.heading)))
+    if isinstance(value, Chunk):
+        title = " › ".join(dict.fromkeys((value.title, *value.heading)))
         path, snippet = (
-            one.document if one.is_file else "",
-            snippet_of(one.text, words, one.first_line),
+            value.document if value.is_file else "",
+            snippet_of(value.text, words, value.first_line),
         )
         return Result(
             "document",
-            passage_id(one),
+            passage_id(value),
             path,
-            one.first_line,
-            one.last_line,
+            value.first_line,
+            value.last_line,
             title,
             snippet,
             score,
             parts,
-            marks.get(one.id, ()),
-            one,
+            marks.get(value.id, ()),
+            value,
         )
-    if isinstance(one, Symbol):
-        text = "\n".join(filter(None, (one.signature, one.doc)))
-        snippet = snippet_of(text, words, one.line)
+    if isinstance(value, Symbol):
+        text = "\n".join(filter(None, (value.signature, value.doc)))
+        snippet = snippet_of(text, words, value.line)
         return Result(
             "code",
-            one.id,
-            one.path,
-            one.line,
-            one.end_line,
-            split_id(one.id)[1],
+            value.id,
+            value.path,
+            value.line,
+            value.end_line,
+            split_id(value.id)[1],
             snippet,
             score,
             parts,
         )
-    by = (one.authority,) if one.authority != "human" else ()
+    author_marks = (value.authority,) if value.authority != "human" else ()
     return Result(
         "record",
-        one.id,
-        one.path,
-        1 if one.path else 0,
+        value.id,
+        value.path,
+        1 if value.path else 0,
         0,
-        one.title,
-        snippet_of(one.prose, words, 0),
+        value.title,
+        snippet_of(value.prose, words, 0),
         score,
         parts,
-        by,
-        record=one,
+        author_marks,
+        record=value,
     )
 
 
@@ -831,15 +831,15 @@ def snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
         if any(values)
         else next((n for n, line in enumerate(lines) if line.strip()), 0)
     )
-    made, matches = "", list[tuple[int, int]]()
+    excerpt, matches = "", list[tuple[int, int]]()
     for number in range(begin, min(begin + _SNIPPET_LINES, len(lines))):
         line = lines[number].rstrip()
-        if made and len(made) + len(line) > _SNIPPET:
+        if excerpt and len(excerpt) + len(line) > _SNIPPET:
             break
-        start = len(made)
-        made += line[:_SNIPPET] + "\n"
+        start = len(excerpt)
+        excerpt += line[:_SNIPPET] + "\n"
         matches += [(start + a, start + b) for a, b in marks[number] if b <= _SNIPPET]
-    return Snippet(first_line + begin if first_line else 0, made.rstrip("\n"), tuple(matches))
+    return Snippet(first_line + begin if first_line else 0, excerpt.rstrip("\n"), tuple(matches))
 
 
 @lru_cache(maxsize=10_000)
@@ -852,33 +852,33 @@ def communities_to_dict(answer: SearchAnswer) -> list[dict[str, Any]]:
     return [{**one._asdict(), "members": list(one.members)} for one in answer.communities]
 
 
-def result_to_dict(one: Result, *, explain: bool = False) -> dict[str, Any]:
+def result_to_dict(result: Result, *, explain: bool = False) -> dict[str, Any]:
     """A match as JSON has it."""
     plain: dict[str, Any] = {
-        "id": one.id,
-        "kind": one.kind,
-        "title": one.title,
-        "path": one.path,
-        "line": one.line,
-        "end_line": one.end_line,
-        "score": round(one.score, 4),
+        "id": result.id,
+        "kind": result.kind,
+        "title": result.title,
+        "path": result.path,
+        "line": result.line,
+        "end_line": result.end_line,
+        "score": round(result.score, 4),
         "snippet": {
-            "line": one.snippet.line,
-            "text": one.snippet.text,
-            "matches": [*map(list, one.snippet.matches)],
+            "line": result.snippet.line,
+            "text": result.snippet.text,
+            "matches": [*map(list, result.snippet.matches)],
         },
     }
-    if one.chunk is not None:
-        plain |= {"collection": one.chunk.collection, "document": one.chunk.document}
-        plain |= {"heading": list(one.chunk.heading)}
-    if one.record is not None:
+    if result.chunk is not None:
+        plain |= {"collection": result.chunk.collection, "document": result.chunk.document}
+        plain |= {"heading": list(result.chunk.heading)}
+    if result.record is not None:
         plain |= {
-            "record_kind": one.record.kind,
-            "status": one.record.status,
-            "authority": one.record.authority,
+            "record_kind": result.record.kind,
+            "status": result.record.status,
+            "authority": result.record.authority,
         }
-    if one.marks:
-        plain["marks"] = list(one.marks)
+    if result.marks:
+        plain["marks"] = list(result.marks)
     if explain:
-        plain["parts"] = {name: round(value, 4) for name, value in one.parts.items()}
+        plain["parts"] = {name: round(value, 4) for name, value in result.parts.items()}
     return plain

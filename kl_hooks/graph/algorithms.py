@@ -18,19 +18,19 @@ def components(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> list[li
     low: dict[_N, int] = {}
     stack: list[_N] = []
     on_stack: set[_N] = set()
-    found: list[list[_N]] = []
+    components_found: list[list[_N]] = []
     for start in nodes:
         if start in index:
             continue
         # a stack of our own: a chain of imports may be longer than Python's recursion limit (1,000)
         work = [(start, iter(edges.get(start, ())))]
         while work:
-            node, rest = work[-1]
+            node, targets_left = work[-1]
             if node not in index:
                 index[node] = low[node] = len(index)
                 stack.append(node)
                 on_stack.add(node)
-            for target in rest:
+            for target in targets_left:
                 if target not in index:
                     work.append((target, iter(edges.get(target, ()))))
                     break
@@ -45,8 +45,8 @@ def components(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> list[li
                     while members[-1] != node:
                         members.append(stack.pop())
                     on_stack.difference_update(members)
-                    found.append(members[::-1])
-    return found
+                    components_found.append(members[::-1])
+    return components_found
 
 
 def levels(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> dict[_N, int]:
@@ -108,17 +108,17 @@ def _improved(order: list[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_N]
     while moved:
         moved = False
         for node in sorted(order, key=str):
-            rest = [other for other in order if other != node]
+            others = [other for other in order if other != node]
             now = order.index(node)
-            cost = sum(weights.get((node, other), 0) for other in rest)  # at the very bottom
+            cost = sum(weights.get((node, other), 0) for other in others)  # at the very bottom
             costs = [cost]
-            for other in rest:
+            for other in others:
                 cost += weights.get((other, node), 0) - weights.get((node, other), 0)
                 costs.append(cost)
             best = min(range(len(costs)), key=costs.__getitem__)
             # strictly less: between two equal places a node would move forever
             if costs[best] < costs[now]:
-                order = [*rest[:best], node, *rest[best:]]
+                order = [*others[:best], node, *others[best:]]
                 moved = True
     return order
 

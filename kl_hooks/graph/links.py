@@ -32,14 +32,14 @@ _MANY: Final = 5000
 def numbers(db: Rows, texts: Collection[str], whole: bool = False) -> dict[str, int]:
     """Text → number, of those that have one; `whole`: of all there are."""
     if whole or len(texts) > _MANY:
-        found = {text: number for number, text in db.rows("SELECT id, text FROM link_names")}
-        return found if whole else {text: found[text] for text in texts if text in found}
-    found = {}
-    for some in chunks(list(texts)):
-        hashes = tuple(map(_hash, some))
-        sql = f"SELECT id, text FROM link_names WHERE hash IN ({placeholders(some)})"
-        found.update((text, number) for number, text in db.rows(sql, hashes))
-    return {text: found[text] for text in texts if text in found}
+        number_by_text = {text: number for number, text in db.rows("SELECT id, text FROM link_names")}
+        return number_by_text if whole else {text: number_by_text[text] for text in texts if text in number_by_text}
+    number_by_text = {}
+    for batch in chunks(list(texts)):
+        hashes = tuple(map(_hash, batch))
+        sql = f"SELECT id, text FROM link_names WHERE hash IN ({placeholders(batch)})"
+        number_by_text.update((text, number) for number, text in db.rows(sql, hashes))
+    return {text: number_by_text[text] for text in texts if text in number_by_text}
 
 
 def _hash(text: str) -> int:
@@ -69,11 +69,11 @@ class Interned:
         if new:
             # sorted: a set of texts has another order in every process (PYTHONHASHSEED), the
             # database should not
-            made = list(enumerate(sorted(new), self._next))
-            self._next += len(made)
-            rows = ((number, text, _hash(text)) for number, text in made)
+            numbered = list(enumerate(sorted(new), self._next))
+            self._next += len(numbered)
+            rows = ((number, text, _hash(text)) for number, text in numbered)
             self._db.many("INSERT INTO link_names (id, text, hash) VALUES (?, ?, ?)", rows)
-            self._known.update((text, number) for number, text in made)
+            self._known.update((text, number) for number, text in numbered)
         return self._known
 
 
@@ -111,15 +111,15 @@ def unpack(block: bytes) -> Iterator[Numbers]:
 def columns_of(block: bytes) -> list[array[int]]:
     """The six columns of a block. ValueError for what is none."""
     block = _raw(block)
-    size, rest = divmod(len(block), COLUMNS)
-    if rest or size % 4:
+    size, remainder = divmod(len(block), COLUMNS)
+    if remainder or size % 4:
         raise ValueError("not a block of links")
-    found = []
+    columns = []
     for place in range(COLUMNS):
         column = array("I")
         column.frombytes(block[place * size : (place + 1) * size])
-        found.append(_little(column))
-    return found
+        columns.append(_little(column))
+    return columns
 
 
 def _raw(block: bytes) -> bytes:
@@ -172,12 +172,12 @@ def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | No
     new = set(batch)
     for sources, relations, targets, _, methods, _ in filter(None, batch.values()):
         new.update(sources, relations, targets, methods)
-    known = (names or Interned(db)).of(new)
-    owners = [known[path] for path in batch]
+    number_by_text = (names or Interned(db)).of(new)
+    owners = [number_by_text[path] for path in batch]
     blocks, ends = [], set[tuple[int, int]]()
     for path, columns in batch.items():
         if columns:
-            owner, numbered = known[path], _numbered(columns, known)
+            owner, numbered = number_by_text[path], _numbered(columns, number_by_text)
             blocks.append((owner, len(numbered[0]), pack(numbered)))
             ends |= _ends(numbered, owner)
     before = _stored_ends(db, owners)
@@ -198,21 +198,21 @@ def _stored_ends(db: Rows, owners: Sequence[int]) -> set[tuple[int, int]]:
     """The same of all links that some owners have: from their blocks, which spares an index of
     owners.
     """
-    found = set[tuple[int, int]]()
-    for some in chunks(owners):
-        sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({placeholders(some)})"
-        for owner, packed in db.rows(sql, some):
+    stored_ends = set[tuple[int, int]]()
+    for batch in chunks(owners):
+        sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({placeholders(batch)})"
+        for owner, packed in db.rows(sql, batch):
             try:
-                found |= _ends(columns_of(packed), owner)
+                stored_ends |= _ends(columns_of(packed), owner)
             except ValueError:  # damaged
-                found.update(db.rows("SELECT name, owner FROM link_ends WHERE owner = ?", (owner,)))
-    return found
+                stored_ends.update(db.rows("SELECT name, owner FROM link_ends WHERE owner = ?", (owner,)))
+    return stored_ends
 
 
-def _numbered(columns: Columns, known: Mapping[str, int]) -> list[Sequence[int]]:
+def _numbered(columns: Columns, number_by_text: Mapping[str, int]) -> list[Sequence[int]]:
     """Columns of rows, their texts by number."""
     return [
-        column if place in _NUMBERS else list(map(known.__getitem__, column))
+        column if place in _NUMBERS else list(map(number_by_text.__getitem__, column))
         for place, column in enumerate(columns)
     ]
 
@@ -237,12 +237,12 @@ def of_many(
     if not wanted:
         return {}
     end = 2 if incoming else 0
-    found = [(owner, row) for owner, row in _rows(db, wanted) if row[end] in wanted]
+    owned_rows = [(owner, row) for owner, row in _rows(db, wanted) if row[end] in wanted]
     named = texts(
-        db, {name for owner, row in found for name in (owner, row[0], row[1], row[2], row[4])}
+        db, {name for owner, row in owned_rows for name in (owner, row[0], row[1], row[2], row[4])}
     )
-    made: dict[str, list[Link]] = {}
-    for owner, (source, kind, target, line, method, confidence) in found:
+    links_by_id: dict[str, list[Link]] = {}
+    for owner, (source, kind, target, line, method, confidence) in owned_rows:
         if relation in ("", named[kind]):
             link = Link(
                 named[source],
@@ -253,10 +253,10 @@ def of_many(
                 named[method],
                 confidence,
             )
-            made.setdefault(link.target if incoming else link.source, []).append(link)
-    for links in made.values():
+            links_by_id.setdefault(link.target if incoming else link.source, []).append(link)
+    for links in links_by_id.values():
         links.sort(key=_order)
-    return made
+    return links_by_id
 
 
 def owners_of_ends(db: Rows, identifiers: Collection[str]) -> dict[str, set[str]]:
@@ -272,10 +272,10 @@ def owners_of_ends(db: Rows, identifiers: Collection[str]) -> dict[str, set[str]
         )
     ]
     named = texts(db, {owner for _, owner in rows})
-    found: dict[str, set[str]] = {}
+    owners_by_id: dict[str, set[str]] = {}
     for name, owner in rows:
-        found.setdefault(wanted[name], set()).add(named[owner])
-    return found
+        owners_by_id.setdefault(wanted[name], set()).add(named[owner])
+    return owners_by_id
 
 
 def between(db: Rows, sources: set[str], targets: set[str]) -> list[Link]:
@@ -283,7 +283,7 @@ def between(db: Rows, sources: set[str], targets: set[str]) -> list[Link]:
     each of them up.
     """
     ends = set(numbers(db, sources).values()), set(numbers(db, targets).values())
-    found = [
+    owned_rows = [
         (owner, row)
         for owner, block in db.rows("SELECT owner, packed FROM link_owners")
         # most blocks hold none of the targets: one look at a column saves a tuple for each link
@@ -292,27 +292,27 @@ def between(db: Rows, sources: set[str], targets: set[str]) -> list[Link]:
         if row[2] in ends[1] and row[0] in ends[0]
     ]
     named = texts(
-        db, {name for owner, row in found for name in (owner, row[0], row[1], row[2], row[4])}
+        db, {name for owner, row in owned_rows for name in (owner, row[0], row[1], row[2], row[4])}
     )
-    made = [
+    links = [
         Link(named[s], named[r], named[t], named[o], line, named[m], c)
-        for o, (s, r, t, line, m, c) in found
+        for o, (s, r, t, line, m, c) in owned_rows
     ]
-    return sorted(made, key=_order)
+    return sorted(links, key=_order)
 
 
 def every(db: Rows) -> list[Link]:
     """All links there are, in a fixed order."""
     named = dict(db.rows("SELECT id, text FROM link_names"))
     rows = db.rows("SELECT owner, packed FROM link_owners")
-    found = [
+    links = [
         Link(
             named[source], named[kind], named[target], named[owner], line, named[method], confidence
         )
         for owner, block in rows
         for source, kind, target, line, method, confidence in unpack(block)
     ]
-    return sorted(found, key=_order)
+    return sorted(links, key=_order)
 
 
 def count(db: Rows) -> int:
@@ -407,15 +407,15 @@ class WholeGraph:
         self._size = int(db.rows("SELECT COALESCE(MAX(id), 0) + 1 FROM link_names")[0][0])
         blocks = [_raw(row[0]) for row in db.rows("SELECT packed FROM link_owners ORDER BY owner")]
         sources, kinds, targets = (_column(blocks, place) for place in range(3))
-        known = numbers(db, {*relations, "defines"})
-        wanted = self._marks(known[name] for name in relations if name in known)
+        number_by_text = numbers(db, {*relations, "defines"})
+        wanted = self._marks(number_by_text[name] for name in relations if name in number_by_text)
         chosen = _each(kinds, wanted)
         ends = list(compress(sources, chosen)), list(compress(targets, chosen))
         self._from, self._to = reversed(ends) if forward else ends
         self._new = bytearray(b"\1") * self._size
         self._classes = self._numbers_of_classes(db)
         self._inside = (
-            self._owned(kinds, sources, targets, known.get("defines")) if self._classes else {}
+            self._owned(kinds, sources, targets, number_by_text.get("defines")) if self._classes else {}
         )
 
     def exclude(self, nodes: Iterable[int]) -> None:
@@ -432,33 +432,33 @@ class WholeGraph:
         if not self._to:
             return set()
         hit = set(compress(self._from, _each(self._to, self._marks(nodes))))
-        found = set(compress(hit, map(self._new.__getitem__, hit)))
-        self.exclude(found)
-        if len(found) * 20 > self._size:  # worth a pass over all of them
+        reached = set(compress(hit, map(self._new.__getitem__, hit)))
+        self.exclude(reached)
+        if len(reached) * 20 > self._size:  # worth a pass over all of them
             new = _each(self._from, bytes(self._new))
             self._from, self._to = list(compress(self._from, new)), list(compress(self._to, new))
-        return found
+        return reached
 
     def parts(self, nodes: set[int]) -> set[int]:
         """What the classes among `nodes` define, and what that defines; `forward`: the classes that
         `nodes` are in.
         """
         front = nodes if self._forward else nodes & self._classes
-        found: set[int] = set()
+        defined: set[int] = set()
         while front and self._inside:
-            front = {one for node in front for one in self._inside.get(node, ())} - found
-            found |= front
-        return found & self._classes if self._forward else found
+            front = {one for node in front for one in self._inside.get(node, ())} - defined
+            defined |= front
+        return defined & self._classes if self._forward else defined
 
     def _owned(
         self, kinds: array[int], sources: array[int], targets: array[int], defines: int | None
     ) -> dict[int, list[int]]:
         chosen = _each(kinds, self._marks([] if defines is None else [defines]))
-        made: dict[int, list[int]] = {}
+        values_by_key: dict[int, list[int]] = {}
         for owner, part in zip(compress(sources, chosen), compress(targets, chosen), strict=True):
             key, value = (part, owner) if self._forward else (owner, part)
-            made.setdefault(key, []).append(value)
-        return made
+            values_by_key.setdefault(key, []).append(value)
+        return values_by_key
 
     def _marks(self, nodes: Iterable[int]) -> bytes:
         marks = bytearray(self._size)
@@ -502,9 +502,9 @@ class BlockLookups:
 
     def __init__(self, db: Rows, relations: Collection[str], limited: bool) -> None:
         self._db, self._relations = db, relations
-        known = numbers(db, {*relations, "defines"})
-        self._defines = known.get("defines")
-        self._wanted = {known[name] for name in relations if name in known}
+        number_by_text = numbers(db, {*relations, "defines"})
+        self._defines = number_by_text.get("defines")
+        self._wanted = {number_by_text[name] for name in relations if name in number_by_text}
         total = int(db.rows("SELECT COUNT(*) FROM link_owners")[0][0])
         self._most = max(_FEW, total // _SHARE) if limited else total
         self._read: dict[int, tuple[list[tuple[int, int]], dict[int, list[int]]]] = {}
@@ -525,17 +525,17 @@ class BlockLookups:
         owners = self._owners(nodes)
         if len(owners) > self._most:
             return None
-        found = {
+        reached = {
             s for owner in self._blocks(owners) for s, t in owner[0] if t in nodes
         } - self._given
-        self._given |= found
-        return found
+        self._given |= reached
+        return reached
 
     def parts(self, nodes: set[int]) -> set[int]:
         """What the classes among `nodes` define, and what that defines."""
         named = texts(self._db, nodes)
         front = {number for number, text in named.items() if text.startswith(CLASSES)}
-        found: set[int] = set()
+        reached_parts: set[int] = set()
         while front:
             defined = {
                 t
@@ -543,16 +543,16 @@ class BlockLookups:
                 for n in front
                 for t in owner[1].get(n, ())
             }
-            front = defined - found
-            found |= front
-        return found
+            front = defined - reached_parts
+            reached_parts |= front
+        return reached_parts
 
     def _owners(self, nodes: Collection[int]) -> list[int]:
-        asked, found = sorted(nodes), set[int]()
-        for some in chunks(asked):
-            sql = f"SELECT owner FROM link_ends WHERE name IN ({placeholders(some)})"
-            found.update(row[0] for row in self._db.rows(sql, some))
-        return sorted(found)
+        asked, owners = sorted(nodes), set[int]()
+        for batch in chunks(asked):
+            sql = f"SELECT owner FROM link_ends WHERE name IN ({placeholders(batch)})"
+            owners.update(row[0] for row in self._db.rows(sql, batch))
+        return sorted(owners)
 
     def _blocks(
         self, owners: Collection[int]
@@ -561,9 +561,9 @@ class BlockLookups:
         what.
         """
         missing = [owner for owner in owners if owner not in self._read]
-        for some in chunks(missing):
-            sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({placeholders(some)})"
-            for owner, block in self._db.rows(sql, some):
+        for batch in chunks(missing):
+            sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({placeholders(batch)})"
+            for owner, block in self._db.rows(sql, batch):
                 self._read[owner] = self._unpacked(block)
         return (self._read[owner] for owner in owners if owner in self._read)
 
@@ -613,8 +613,8 @@ def reach(
     False for columns from the start; None decides by how many blocks are touched. Both give the
     same.
     """
-    known = numbers(db, starts)
-    first = set(known.values())
+    number_by_text = numbers(db, starts)
+    first = set(number_by_text.values())
     by_lookups = not forward and lookups is not False
     edges = (
         BlockLookups(db, relations, limited=lookups is None)
@@ -638,17 +638,17 @@ def _spread(
     front, level = first, 0
     while front and level < depth:
         level += 1
-        found = edges.beyond(front)
-        if found is None:  # too many blocks for look-ups
+        reached = edges.beyond(front)
+        if reached is None:  # too many blocks for look-ups
             edges = edges.columns()
             # without the parts: one that counted with its class may still be reached by a link of
             # its own
             edges.exclude(first | levels.keys())
-            found = edges.beyond(front) or set()
-        levels.update(dict.fromkeys(found, level))
+            reached = edges.beyond(front) or set()
+        levels.update(dict.fromkeys(reached, level))
         # a part was in the front when its class was reached: what depends on it is known already
-        front = found - parts.keys() if parts else found
-        inside = edges.parts(found)
+        front = reached - parts.keys() if parts else reached
+        inside = edges.parts(reached)
         if inside:
             inside = inside - levels.keys() - parts.keys() - first
             front = front | inside
