@@ -139,7 +139,7 @@ def add_documents(
     collection: str = "",
     *,
     tags: Sequence[str] = (),
-    by: str = "",
+    author: str = "",
 ) -> list[Record]:
     """Add documents to a collection, which is made where it is missing; the records of all of them,
     pending.
@@ -150,17 +150,17 @@ def add_documents(
     # two that add the same files at once would each find that nothing is there
     prepare_state(ws.state)
     with store_lock(ws.state.directory / "documents.lock", wait=_WAIT, what="kl document add"):
-        return _add(ws, new, collection or _DEFAULT, tags, by)
+        return _add(ws, new, collection or _DEFAULT, tags, author)
 
 
 def _add(
-    ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[str], by: str
+    ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[str], author: str
 ) -> list[Record]:
     collection = collections(ws).get(name) or store_collection(ws, name)
     if collection.status == STATUSES[2]:
         hint = f"Open it again: kl document collections {name} --status active"
         raise UsageProblem("is archived.", place=name, hint=hint)
-    agent = agent_author(ws, by)
+    agent = agent_author(ws, author)
     if agent:  # what refresh reads in the owner's name is for a person to name
         new = [document._replace(added_path="") for document in new]
     stored = _stored_documents(ws, name, of_agents=bool(agent))
@@ -168,7 +168,7 @@ def _add(
     added = [document for document in new if document.name not in stored]
     cuts = {one.name: cut(one.name, one.data, collection.chunking, redact_document) for one in new}
     raws = [_raw(document, cuts[document.name], name, tags) for document in added]
-    records = create_records(ws, ws.kinds[KIND], raws, by=by) if raws else []
+    records = create_records(ws, ws.kinds[KIND], raws, by=author) if raws else []
     for record, document in zip(records, added, strict=True):
         _store_text(ws, _text(record.id, name, document, cuts[document.name]))
     ids = [stored[document.name].id for document in added_again]
@@ -242,7 +242,9 @@ _HOW: Final = "process"
 """How events call a change of a document by its processing."""
 
 
-def _raw(document: NewDocument, cut_document: Cut, collection: str, tags: Sequence[str]) -> dict[str, Any]:
+def _raw(
+    document: NewDocument, cut_document: Cut, collection: str, tags: Sequence[str]
+) -> dict[str, Any]:
     raw: dict[str, Any] = {
         "title": one_line(document.title or cut_document.title, 200),
         "collection": collection,
@@ -313,7 +315,9 @@ def process_documents(
             continue
         chunking = collections_by_name[text.collection].chunking
         data = text.text.encode("utf-8", "replace")
-        cut_document = cut(text.stored_name, data, chunking, similarities=similarities_of(ws, [chunking]))
+        cut_document = cut(
+            text.stored_name, data, chunking, similarities=similarities_of(ws, [chunking])
+        )
         end = {
             "status": "indexed",
             "chunks": len(cut_document.passages),

@@ -83,8 +83,10 @@ class Passage(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The names in it that look like code or are IDs of records, each once, in order."""
-        found = dict.fromkeys("".join(groups).rstrip(".") for groups in _NAME.findall(self.text))
-        return [name for name in found if len(name) > 2][:_MOST_NAMES]
+        candidates = dict.fromkeys(
+            "".join(groups).rstrip(".") for groups in _NAME.findall(self.text)
+        )
+        return [name for name in candidates if len(name) > 2][:_MOST_NAMES]
 
 
 class Cut(NamedTuple):
@@ -138,7 +140,7 @@ _Similarities = Callable[[Sequence[str]], Sequence[float]]
 def cut(
     path: str,
     data: bytes,
-    how: Chunking,
+    chunking: Chunking,
     clean: Callable[[str], str] = str,
     similarities: _Similarities | None = None,
 ) -> Cut:
@@ -150,7 +152,7 @@ def cut(
     try:
         name, text = _text_of(path, data)
         text = clean(text)
-        return _cut(name, text, how, similarities)._replace(size=len(data), text=text)
+        return _cut(name, text, chunking, similarities)._replace(size=len(data), text=text)
     except _UnreadableDocument as problem:
         return Cut(path, (), str(problem), len(data))
 
@@ -332,7 +334,7 @@ def _html_text(text: str) -> str:
     return f"# {title}\n\n{body}\n" if title and not re.search("(?m)^# ", body) else f"{body}\n"
 
 
-def _cut(path: str, text: str, how: Chunking, similarities: _Similarities | None) -> Cut:
+def _cut(path: str, text: str, chunking: Chunking, similarities: _Similarities | None) -> Cut:
     if path.endswith(".ipynb"):
         # a notebook's lines are JSON: the lines of a passage are those of its Markdown cells
         text, path = _notebook_text(text), f"{path}.md"
@@ -348,37 +350,39 @@ def _cut(path: str, text: str, how: Chunking, similarities: _Similarities | None
         ),
         _TITLE,
     )
-    if how.strategy == STRATEGIES[0]:
+    if chunking.strategy == STRATEGIES[0]:
         markdown = path.endswith(".md")
-        found = [
-            one
+        passages = [
+            passage
             for section in page.sections
-            for one in _section_passages(section, lines, how.size, markdown)
+            for passage in _section_passages(section, lines, chunking.size, markdown)
         ]
     else:
-        found = list(_plain_passages(page.body, page.sections, how, similarities))
-    if path.endswith(".pdf.md") and len(found) > 1 and not found[0].heading:
-        found = found[1:]  # its title, which is no page and has no text
-    if not found and page.body.strip():  # a document of headings alone
-        found = [Passage((), 1, len(lines), page.body.strip("\n"))]
-    return Cut(title, tuple(part for one in found for part in _bounded(one, how)))
+        passages = list(_plain_passages(page.body, page.sections, chunking, similarities))
+    if path.endswith(".pdf.md") and len(passages) > 1 and not passages[0].heading:
+        passages = passages[1:]  # its title, which is no page and has no text
+    if not passages and page.body.strip():  # a document of headings alone
+        passages = [Passage((), 1, len(lines), page.body.strip("\n"))]
+    return Cut(title, tuple(part for passage in passages for part in _bounded(passage, chunking)))
 
 
-def _bounded(one: Passage, how: Chunking) -> Iterator[Passage]:
+def _bounded(passage: Passage, chunking: Chunking) -> Iterator[Passage]:
     """The passage, or its parts where it is too long for any, or under a heading one line of prose
     above the size.
     """
-    is_prose = "\n" not in one.text and not one.text.startswith(("|", "    ", "\t", ">>> "))
-    if len(one.text) <= (
-        how.size if is_prose and how.strategy == STRATEGIES[0] else max(how.size, _LONGEST)
+    is_prose = "\n" not in passage.text and not passage.text.startswith(("|", "    ", "\t", ">>> "))
+    if len(passage.text) <= (
+        chunking.size
+        if is_prose and chunking.strategy == STRATEGIES[0]
+        else max(chunking.size, _LONGEST)
     ):
-        yield one
+        yield passage
         return
-    for begin, end in _recursive(one.text, how.size, 0):
-        text = one.text[begin:end]
-        first = one.first_line + one.text.count("\n", 0, begin)
+    for begin, end in _recursive(passage.text, chunking.size, 0):
+        text = passage.text[begin:end]
+        first = passage.first_line + passage.text.count("\n", 0, begin)
         if text.strip():
-            yield Passage(one.heading, first, first + text.count("\n"), text)
+            yield Passage(passage.heading, first, first + text.count("\n"), text)
 
 
 def _headings(section: PageSection) -> tuple[str, ...]:
@@ -415,68 +419,72 @@ def _blocks(lines: Sequence[str], size: int, markdown: bool) -> Iterator[tuple[i
     """(first line, line after the last one) of each paragraph, list, code block and table, without
     blank lines.
     """
-    at = 0
-    while at < len(lines):
-        if not lines[at].strip():
-            at += 1
+    position = 0
+    while position < len(lines):
+        if not lines[position].strip():
+            position += 1
             continue
-        end, atomic = _block_end(lines, at, markdown)
-        if sum(len(line) + 1 for line in lines[at:end]) > (_LONGEST if atomic else size):
-            yield from _smaller(lines, at, end, size, markdown)
+        end, atomic = _block_end(lines, position, markdown)
+        if sum(len(line) + 1 for line in lines[position:end]) > (_LONGEST if atomic else size):
+            yield from _smaller(lines, position, end, size, markdown)
         else:
-            yield at, end
-        at = end
+            yield position, end
+        position = end
 
 
-def _block_end(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]:
-    """The line after a block that begins at `at`, with all that is indented after it; whether it
+def _block_end(lines: Sequence[str], begin: int, markdown: bool) -> tuple[int, bool]:
+    """The line after a block that begins at `begin`, with all that is indented after it; whether it
     must not be cut.
     """
-    end, atomic = _part_end(lines, at, markdown)
+    end, atomic = _part_end(lines, begin, markdown)
     while not (atomic and end < len(lines) and lines[end].strip()):
         # what is indented below belongs to it: a list's item, a directive, a definition
         following = next((n for n in range(end, len(lines)) if lines[n].strip()), len(lines))
         if following == len(lines) or lines[following][0] not in " \t":
             break
         end = _part_end(lines, following, markdown)[0]
-    return end, atomic and _part_end(lines, at, markdown)[0] == end
+    return end, atomic and _part_end(lines, begin, markdown)[0] == end
 
 
-def _part_end(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]:
-    """The line after a paragraph, code block or table that begins at `at`, and whether it must not
+def _part_end(lines: Sequence[str], begin: int, markdown: bool) -> tuple[int, bool]:
+    """The line after a paragraph, code block or table that begins at `begin`, and whether it must not
     be cut.
     """
-    if markdown and (fence := _FENCE.match(lines[at].lstrip())):
-        return _end_of_fence(lines, at, fence[1]), True
-    if not markdown and _LITERAL.fullmatch(lines[at]):
-        return _end_of_indent(lines, at + 1, _indent(lines[at])), True
-    if not markdown and _SIMPLE_TABLE.fullmatch(lines[at]):
+    if markdown and (fence := _FENCE.match(lines[begin].lstrip())):
+        return _end_of_fence(lines, begin, fence[1]), True
+    if not markdown and _LITERAL.fullmatch(lines[begin]):
+        return _end_of_indent(lines, begin + 1, _indent(lines[begin])), True
+    if not markdown and _SIMPLE_TABLE.fullmatch(lines[begin]):
         # its last border is the third, or the second where it has no heading; rows may be apart by
         # blank lines
         borders = list(
-            islice((n for n in range(at, len(lines)) if lines[n].strip() == lines[at].strip()), 3)
+            islice(
+                (n for n in range(begin, len(lines)) if lines[n].strip() == lines[begin].strip()), 3
+            )
         )
         return borders[-1] + 1, True
-    if markdown and lines[at].lstrip().lower().startswith("<table"):
-        closing = (n + 1 for n in range(at, len(lines)) if "</table" in lines[n].lower())
-        return next(closing, _end_of_paragraph(lines, at, markdown)[0]), True
-    end, atomic = _end_of_paragraph(lines, at, markdown)
-    code = markdown and lines[at].startswith(("    ", "\t"))
-    return end, atomic or code or _is_table(lines, at, end) or lines[at].lstrip().startswith(">>> ")
+    if markdown and lines[begin].lstrip().lower().startswith("<table"):
+        closing = (n + 1 for n in range(begin, len(lines)) if "</table" in lines[n].lower())
+        return next(closing, _end_of_paragraph(lines, begin, markdown)[0]), True
+    end, atomic = _end_of_paragraph(lines, begin, markdown)
+    code = markdown and lines[begin].startswith(("    ", "\t"))
+    return end, atomic or code or _is_table(lines, begin, end) or lines[begin].lstrip().startswith(
+        ">>> "
+    )
 
 
-def _end_of_fence(lines: Sequence[str], at: int, fence: str) -> int:
-    for number in range(at + 1, len(lines)):
+def _end_of_fence(lines: Sequence[str], begin: int, fence: str) -> int:
+    for number in range(begin + 1, len(lines)):
         closing = lines[number].strip()
         if closing.startswith(fence) and not closing.strip(fence[0]):
             return number + 1
     return len(lines)
 
 
-def _end_of_indent(lines: Sequence[str], at: int, around: int) -> int:
+def _end_of_indent(lines: Sequence[str], begin: int, around: int) -> int:
     """The line after everything that is indented more than `around`."""
-    end = at
-    for number in range(at, len(lines)):
+    end = begin
+    for number in range(begin, len(lines)):
         if lines[number].strip():
             if _indent(lines[number]) <= around:
                 break
@@ -484,9 +492,9 @@ def _end_of_indent(lines: Sequence[str], at: int, around: int) -> int:
     return end
 
 
-def _end_of_paragraph(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]:
+def _end_of_paragraph(lines: Sequence[str], begin: int, markdown: bool) -> tuple[int, bool]:
     """The line after a paragraph, and whether it ends with a literal block, which stays with it."""
-    for number in range(at + 1, len(lines)):
+    for number in range(begin + 1, len(lines)):
         if not lines[number].strip() or (markdown and _FENCE.match(lines[number])):
             return number, False
         if not markdown and _LITERAL.fullmatch(lines[number]):
@@ -494,10 +502,10 @@ def _end_of_paragraph(lines: Sequence[str], at: int, markdown: bool) -> tuple[in
     return len(lines), False
 
 
-def _is_table(lines: Sequence[str], at: int, end: int) -> bool:
+def _is_table(lines: Sequence[str], begin: int, end: int) -> bool:
     """Rows with bars in Markdown, a grid in reStructuredText."""
-    return end - at > 1 and all(
-        line.lstrip().startswith(("|", "+-", "+=")) for line in lines[at:end]
+    return end - begin > 1 and all(
+        line.lstrip().startswith(("|", "+-", "+=")) for line in lines[begin:end]
     )
 
 
@@ -507,49 +515,52 @@ def _indent(line: str) -> int:
 
 
 def _smaller(
-    lines: Sequence[str], at: int, end: int, size: int, markdown: bool
+    lines: Sequence[str], begin: int, end: int, size: int, markdown: bool
 ) -> Iterator[tuple[int, int]]:
     """A block that is too long, cut at its blank lines; a paragraph that is too long, at its
     lines.
     """
-    while at < end:
-        if not lines[at].strip():
-            at += 1
+    while begin < end:
+        if not lines[begin].strip():
+            begin += 1
             continue
-        stop, atomic = _part_end(lines, at, markdown)
+        stop, atomic = _part_end(lines, begin, markdown)
         stop = min(stop, end)
         # all of it at once: its end, looked for again from each piece on, took minutes of a file of
         # megabytes
-        while at < stop:
-            following = _fitting(lines, at, stop, _LONGEST if atomic else size)
-            if any(map(str.strip, lines[at:following])):
-                yield at, following
-            at = following
+        while begin < stop:
+            following = _fitting(lines, begin, stop, _LONGEST if atomic else size)
+            if any(map(str.strip, lines[begin:following])):
+                yield begin, following
+            begin = following
 
 
-def _fitting(lines: Sequence[str], at: int, end: int, size: int) -> int:
+def _fitting(lines: Sequence[str], begin: int, end: int, size: int) -> int:
     """The line after the last one that fits; at least one."""
     length = 0
-    for number in range(at, end):
+    for number in range(begin, end):
         length += len(lines[number]) + 1
-        if length > size and number > at:
+        if length > size and number > begin:
             return number
     return end
 
 
 def _plain_passages(
-    body: str, sections: Sequence[PageSection], how: Chunking, similarities: _Similarities | None
+    body: str,
+    sections: Sequence[PageSection],
+    chunking: Chunking,
+    similarities: _Similarities | None,
 ) -> Iterator[Passage]:
     """Passages of a strategy that knows no markup; each is under the heading that its first line is
     under.
     """
     starts = [0, *(match.end() for match in re.finditer("\n", body))]
     lines = [section.line for section in sections]
-    overlap = min(how.overlap, how.size // 2)
-    if how.strategy == "semantic" and similarities is not None:
-        ends = _semantic(body, how.size, overlap, similarities)
+    overlap = min(chunking.overlap, chunking.size // 2)
+    if chunking.strategy == "semantic" and similarities is not None:
+        ends = _semantic(body, chunking.size, overlap, similarities)
     else:
-        ends = _STRATEGIES[how.strategy](body, how.size, overlap)
+        ends = _STRATEGIES[chunking.strategy](body, chunking.size, overlap)
     for begin, end in ends:
         text = body[begin:end]
         if not text.strip():
@@ -613,10 +624,10 @@ def _recursive_cuts(text: str, begin: int, end: int, size: int, level: int) -> I
     if not separator:
         yield from range(begin + size, end, size)
         return
-    edges, at = [begin], begin
-    while (found := text.find(separator, at, end)) >= 0:
-        at = found + len(separator)
-        edges.append(at)
+    edges, position = [begin], begin
+    while (separator_position := text.find(separator, position, end)) >= 0:
+        position = separator_position + len(separator)
+        edges.append(position)
     edges.append(end)
     for left, right in pairwise(edges):
         if left > begin:

@@ -64,7 +64,7 @@ def collections(ws: Workspace) -> dict[str, Collection]:
     """Name → collection; that of the repository is the first."""
     settings = ws.settings.documents
     chunking = Chunking(settings.strategy, settings.chunk_size, settings.chunk_overlap)
-    found = {REPOSITORY: Collection(REPOSITORY, chunking)}
+    by_name = {REPOSITORY: Collection(REPOSITORY, chunking)}
     with ws.store.reading() as db:
         sql = (
             "SELECT name, strategy, chunk_size, chunk_overlap, status, made_at FROM"
@@ -72,8 +72,8 @@ def collections(ws: Workspace) -> dict[str, Collection]:
         )
         rows = db.rows(sql) if db is not None else []
     for name, strategy, size, overlap, status, made_at in rows:
-        found[name] = Collection(name, Chunking(strategy, size, overlap), status, made_at)
-    return found
+        by_name[name] = Collection(name, Chunking(strategy, size, overlap), status, made_at)
+    return by_name
 
 
 def store_collection(
@@ -95,42 +95,47 @@ def store_collection(
     if name == REPOSITORY:
         hint = "Set it in .kl/config.yaml, below `documents:`."
         raise UsageProblem("is the collection of the repository's files.", place=name, hint=hint)
-    known = collections(ws).get(name) or Collection(name, Chunking(), made_at=iso(ws.clock.now()))
-    was = known.chunking
-    how = Chunking(
-        strategy or was.strategy, size or was.size, was.overlap if overlap is None else overlap
+    earlier = collections(ws).get(name) or Collection(name, Chunking(), made_at=iso(ws.clock.now()))
+    earlier_chunking = earlier.chunking
+    chunking = Chunking(
+        strategy or earlier_chunking.strategy,
+        size or earlier_chunking.size,
+        earlier_chunking.overlap if overlap is None else overlap,
     )
-    assert how.strategy in STRATEGIES
-    if how.overlap * 2 > how.size or not CHUNK_SIZES[0] <= how.size <= CHUNK_SIZES[1]:
-        reason = f"{how.size} characters with an overlap of {how.overlap} can't be cut."
+    assert chunking.strategy in STRATEGIES
+    if (
+        chunking.overlap * 2 > chunking.size
+        or not CHUNK_SIZES[0] <= chunking.size <= CHUNK_SIZES[1]
+    ):
+        reason = f"{chunking.size} characters with an overlap of {chunking.overlap} can't be cut."
         hint = (
             f"Give {CHUNK_SIZES[0]} to {CHUNK_SIZES[1]} characters, and an overlap of at most half"
             " of them."
         )
         raise UsageProblem(reason, place=name, hint=hint)
-    made = Collection(name, how, status or known.status, known.made_at)
-    if made == collections(ws).get(name):
-        return made
+    changed = Collection(name, chunking, status or earlier.status, earlier.made_at)
+    if changed == collections(ws).get(name):
+        return changed
     with ws.store.writing("kl", "kl document") as db, db.transaction():
         db.execute("DELETE FROM document_collection WHERE name = ?", (name,))
-        row = (name, *how, made.status, made.made_at)
+        row = (name, *chunking, changed.status, changed.made_at)
         db.execute("INSERT INTO document_collection VALUES (?, ?, ?, ?, ?, ?)", row)
-    return made
+    return changed
 
 
 def find_collections(ws: Workspace, names: Iterable[str]) -> dict[str, Collection]:
     """The collections of these names; without names all that are not archived. UsageProblem for an
     unknown one.
     """
-    known = collections(ws)
+    by_name = collections(ws)
     for name in names:
-        if name not in known:
-            hint = suggest_spelling(name, known) or f"There are: {', '.join(known)}."
+        if name not in by_name:
+            hint = suggest_spelling(name, by_name) or f"There are: {', '.join(by_name)}."
             raise UsageProblem("is no collection.", place=name, hint=hint)
     wanted = set(names)
     return {
         name: one
-        for name, one in known.items()
+        for name, one in by_name.items()
         if name in wanted or (not wanted and one.status != STATUSES[2])
     }
 

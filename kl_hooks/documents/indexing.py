@@ -178,14 +178,14 @@ def sync_documents(
             if db is not None
             else []
         )
-    known = {name: made_from for name, *made_from in rows}
+    indexed = {name: made_from for name, *made_from in rows}
     stale = [
         name
         for name, one in wanted.items()
-        if known.get(name) != [one.blob, one.cut_by, one.collection]
-        and not (name in known and one.collection in paused)
+        if indexed.get(name) != [one.blob, one.cut_by, one.collection]
+        and not (name in indexed and one.collection in paused)
     ]
-    removed = sorted(known.keys() - wanted.keys())
+    removed = sorted(indexed.keys() - wanted.keys())
     if not stale and not removed:
         return Indexed(len(wanted), 0, 0)
     read = 0
@@ -259,9 +259,11 @@ def _repository_files(ws: Workspace, scan: WorktreeScan | None) -> list[FileEntr
     is not UTF-8.
     """
     ends = document_suffixes(ws)
-    found = files.worktree_files(ws.repo, ends, scan) if ws.repo is not None else _files_on_disk(ws)
+    entries = (
+        files.worktree_files(ws.repo, ends, scan) if ws.repo is not None else _files_on_disk(ws)
+    )
     # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
-    return [one for one in found if is_document(ws, one.path) and one.path.isprintable()]
+    return [entry for entry in entries if is_document(ws, entry.path) and entry.path.isprintable()]
 
 
 def _files_on_disk(ws: Workspace) -> list[FileEntry]:
@@ -269,7 +271,7 @@ def _files_on_disk(ws: Workspace) -> list[FileEntry]:
 
     Links are not followed.
     """
-    found, ends = [], document_suffixes(ws) or ("",)
+    entries, ends = [], document_suffixes(ws) or ("",)
     for folder, folders, names in os.walk(ws.root):
         folders[:] = sorted(
             one for one in folders if one not in _NO_DOCUMENTS and not one.startswith(".")
@@ -282,37 +284,43 @@ def _files_on_disk(ws: Workspace) -> list[FileEntry]:
                 continue
             if stat.S_ISREG(state.st_mode):
                 stamp = f"{state.st_size} {state.st_mtime_ns} {state.st_ino}"
-                found.append(FileEntry(path.relative_to(ws.root).as_posix(), stamp, "100644"))
-    return found
+                entries.append(FileEntry(path.relative_to(ws.root).as_posix(), stamp, "100644"))
+    return entries
 
 
 def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
     """Document → what it is made from."""
-    known = collections(ws)
-    found = {
-        one.path: _Source(one.blob, REPOSITORY, one.path, known[REPOSITORY].chunking)
-        for one in entries
+    collections_by_name = collections(ws)
+    sources = {
+        entry.path: _Source(
+            entry.blob, REPOSITORY, entry.path, collections_by_name[REPOSITORY].chunking
+        )
+        for entry in entries
     }
     # pending, failed and archived ones have a text, and are not found
     ready: dict[str, str] = dict(select_rows(ws, _INDEXED_RECORDS))
-    for added in (one for one in added_texts(ws) if one.id in ready):
-        how = known[added.collection].chunking if added.collection in known else Chunking()
-        found[added.id] = _Source(
-            added.checksum, added.collection, added.stored_name, how, ready[added.id]
+    for added in (entry for entry in added_texts(ws) if entry.id in ready):
+        chunking = (
+            collections_by_name[added.collection].chunking
+            if added.collection in collections_by_name
+            else Chunking()
         )
-    if any(one.how.strategy == _SEMANTIC for one in found.values()):
+        sources[added.id] = _Source(
+            added.checksum, added.collection, added.stored_name, chunking, ready[added.id]
+        )
+    if any(entry.how.strategy == _SEMANTIC for entry in sources.values()):
         # another model, or the first one, cuts in another way
         with suppress(EnvironmentProblem):
             model = embedder_of(ws)
-            found = {
+            sources = {
                 name: (
-                    one._replace(model=f" {model.name} {model.version}")
-                    if one.how.strategy == _SEMANTIC
-                    else one
+                    entry._replace(model=f" {model.name} {model.version}")
+                    if entry.how.strategy == _SEMANTIC
+                    else entry
                 )
-                for name, one in found.items()
+                for name, entry in sources.items()
             }
-    return found
+    return sources
 
 
 # --- from content to chunks
@@ -385,15 +393,15 @@ def redact_document(text: str) -> str:
     """The text without secrets; its lines keep their numbers."""
     # a key block becomes one word, which would move the lines after it
     return redact_text(
-        _KEY_BLOCK.sub(lambda found: "[redacted:private-key]" + "\n" * found[0].count("\n"), text)
+        _KEY_BLOCK.sub(lambda block: "[redacted:private-key]" + "\n" * block[0].count("\n"), text)
     )
 
 
-def _batches(made: Iterator[tuple[str, Cut]]) -> Iterator[dict[str, Cut]]:
+def _batches(cut_documents: Iterator[tuple[str, Cut]]) -> Iterator[dict[str, Cut]]:
     batch, size = dict[str, Cut](), 0
-    for name, one in made:
-        batch[name] = one
-        size += one.size
+    for name, document in cut_documents:
+        batch[name] = document
+        size += document.size
         if len(batch) >= _BATCH or size >= _BATCH_BYTES:
             yield batch
             batch, size = {}, 0
@@ -417,8 +425,8 @@ def _write(
     ((first,),) = db.rows("SELECT COALESCE(MAX(id), 0) + 1 FROM document_chunks")
     texts: dict[str, list[index.Document]] = {name: [] for (name,) in old}
     chunk_rows, name_rows, file_rows = list[Any](), list[Any](), list[Any]()
-    for name, one in batch.items():
-        source, title = wanted[name], wanted[name].title or redact_text(one.title)
+    for name, document in batch.items():
+        source, title = wanted[name], wanted[name].title or redact_text(document.title)
         file_rows.append(
             (
                 name,
@@ -426,12 +434,12 @@ def _write(
                 source.blob,
                 source.cut_by,
                 title,
-                one.error,
-                len(one.passages),
-                one.size,
+                document.error,
+                len(document.passages),
+                document.size,
             )
         )
-        for place, passage in enumerate(one.passages):
+        for place, passage in enumerate(document.passages):
             number = first + len(chunk_rows)
             chunk_rows.append(
                 (
@@ -482,24 +490,33 @@ def visible_documents(
     wanted = find_collections(ws, names or ())
     with ws.store.reading("graph") as db:
         sql = "SELECT document, collection FROM document_files ORDER BY document"
-        found = {
-            one: where for one, where in (db.rows(sql) if db is not None else ()) if where in wanted
+        collection_of = {
+            document: collection
+            for document, collection in (db.rows(sql) if db is not None else ())
+            if collection in wanted
         }
     if may is None:
-        return found
+        return collection_of
     from kl_hooks.records.query import get_records
 
     records = {
-        one.id: one
-        for one in get_records(ws, [one for one, where in found.items() if where != REPOSITORY])
+        document.id: document
+        for document in get_records(
+            ws,
+            [
+                document
+                for document, collection in collection_of.items()
+                if collection != REPOSITORY
+            ],
+        )
     }
     return {
-        one: where
-        for one, where in found.items()
+        document: collection
+        for document, collection in collection_of.items()
         if (
-            may.shows_node(f"file:{one}", "page", one)
-            if where == REPOSITORY
-            else one in records and may.shows(records[one])
+            may.shows_node(f"file:{document}", "page", document)
+            if collection == REPOSITORY
+            else document in records and may.shows(records[document])
         )
     }
 
@@ -553,29 +570,33 @@ def ranked_chunks(
     least = min(nlargest(most, fits.values()), default=0)
     best = [doc for doc, fit in fits.items() if fit >= least]
     owners = corpus.files_of(best)
-    found = {(owners[doc].path, doc - owners[doc].first): fits[doc] / 1_000_000 for doc in best}
-    made: list[tuple[float, str, int, int]] = []
-    for some in some_at_once(sorted({path for path, _ in found})):
+    score_of = {(owners[doc].path, doc - owners[doc].first): fits[doc] / 1_000_000 for doc in best}
+    ranked: list[tuple[float, str, int, int]] = []
+    for batch in some_at_once(sorted({path for path, _ in score_of})):
         sql = (
             "SELECT document, place, id FROM document_chunks WHERE document IN"
-            f" ({placeholders(some)})"
+            f" ({placeholders(batch)})"
         )
-        rows = db.rows(sql, some)
-        made += [(-found[row[0], row[1]], *row) for row in rows if (row[0], row[1]) in found]
+        rows = db.rows(sql, batch)
+        ranked += [
+            (-score_of[row[0], row[1]], *row) for row in rows if (row[0], row[1]) in score_of
+        ]
     # by place, not by number: that depends on what was indexed first
-    return [(number, -score) for score, _, _, number in sorted(made)[:most]], len(fits)
+    return [(number, -score) for score, _, _, number in sorted(ranked)[:most]], len(fits)
 
 
 def load_chunks(ws: Workspace, ids: Sequence[int]) -> list[Chunk]:
     """The chunks of these numbers, in this order; without those that were replaced."""
     sql = """SELECT c.id, c.document, f.collection, c.heading, c.first_line, c.last_line, c.text, c.text_hash, f.title
         FROM document_chunks c JOIN document_files f ON f.document = c.document WHERE c.id IN ({})"""
-    found: dict[int, Chunk] = {}
+    chunk_by_number: dict[int, Chunk] = {}
     with ws.store.reading("graph") as db:
-        for some in some_at_once(ids) if db is not None else ():
-            for row in db.rows(sql.format(placeholders(some)), some) if db is not None else ():
-                found[row[0]] = Chunk._make((*row[:3], tuple(json.loads(row[3])), *row[4:]))
-    return [found[one] for one in ids if one in found]
+        for batch in some_at_once(ids) if db is not None else ():
+            for row in db.rows(sql.format(placeholders(batch)), batch) if db is not None else ():
+                chunk_by_number[row[0]] = Chunk._make(
+                    (*row[:3], tuple(json.loads(row[3])), *row[4:])
+                )
+    return [chunk_by_number[number] for number in ids if number in chunk_by_number]
 
 
 def chunks_of(ws: Workspace, document: str) -> list[Chunk]:

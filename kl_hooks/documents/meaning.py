@@ -45,8 +45,8 @@ def find_near(
     named are removed one day. EnvironmentProblem where there is no model, or it fails.
     """
     by_record = {
-        f"record:{one.id}:{crc32(_record_text(one).encode('utf-8', 'replace')):08x}": one
-        for one in records
+        f"record:{chunk.id}:{crc32(_record_text(chunk).encode('utf-8', 'replace')):08x}": chunk
+        for chunk in records
     }
     _embed_missing(ws, by_record, progress)
     with ws.store.reading("graph") as db:
@@ -56,17 +56,19 @@ def find_near(
             if db is None or db.rows("SELECT COUNT(*) FROM document_files") == [(len(allowed),)]
             else {*by_record, *(key for key, _, document in _chunk_keys(db) if document in allowed)}
         )
-    some = limit
+    asked = limit
     while True:  # vectors of texts that were removed may be among the nearest
-        found = nearest(ws, query, keys, some, LEAST)
-        chunks = _chunks_of_keys(ws, [key for key, _ in found if key not in by_record])
-        made: list[tuple[Chunk | Record, float]] = []
-        for key, score in found:
-            made += [(by_record[key], score)] if key in by_record else []
-            made += [(one, score) for one in chunks.get(key, ()) if one.document in allowed]
-        if len(made) >= limit or len(found) < some:
-            return made[:limit]
-        some *= 4
+        near = nearest(ws, query, keys, asked, LEAST)
+        chunks = _chunks_of_keys(ws, [key for key, _ in near if key not in by_record])
+        near_passages: list[tuple[Chunk | Record, float]] = []
+        for key, score in near:
+            near_passages += [(by_record[key], score)] if key in by_record else []
+            near_passages += [
+                (chunk, score) for chunk in chunks.get(key, ()) if chunk.document in allowed
+            ]
+        if len(near_passages) >= limit or len(near) < asked:
+            return near_passages[:limit]
+        asked *= 4
 
 
 def _embed_missing(
@@ -83,10 +85,12 @@ def _embed_missing(
             return
         numbers = {key: number for key, number, _ in _chunk_keys(db)} if db is not None else {}
 
-    def load(some: Sequence[str]) -> Mapping[str, str]:
-        found = {key: _record_text(by_record[key]) for key in some if key in by_record}
-        keys = {numbers[key]: key for key in some if key in numbers}
-        return found | {keys[one.id]: _chunk_text(one) for one in load_chunks(ws, list(keys))}
+    def load(wanted: Sequence[str]) -> Mapping[str, str]:
+        texts_of_records = {key: _record_text(by_record[key]) for key in wanted if key in by_record}
+        keys = {numbers[key]: key for key in wanted if key in numbers}
+        return texts_of_records | {
+            keys[chunk.id]: _chunk_text(chunk) for chunk in load_chunks(ws, list(keys))
+        }
 
     update_vectors(ws, [*numbers, *by_record], load, progress)
     # a lock, a read-only disk: then the next search looks again
@@ -124,39 +128,43 @@ def _chunk_keys(
 def _chunks_of_keys(ws: Workspace, keys: Sequence[str]) -> dict[str, list[Chunk]]:
     numbers = dict[int, str]()
     with ws.store.reading("graph") as db:
-        for some in some_at_once(keys) if db is not None else ():
-            hashes = [key.partition(":")[0] for key in some]
+        for batch in some_at_once(keys) if db is not None else ():
+            hashes = [key.partition(":")[0] for key in batch]
             rows = (
                 _chunk_keys(db, f"WHERE c.text_hash IN ({placeholders(hashes)})", hashes)
                 if db is not None
                 else ()
             )
-            numbers |= {number: key for key, number, _ in rows if key in some}
-    found: dict[str, list[Chunk]] = {}
-    for one in load_chunks(ws, list(numbers)):
-        found.setdefault(numbers[one.id], []).append(one)
-    return found
+            numbers |= {number: key for key, number, _ in rows if key in batch}
+    chunks_by_key: dict[str, list[Chunk]] = {}
+    for chunk in load_chunks(ws, list(numbers)):
+        chunks_by_key.setdefault(numbers[chunk.id], []).append(chunk)
+    return chunks_by_key
 
 
 def add_pages_near(
-    ws: Workspace, page: Page, found: Sequence[PageLine], least: int, may: Visibility | None = None
+    ws: Workspace,
+    page: Page,
+    page_lines: Sequence[PageLine],
+    least: int,
+    may: Visibility | None = None,
 ) -> tuple[list[PageLine], str]:
     """Return (pages like a page by their words or by their meaning, the most alike first; why
     meaning took no part).
 
-    `found`: those alike by words. A page has the greater of both percents; by meaning 0 is the
+    `page_lines`: those alike by words. A page has the greater of both percents; by meaning 0 is the
     cosine that most texts reach, `LEAST`, and 100 that of equal ones. `least`: percent below which
     it is omitted.
     """
-    made = {one.page.path: one for one in found}
+    line_by_path = {source.page.path: source for source in page_lines}
     sync_documents(ws)
     with ws.store.reading("graph") as db:
-        pages = {one.path: one for one in all_pages(db) if one.path != page.path}
-    documents = [one for one in visible_documents(ws, None, may) if one in pages]
+        pages = {source.path: source for source in all_pages(db) if source.path != page.path}
+    documents = [source for source in visible_documents(ws, None, may) if source in pages]
     records = [
-        one
-        for one in list_records(ws, RecordFilter())
-        if one.path in pages and (may is None or may.shows(one))
+        source
+        for source in list_records(ws, RecordFilter())
+        if source.path in pages and (may is None or may.shows(source))
     ]
     try:
         near = find_near(
@@ -167,13 +175,15 @@ def add_pages_near(
             _NEAREST,
         )
     except EnvironmentProblem as problem:
-        return list(found), f"by words only: {problem}"
-    for one, cosine in near:
-        path, line = (one.document, one.first_line) if isinstance(one, Chunk) else (one.path, 1)
+        return list(page_lines), f"by words only: {problem}"
+    for source, cosine in near:
+        path, line = (
+            (source.document, source.first_line) if isinstance(source, Chunk) else (source.path, 1)
+        )
         percent = round(100 * (cosine - LEAST) / (1 - LEAST))
-        if percent >= least and (path not in made or made[path].percent < percent):
-            made[path] = PageLine(pages[path], line, "", percent)
-    return sorted(made.values(), key=lambda line: (-line.percent, line.page.path)), ""
+        if percent >= least and (path not in line_by_path or line_by_path[path].percent < percent):
+            line_by_path[path] = PageLine(pages[path], line, "", percent)
+    return sorted(line_by_path.values(), key=lambda line: (-line.percent, line.page.path)), ""
 
 
 _BEGINNING: Final = 4_000
@@ -182,9 +192,9 @@ _NEAREST: Final = 100
 """Passages that are looked at: a page has several."""
 
 
-def _chunk_text(one: Chunk) -> str:
-    return "\n".join((" ".join((one.title, *one.heading)), one.text))
+def _chunk_text(chunk: Chunk) -> str:
+    return "\n".join((" ".join((chunk.title, *chunk.heading)), chunk.text))
 
 
-def _record_text(one: Record) -> str:
-    return f"{one.title}\n{one.prose}"
+def _record_text(record: Record) -> str:
+    return f"{record.title}\n{record.prose}"

@@ -74,26 +74,32 @@ def mentions(ws: Workspace, documents: Collection[str]) -> list[Mention]:
     except EnvironmentProblem:
         return []
     with ws.store.reading("graph") as db:
-        found = _written_names(db, documents) if db is not None else []
-        symbols = symbols_named(db, {written for _, _, written in found}) if db is not None else {}
+        written_names = _written_names(db, documents) if db is not None else []
+        symbols = (
+            symbols_named(db, {written for _, _, written in written_names})
+            if db is not None
+            else {}
+        )
         blobs: dict[str, str] = (
             dict(db.rows("SELECT document, blob FROM document_files")) if db is not None else {}
         )
-    made = [
-        Mention(document, line, written, one.id if one else "", one.path if one else "")
-        for document, line, written in found
-        for one in symbols.get(written) or (None,)
+    mentions_found = [
+        Mention(document, line, written, symbol.id if symbol else "", symbol.path if symbol else "")
+        for document, line, written in written_names
+        for symbol in symbols.get(written) or (None,)
     ]
     since = _commits(ws.repo, {name: blobs[name] for name in documents if name in blobs})
     states: dict[Mention, str] = {}
     for commit in sorted(set(since.values())):
-        some = [one for one in made if since.get(one.document) == commit]
-        states |= _states(ws, ws.repo, commit, some, symbols)
+        of_commit = [symbol for symbol in mentions_found if since.get(symbol.document) == commit]
+        states |= _states(ws, ws.repo, commit, of_commit, symbols)
     # a name that is no symbol and never was one is no mention
     return [
-        one._replace(state=states.get(one, ""), symbol=NodeId(one.symbol), path=FilePath(one.path))
-        for one in made
-        if one.symbol or one in states
+        symbol._replace(
+            state=states.get(symbol, ""), symbol=NodeId(symbol.symbol), path=FilePath(symbol.path)
+        )
+        for symbol in mentions_found
+        if symbol.symbol or symbol in states
     ]
 
 
@@ -102,31 +108,31 @@ def _written_names(db: Database, documents: Collection[str]) -> list[tuple[str, 
     time it is there.
     """
     rows = dict[tuple[str, str], int]()
-    for some in chunks(sorted(documents)):
+    for batch in chunks(sorted(documents)):
         sql = f"""SELECT c.document, n.written, MIN(c.first_line) FROM document_names n
-            JOIN document_chunks c ON c.id = n.chunk WHERE c.document IN ({placeholders(some)}) GROUP BY 1, 2"""
-        rows |= {(document, written): line for document, written, line in db.rows(sql, some)}
+            JOIN document_chunks c ON c.id = n.chunk WHERE c.document IN ({placeholders(batch)}) GROUP BY 1, 2"""
+        rows |= {(document, written): line for document, written, line in db.rows(sql, batch)}
     return [(document, line, written) for (document, written), line in sorted(rows.items())]
 
 
 def symbols_named(db: Database, written: Collection[str]) -> dict[str, list[Symbol]]:
     """Name as written → the few symbols that it may mean: those whose whole name ends with it."""
-    lasts = sorted({one.rpartition(".")[2] for one in written})
+    lasts = sorted({name.rpartition(".")[2] for name in written})
     by_last = defaultdict[str, list[Symbol]](list)
-    for some in chunks(lasts):
-        condition = f"name IN ({placeholders(some)}) AND sort NOT IN ('test', 'namespace')"
-        for symbol in select_symbols(db, condition, some):
+    for batch in chunks(lasts):
+        condition = f"name IN ({placeholders(batch)}) AND sort NOT IN ('test', 'namespace')"
+        for symbol in select_symbols(db, condition, batch):
             by_last[symbol.id.rpartition(".")[2]].append(symbol)
-    found = {}
-    for one in written:
+    symbols_by_written = {}
+    for name in written:
         fitting = [
             s
-            for s in by_last[one.rpartition(".")[2]]
-            if f".{split_id(s.id)[1]}".endswith(f".{one}")
+            for s in by_last[name.rpartition(".")[2]]
+            if f".{split_id(s.id)[1]}".endswith(f".{name}")
         ]
         if 0 < len(fitting) <= _MOST_NAMESAKES:
-            found[one] = fitting
-    return found
+            symbols_by_written[name] = fitting
+    return symbols_by_written
 
 
 def _commits(repo: Repository, blobs: Mapping[str, str]) -> dict[str, str]:
@@ -141,7 +147,7 @@ def _commits(repo: Repository, blobs: Mapping[str, str]) -> dict[str, str]:
     wanted = sorted(
         name for name, blob in blobs.items() if committed.get(name, "").endswith(f" {blob}")
     )
-    found: dict[str, str] = {}
+    commit_of: dict[str, str] = {}
     if wanted:
         out = git_in(
             repo, "log", "--format=%x01%H", "--name-only", "--no-renames", "-z", "--", *wanted
@@ -151,47 +157,57 @@ def _commits(repo: Repository, blobs: Mapping[str, str]) -> dict[str, str]:
             if part.startswith("\x01"):
                 commit = part[1:]
             elif part in blobs:
-                found.setdefault(part, commit)
-            if len(found) == len(wanted):
+                commit_of.setdefault(part, commit)
+            if len(commit_of) == len(wanted):
                 break
-    return found
+    return commit_of
 
 
 def _states(
     ws: Workspace,
     repo: Repository,
     commit: str,
-    some: Sequence[Mention],
+    mentions_since: Sequence[Mention],
     symbols: Mapping[str, Sequence[Symbol]],
 ) -> dict[Mention, str]:
     """What became of these since a commit; those that are as they were are omitted."""
-    now = {one.id: one for known in symbols.values() for one in known}
-    old = _old_hashes(ws, repo, commit, {one.path for one in some if one.path})
-    there = _defined_at(repo, commit, {one.written.rpartition(".")[2] for one in some})
+    now = {mention.id: mention for candidates in symbols.values() for mention in candidates}
+    old = _old_hashes(
+        ws, repo, commit, {mention.path for mention in mentions_since if mention.path}
+    )
+    there = _defined_at(
+        repo, commit, {mention.written.rpartition(".")[2] for mention in mentions_since}
+    )
     # of a name that many have, or that a package offers under another one, no symbol is known: it
     # may still be there
     still = _defined_at(
-        repo, "HEAD", {one.written for one in some if not one.symbol and one.written in there}
+        repo,
+        "HEAD",
+        {
+            mention.written
+            for mention in mentions_since
+            if not mention.symbol and mention.written in there
+        },
     )
-    found: dict[Mention, str] = {}
-    for one in some:
-        module, _, last = one.written.rpartition(".")
-        if not one.symbol:
+    states: dict[Mention, str] = {}
+    for mention in mentions_since:
+        module, _, last = mention.written.rpartition(".")
+        if not mention.symbol:
             # of a dotted name the file must fit: `sys.stdout` is not the `stdout` of some module
             # here
-            was = (
+            was_defined = (
                 any(_is_module(path, module) for path in there.get(last, ()))
                 if module
                 else last in there
             )
-            if was and (module or last not in still):
-                found[one] = REMOVED
-        elif one.symbol not in old:
-            if last in there and one.path not in there[last]:
-                found[one] = MOVED
-        elif old[one.symbol] != now[one.symbol].content_hash:
-            found[one] = CHANGED
-    return found
+            if was_defined and (module or last not in still):
+                states[mention] = REMOVED
+        elif mention.symbol not in old:
+            if last in there and mention.path not in there[last]:
+                states[mention] = MOVED
+        elif old[mention.symbol] != now[mention.symbol].content_hash:
+            states[mention] = CHANGED
+    return states
 
 
 def _is_module(path: str, name: str) -> bool:
@@ -209,7 +225,7 @@ def _old_hashes(
         for path, state in states_at(repo, commit, sorted(paths)).items()
     }
     with ws.store.reading("graph") as db:
-        known = (
+        indexed = (
             {
                 path: (blob, module)
                 for path, blob, module in db.rows("SELECT path, blob, module FROM files")
@@ -217,11 +233,13 @@ def _old_hashes(
             if db
             else {}
         )
-        same = [path for path, blob in blobs.items() if known.get(path, ("", ""))[0] == blob]
-        found = {
-            one.id: one.content_hash
+        same = [path for path, blob in blobs.items() if indexed.get(path, ("", ""))[0] == blob]
+        hashes = {
+            symbol.id: symbol.content_hash
             for part in chunks(same)
-            for one in (select_symbols(db, f"path IN ({placeholders(part)})", part) if db else ())
+            for symbol in (
+                select_symbols(db, f"path IN ({placeholders(part)})", part) if db else ()
+            )
         }
     scanners = scanners_of(ws)
     others = sorted(blobs.keys() - set(same))
@@ -229,15 +247,15 @@ def _old_hashes(
         others, read_blobs(repo, [blobs[path] for path in others]), strict=True
     ):
         scanner = scanner_of(path, scanners)
-        if content is not None and scanner is not None and path in known:
-            facts = scanner.scan(content, path, known[path][1])
-            found |= {row[0]: row[-1] for row in facts["symbols"]}
-    return found
+        if content is not None and scanner is not None and path in indexed:
+            facts = scanner.scan(content, path, indexed[path][1])
+            hashes |= {row[0]: row[-1] for row in facts["symbols"]}
+    return hashes
 
 
 def _defined_at(repo: Repository, commit: str, names: Collection[str]) -> dict[str, set[str]]:
     """Name → the files that define a function or class of it at a commit."""
-    found = defaultdict[str, set[str]](set)
+    paths_by_name = defaultdict[str, set[str]](set)
     wanted = sorted(name for name in names if name.isidentifier())[:_MOST_GREPPED]
     if wanted:
         pattern = rf"^[[:space:]]*(async def|def|class) ({'|'.join(wanted)})[^A-Za-z0-9_]"
@@ -245,5 +263,5 @@ def _defined_at(repo: Repository, commit: str, names: Collection[str]) -> dict[s
         for line in out.decode("utf-8", "replace").split("\n"):
             place, _, text = line.partition("\0")
             if defined := re.match(r"\s*(?:async def|def|class) (\w+)", text):
-                found[defined[1]].add(place.partition(":")[2])
-    return found
+                paths_by_name[defined[1]].add(place.partition(":")[2])
+    return paths_by_name

@@ -108,13 +108,13 @@ class Community:
         """One line, made without a model: the first members by name, what there is, and the top
         relations.
         """
-        first, *rest = [names(one) for one in self.members[: _SHOWN_NAMES + 1]]
-        kinds = Counter(kind_of_node(one) for one in self.members)
+        first, *others = [names(member) for member in self.members[: _SHOWN_NAMES + 1]]
+        kinds = Counter(kind_of_node(member) for member in self.members)
         there = ", ".join(counted(number, kind) for kind, number in kinds.most_common())
         top = ", ".join(
             f"{name} {number}" for name, number in [*self.relations.items()][:_SHOWN_RELATIONS]
         )
-        return f"{first} ({there}; {top}): {', '.join(rest)}"
+        return f"{first} ({there}; {top}): {', '.join(others)}"
 
 
 def kind_of_node(node: str) -> str:
@@ -147,8 +147,8 @@ class Neighborhood:
         with restarts).
         """
         near = defaultdict[str, dict[str, float]](dict)
-        for (one, other), weight in self._strengths().items():
-            near[one][other] = near[other][one] = weight
+        for (source, neighbor), weight in self._strengths().items():
+            near[source][neighbor] = near[neighbor][source] = weight
         sums = {node: sum(some.values()) for node, some in near.items()}
         total = sum(seeds.get(node, 0.0) for node in self.levels) or 1.0
         start = {node: seeds.get(node, 0.0) / total for node in self.levels}
@@ -156,35 +156,37 @@ class Neighborhood:
         for _ in range(_ROUNDS):
             following = {node: _STAY * weight for node, weight in start.items()}
             for node, weight in now.items():
-                for other, strength in near[node].items():
-                    following[other] += (1 - _STAY) * weight * strength / sums[node]
+                for neighbor, strength in near[node].items():
+                    following[neighbor] += (1 - _STAY) * weight * strength / sums[node]
             now = following
         best = max(now.values(), default=1.0) or 1.0
         return {node: weight / best for node, weight in now.items()}
 
     def _strengths(self) -> dict[tuple[str, str], float]:
-        made: dict[tuple[str, str], float] = {}
-        for one in self.links:
-            ends = (min(one.source, one.target), max(one.source, one.target))
-            made[ends] = max(made.get(ends, 0.0), _STRENGTHS.get(one.relation, 1.0))
-        return made
+        strengths: dict[tuple[str, str], float] = {}
+        for link in self.links:
+            ends = (min(link.source, link.target), max(link.source, link.target))
+            strengths[ends] = max(strengths.get(ends, 0.0), _STRENGTHS.get(link.relation, 1.0))
+        return strengths
 
     def communities(self, weights: Mapping[str, float], seeds: Collection[str]) -> list[Community]:
         """Its communities with at least three members, that with the most weight first."""
         order = sorted(self.levels, key=lambda node: (-weights.get(node, 0.0), node))
-        found = []
-        for some in communities(order, self._strengths()):
-            inside = set(some)
+        found_communities = []
+        for members in communities(order, self._strengths()):
+            inside = set(members)
             relations = Counter(
-                one.relation for one in self.links if one.source in inside and one.target in inside
+                link.relation
+                for link in self.links
+                if link.source in inside and link.target in inside
             )
-            if len(some) >= _SMALLEST:
+            if len(members) >= _SMALLEST:
                 most = dict(sorted(relations.items(), key=lambda pair: (-pair[1], pair[0])))
-                found.append(Community(tuple(some), most, len(inside & set(seeds))))
-        found.sort(
-            key=lambda one: (-sum(weights.get(node, 0.0) for node in one.members), one.members)
+                found_communities.append(Community(tuple(members), most, len(inside & set(seeds))))
+        found_communities.sort(
+            key=lambda link: (-sum(weights.get(node, 0.0) for node in link.members), link.members)
         )
-        return found[:_MOST_COMMUNITIES]
+        return found_communities[:_MOST_COMMUNITIES]
 
 
 class Scope(NamedTuple):
@@ -201,30 +203,33 @@ class Scope(NamedTuple):
         """Nodes → what they are, of those that may be shown; None: a file, a test, a term."""
         may, numbers = (
             self.may,
-            {node: one.number for node, one in _Reader(db, self.documents).by_node(nodes).items()},
+            {
+                node: value.number
+                for node, value in _Reader(db, self.documents).by_node(nodes).items()
+            },
         )
-        chunks = {one.id: one for one in load_chunks(self.ws, list(numbers.values()))}
-        found: dict[str, Chunk | Record | Symbol | None] = {
+        chunks = {value.id: value for value in load_chunks(self.ws, list(numbers.values()))}
+        values: dict[str, Chunk | Record | Symbol | None] = {
             node: chunks[number] for node, number in numbers.items() if number in chunks
         }
         kinds = {node: kind_of_node(node) for node in nodes}
         ids = {node.removeprefix("adr:"): node for node, kind in kinds.items() if kind == "record"}
         live, _ = filter_live(self.ws, get_records(self.ws, sorted(ids)), RecordFilter())
-        found |= {
-            ids[one.id]: one if one.kind != "document" else None
-            for one in live
-            if (may is None or may.shows(one))
-            and (one.kind != "document" or one.id in self.documents)
+        values |= {
+            ids[value.id]: value if value.kind != "document" else None
+            for value in live
+            if (may is None or may.shows(value))
+            and (value.kind != "document" or value.id in self.documents)
         }
         symbols = symbols_by_id(
             db, [node for node, kind in kinds.items() if kind in (*SYMBOL_KINDS, "test")]
         )
-        found |= {
-            node: one if kinds[node] != "test" else None
-            for node, one in symbols.items()
-            if may is None or may.shows_node(one.id, "symbol", one.path)
+        values |= {
+            node: value if kinds[node] != "test" else None
+            for node, value in symbols.items()
+            if may is None or may.shows_node(value.id, "symbol", value.path)
         }
-        return found | dict.fromkeys(
+        return values | dict.fromkeys(
             node for node, kind in kinds.items() if kind == "term" or self._shows(node, kind)
         )
 
@@ -252,36 +257,38 @@ def neighborhood(
     """
     reader = _Reader(db, scope.documents)
     levels = dict.fromkeys(sorted(starts), 0)
-    found: dict[tuple[str, str, str], Link] = {}
+    links_found: dict[tuple[str, str, str], Link] = {}
     front, cut = list(levels), False
     for level in range(1, depth + 1):
         near = reader.near(front, hubs=level == 1)
         following: dict[str, None] = {}
         for node in front:
-            some = [one for one in near.get(node, ()) if not relations or one.relation in relations]
-            some.sort(
-                key=lambda one: (
-                    -_STRENGTHS.get(one.relation, 1.0),
-                    one.relation,
-                    one.source,
-                    one.target,
+            node_links = [
+                link for link in near.get(node, ()) if not relations or link.relation in relations
+            ]
+            node_links.sort(
+                key=lambda link: (
+                    -_STRENGTHS.get(link.relation, 1.0),
+                    link.relation,
+                    link.source,
+                    link.target,
                 )
             )
-            cut = cut or len(some) > _MOST_NEAR
-            for one in some[:_MOST_NEAR]:
-                found.setdefault((one.source, one.relation, one.target), one)
+            cut = cut or len(node_links) > _MOST_NEAR
+            for link in node_links[:_MOST_NEAR]:
+                links_found.setdefault((link.source, link.relation, link.target), link)
                 following |= dict.fromkeys(
-                    end for end in (one.source, one.target) if end not in levels
+                    end for end in (link.source, link.target) if end not in levels
                 )
         fresh = list(following)
         shown = scope.look_up(db, fresh)
-        fresh = [one for one in fresh if one in shown]
+        fresh = [link for link in fresh if link in shown]
         cut = cut or len(levels) + len(fresh) > most
         front = fresh[: max(0, most - len(levels))]
         levels |= dict.fromkeys(front, level)
     return Neighborhood(
         levels,
-        tuple(one for one in found.values() if {one.source, one.target} <= levels.keys()),
+        tuple(link for link in links_found.values() if {link.source, link.target} <= levels.keys()),
         cut,
     )
 
@@ -291,8 +298,8 @@ def mentioning(ws: Workspace, db: Database, node: str, may: Visibility | None = 
     their lines.
     """
     sync_documents(ws)
-    found = _Reader(db, visible_documents(ws, None, may)).named_by([node], most=1 << 30)
-    return sorted(found.get(node, []), key=lambda one: (one.path, one.line))
+    links_by_node = _Reader(db, visible_documents(ws, None, may)).named_by([node], most=1 << 30)
+    return sorted(links_by_node.get(node, []), key=lambda link: (link.path, link.line))
 
 
 def mentioned(
@@ -305,12 +312,13 @@ def mentioned(
     reader = _Reader(db, visible_documents(ws, None, may))
 
     def look_up(nodes: Sequence[str]) -> dict[str, list[Link]]:
-        found = defaultdict[str, list[Link]](list)
-        for one in reader.passages_of(nodes):
-            found[one.whole] += [
-                link._replace(source=one.whole) for link in reader.names_in([one]).get(one.node, ())
+        links_by_document = defaultdict[str, list[Link]](list)
+        for passage in reader.passages_of(nodes):
+            links_by_document[passage.whole] += [
+                link._replace(source=passage.whole)
+                for link in reader.names_in([passage]).get(passage.node, ())
             ]
-        return found
+        return links_by_document
 
     return look_up
 
@@ -326,38 +334,41 @@ class _Reader:
 
         `hubs`: also of nodes that very many files link with.
         """
-        found = defaultdict[str, list[Link]](list)
+        links_by_node = defaultdict[str, list[Link]](list)
         passages = self.by_node(nodes)
-        others = [one for one in nodes if one not in passages and not one.startswith(_TERM)]
+        others = [other for other in nodes if other not in passages and not other.startswith(_TERM)]
         if not hubs:
             owners = links.owners_of_ends(self._db, others)
-            followed = [one for one in others if len(owners.get(one, ())) <= _HUB]
+            followed = [other for other in others if len(owners.get(other, ())) <= _HUB]
         else:
             followed = others
         for incoming in (False, True):
-            for some in chunks(followed):
-                for node, near in links.of_many(self._db, some, incoming=incoming).items():
-                    found[node] += [one for one in near if not one.target.startswith("name:")]
+            for batch in chunks(followed):
+                for node, near in links.of_many(self._db, batch, incoming=incoming).items():
+                    links_by_node[node] += [
+                        other for other in near if not other.target.startswith("name:")
+                    ]
         for part in (
             self._files(others),
             self.named_by(nodes),
             self._around(list(passages.values())),
         ):
             for node, near in part.items():
-                found[node] += near
-        for one in self.passages_of(others):
-            found[one.whole].append(_part(one))
+                links_by_node[node] += near
+        for other in self.passages_of(others):
+            links_by_node[other.whole].append(_part(other))
         for node, near in self.names_in(list(passages.values())).items():
-            found[node] += near
-        return found
+            links_by_node[node] += near
+        return links_by_node
 
     def by_node(self, nodes: Iterable[str]) -> dict[str, Passage]:
         """Node → its passage, of those that are one."""
         asked = {node: match for node in nodes if (match := _PASSAGE.fullmatch(node))}
-        known = {
-            one.node: one for one in self._passages({match["document"] for match in asked.values()})
+        passage_by_node = {
+            passage.node: passage
+            for passage in self._passages({match["document"] for match in asked.values()})
         }
-        return {node: known[node] for node in asked if node in known}
+        return {node: passage_by_node[node] for node in asked if node in passage_by_node}
 
     def passages_of(self, nodes: Iterable[str]) -> list[Passage]:
         """The passages of these documents."""
@@ -365,88 +376,92 @@ class _Reader:
         return self._passages(names)
 
     def _passages(self, names: Collection[str]) -> list[Passage]:
-        made = []
-        for some in chunks(sorted(name for name in names if name in self._documents)):
+        passages = []
+        for batch in chunks(sorted(name for name in names if name in self._documents)):
             sql = (
-                f"{_PASSAGES} WHERE c.document IN ({placeholders(some)}) ORDER BY c.document,"
+                f"{_PASSAGES} WHERE c.document IN ({placeholders(batch)}) ORDER BY c.document,"
                 " c.place"
             )
-            made += [_passage(row) for row in self._db.rows(sql, some)]
-        return made
+            passages += [_passage(row) for row in self._db.rows(sql, batch)]
+        return passages
 
     def _by_number(self, numbers: Iterable[int]) -> dict[int, Passage]:
-        found: dict[int, Passage] = {}
-        for some in chunks(sorted(set(numbers))):
-            sql = f"{_PASSAGES} WHERE c.id IN ({placeholders(some)})"
-            found |= {
+        passages: dict[int, Passage] = {}
+        for batch in chunks(sorted(set(numbers))):
+            sql = f"{_PASSAGES} WHERE c.id IN ({placeholders(batch)})"
+            passages |= {
                 row[0]: _passage(row)
-                for row in self._db.rows(sql, some)
+                for row in self._db.rows(sql, batch)
                 if row[1] in self._documents
             }
-        return found
+        return passages
 
     def _files(self, nodes: Sequence[str]) -> dict[str, list[Link]]:
         """Between a source file and its module: records name the one, code the other."""
-        found = defaultdict[str, list[Link]](list)
+        links_by_node = defaultdict[str, list[Link]](list)
         for column, prefix in (("path", "file:"), ("module", "namespace:")):
             asked = [node.removeprefix(prefix) for node in nodes if node.startswith(prefix)]
-            for some in chunks(asked):
-                sql = f"SELECT path, module FROM files WHERE {column} IN ({placeholders(some)})"
-                for path, module in self._db.rows(sql, some):
-                    one = Link(f"namespace:{module}", PART_OF, f"file:{path}", path)
-                    found[one.target if prefix == "file:" else one.source].append(one)
-        return found
+            for batch in chunks(asked):
+                sql = f"SELECT path, module FROM files WHERE {column} IN ({placeholders(batch)})"
+                for path, module in self._db.rows(sql, batch):
+                    link = Link(f"namespace:{module}", PART_OF, f"file:{path}", path)
+                    links_by_node[link.target if prefix == "file:" else link.source].append(link)
+        return links_by_node
 
     def _around(self, passages: Sequence[Passage]) -> dict[str, list[Link]]:
         """The document of each passage, its pages' links from these lines, and the passages before
         and after it.
         """
-        found = defaultdict[str, list[Link]](list)
+        links_by_node = defaultdict[str, list[Link]](list)
         by_document = defaultdict[str, dict[int, Passage]](dict)
-        for one in self._passages({one.document for one in passages}):
-            by_document[one.document][one.place] = one
-        out = links.of_many(self._db, sorted({one.whole for one in passages}), incoming=False)
-        for one in passages:
-            found[one.node].append(_part(one))
-            for link in out.get(one.whole, ()):
-                if one.first <= link.line <= one.last and not link.target.startswith("name:"):
-                    found[one.node].append(link._replace(source=one.node))
-            for place in (one.place - 1, one.place + 1):
-                other = by_document[one.document].get(place)
+        for passage in self._passages({passage.document for passage in passages}):
+            by_document[passage.document][passage.place] = passage
+        out = links.of_many(
+            self._db, sorted({passage.whole for passage in passages}), incoming=False
+        )
+        for passage in passages:
+            links_by_node[passage.node].append(_part(passage))
+            for link in out.get(passage.whole, ()):
+                if passage.first <= link.line <= passage.last and not link.target.startswith(
+                    "name:"
+                ):
+                    links_by_node[passage.node].append(link._replace(source=passage.node))
+            for place in (passage.place - 1, passage.place + 1):
+                other = by_document[passage.document].get(place)
                 # of another chapter it is only what happens to be printed there
-                if other is not None and other.heading[:1] == one.heading[:1]:
-                    first, last = sorted((one, other), key=lambda some: some.place)
-                    found[one.node].append(
-                        Link(last.node, FOLLOWS, first.node, one.document, last.first)
+                if other is not None and other.heading[:1] == passage.heading[:1]:
+                    first, last = sorted((passage, other), key=lambda neighbor: neighbor.place)
+                    links_by_node[passage.node].append(
+                        Link(last.node, FOLLOWS, first.node, passage.document, last.first)
                     )
-        return found
+        return links_by_node
 
     def names_in(self, passages: Sequence[Passage]) -> dict[str, list[Link]]:
         """What each of these passages names: symbols, records, and names that a few other passages
         have, too.
         """
         rows = dict[int, list[str]]()
-        for some in chunks([one.number for one in passages]):
+        for batch in chunks([passage.number for passage in passages]):
             sql = (
-                f"SELECT chunk, written FROM document_names WHERE chunk IN ({placeholders(some)})"
+                f"SELECT chunk, written FROM document_names WHERE chunk IN ({placeholders(batch)})"
                 " ORDER BY 1, 2"
             )
-            for number, written in self._db.rows(sql, some):
+            for number, written in self._db.rows(sql, batch):
                 rows.setdefault(number, []).append(written)
-        names = {written for some in rows.values() for written in some}
+        names = {written for batch in rows.values() for written in batch}
         symbols = symbols_named(self._db, names)
         records = self._records(names)
         counts = self._counts(names - symbols.keys() - records.keys())
-        found = defaultdict[str, list[Link]](list)
-        for one in passages:
-            for written in rows.get(one.number, ()):
+        links_by_node = defaultdict[str, list[Link]](list)
+        for passage in passages:
+            for written in rows.get(passage.number, ()):
                 targets = [symbol.id for symbol in symbols.get(written, ())] or [
                     *records.get(written, ())
                 ]
                 if not targets and 1 < counts.get(written, 0) <= _COMMON:
                     targets = [f"{_TERM}{written}"]
-                found[one.node] += [_mention(one, target) for target in targets]
-        return found
+                links_by_node[passage.node] += [_mention(passage, target) for target in targets]
+        return links_by_node
 
     def named_by(self, nodes: Sequence[str], most: int = _MOST_NEAR) -> dict[str, list[Link]]:
         """The passages that name these symbols, records and terms; none of a name that more than
@@ -458,48 +473,57 @@ class _Reader:
             if prefix not in ("file", "name", "violation") and not _PASSAGE.fullmatch(node):
                 asked.setdefault(name.removeprefix(_TERM).rpartition(".")[2], []).append(node)
         written = defaultdict[str, list[int]](list)
-        for some in chunks(sorted(asked)):
+        for batch in chunks(sorted(asked)):
             sql = (
-                f"SELECT written, chunk FROM document_names WHERE name IN ({placeholders(some)})"
+                f"SELECT written, chunk FROM document_names WHERE name IN ({placeholders(batch)})"
                 " ORDER BY 1, 2"
             )
-            for name, number in self._db.rows(sql, some):
+            for name, number in self._db.rows(sql, batch):
                 written[name].append(number)
         written = defaultdict(
-            list, {name: some for name, some in written.items() if len(some) <= most}
+            list,
+            {
+                name: chunk_numbers
+                for name, chunk_numbers in written.items()
+                if len(chunk_numbers) <= most
+            },
         )
         symbols = symbols_named(self._db, written)
-        passages = self._by_number(number for some in written.values() for number in some)
-        found = defaultdict[str, list[Link]](list)
+        passages = self._by_number(
+            number for chunk_numbers in written.values() for number in chunk_numbers
+        )
+        links_by_node = defaultdict[str, list[Link]](list)
         for name, numbers in written.items():
             for node in asked.get(name.rpartition(".")[2], ()):
                 prefix, own = split_id(node)
                 exact = prefix in ("adr", "") and own.removeprefix(_TERM) == name
                 if exact or any(symbol.id == node for symbol in symbols.get(name, ())):
-                    found[node] += [
+                    links_by_node[node] += [
                         _mention(passages[one], node) for one in numbers if one in passages
                     ]
-        return found
+        return links_by_node
 
     def _records(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Record ID as it is written → its node, of the records that there are."""
-        found = {}
-        for some in chunks(sorted(one for one in names if RECORD_ID.fullmatch(one))):
-            sql = f"SELECT DISTINCT id, kind FROM documents WHERE id IN ({placeholders(some)})"
-            for identifier, kind in self._db.rows(sql, some):
-                found[identifier] = [f"adr:{identifier}" if kind == "decision" else identifier]
-        return found
+        nodes_by_written = {}
+        for batch in chunks(sorted(name for name in names if RECORD_ID.fullmatch(name))):
+            sql = f"SELECT DISTINCT id, kind FROM documents WHERE id IN ({placeholders(batch)})"
+            for identifier, kind in self._db.rows(sql, batch):
+                nodes_by_written[identifier] = [
+                    f"adr:{identifier}" if kind == "decision" else identifier
+                ]
+        return nodes_by_written
 
     def _counts(self, names: Iterable[str]) -> dict[str, int]:
         """Name → passages that have it as it is written."""
-        found = Counter[str]()
-        for some in chunks(sorted({one.rpartition(".")[2] for one in names})):
+        counts = Counter[str]()
+        for batch in chunks(sorted({name.rpartition(".")[2] for name in names})):
             sql = (
-                f"SELECT written, COUNT(*) FROM document_names WHERE name IN ({placeholders(some)})"
+                f"SELECT written, COUNT(*) FROM document_names WHERE name IN ({placeholders(batch)})"
                 " GROUP BY 1"
             )
-            found.update(dict(self._db.rows(sql, some)))
-        return found
+            counts.update(dict(self._db.rows(sql, batch)))
+        return counts
 
 
 def _passage(row: Sequence[Any]) -> Passage:
@@ -508,12 +532,12 @@ def _passage(row: Sequence[Any]) -> Passage:
     )
 
 
-def _part(one: Passage) -> Link:
-    return Link(one.node, PART_OF, one.whole, one.document, one.first)
+def _part(passage: Passage) -> Link:
+    return Link(passage.node, PART_OF, passage.whole, passage.document, passage.first)
 
 
-def _mention(one: Passage, target: str) -> Link:
-    return Link(one.node, MENTIONS, target, one.document, one.first, BY_NAME)
+def _mention(passage: Passage, target: str) -> Link:
+    return Link(passage.node, MENTIONS, target, passage.document, passage.first, BY_NAME)
 
 
 def neighbors(
@@ -530,14 +554,22 @@ def neighbors(
     sync_documents(ws)
     scope = Scope(ws, visible_documents(ws, None, may), may)
     start = _start(graph, name, scope)
-    found = neighborhood(graph.db, [start], depth, scope, relations=relations, most=_MOST_LISTED)
+    neighborhood_found = neighborhood(
+        graph.db, [start], depth, scope, relations=relations, most=_MOST_LISTED
+    )
     nearest: dict[str, Link] = {}
-    for one in found.links:
-        for node, other in ((one.source, one.target), (one.target, one.source)):
-            if found.levels[node] == found.levels[other] + 1:
-                nearest.setdefault(node, one)
-    rows = [(level, node, nearest[node]) for node, level in found.levels.items() if level]
-    return start, sorted(rows, key=lambda row: (row[0], row[2].relation, row[1])), found.cut
+    for link in neighborhood_found.links:
+        for node, other in ((link.source, link.target), (link.target, link.source)):
+            if neighborhood_found.levels[node] == neighborhood_found.levels[other] + 1:
+                nearest.setdefault(node, link)
+    rows = [
+        (level, node, nearest[node]) for node, level in neighborhood_found.levels.items() if level
+    ]
+    return (
+        start,
+        sorted(rows, key=lambda row: (row[0], row[2].relation, row[1])),
+        neighborhood_found.cut,
+    )
 
 
 def _start(graph: Graph, name: str, scope: Scope) -> str:
@@ -548,7 +580,7 @@ def _start(graph: Graph, name: str, scope: Scope) -> str:
             if "#L" in name or document not in scope.documents
             else (f"file:{document}" if scope.documents[document] == REPOSITORY else document)
         )
-    found = resolve_text(graph, name).id
-    if found not in scope.look_up(graph.db, [found]):
+    node = resolve_text(graph, name).id
+    if node not in scope.look_up(graph.db, [node]):
         raise Unknown("no matches.", place=name, hint="Look for it with: kl graph search")
-    return found
+    return node

@@ -128,7 +128,9 @@ def add_naming_documents(
         if chunk.document in others and (place := mention.search(text)):
             number = text.count("\n", 0, place.start())
             shown = chunk.text.split("\n")[number].strip()
-            page_lines.append(PageLine(others.pop(chunk.document), chunk.first_line + number, shown))
+            page_lines.append(
+                PageLine(others.pop(chunk.document), chunk.first_line + number, shown)
+            )
     return page_lines
 
 

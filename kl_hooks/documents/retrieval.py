@@ -91,10 +91,14 @@ def find_linked(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         around = neighborhood(db, seeds, _HOPS, scope)
         weights = around.weights(seeds)
         nodes = sorted(around.levels, key=lambda node: (-weights[node], node))
-        passages = [passage for passage in scope.look_up(db, nodes).values() if isinstance(passage, Chunk)]
+        passages = [
+            passage for passage in scope.look_up(db, nodes).values() if isinstance(passage, Chunk)
+        ]
     order = {node: place for place, node in enumerate(nodes)}
     passages.sort(key=lambda passage: order[passage_id(passage)])
-    chunks = [passage for passage in passages if not CHANGELOG.search(passage.document)][: min(limit, _MAX_LINKED)]
+    chunks = [passage for passage in passages if not CHANGELOG.search(passage.document)][
+        : min(limit, _MAX_LINKED)
+    ]
     return _candidates(
         ws,
         chunks,
@@ -107,7 +111,10 @@ def _candidates(
     ws: Workspace, chunks: Sequence[Chunk], words: Sequence[str], reason: str
 ) -> list[Candidate]:
     records = {
-        passage.id: passage for passage in get_records(ws, [passage.document for passage in chunks if not passage.is_file])
+        passage.id: passage
+        for passage in get_records(
+            ws, [passage.document for passage in chunks if not passage.is_file]
+        )
     }
     candidates, sections = list[Candidate](), set[str]()
     for passage in chunks:
@@ -115,7 +122,9 @@ def _candidates(
         # passage has its ID
         node, line = _section_of(ws, passage)
         identifier, line = (
-            (node, line) if node and node not in sections else (passage_id(passage), passage.first_line)
+            (node, line)
+            if node and node not in sections
+            else (passage_id(passage), passage.first_line)
         )
         sections.add(node)
         title, lines = (
@@ -149,7 +158,11 @@ def _section_of(ws: Workspace, passage: Chunk) -> tuple[str, int]:
     0) if it is none.
     """
     sql = "SELECT node, line FROM chunk WHERE path = ? AND line <= ? ORDER BY line DESC LIMIT 1"
-    rows = select_rows(ws, sql, (passage.document, passage.first_line), "graph") if passage.is_file else []
+    rows = (
+        select_rows(ws, sql, (passage.document, passage.first_line), "graph")
+        if passage.is_file
+        else []
+    )
     return (rows[0][0], rows[0][1]) if rows else ("", 0)
 
 

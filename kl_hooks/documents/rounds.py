@@ -101,7 +101,9 @@ def search_in_rounds(
         if query in {result.query for result in earlier_rounds}:
             break
     assert first is not None
-    results = sorted(best.values(), key=lambda result: (-result.score, result.id))[: min(top_k, MOST)]
+    results = sorted(best.values(), key=lambda result: (-result.score, result.id))[
+        : min(top_k, MOST)
+    ]
     last_answer = SearchAnswer(
         question,
         first.mode,

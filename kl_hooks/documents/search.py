@@ -92,11 +92,11 @@ def fuse(
     parts_by_id: dict[str, dict[str, float]] = {}
     for place, (name, ranked) in enumerate(lists.items()):
         best = max((score for _, score in ranked), default=0.0)
-        for rank, (one, score) in enumerate(ranked, 1):
-            parts = parts_by_id.setdefault(one, {})
+        for rank, (identifier, score) in enumerate(ranked, 1):
+            parts = parts_by_id.setdefault(identifier, {})
             if name in parts:
                 continue  # a list has each ID once; of a second one the first, better, place counts
-            share = weights(one).get(name, 0.0)
+            share = weights(identifier).get(name, 0.0)
             normal = max(0.0, score / best) if best > 0 else 0.0
             if method == "rrf":
                 parts[name] = share * (_K + 1) / (_K + rank)
@@ -108,13 +108,15 @@ def fuse(
                 parts[name] = (len(lists) - place - 1 + 1 / rank) / len(lists)
     highest = method in ("simple", "cascade")
     fused = [
-        Fused(one, round(max(parts.values()) if highest else sum(parts.values()), 6), parts)
-        for one, parts in parts_by_id.items()
+        Fused(identifier, round(max(parts.values()) if highest else sum(parts.values()), 6), parts)
+        for identifier, parts in parts_by_id.items()
     ]
-    return sorted(fused, key=lambda one: (-one.score, one.id))
+    return sorted(fused, key=lambda identifier: (-identifier.score, identifier.id))
 
 
-def rerank(ranking: Sequence[Fused], stems: Collection[str], texts: Mapping[str, str]) -> list[Fused]:
+def rerank(
+    ranking: Sequence[Fused], stems: Collection[str], texts: Mapping[str, str]
+) -> list[Fused]:
     """Return the list ranked again: by score, by how many of the query's stems a text has, and by
     place before.
 
@@ -329,7 +331,9 @@ def _search(
             matches = _one_each_section(_fused(matches, near, method))
             if mode == "graph" and db is not None:
                 matches, groups = _linked(db, scope, wanted, matches, options)
-            counts = {kind: sum(_kind_of(match.what) == kind for match in matches) for kind in wanted}
+            counts = {
+                kind: sum(_kind_of(match.what) == kind for match in matches) for kind in wanted
+            }
     terms = set(search_terms(words))
     if options.rerank:
         matches = _reranked(matches, terms)
@@ -394,7 +398,8 @@ def _fused(
 ) -> list[_Match]:
     """What was found by words and by meaning, as one list."""
     every = {
-        _key(what): what for what in (*(match.what for match in word_matches), *(what for what, _ in neighbors))
+        _key(what): what
+        for what in (*(match.what for match in word_matches), *(what for what, _ in neighbors))
     }
     lists = {
         "keyword": [(_key(match.what), match.score) for match in word_matches[:_FUSED]],
@@ -412,7 +417,11 @@ def _fused(
             every[match.id],
             {
                 **match.parts,
-                **{names[name]: scores[match.id] for name, scores in raw.items() if match.id in scores},
+                **{
+                    names[name]: scores[match.id]
+                    for name, scores in raw.items()
+                    if match.id in scores
+                },
             },
         )
         for match in fused
@@ -444,19 +453,29 @@ def _one_each_text(matches: Sequence[_Match]) -> tuple[list[_Match], dict[int, l
     same: dict[tuple[str, ...], list[Chunk]] = {}
     for passage in matches:
         if isinstance(passage.what, Chunk):
-            same.setdefault((passage.what.text_hash, passage.what.title, *passage.what.heading), []).append(
-                passage.what
-            )
+            same.setdefault(
+                (passage.what.text_hash, passage.what.title, *passage.what.heading), []
+            ).append(passage.what)
     copies: dict[int, list[str]] = {}
     stays: dict[int, Chunk | None] = {}
     for copies_of_text in same.values():
         if len(copies_of_text) > 1:
-            best = next((passage for passage in copies_of_text if passage.is_file), copies_of_text[0])
-            stays |= dict.fromkeys((passage.id for passage in copies_of_text), None) | {copies_of_text[0].id: best}
-            copies[best.id] = [passage_id(passage) for passage in copies_of_text if passage is not best]
+            best = next(
+                (passage for passage in copies_of_text if passage.is_file), copies_of_text[0]
+            )
+            stays |= dict.fromkeys((passage.id for passage in copies_of_text), None) | {
+                copies_of_text[0].id: best
+            }
+            copies[best.id] = [
+                passage_id(passage) for passage in copies_of_text if passage is not best
+            ]
     distinct_matches = []
     for passage in matches:
-        what = stays.get(passage.what.id, passage.what) if isinstance(passage.what, Chunk) else passage.what
+        what = (
+            stays.get(passage.what.id, passage.what)
+            if isinstance(passage.what, Chunk)
+            else passage.what
+        )
         if what is not None:
             distinct_matches.append(passage._replace(what=what))
     return distinct_matches, copies
@@ -551,9 +570,12 @@ def _node(ws: Workspace, what: Chunk | Record | Symbol) -> str:
 def _reranked(matches: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
     first = {_key(match.what): match for match in matches[:_RERANKED]}
     texts = {
-        key: " ".join(sorted(set(search_terms([_text_of(match.what)])))) for key, match in first.items()
+        key: " ".join(sorted(set(search_terms([_text_of(match.what)]))))
+        for key, match in first.items()
     }
-    again = rerank([Fused(key, match.score, match.parts) for key, match in first.items()], terms, texts)
+    again = rerank(
+        [Fused(key, match.score, match.parts) for key, match in first.items()], terms, texts
+    )
     best = max((match.score for match in again), default=1.0) or 1.0
     return [_Match(match.score, best, first[match.id].what, match.parts) for match in again]
 
@@ -643,7 +665,10 @@ def _keyword(
         )
         scores = dict(ranked)
         scored += [
-            (scores[hit_value.id] * (_CHANGES if CHANGELOG.search(hit_value.document) else 1), hit_value)
+            (
+                scores[hit_value.id] * (_CHANGES if CHANGELOG.search(hit_value.document) else 1),
+                hit_value,
+            )
             for hit_value in load_chunks(ws, list(scores))
         ]
     if "record" in wanted:
@@ -654,7 +679,9 @@ def _keyword(
             [kind for kind in ws.kinds if kind != "document"],
         )
         live, _ = filter_live(ws, get_records(ws, [hit.id for hit in hits]), RecordFilter())
-        shown = {hit_value.id: hit_value for hit_value in live if may is None or may.shows(hit_value)}
+        shown = {
+            hit_value.id: hit_value for hit_value in live if may is None or may.shows(hit_value)
+        }
         counts["record"] = len(shown)
         scored += [(hit.rank / 1_000_000, shown[hit.id]) for hit in hits if hit.id in shown]
     if "code" in wanted:
@@ -665,7 +692,8 @@ def _keyword(
     best = max((score for score, _ in scored), default=1.0) or 1.0
     # equal scores: documents, records, code, each in its own order; sorted() is stable
     return [
-        _Match(score, best, hit_value) for score, hit_value in sorted(scored, key=lambda pair: -pair[0])
+        _Match(score, best, hit_value)
+        for score, hit_value in sorted(scored, key=lambda pair: -pair[0])
     ], counts
 
 
@@ -733,7 +761,10 @@ def _passage_marks(
     what it names that has changed. Of the repository's own files the last alone.
     """
     added = [passage for passage in passages if not passage.is_file]
-    records = {passage.id: passage for passage in get_records(ws, sorted({passage.document for passage in added}))}
+    records = {
+        passage.id: passage
+        for passage in get_records(ws, sorted({passage.document for passage in added}))
+    }
     marks: dict[int, tuple[str, ...]] = {}
     for passage in added:
         record = records.get(passage.document)
@@ -746,9 +777,14 @@ def _passage_marks(
         every = stale_mentions(ws, {passage.document for passage in passages})
         for passage in passages:
             own = [
-                mention for mention in every.get(passage.document, ()) if mention.written in passage.text
+                mention
+                for mention in every.get(passage.document, ())
+                if mention.written in passage.text
             ]
-            marks[passage.id] = (*marks.get(passage.id, ()), *(f"stale: {mention}" for mention in own[:2]))
+            marks[passage.id] = (
+                *marks.get(passage.id, ()),
+                *(f"stale: {mention}" for mention in own[:2]),
+            )
     return marks
 
 

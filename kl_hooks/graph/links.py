@@ -32,8 +32,14 @@ _MANY: Final = 5000
 def numbers(db: Rows, texts: Collection[str], whole: bool = False) -> dict[str, int]:
     """Text → number, of those that have one; `whole`: of all there are."""
     if whole or len(texts) > _MANY:
-        number_by_text = {text: number for number, text in db.rows("SELECT id, text FROM link_names")}
-        return number_by_text if whole else {text: number_by_text[text] for text in texts if text in number_by_text}
+        number_by_text = {
+            text: number for number, text in db.rows("SELECT id, text FROM link_names")
+        }
+        return (
+            number_by_text
+            if whole
+            else {text: number_by_text[text] for text in texts if text in number_by_text}
+        )
     number_by_text = {}
     for batch in chunks(list(texts)):
         hashes = tuple(map(_hash, batch))
@@ -205,7 +211,9 @@ def _stored_ends(db: Rows, owners: Sequence[int]) -> set[tuple[int, int]]:
             try:
                 stored_ends |= _ends(columns_of(packed), owner)
             except ValueError:  # damaged
-                stored_ends.update(db.rows("SELECT name, owner FROM link_ends WHERE owner = ?", (owner,)))
+                stored_ends.update(
+                    db.rows("SELECT name, owner FROM link_ends WHERE owner = ?", (owner,))
+                )
     return stored_ends
 
 
@@ -415,7 +423,9 @@ class WholeGraph:
         self._new = bytearray(b"\1") * self._size
         self._classes = self._numbers_of_classes(db)
         self._inside = (
-            self._owned(kinds, sources, targets, number_by_text.get("defines")) if self._classes else {}
+            self._owned(kinds, sources, targets, number_by_text.get("defines"))
+            if self._classes
+            else {}
         )
 
     def exclude(self, nodes: Iterable[int]) -> None:

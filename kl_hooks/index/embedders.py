@@ -51,8 +51,8 @@ def make_embedder(setting: str, environ: Mapping[str, str]) -> Embedder | None:
 
     EnvironmentProblem where it can't be used here. Nothing is loaded yet, and no server is asked.
     """
-    name, _, rest = setting.partition(" ")
-    words = len(rest.split(" ")) if rest else 0
+    name, _, argument = setting.partition(" ")
+    words = len(argument.split(" ")) if argument else 0
     least, most = _WORDS_AFTER.get(name, (1, 0))
     # a folder may have spaces in its name
     if not least <= (min(words, 1) if name == "path" else words) <= most:
@@ -72,9 +72,9 @@ def make_embedder(setting: str, environ: Mapping[str, str]) -> Embedder | None:
         reason = f"numpy can't be imported: {one_line(str(problem), 160)}"
         raise EnvironmentProblem(reason, place="vectors", hint=TURN_OFF) from None
     if name == "path":
-        return _sentence_transformers(Path(rest).expanduser())
+        return _sentence_transformers(Path(argument).expanduser())
     if name == "server":
-        model, _, url = rest.partition(" ")
+        model, _, url = argument.partition(" ")
         return _server(model, url or _LOCAL_SERVER, environ)
     return _wordllama()
 
@@ -92,8 +92,8 @@ def _wordllama() -> Embedder:
 
         model, is_word = _load_wordllama()
         rows = numpy.zeros((len(texts), _DIMENSION), numpy.float32)
-        for row, found in zip(rows, model.tokenize(list(texts)), strict=True):
-            pieces = numpy.unique(numpy.array(found.ids, dtype=numpy.int64))
+        for row, tokens in zip(rows, model.tokenize(list(texts)), strict=True):
+            pieces = numpy.unique(numpy.array(tokens.ids, dtype=numpy.int64))
             pieces = pieces[is_word[pieces]]
             if len(pieces):
                 row[:] = model.embedding[pieces].mean(axis=0)
@@ -213,13 +213,13 @@ def _rows_of(answer: Any, count: int, address: str) -> list[Any]:
     list does not.
     """
     data = answer.get("data") if isinstance(answer, dict) else None
-    entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
-    found = {one.get("index"): one.get("embedding") for one in entries}
-    if set(found) != set(range(count)):
+    entries = [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+    row_of = {entry.get("index"): entry.get("embedding") for entry in entries}
+    if set(row_of) != set(range(count)):
         raise EnvironmentProblem(
             f"answered without a vector for each of {count} texts.", place=address
         )
-    return [found[number] for number in range(count)]
+    return [row_of[number] for number in range(count)]
 
 
 def _post(address: str, body: Mapping[str, Any], key: str, local: bool) -> Any:

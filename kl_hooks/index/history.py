@@ -119,13 +119,13 @@ class StoredHistory:
 
     def find(self, terms: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
         """As `History.find`."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for some in chunks(sorted(set(terms))):
-            sql = f"SELECT term, commits FROM history_terms WHERE term IN ({placeholders(some)})"
-            for term, commits in self._db.rows(sql, some):
+        commits_by_term: dict[str, list[tuple[int, int]]] = {}
+        for batch in chunks(sorted(set(terms))):
+            sql = f"SELECT term, commits FROM history_terms WHERE term IN ({placeholders(batch)})"
+            for term, commits in self._db.rows(sql, batch):
                 numbers = [*map(int, commits.split())]
-                found[term] = list(zip(numbers[::2], numbers[1::2], strict=True))
-        return found
+                commits_by_term[term] = list(zip(numbers[::2], numbers[1::2], strict=True))
+        return commits_by_term
 
 
 def stored_head(db: Rows) -> str:
@@ -136,8 +136,8 @@ def stored_head(db: Rows) -> str:
 
 def unknown_commits(db: Rows, shas: Sequence[str]) -> list[str]:
     """Those of these commits that git has not been asked about, in their order."""
-    known = {sha for (sha,) in db.rows("SELECT sha FROM past_commits")}
-    return [sha for sha in shas if sha not in known]
+    stored = {sha for (sha,) in db.rows("SELECT sha FROM past_commits")}
+    return [sha for sha in shas if sha not in stored]
 
 
 def store_history(db: Rows, head: str, shas: Sequence[str], new: Iterable[PastCommit]) -> None:
@@ -151,8 +151,8 @@ def store_history(db: Rows, head: str, shas: Sequence[str], new: Iterable[PastCo
     db.many(
         "INSERT OR REPLACE INTO past_commits (sha, time, terms, changes) VALUES (?, ?, ?, ?)", rows
     )
-    known = {row[0]: row for row in db.rows("SELECT sha, time, terms, changes FROM past_commits")}
-    history = MemoryHistory([_commit(known[sha]) for sha in shas if sha in known])
+    stored = {row[0]: row for row in db.rows("SELECT sha, time, terms, changes FROM past_commits")}
+    history = MemoryHistory([_commit(stored[sha]) for sha in shas if sha in stored])
     db.execute("DELETE FROM history_state")
     db.execute("DELETE FROM history_terms")
     texts = (
@@ -161,10 +161,11 @@ def store_history(db: Rows, head: str, shas: Sequence[str], new: Iterable[PastCo
     )
     db.many("INSERT INTO history_terms (term, commits) VALUES (?, ?)", texts)
     db.execute("INSERT INTO history_state (head, packed) VALUES (?, ?)", (head, _packed(history)))
-    if len(known) > 3 * LISTED:  # commits of other branches stay until there are many of them
+    if len(stored) > 3 * LISTED:  # commits of other branches stay until there are many of them
         wanted = set(shas)
         db.many(
-            "DELETE FROM past_commits WHERE sha = ?", [(sha,) for sha in known if sha not in wanted]
+            "DELETE FROM past_commits WHERE sha = ?",
+            [(sha,) for sha in stored if sha not in wanted],
         )
 
 

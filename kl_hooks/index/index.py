@@ -81,9 +81,9 @@ def query_words(words: Iterable[str]) -> list[str]:
 
     Every word given is taken before any part. Signs are dropped.
     """
-    given = [word for text in words for word in _WORD.findall(text) if len(word) <= _LONGEST]
-    both = [*map(str.lower, given), *(part for word in given for part in split(word))]
-    return list(dict.fromkeys(word for word in both if word.strip("_")))[:MOST]
+    whole_words = [word for text in words for word in _WORD.findall(text) if len(word) <= _LONGEST]
+    forms = [*map(str.lower, whole_words), *(part for word in whole_words for part in split(word))]
+    return list(dict.fromkeys(word for word in forms if word.strip("_")))[:MOST]
 
 
 class Document(NamedTuple):
@@ -227,42 +227,47 @@ def score(
     values = [
         {
             term: _values_as_arrays(numpy, corpus, one) if numpy else _values(corpus, one)
-            for term, one in some.items()
+            for term, one in corpus_columns.items()
         }
-        for corpus, some in zip(corpora, columns, strict=True)
+        for corpus, corpus_columns in zip(corpora, columns, strict=True)
     ]
     counted = [place for place in range(len(corpora)) if place not in uncounted]
-    seen = {
+    counts = {
         term: count
         for term in asked
         if (
             count := sum(len(values[place][term][0]) for place in counted if term in values[place])
-            or sum(len(some[term][0]) for some in values if term in some)
+            or sum(
+                len(corpus_columns[term][0]) for corpus_columns in values if term in corpus_columns
+            )
         )
     }
     total = sum(corpora[place].totals.docs for place in counted) or sum(
         corpus.totals.docs for corpus in corpora
     )
     common = max(_MANY, total / 2)
-    known = sorted(seen, key=lambda term: (seen[term], term))
-    rarest = ([term for term in known if seen[term] < common] or known)[:_RAREST]
+    by_rarity = sorted(counts, key=lambda term: (counts[term], term))
+    rarest = ([term for term in by_rarity if counts[term] < common] or by_rarity)[:_RAREST]
     idf = {
-        term: log(1 + (max(total - seen[term], 0) + 0.5) / (seen[term] + 0.5)) for term in rarest
+        term: log(1 + (max(total - counts[term], 0) + 0.5) / (counts[term] + 0.5))
+        for term in rarest
     }
     add_up = _sums_of_arrays if numpy else _sums
     return [
         (
             {}
             if place in unasked
-            else add_up([(idf[term], some[term]) for term in rarest if term in some])
+            else add_up(
+                [(idf[term], corpus_columns[term]) for term in rarest if term in corpus_columns]
+            )
         )
-        for place, some in enumerate(values)
+        for place, corpus_columns in enumerate(values)
     ]
 
 
-def _sums(found: Sequence[tuple[float, tuple[Any, Any]]]) -> dict[int, int]:
+def _sums(weighted: Sequence[tuple[float, tuple[Any, Any]]]) -> dict[int, int]:
     sums: dict[int, float] = {}
-    for idf, (docs, values) in found:
+    for idf, (docs, values) in weighted:
         for doc, value in zip(docs, values, strict=True):
             sums[doc] = sums.get(doc, 0.0) + idf * value * (_K1 + 1) / (value + _K1)
     return {doc: round(fit * 1_000_000) for doc, fit in sums.items()}
@@ -285,17 +290,17 @@ def _values(corpus: StoredPostings, columns: Columns) -> tuple[Any, Any]:
 # order, so that not a bit of a score differs.
 
 
-def _sums_of_arrays(found: Sequence[tuple[float, tuple[Any, Any]]]) -> dict[int, int]:
+def _sums_of_arrays(weighted: Sequence[tuple[float, tuple[Any, Any]]]) -> dict[int, int]:
     import numpy
 
-    if not found:
+    if not weighted:
         return {}
-    docs = numpy.concatenate([some for _, (some, _) in found])
+    docs = numpy.concatenate([documents for _, (documents, _) in weighted])
     if not len(docs):
         return {}
     # numbers of documents are nearly without gaps: no need to sort them
     first = docs.min()
-    parts = [idf * values * (_K1 + 1) / (values + _K1) for idf, (_, values) in found]
+    parts = [idf * values * (_K1 + 1) / (values + _K1) for idf, (_, values) in weighted]
     sums = numpy.bincount(docs - first, numpy.concatenate(parts))
     found_docs = numpy.flatnonzero(sums)
     fits = numpy.rint(sums[found_docs] * 1_000_000).astype(numpy.int64)
@@ -307,8 +312,12 @@ def _values_as_arrays(numpy: Any, corpus: StoredPostings, columns: Columns) -> t
     there = corpus.there(docs)
     docs, fields, lengths = docs[there], fields[there], lengths[there]
     slopes = numpy.array([_B / average if average else 0.0 for average in corpus.totals.averages()])
-    of = fields >> FIELD_SHIFT
-    values = numpy.array(_COUNTS)[of] * (fields & FREQUENCY) / (1 - _B + slopes[of] * lengths)
+    field_numbers = fields >> FIELD_SHIFT
+    values = (
+        numpy.array(_COUNTS)[field_numbers]
+        * (fields & FREQUENCY)
+        / (1 - _B + slopes[field_numbers] * lengths)
+    )
     # documents rise, those of several fields are next to each other
     first = numpy.ones(len(docs), bool)
     first[1:] = docs[1:] != docs[:-1]
@@ -317,12 +326,12 @@ def _values_as_arrays(numpy: Any, corpus: StoredPostings, columns: Columns) -> t
     )
 
 
-def best_first(fits: Mapping[int, int], some: int) -> Iterator[list[int]]:
-    """The documents that fit, best first, at least `some` at a time; equal ones together."""
+def best_first(fits: Mapping[int, int], least: int) -> Iterator[list[int]]:
+    """The documents that fit, best first, at least `least` at a time; equal ones together."""
     order = sorted(fits, key=lambda doc: (-fits[doc], doc))
     start = 0
     while start < len(order):
-        end = min(start + some, len(order))
+        end = min(start + least, len(order))
         while end < len(order) and fits[order[end]] == fits[order[end - 1]]:
             end += 1
         yield order[start:end]
@@ -345,12 +354,12 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
             return []
         corpus = StoredPostings(db, KNOWLEDGE)
         (fits,) = score([corpus], words)
-        found: list[Hit] = []
+        hits: list[Hit] = []
         for docs in best_first(fits, max(2 * limit, 200)):
-            found += hits_of(db, corpus, {doc: fits[doc] for doc in docs}, kinds)
-            if len(found) >= limit:
+            hits += hits_of(db, corpus, {doc: fits[doc] for doc in docs}, kinds)
+            if len(hits) >= limit:
                 break
-        return found[:limit]
+        return hits[:limit]
 
 
 def hits_of(
@@ -361,13 +370,13 @@ def hits_of(
     """
     files = corpus.files_of(fits)
     wanted = {(files[doc].path, doc - files[doc].first): fit for doc, fit in fits.items()}
-    found: list[Hit] = []
-    for some in chunks(sorted({owner for owner, _ in wanted})):
+    hits: list[Hit] = []
+    for batch in chunks(sorted({owner for owner, _ in wanted})):
         sql = (
             "SELECT owner, place, id, kind, path, line, title FROM documents WHERE owner IN"
-            f" ({placeholders(some)})"
+            f" ({placeholders(batch)})"
         )
-        for owner, place, *row in db.rows(sql, some):
+        for owner, place, *row in db.rows(sql, batch):
             if (owner, place) in wanted and (not kinds or row[1] in kinds):
-                found.append(Hit._make((*row, wanted[owner, place])))
-    return sorted(found, key=lambda hit: (-hit.rank, hit.id, hit.path, hit.line))
+                hits.append(Hit._make((*row, wanted[owner, place])))
+    return sorted(hits, key=lambda hit: (-hit.rank, hit.id, hit.path, hit.line))

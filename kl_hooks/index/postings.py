@@ -176,7 +176,7 @@ def read_query(text: str, most: int = 200) -> Query:
 
     `most`: words looked at; a pasted log has thousands, and its beginning has the point.
     """
-    subject, _, rest = text.strip().partition("\n")
+    subject, _, body = text.strip().partition("\n")
     names = tuple(
         dict.fromkeys(
             word for found in _CODE.findall(text[:20_000]) for word in WORD.findall(" ".join(found))
@@ -187,16 +187,16 @@ def read_query(text: str, most: int = 200) -> Query:
     faint: set[str] = set()
     strong: set[str] = set()
     pairs: dict[tuple[str, str], None] = {}
-    seen = 0
-    for part, worth in ((subject, _SUBJECT), (rest, _REST)):
+    words_read = 0
+    for part, worth in ((subject, _SUBJECT), (body, _REST)):
         before = ""
         for word in WORD.findall(part[:100_000]):
-            if seen >= most:
+            if words_read >= most:
                 break
             if word.lower() in _STOP_WORDS and word not in as_code:
                 before = ""
                 continue
-            seen += 1
+            words_read += 1
             weak = word not in as_code and (word.lower() in _CHANGE_WORDS or len(word) <= _SHORTEST)
             for term in _terms_of(word):
                 counts[term] = counts.get(term, 0.0) + worth
@@ -254,13 +254,13 @@ def document(text: SymbolText, path: Sequence[str]) -> Document:
     """The terms of a symbol. `path`: the terms of its file's path. Pure."""
     fields: tuple[dict[str, list[int]], ...] = tuple({} for _ in Field)
     lengths = [0] * len(Field)
-    for field, some in (
+    for field, field_terms in (
         (Field.NAME, terms([text.name])),
         (Field.OWNER, terms([text.owner])),
         (Field.PATH, path),
     ):
-        lengths[field] = len(some)
-        for term in some:
+        lengths[field] = len(field_terms)
+        for term in field_terms:
             fields[field].setdefault(term, []).append(0)
     field, position, into = Field.BODY, 1, fields[Field.BODY]
     # one loop without calls but the cached one: it sees every word of every file
@@ -327,8 +327,8 @@ def significant_words(question: str) -> list[str]:
 
 def search_terms(words: Iterable[str]) -> list[str]:
     """The terms of the words of a query, each once."""
-    found = prose_terms(word for text in words for word in re.findall(r"\w+", text))
-    return [term for term in dict.fromkeys(found) if term.strip("_")]
+    terms = prose_terms(word for text in words for word in re.findall(r"\w+", text))
+    return [term for term in dict.fromkeys(terms) if term.strip("_")]
 
 
 SOURCE: Final = 0
@@ -410,31 +410,31 @@ def file_terms(
     documents = (document(SymbolText(*text), of_path) for text in texts)
     places: list[int] = []
     totals = [0] * len(Field)
-    found: dict[str, FileColumns] = {}
-    for one in documents:
-        for field, size in enumerate(one.lengths):
+    columns_by_term: dict[str, FileColumns] = {}
+    for document_terms in documents:
+        for field, size in enumerate(document_terms.lengths):
             totals[field] += size
-        _add_document(found, len(places), one)
-        places.append(one.place)
+        _add_document(columns_by_term, len(places), document_terms)
+        places.append(document_terms.place)
     major = len(places)
     for text in minor:
-        one = document(text, ())
-        _add_document(found, len(places), one)
-        places.append(one.place)
-    return FileTerms(tuple(places), tuple(totals), found, len(places) - major)
+        document_terms = document(text, ())
+        _add_document(columns_by_term, len(places), document_terms)
+        places.append(document_terms.place)
+    return FileTerms(tuple(places), tuple(totals), columns_by_term, len(places) - major)
 
 
-def _add_document(found: dict[str, FileColumns], number: int, document: Document) -> None:
-    for field, some in enumerate(document.postings):
+def _add_document(columns_by_term: dict[str, FileColumns], number: int, document: Document) -> None:
+    for field, field_postings in enumerate(document.postings):
         size, shifted, positioned = (
             min(document.lengths[field], _MOST_LENGTH),
             field << FIELD_SHIFT,
             field >= POSITIONED,
         )
-        for term, positions in some.items():
-            columns = found.get(term)
+        for term, positions in field_postings.items():
+            columns = columns_by_term.get(term)
             if columns is None:
-                columns = found[term] = ([], [], [], [])
+                columns = columns_by_term[term] = ([], [], [], [])
             if len(positions) > FREQUENCY:
                 positions = positions[:FREQUENCY]
             columns[0].append(number)
@@ -449,9 +449,9 @@ def empty_columns() -> Columns:
     return Columns(array("I"), array("H"), array("H"), array("H"))
 
 
-def _extend(columns: Columns, more: Columns | FileColumns, base: int) -> None:
+def _extend(columns: Columns, added: Columns | FileColumns, base: int) -> None:
     """Append the postings of a file whose first document has the number `base`."""
-    docs, fields, lengths, positions = more
+    docs, fields, lengths, positions = added
     columns.docs.extend([number + base for number in docs] if base else docs)
     columns.fields.extend(fields)
     columns.lengths.extend(lengths)
@@ -496,8 +496,8 @@ def unpack(packed: bytes, wanted: Container[str]) -> dict[str, Columns]:
     places = [place for place, term in enumerate(terms) if term in wanted]
     postings = list(accumulate(counts[:number], initial=0))
     positions = list(accumulate(counts[number:], initial=0))
-    found: dict[str, list[array[int]]] = {terms[place]: [] for place in places}
-    at = 8 + size + 8 * number
+    columns_by_term: dict[str, list[array[int]]] = {terms[place]: [] for place in places}
+    offset = 8 + size + 8 * number
     for sort, width, ends in zip(
         _TYPES, _WIDTHS, (postings, postings, postings, positions), strict=True
     ):
@@ -506,10 +506,12 @@ def unpack(packed: bytes, wanted: Container[str]) -> dict[str, Columns]:
             start, end = ends[place], ends[place + 1]
             column = bytearray((end - start) * width)
             for byte in range(width):
-                column[byte::width] = raw[at + byte * total + start : at + byte * total + end]
-            found[terms[place]].append(_column(sort, column))
-        at += total * width
-    return {term: Columns(*columns) for term, columns in found.items()}
+                column[byte::width] = raw[
+                    offset + byte * total + start : offset + byte * total + end
+                ]
+            columns_by_term[terms[place]].append(_column(sort, column))
+        offset += total * width
+    return {term: Columns(*columns) for term, columns in columns_by_term.items()}
 
 
 def _column(sort: str, raw: bytes | bytearray) -> array[int]:
@@ -587,14 +589,14 @@ class SegmentWriter:
         """
         totals, counts = [0] * len(Field), list[int]()
         postings = self._postings.setdefault(corpus, {})
-        for number, one in enumerate(documents, self._next):
+        for number, document_fields in enumerate(documents, self._next):
             left = _MOST_TERMS
-            for field in sorted(one):
-                some = one[field][:left]
-                size, shifted = len(some), field << FIELD_SHIFT
+            for field in sorted(document_fields):
+                terms = document_fields[field][:left]
+                size, shifted = len(terms), field << FIELD_SHIFT
                 left -= size
                 totals[field] += size
-                for term, count in Counter(some).items():
+                for term, count in Counter(terms).items():
                     into = postings.get(term)
                     if into is None:
                         into = postings[term] = empty_columns()
@@ -664,16 +666,16 @@ def _pack_files(files: Sequence[SegmentFile]) -> bytes:
     """The files that have documents: their number, four columns of numbers, and their paths, which
     have no NUL.
     """
-    some = [one for one in files if one.docs + one.minor]
-    numbers = array("I", [len(some)])
+    with_documents = [file for file in files if file.docs + file.minor]
+    numbers = array("I", [len(with_documents)])
     for column in (
-        [one.corpus for one in some],
-        [one.first for one in some],
-        [one.docs for one in some],
-        [one.minor for one in some],
+        [file.corpus for file in with_documents],
+        [file.first for file in with_documents],
+        [file.docs for file in with_documents],
+        [file.minor for file in with_documents],
     ):
         numbers.extend(column)
-    paths = "\0".join(one.path for one in some).encode("utf-8", "surrogatepass")
+    paths = "\0".join(file.path for file in with_documents).encode("utf-8", "surrogatepass")
     return zlib.compress(_little(numbers).tobytes() + paths, 1)
 
 
@@ -689,17 +691,17 @@ def _unpack_files(packed: bytes) -> _Files:
 
 def _blocks(postings: _ByCorpus) -> Iterator[tuple[int, str, bytes]]:
     """(corpus, first term, block) of these terms, in their order."""
-    for corpus, some in sorted(postings.items()):
+    for corpus, columns_by_term in sorted(postings.items()):
         block: dict[str, Columns] = {}
         size = 0
-        for term in sorted(some):
-            count = len(some[term].docs)
+        for term in sorted(columns_by_term):
+            count = len(columns_by_term[term].docs)
             if not count:
                 continue
             if block and size + count > _BLOCK:
                 yield corpus, next(iter(block)), pack(block)
                 block, size = {}, 0
-            block[term] = some[term]
+            block[term] = columns_by_term[term]
             size += count
         if block:
             yield corpus, next(iter(block)), pack(block)
@@ -715,9 +717,9 @@ def add_files(db: Rows, files: Mapping[str, FileTerms], corpus: int | None = Non
 
 def remove_files(db: Rows, paths: Iterable[str], corpora: Sequence[int] = (SOURCE, OTHER)) -> None:
     """Forget the terms of files, whether there are any or not. Inside one transaction."""
-    for some in chunks(list(paths)):
-        condition = f"corpus IN ({placeholders(corpora)}) AND path IN ({placeholders(some)})"
-        asked = (*corpora, *some)
+    for batch in chunks(list(paths)):
+        condition = f"corpus IN ({placeholders(corpora)}) AND path IN ({placeholders(batch)})"
+        asked = (*corpora, *batch)
         rows = db.rows(
             f"SELECT corpus, docs, lengths, first, minor FROM term_files WHERE {condition}", asked
         )
@@ -804,8 +806,8 @@ def _rewrite(db: Rows, segments: Sequence[int]) -> None:
         WHERE b.segment IN ({marks}) ORDER BY s.first, b.corpus, b.term"""
     for corpus, packed in db.rows(blocks, segments):
         into = postings.setdefault(corpus, {})
-        for term, some in unpack(packed, Everything()).items():
-            _extend_moved(into.setdefault(term, empty_columns()), some, numbers)
+        for term, term_columns in unpack(packed, Everything()).items():
+            _extend_moved(into.setdefault(term, empty_columns()), term_columns, numbers)
     _delete_segments(db, segments)
     files = [one._replace(first=moved[one.first]) for one in files]
     _write_segment(db, new, first, sum(one.docs + one.minor for one in files), files, postings)
@@ -831,13 +833,13 @@ def _delete_segments(db: Rows, segments: Sequence[int]) -> None:
         db.execute("DELETE FROM term_segments WHERE segment = ?", (segment,))
 
 
-def _extend_moved(columns: Columns, more: Columns, numbers: Mapping[int, int]) -> None:
+def _extend_moved(columns: Columns, moved: Columns, numbers: Mapping[int, int]) -> None:
     """Append the postings of the documents that have a new number, under that."""
-    docs = [numbers.get(doc, -1) for doc in more.docs]
+    docs = [numbers.get(doc, -1) for doc in moved.docs]
     if -1 not in docs:  # nearly always: one by one takes five times as long
-        _extend(columns, more._replace(docs=array("I", docs)), 0)
+        _extend(columns, moved._replace(docs=array("I", docs)), 0)
         return
-    for doc, (_, field, length, positions) in zip(docs, postings_of(more), strict=True):
+    for doc, (_, field, length, positions) in zip(docs, postings_of(moved), strict=True):
         if doc >= 0:
             columns.docs.append(doc)
             columns.fields.append(field)
@@ -847,11 +849,11 @@ def _extend_moved(columns: Columns, more: Columns, numbers: Mapping[int, int]) -
 
 def postings_of(columns: Columns) -> Iterator[tuple[int, int, int, array[int]]]:
     """(document, field and frequency, length of the field, positions) of each posting."""
-    at = 0
+    offset = 0
     for doc, field, length in zip(columns.docs, columns.fields, columns.lengths, strict=True):
         count = field & FREQUENCY if field >> FIELD_SHIFT >= POSITIONED else 0
-        yield doc, field, length, columns.positions[at : at + count]
-        at += count
+        yield doc, field, length, columns.positions[offset : offset + count]
+        offset += count
 
 
 class Totals(NamedTuple):
@@ -905,22 +907,22 @@ class _Files(NamedTuple):
 
     def chosen(self, marks: Iterable[bool]) -> _Files:
         """Some of them."""
-        known = list(marks)
-        if all(known):
+        is_chosen = list(marks)
+        if all(is_chosen):
             return self
         return _Files(
-            list(compress(self.corpora, known)),
-            list(compress(self.paths, known)),
-            list(compress(self.firsts, known)),
-            list(compress(self.docs, known)),
-            list(compress(self.minor, known)),
+            list(compress(self.corpora, is_chosen)),
+            list(compress(self.paths, is_chosen)),
+            list(compress(self.firsts, is_chosen)),
+            list(compress(self.docs, is_chosen)),
+            list(compress(self.minor, is_chosen)),
         )
 
     def places(self, docs: Iterable[int], minor: bool = False) -> dict[int, int]:
         """Document → the place of its file here; those of no file are omitted, and minor ones
         unless `minor`.
         """
-        found: dict[int, int] = {}
+        place_of: dict[int, int] = {}
         place, end, following = -1, 0, -1
         # in order, a file is looked for once and not for each of its documents
         for doc in sorted(docs):
@@ -933,8 +935,8 @@ class _Files(NamedTuple):
                     self.firsts[place + 1] if place + 1 < len(self.firsts) else doc + (1 << 62)
                 )
             if doc < end:
-                found[doc] = place
-        return found
+                place_of[doc] = place
+        return place_of
 
 
 class Segments:
@@ -957,8 +959,8 @@ class Segments:
         self.numbers = [number for number, _ in rows]
         files = _Files(array("I"), [], array("I"), array("I"), array("I"))
         for _, packed in rows:
-            for column, more in zip(files, _unpack_files(packed), strict=True):
-                cast("list[object]", column).extend(cast("list[object]", more))
+            for column, more_files in zip(files, _unpack_files(packed), strict=True):
+                cast("list[object]", column).extend(cast("list[object]", more_files))
         self.files = (
             files.chosen(map(not_, map(dead.__contains__, files.firsts))) if dead else files
         )
@@ -980,15 +982,15 @@ class StoredPostings:
     def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """As `Postings.find`."""
         wanted = sorted(set(terms)) if self._files.paths else ()
-        found: dict[str, Columns] = {}
-        for some in chunks(wanted):
+        columns_by_term: dict[str, Columns] = {}
+        for batch in chunks(wanted):
             # the block of a term is the last one that begins before it or with it
-            sql = f"""WITH wanted(term) AS (VALUES {", ".join(["(?)"] * len(some))})
+            sql = f"""WITH wanted(term) AS (VALUES {", ".join(["(?)"] * len(batch))})
                 SELECT w.term, s.segment, (SELECT MAX(b.term) FROM term_blocks b
                     WHERE b.segment = s.segment AND b.corpus = ? AND b.term <= w.term)
                 FROM term_segments s, wanted w ORDER BY s.first, w.term"""
             blocks: dict[tuple[int, str], set[str]] = {}
-            for term, segment, first in self._db.rows(sql, (*some, self._corpus)):
+            for term, segment, first in self._db.rows(sql, (*batch, self._corpus)):
                 if first is not None:
                     blocks.setdefault((segment, first), set()).add(term)
             for segment in dict.fromkeys(number for number, _ in blocks):
@@ -997,11 +999,11 @@ class StoredPostings:
                     WHERE segment = ? AND corpus = ? AND term IN ({placeholders(here)})"""
                 for first, packed in self._db.rows(sql, (segment, self._corpus, *here)):
                     for term, columns in unpack(packed, blocks[segment, first]).items():
-                        if term in found:
-                            _extend(found[term], columns, 0)
+                        if term in columns_by_term:
+                            _extend(columns_by_term[term], columns, 0)
                         else:
-                            found[term] = columns
-        return found
+                            columns_by_term[term] = columns
+        return columns_by_term
 
     def paths_of(self, docs: Iterable[int], minor: bool = False) -> dict[int, str]:
         """As `Postings.paths_of`; `minor`: of minor documents, too."""
@@ -1020,10 +1022,10 @@ class StoredPostings:
 
     def files_of(self, docs: Iterable[int]) -> dict[int, SegmentFile]:
         """Document → its file, of the minor ones, too."""
-        made = self._files.places(docs, minor=True)
+        place_of = self._files.places(docs, minor=True)
         return {
             doc: SegmentFile._make(column[place] for column in self._files)
-            for doc, place in made.items()
+            for doc, place in place_of.items()
         }
 
     @cached_property
@@ -1046,16 +1048,16 @@ class StoredPostings:
         self, paths: Collection[str], minor: bool = False
     ) -> dict[str, tuple[int, Sequence[int]]]:
         """As `Postings.places`; `minor`: of the minor ones, too."""
-        found: dict[str, tuple[int, Sequence[int]]] = {}
-        for some in chunks(sorted(paths)):
+        places_by_path: dict[str, tuple[int, Sequence[int]]] = {}
+        for batch in chunks(sorted(paths)):
             sql = (
                 "SELECT path, first, places, docs FROM term_files WHERE corpus = ? AND path IN"
-                f" ({placeholders(some)})"
+                f" ({placeholders(batch)})"
             )
-            for path, first, places, docs in self._db.rows(sql, (self._corpus, *some)):
+            for path, first, places, docs in self._db.rows(sql, (self._corpus, *batch)):
                 every = json.loads(places)
-                found[path] = (first, every if minor else every[:docs])
-        return found
+                places_by_path[path] = (first, every if minor else every[:docs])
+        return places_by_path
 
 
 class MemoryPostings:
@@ -1074,13 +1076,15 @@ class MemoryPostings:
     def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """As `Postings.find`."""
         wanted = set(terms)
-        found: dict[str, Columns] = {}
-        for path, one in self._files.items():
-            for term in wanted & one.postings.keys():
+        columns_by_term: dict[str, Columns] = {}
+        for path, file in self._files.items():
+            for term in wanted & file.postings.keys():
                 _extend(
-                    found.setdefault(term, empty_columns()), one.postings[term], self._starts[path]
+                    columns_by_term.setdefault(term, empty_columns()),
+                    file.postings[term],
+                    self._starts[path],
                 )
-        return found
+        return columns_by_term
 
     def paths_of(self, docs: Collection[int]) -> dict[int, str]:
         """As `Postings.paths_of`."""

@@ -47,18 +47,18 @@ def update_vectors(
     model = embedder_of(ws)
     key = _key(model)
     with ws.store.reading("graph") as db:
-        known, last = _known(db, key) if db is not None else (set(), 0)
-    missing = sorted(set(hashes) - known)
+        stored, last = _known(db, key) if db is not None else (set(), 0)
+    missing = sorted(set(hashes) - stored)
     for start in range(0, len(missing), _BLOCK):
-        found = texts(missing[start : start + _BLOCK])
+        text_of = texts(missing[start : start + _BLOCK])
         # by length: a batch is padded to its longest text
-        some = sorted(found, key=lambda one: (len(found[one]), one))
-        rows = embed(model, [found[one] for one in some])
+        batch = sorted(text_of, key=lambda text_hash: (len(text_of[text_hash]), text_hash))
+        rows = embed(model, [text_of[text_hash] for text_hash in batch])
         with ws.store.writing("graph", "kl (vectors)") as db, db.transaction():
-            last = _append(db, model, some, rows, last)
+            last = _append(db, model, batch, rows, last)
         if progress is not None:
             progress(min(start + _BLOCK, len(missing)), len(missing))
-    if len(known - set(hashes)) > len(hashes) + _BLOCK:
+    if len(stored - set(hashes)) > len(hashes) + _BLOCK:
         _compact(ws, key, hashes)
     return len(missing)
 
@@ -109,14 +109,20 @@ def nearest(
             near = scores >= bar - _ROUNDED
             if not near.any():
                 continue
-            some = hashes.split("\n")
+            stored_hashes = hashes.split("\n")
             if allowed is not None:
-                near &= numpy.fromiter((one in allowed for one in some), bool, len(some))
+                near &= numpy.fromiter(
+                    (stored_hash in allowed for stored_hash in stored_hashes),
+                    bool,
+                    len(stored_hashes),
+                )
             places = numpy.flatnonzero(near)
             # rounded: the last bits depend on how a processor adds up
-            close = [(-round(float(scores[place]), 6), some[place]) for place in places]
-            best = nsmallest(limit, [*best, *(one for one in close if -one[0] >= least)])
-    return [(one, -score) for score, one in best]
+            close = [(-round(float(scores[place]), 6), stored_hashes[place]) for place in places]
+            best = nsmallest(
+                limit, [*best, *(stored_hash for stored_hash in close if -stored_hash[0] >= least)]
+            )
+    return [(stored_hash, -score) for score, stored_hash in best]
 
 
 def similarities(ws: Workspace, texts: Sequence[str]) -> list[float]:
@@ -134,10 +140,10 @@ def embedder_of(ws: Workspace) -> Embedder:
         raise EnvironmentProblem(
             "turned off by your configuration.", place="vectors", hint="git config kl.embedder"
         )
-    found: Embedder | None = ws.plugins.hook.kl_embedder(workspace=ws)
-    if found is None:
+    embedder: Embedder | None = ws.plugins.hook.kl_embedder(workspace=ws)
+    if embedder is None:
         raise EnvironmentProblem("no embedder is configured.", place="vectors", hint=TURN_OFF)
-    return found
+    return embedder
 
 
 def embed(embedder: Embedder, texts: Sequence[str]) -> Any:
@@ -149,10 +155,12 @@ def embed(embedder: Embedder, texts: Sequence[str]) -> Any:
     import numpy
 
     place = f"embedder {one_line(embedder.name, 120)}"
-    some = [texts[start : start + embedder.batch] for start in range(0, len(texts), embedder.batch)]
+    batches = [
+        texts[start : start + embedder.batch] for start in range(0, len(texts), embedder.batch)
+    ]
     parts = [
         _checked(numpy, _call(embedder.embed, part, place), len(part), embedder.dimension, place)
-        for part in some
+        for part in batches
     ]
     if not parts:
         return numpy.zeros((0, embedder.dimension), numpy.float32)
@@ -272,15 +280,23 @@ def _compact(ws: Workspace, key: str, hashes: Collection[str]) -> None:
             "SELECT block FROM vector_blocks WHERE model = ? ORDER BY block", (key,)
         ):
             written, codes, scales = _read(numpy, db, key, number)
-            some = written.split("\n")
-            places = [place for place, one in enumerate(some) if one in hashes]
+            stored_hashes = written.split("\n")
+            places = [
+                place for place, stored_hash in enumerate(stored_hashes) if stored_hash in hashes
+            ]
             db.execute("DELETE FROM vector_blocks WHERE model = ? AND block = ?", (key, number))
             if places:
-                _write(db, key, [some[place] for place in places], codes[places], scales[places])
+                _write(
+                    db,
+                    key,
+                    [stored_hashes[place] for place in places],
+                    codes[places],
+                    scales[places],
+                )
 
 
-def _refuse_dimension(model: Embedder, stored: int, given: int) -> None:
-    if stored != given:
-        reason = f"gives vectors of {given} dimensions; those that are stored have {stored}."
+def _refuse_dimension(model: Embedder, stored: int, dimension: int) -> None:
+    if stored != dimension:
+        reason = f"gives vectors of {dimension} dimensions; those that are stored have {stored}."
         hint = "A changed model needs another name or version."
         raise EnvironmentProblem(reason, place=f"embedder {one_line(model.name, 120)}", hint=hint)

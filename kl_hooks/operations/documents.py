@@ -495,7 +495,7 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Processed:
     if "-" in request.places:
         new.append(NewDocument("-", request.stdin, request.title))
     by = agent_author(ws, "")
-    records = add_documents(ws, new, request.collection, tags=request.tags, by=by)
+    records = add_documents(ws, new, request.collection, tags=request.tags, author=by)
     if records and not request.later:
         records = process_documents(ws, [record.id for record in records], request.watch)
     return _processed(ws, records, files.omitted)
@@ -641,7 +641,7 @@ def _add_text(ws: Workspace, request: TextRequest, access: Access) -> Written:
     require_initialized(ws)
     data = request.text.encode("utf-8", "replace")
     new = NewDocument(request.source or "-", data, request.title, "api")
-    (record,) = add_documents(ws, [new], request.collection, by=request.author)
+    (record,) = add_documents(ws, [new], request.collection, author=request.author)
     return written(ws, process_documents(ws, [record.id])[0], access)
 
 
