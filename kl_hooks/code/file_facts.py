@@ -79,7 +79,7 @@ def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = Fal
     """
     columns = ["error", "imports", "symbols" if symbols else "''"]
     columns += ["uses", "outline", "names"] if uses else ["''"] * 3
-    known: KnownFacts = {}
+    facts_by_key: KnownFacts = {}
     for scanner, blobs in _by_scanner(wanted):
         sql = (
             f"SELECT blob, {', '.join(columns)} FROM facts WHERE scanner = ? AND blob IN"
@@ -88,29 +88,29 @@ def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = Fal
         for blob, *row in db.rows(sql, (scanner, *blobs)):
             facts = _facts(*row)
             if facts is not None:
-                known[blob, scanner] = facts
-    return known
+                facts_by_key[blob, scanner] = facts
+    return facts_by_key
 
 
 def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Outline]:
     """Content → its outline (see `code.uses`), of those that are known."""
-    found = {}
+    outline_of = {}
     for scanner, blobs in _by_scanner(wanted):
         sql = (
             f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({placeholders(blobs)})"
         )
         for blob, text in db.rows(sql, (scanner, *blobs)):
             with suppress(ValueError, zlib.error):
-                found[blob, scanner] = _unpacked(text)
-    return found
+                outline_of[blob, scanner] = _unpacked(text)
+    return outline_of
 
 
 class Outlines:
     """Outlines by module: those of changed files as given, others read when somebody asks."""
 
-    def __init__(self, db: Rows, given: Mapping[str, Outline]) -> None:
+    def __init__(self, db: Rows, outlines: Mapping[str, Outline]) -> None:
         self._db = db
-        self._known: dict[str, Outline | None] = dict(given)
+        self._known: dict[str, Outline | None] = dict(outlines)
 
     def of(self, module: str) -> Outline | None:
         """The outline of a module; None for one that has none."""
@@ -150,10 +150,10 @@ def _facts(
     error: str, imports: bytes, symbols: bytes, uses: bytes, outline: bytes, names: bytes
 ) -> Facts | None:
     try:
-        found, words, decorators, text = _unpacked(symbols) if symbols else ([], [], {}, [])
+        symbol_table, words, decorators, text = _unpacked(symbols) if symbols else ([], [], {}, [])
         return {
             "error": error,
-            "symbols": found,
+            "symbols": symbol_table,
             "words": words,
             "imports": _unpacked(imports),
             "decorators": decorators,
@@ -171,8 +171,8 @@ def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, Sequence[str]]]:
     for blob, scanner in sorted(set(wanted)):
         by_scanner.setdefault(scanner, []).append(blob)
     for scanner, blobs in by_scanner.items():
-        for some in chunks(blobs):
-            yield scanner, some
+        for batch in chunks(blobs):
+            yield scanner, batch
 
 
 # made once: json.dumps makes an encoder for each call unless all its options are the defaults
@@ -248,12 +248,12 @@ class TempBlobFile(Iterable[bytes]):
 class PackedFacts(Mapping[Key, Facts]):
     """Content → its facts, which lie in a pile until they are asked for."""
 
-    def __init__(self, made: Iterable[tuple[Key, bytes]]) -> None:
+    def __init__(self, packed: Iterable[tuple[Key, bytes]]) -> None:
         self._places: dict[Key, int] = {}
-        self._pile = TempBlobFile(self._put(made))
+        self._pile = TempBlobFile(self._put(packed))
 
-    def _put(self, made: Iterable[tuple[Key, bytes]]) -> Iterator[bytes]:
-        for place, (key, folded) in enumerate(made):
+    def _put(self, packed: Iterable[tuple[Key, bytes]]) -> Iterator[bytes]:
+        for place, (key, folded) in enumerate(packed):
             self._places[key] = place
             yield folded
 
@@ -346,7 +346,7 @@ def test_rows(path: str, symbols: Sequence[Row], bases: Mapping[str, Sequence[st
     if not is_test_file(path) or not symbols:
         return []
     module = symbols[0][0].partition(":")[2]
-    found = []
+    rows = []
     for row in symbols:
         prefix, _, name = row[0].partition(":")
         parts = name[len(module) + 1 :].split(".")
@@ -357,8 +357,8 @@ def test_rows(path: str, symbols: Sequence[Row], bases: Mapping[str, Sequence[st
         ):
             continue
         if all(_collected(".".join(parts[:depth]), bases) for depth in range(1, len(parts))):
-            found.append([f"test:{path}::{'::'.join(parts)}", *row[1:], row[0]])
-    return found
+            rows.append([f"test:{path}::{'::'.join(parts)}", *row[1:], row[0]])
+    return rows
 
 
 def _collected(name: str, bases: Mapping[str, Sequence[str]]) -> bool:
@@ -546,14 +546,14 @@ def facts_of(
     read-only), everything still is answered, parsed in memory; `warn` then gets one line.
     `symbols=False` leaves the symbols of remembered files empty: imports alone load faster.
     """
-    known: KnownFacts = {}
+    stored: KnownFacts = {}
     trouble: list[str] = []
     wanted = content_keys(entries, scanners)
     try:
-        known = stored_facts(store, set(wanted.values()), symbols) if store else {}
+        stored = stored_facts(store, set(wanted.values()), symbols) if store else {}
     except Exception as problem:  # whatever is wrong with the store, the files can be read again
         trouble.append(_reason(problem))
-    fresh = scan_missing(entries, wanted, known, read, scanners)
+    fresh = scan_missing(entries, wanted, stored, read, scanners)
     new = unpacked_facts(fresh)
     try:
         if store and fresh and not trouble:
@@ -564,7 +564,7 @@ def facts_of(
         warn(f"the graph database could not be used, so files were read anew: {trouble[0]}")
     return named_facts(
         {
-            path: new.get(key) or known.get(key) or unavailable_facts()
+            path: new.get(key) or stored.get(key) or unavailable_facts()
             for path, key in wanted.items()
         }
     )
@@ -584,7 +584,7 @@ def named_facts(facts: Mapping[str, Facts]) -> dict[str, Facts]:
 def scan_missing(
     entries: Sequence[FileEntry],
     wanted: Mapping[str, Key],
-    known: Mapping[Key, Facts],
+    stored: Mapping[Key, Facts],
     read: Read,
     scanners: Sequence[Scanner],
     watch: Progress = no_progress,
@@ -597,15 +597,15 @@ def scan_missing(
     parts by name.
     """
     missing = {
-        wanted[e.path]: e for e in entries if e.path in wanted and wanted[e.path] not in known
+        wanted[e.path]: e for e in entries if e.path in wanted and wanted[e.path] not in stored
     }
     if not missing:
         return {}
     by_version = {scanner.version: scanner for scanner in scanners}
 
-    def scan(some: Sequence[FileEntry]) -> Iterator[tuple[Key, Facts]]:
+    def scan(batch: Sequence[FileEntry]) -> Iterator[tuple[Key, Facts]]:
         with no_garbage_collection():
-            for entry, content in read(some):
+            for entry, content in read(batch):
                 key = wanted[entry.path]
                 yield (
                     key,
@@ -616,17 +616,17 @@ def scan_missing(
     if len(items) < MANY:
         return dict(watch(scan(items), len(items)))
 
-    def folded(some: Sequence[FileEntry]) -> Iterator[tuple[Key, bytes]]:
-        return ((key, pack_facts(facts)) for key, facts in scan(some))
+    def folded(batch: Sequence[FileEntry]) -> Iterator[tuple[Key, bytes]]:
+        return ((key, pack_facts(facts)) for key, facts in scan(batch))
 
-    made: Iterator[tuple[Key, bytes]] = folded(items)
+    scanned: Iterator[tuple[Key, bytes]] = folded(items)
     if processes():
-        made = scan_in_processes(
+        scanned = scan_in_processes(
             items,
-            lambda some: list(folded(some)),
+            lambda batch: list(folded(batch)),
             lambda e: (wanted[e.path], pack_facts(crashed_facts())),
         )
-    return PackedFacts(watch(made, len(items)))
+    return PackedFacts(watch(scanned, len(items)))
 
 
 def crashed_facts() -> Facts:
@@ -655,7 +655,7 @@ def _redacted(facts: Facts) -> Facts:
     texts = [row[index] for row in facts["symbols"] for index in (3, 4)] + [
         row[5] for row in literal
     ]
-    texts += [mark for some in marks.values() for mark in some]
+    texts += [mark for symbol_marks in marks.values() for mark in symbol_marks]
     whole = "\n".join(texts)
     if redact(whole) == whole:  # one look at all of them: nearly every file ends here
         return facts
@@ -667,6 +667,6 @@ def _redacted(facts: Facts) -> Facts:
         )
         row[4] = redact(row[4])
     hide_literals(literal)
-    for place, some in marks.items():
-        marks[place] = [redact(mark, "python") for mark in some]
+    for place, symbol_marks in marks.items():
+        marks[place] = [redact(mark, "python") for mark in symbol_marks]
     return facts

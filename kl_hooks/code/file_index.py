@@ -65,23 +65,23 @@ def differing_part(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Sc
     rows = sorted(db.rows("SELECT first, stamp, files, entries FROM listed"))
     if not rows:
         return Part.whole(entries)
-    how, rest = _scanner_versions(scanners), 0
+    versions, unchanged = _scanner_versions(scanners), 0
     # a tuple of the path alone sorts before the entry with that path
     starts = [0, *(bisect_left(entries, (row[0],)) for row in rows[1:]), len(entries)]
     ends = [*(row[0] for row in rows[1:]), None]
     ranges: list[Range] = []
     parts: list[tuple[FileEntry, ...]] = []
     for place, (first, _, files, text) in enumerate(rows):
-        some = entries[starts[place] : starts[place + 1]]
-        if text == _text(how, some):
-            rest += files
+        segment = entries[starts[place] : starts[place + 1]]
+        if text == _text(versions, segment):
+            unchanged += files
         elif ranges and ranges[-1][1] == first:
             ranges[-1] = (ranges[-1][0], ends[place])
-            parts[-1] += tuple(some)
+            parts[-1] += tuple(segment)
         else:
             ranges.append((first, ends[place]))
-            parts.append(tuple(some))
-    return Part(tuple(ranges), tuple(parts), rest, tuple(row[:2] for row in rows))
+            parts.append(tuple(segment))
+    return Part(tuple(ranges), tuple(parts), unchanged, tuple(row[:2] for row in rows))
 
 
 def store_part(
@@ -97,16 +97,16 @@ def store_part(
     which keep their row from ever being the same, so that they are asked for again.
     """
     # not a time: two writes within one tick of the clock would have the same
-    how, stamp = _scanner_versions(scanners), os.urandom(8).hex()
+    versions, stamp = _scanner_versions(scanners), os.urandom(8).hex()
     for within, entries in zip(part.ranges, part.entries, strict=True):
         condition, params = range_condition(within, "first")
         db.execute(f"DELETE FROM listed WHERE {condition}", params)
         rows: list[tuple[str, int, str, str]] = []
-        for some in _split_entries(entries):
+        for segment in _split_entries(entries):
             # the first row begins where its range does, so that together the rows cover every path
-            first = some[0].path if rows else within[0]
-            text = "" if any(entry.path in lost for entry in some) else _text(how, some)
-            rows.append((first, sum(entry.path in source for entry in some), stamp, text))
+            first = segment[0].path if rows else within[0]
+            text = "" if any(entry.path in lost for entry in segment) else _text(versions, segment)
+            rows.append((first, sum(entry.path in source for entry in segment), stamp, text))
         db.many("INSERT INTO listed (first, files, stamp, entries) VALUES (?, ?, ?, ?)", rows)
 
 
@@ -127,11 +127,11 @@ def _split_entries(entries: Sequence[FileEntry]) -> list[Sequence[FileEntry]]:
     return [entries[start : start + _AT_ONCE] for start in range(0, len(entries), _AT_ONCE)]
 
 
-def _text(how: str, entries: Sequence[FileEntry]) -> str:
+def _text(versions: str, entries: Sequence[FileEntry]) -> str:
     """The text of a row. No path contains `//`; the mode is in it because omitting it would take
     longer.
     """
-    return "//".join(chain((how,), chain.from_iterable(entries)))
+    return "//".join(chain((versions,), chain.from_iterable(entries)))
 
 
 def _scanner_versions(scanners: Sequence[Scanner]) -> str:

@@ -319,13 +319,13 @@ class Source:
                 "its annotations are evaluated at run time, without `from __future__ import"
                 " annotations`"
             )
-        found = _READERS.search(self.content)
-        if found:
-            line = self.content.count(b"\n", 0, found.start()) + 1
-            return f"{found[1].decode()} reads annotations at run time (line {line})"
+        reader_match = _READERS.search(self.content)
+        if reader_match:
+            line = self.content.count(b"\n", 0, reader_match.start()) + 1
+            return f"{reader_match[1].decode()} reads annotations at run time (line {line})"
         nodes = list(ast.walk(self.tree))
         own = {node.name for node in nodes if isinstance(node, _Definition)}
-        known = {*dir(builtins), *own, *_names_from(self.tree, _HARMLESS)}
+        harmless = {*dir(builtins), *own, *_names_from(self.tree, _HARMLESS)}
         for node in nodes:
             # attrs reads those of functions that convert values
             for library in {top for top, _ in imported_modules(node)} & {
@@ -342,7 +342,7 @@ class Source:
             ):
                 readers += [*node.bases, *(keyword.value for keyword in node.keywords)]
             for reader in readers:
-                if _root_of(reader) not in known and not isinstance(reader, ast.Constant):
+                if _root_of(reader) not in harmless and not isinstance(reader, ast.Constant):
                     name = ast.unparse(reader).partition("(")[0]
                     return f"{name} may read annotations at run time (line {reader.lineno})"
         return ""
@@ -352,24 +352,32 @@ def need(source: Source, row: Sequence[Any]) -> Need:
     """Return what an import (`row` of the scanner) is needed for; `needed` too where an edit of it
     is not safe.
     """
-    found = mention(source, row)
+    mention_need = mention(source, row)
     # an import holds no strings: whatever is behind a `#` on its lines is a comment
-    if found.kind != NEEDED and b"#" in _text(source, row[3]):
-        return Need(NEEDED, "a comment belongs to it", found.name)
-    special = _KEYS & {found.name, row[1] or row[0], *source.uses.members}
+    if mention_need.kind != NEEDED and b"#" in _text(source, row[3]):
+        return Need(NEEDED, "a comment belongs to it", mention_need.name)
+    special = _KEYS & {mention_need.name, row[1] or row[0], *source.uses.members}
     reason = "dataclasses look for it in annotations at run time" if special else source.reader
-    return Need(NEEDED, reason, found.name) if found.kind == NOTED and reason else found
+    return (
+        Need(NEEDED, reason, mention_need.name)
+        if mention_need.kind == NOTED and reason
+        else mention_need
+    )
 
 
 def mention(source: Source, row: Sequence[Any]) -> Need:
     """Return what an import is needed for in its file, without asking who evaluates annotations at
     run time.
     """
-    module, name, how = row[0], row[1], row[4]
-    if how != "import":
-        return Need(NEEDED, _METHODS.get(how, f"it is a {how}"))
-    found = statement(source.tree, row[3])
-    same = [alias for alias in found.names if alias.name == (name or module)] if found else []
+    module, name, manner = row[0], row[1], row[4]
+    if manner != "import":
+        return Need(NEEDED, _METHODS.get(manner, f"it is a {manner}"))
+    import_node = statement(source.tree, row[3])
+    same = (
+        [alias for alias in import_node.names if alias.name == (name or module)]
+        if import_node
+        else []
+    )
     if not same:
         return Need(NEEDED, "it is not a statement by itself at the top level of the file")
     bound = same[0].asname or same[0].name.partition(".")[0]
@@ -391,8 +399,10 @@ def statement(tree: ast.Module, line: int) -> Import | None:
     """The import at the top level of a file that starts on a line, if it has its lines to
     itself.
     """
-    found = [node for node in tree.body if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    alone = found[0] if len(found) == 1 and found[0].lineno == line else None
+    on_line = [
+        node for node in tree.body if node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    alone = on_line[0] if len(on_line) == 1 and on_line[0].lineno == line else None
     return alone if isinstance(alone, Import) else None
 
 
@@ -427,8 +437,12 @@ def _why_needed(source: Source, line: int, same: Sequence[ast.alias], bound: str
     if uses.looks:
         return f"the file looks at its own names (line {uses.looks})"
     functions = (node for node in source.tree.body if isinstance(node, ast.FunctionDef))
-    found = next((node.lineno for node in functions if node.name == "__getattr__"), 0)
-    return f"the module's __getattr__ would answer in its place (line {found})" if found else ""
+    getattr_line = next((node.lineno for node in functions if node.name == "__getattr__"), 0)
+    return (
+        f"the module's __getattr__ would answer in its place (line {getattr_line})"
+        if getattr_line
+        else ""
+    )
 
 
 _QUIET: Final = frozenset(
@@ -548,10 +562,10 @@ def first_side_effect(tree: ast.Module, trusted: Collection[str] = ()) -> tuple[
     `trusted`: names imported from modules of the repository: those files are asked for themselves.
     """
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    known = {*dir(builtins), *trusted, *own, *_names_from(tree, _STDLIB)}
+    harmless = {*dir(builtins), *trusted, *own, *_names_from(tree, _STDLIB)}
     todo: list[ast.AST] = [*tree.body]
     for node in todo:  # grows while it is walked
-        what = _effect(node, known)
+        what = _effect(node, harmless)
         if what:
             return getattr(node, "lineno", 0), what
         todo += _parts(node)
@@ -573,13 +587,13 @@ def _parts(node: ast.AST) -> Iterable[ast.AST]:
     return () if isinstance(node, ast.Lambda) else ast.iter_child_nodes(node)
 
 
-def _effect(node: ast.AST, known: Collection[str]) -> str:
+def _effect(node: ast.AST, harmless: Collection[str]) -> str:
     """What this very node does, apart from its parts, besides defining; empty for nothing."""
     if isinstance(node, ast.ClassDef):
         # an unknown base may have a metaclass or an `__init_subclass__`, which run when the class
         # is defined
         for base in node.bases:
-            if _root_of(base) not in known or any(
+            if _root_of(base) not in harmless or any(
                 isinstance(part, ast.Call) for part in ast.walk(base)
             ):
                 return f"class {node.name}({_brief(base)})"
@@ -738,21 +752,21 @@ class _Edit:
     def _flag(self) -> ast.stmt | None:
         """The import of TYPE_CHECKING; Unfixable where something else in the file has the name."""
         binding = [node for node in ast.walk(self.tree) if _FLAG in binds(node)]
-        found = [
+        imports = [
             node for node in self.tree.body if isinstance(node, ast.ImportFrom) and node in binding
         ]
         plain = [
             one
-            for node in found
+            for node in imports
             for one in node.names
             if one.name == _FLAG and one.asname in (None, _FLAG)
         ]
-        if len(plain) != len(binding) or {*map(_top_module, found)} - {
+        if len(plain) != len(binding) or {*map(_top_module, imports)} - {
             "typing",
             "typing_extensions",
         }:
             raise Unfixable(f"something in the file is called {_FLAG} that is not typing's")
-        return found[0] if found else None
+        return imports[0] if imports else None
 
     def _insert(self, place: int, text: list[bytes], *, apart: bool = False) -> None:
         """Insert lines above a line; `apart`: blank lines part them from what is there."""
@@ -795,11 +809,11 @@ def _other_statements(content: bytes, mine: Collection[str]) -> list[str]:
     """The statements at the top level, and those under `if TYPE_CHECKING:` apart, in their order,
     without mine.
     """
-    found = []
+    dumps = []
     for node in ast.parse(content).body:
         inner, outer = (node.body, node.orelse) if _is_block(node) else ([], [node])
-        found += [
+        dumps += [
             f"under {_FLAG}: {dump}" for part in inner if (dump := ast.dump(part)) not in mine
         ]
-        found += [dump for part in outer if (dump := ast.dump(part)) not in mine]
-    return found
+        dumps += [dump for part in outer if (dump := ast.dump(part)) not in mine]
+    return dumps

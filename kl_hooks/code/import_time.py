@@ -338,8 +338,8 @@ class _Module:
 
     def _loud_decorators(self, node: Definition, decorators: Sequence[str], bound: set[str]) -> str:
         for decorator, name in zip(node.decorator_list, decorators, strict=True):
-            known = name in QUIET_DECORATORS or self._is_accessor(decorator, bound)
-            if not known or not _fits(node, decorator, name):
+            is_quiet = name in QUIET_DECORATORS or self._is_accessor(decorator, bound)
+            if not is_quiet or not _fits(node, decorator, name):
                 return f"the decorator {ast.unparse(_called(decorator))} may do more"
         return ""
 
@@ -436,8 +436,8 @@ class _Module:
                 return ""
             case ast.Subscript(value=value, slice=index):
                 generic = self._full_name(value)
-                known = generic in _TYPING or generic.removeprefix("builtins.") in _GENERIC
-                return self._loud_expression(index, bound) if known else unknown
+                is_typing = generic in _TYPING or generic.removeprefix("builtins.") in _GENERIC
+                return self._loud_expression(index, bound) if is_typing else unknown
             case ast.BinOp(op=ast.BitOr(), left=left, right=right):
                 if any(_is_text(side) for side in (left, right)):
                     return unknown  # `str | "C"` is a TypeError

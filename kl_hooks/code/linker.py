@@ -107,16 +107,16 @@ def linearize(own: T, orders: Sequence[Sequence[T]]) -> list[T]:
     """
     # the merge of C3, Python's method resolution order since 2.3: next is a head that is in no tail
     left = [list(order) for order in [*orders, [order[0] for order in orders if order]] if order]
-    made = [own]
+    ordered = [own]
     while left:
-        tails = {one for order in left for one in order[1:]}
+        tails = {base for order in left for base in order[1:]}
         head = next((order[0] for order in left if order[0] not in tails), None)
         if head is None:
-            rest = [one for order in left for one in order]
-            return [*made, *dict.fromkeys(one for one in rest if one not in made)]
-        made.append(head)
-        left = [others for order in left if (others := [one for one in order if one != head])]
-    return list(dict.fromkeys(made))
+            unordered = [base for order in left for base in order]
+            return [*ordered, *dict.fromkeys(base for base in unordered if base not in ordered)]
+        ordered.append(head)
+        left = [others for order in left if (others := [base for base in order if base != head])]
+    return list(dict.fromkeys(ordered))
 
 
 _DEEP: Final = 24
@@ -146,28 +146,28 @@ class Resolver:
     consulted for that.
     """
 
-    def __init__(self, known: ModuleIndex, outline: Callable[[str], Outline | None]) -> None:
+    def __init__(self, modules: ModuleIndex, outline: Callable[[str], Outline | None]) -> None:
         """`outline`: module → its outline, None for one that has none (it does not parse)."""
-        self._known, self._outline = known, outline
+        self._known, self._outline = modules, outline
         self._orders: dict[tuple[str, str], _Answer[list[tuple[str, str]]]] = {}
         self._values: dict[tuple[str, Ref], _Answer[Value | None]] = {}
         self._consulted: list[Consulted | _Answer[Any]] = []
 
     def consulted(self, module: str) -> set[Consulted]:
         """What the answers since the last call depend on, without the names of `module` itself."""
-        found, self._consulted = _flat(self._consulted), []
-        seen = {one for one in found if isinstance(one, _Answer)}
-        waiting = [*seen]  # answers in a cycle
+        consulted, self._consulted = _flat(self._consulted), []
+        answers = {key for key in consulted if isinstance(key, _Answer)}
+        waiting = [*answers]  # answers in a cycle
         while waiting:
-            more = waiting.pop().consulted
-            found |= more
-            new = {one for one in more if isinstance(one, _Answer)} - seen
-            seen |= new
+            behind_answer = waiting.pop().consulted
+            consulted |= behind_answer
+            new = {key for key in behind_answer if isinstance(key, _Answer)} - answers
+            answers |= new
             waiting += new
         return {
-            one
-            for one in found
-            if one.__class__ is str or (one.__class__ is tuple and one[0] != module)
+            key
+            for key in consulted
+            if key.__class__ is str or (key.__class__ is tuple and key[0] != module)
         }
 
     def module_of(self, path: str) -> str:
@@ -254,22 +254,26 @@ class Resolver:
         """
         value = self._value(called, module, deep)
         if value is None or value is EXTERNAL or value.prefix not in FUNCTIONS:
-            found = self._class(value, deep)
+            owner_class = self._class(value, deep)
             return (
-                Value("instance", found.module, found.name)
-                if found is not None and found is not EXTERNAL
-                else found
+                Value("instance", owner_class.module, owner_class.name)
+                if owner_class is not None and owner_class is not EXTERNAL
+                else owner_class
             )
         typed = self._type(value)
-        made = self._value(typed, value.module, deep + 1) if typed else None
+        typed_value = self._value(typed, value.module, deep + 1) if typed else None
         # `-> Self` is the class that the method is called on, not the one that defines it (PEP 673)
         if typed and typed.kind == SAME_CLASS and called.attributes:
             owner = self._value(called._replace(attributes=called.attributes[:-1]), module, deep)
             if owner is not None and (owner.sort == "instance" or owner.prefix in CLASSES):
-                made = Value("instance", owner.module, owner.name)
+                typed_value = Value("instance", owner.module, owner.name)
         # EXTERNAL is compared by identity: a copy of it with `returned` would no longer be
         # recognized
-        return made if made is None or made is EXTERNAL else made._replace(returned=True)
+        return (
+            typed_value
+            if typed_value is None or typed_value is EXTERNAL
+            else typed_value._replace(returned=True)
+        )
 
     def _class(self, value: Value | None, deep: int) -> Value | None:
         """The class that something is, by itself or as another name of one (`X = Y`)."""
@@ -293,11 +297,11 @@ class Resolver:
         return decode(typed) if typed else None
 
     def _attribute(self, value: Value, name: str, deep: int) -> Value | None:
-        found = self._part(value, name, deep)
+        part = self._part(value, name, deep)
         return (
-            found._replace(returned=True)
-            if value.returned and found is not None and found is not EXTERNAL
-            else found
+            part._replace(returned=True)
+            if value.returned and part is not None and part is not EXTERNAL
+            else part
         )
 
     def _part(self, value: Value, name: str, deep: int) -> Value | None:
@@ -313,10 +317,10 @@ class Resolver:
             return self.member(value.module, value.name, name)
         # an attribute of a function is not one of what calling it returns
         typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else None
-        found = self._value(typed, value.module, deep + 1) if typed else None
-        if found is None or found is EXTERNAL:
-            return found
-        return self._attribute(found, name, deep + 1)
+        typed_value = self._value(typed, value.module, deep + 1) if typed else None
+        if typed_value is None or typed_value is EXTERNAL:
+            return typed_value
+        return self._attribute(typed_value, name, deep + 1)
 
     def _imported(self, ref: Ref, module: str, deep: int) -> Value | None:
         path, name = self._known.path_of(module), ref.path
@@ -324,35 +328,35 @@ class Resolver:
         base = absolute(*ref.import_base, module, inside)
         if base is None:
             return EXTERNAL
-        found = self._module(base, path)
-        if found is EXTERNAL or found is None or not name:
-            return found
-        if found.sort == "package":
+        source = self._module(base, path)
+        if source is EXTERNAL or source is None or not name:
+            return source
+        if source.sort == "package":
             return self._module(f"{base}.{name}", path)
         if (
-            found.module == module
+            source.module == module
         ):  # `from . import x` in a package: what is being bound is a module below
             below = self.find(f"{base}.{name}", path)
             if below is not None:
                 return Value("module", below)
-        return self._lookup(found.module, name, deep + 1, set())
+        return self._lookup(source.module, name, deep + 1, set())
 
     def _module(self, name: str, importer: str) -> Value | None:
-        found = self.find(name, importer)
-        if found is not None:
-            return Value("module", found)
+        full_name = self.find(name, importer)
+        if full_name is not None:
+            return Value("module", full_name)
         self._consulted.append(f"{name}.")
         return Value("package", name) if self._known.inside(name) else EXTERNAL
 
     def _lookup(
-        self, module: str, name: str, deep: int, seen: set[tuple[str, str]]
+        self, module: str, name: str, deep: int, visited: set[tuple[str, str]]
     ) -> Value | None:
         """A name of a module as other files see it: defined there, imported there, a submodule, or
         star-imported.
         """
-        if (module, name) in seen or deep > _DEEP:
+        if (module, name) in visited or deep > _DEEP:
             return None
-        seen.add((module, name))
+        visited.add((module, name))
         self._consulted.append((module, name))
         outline = self._outline(module)
         if outline is not None:
@@ -364,10 +368,15 @@ class Resolver:
         below = self.find(f"{plain_name(module)}.{name}", self._known.path_of(module))
         if below is not None:
             return Value("module", below)
-        return self._starred(module, outline, name, deep, seen)
+        return self._starred(module, outline, name, deep, visited)
 
     def _starred(
-        self, module: str, outline: Outline | None, name: str, deep: int, seen: set[tuple[str, str]]
+        self,
+        module: str,
+        outline: Outline | None,
+        name: str,
+        deep: int,
+        visited: set[tuple[str, str]],
     ) -> Value | None:
         outside = False
         self._consulted.append((module, STARS))
@@ -382,9 +391,9 @@ class Resolver:
             # as `import *` does: `__all__`, else all names without a leading underscore (language
             # reference, 7.11)
             if name in listed if listed is not None else not name.startswith("_"):
-                found = self._lookup(source.module, name, deep + 1, seen)
-                if found is not None:
-                    return found
+                value = self._lookup(source.module, name, deep + 1, visited)
+                if value is not None:
+                    return value
         return EXTERNAL if outside else None
 
     def _order(self, module: str, name: str) -> list[tuple[str, str]]:
@@ -407,7 +416,7 @@ class Resolver:
     def _bases(self, module: str, name: str) -> list[tuple[str, str]]:
         outline = self._outline(module)
         self._consulted.append((module, name))
-        found = []
+        bases = []
         for base in outline["bases"].get(name, ()) if outline is not None else ():
             value = self._class(self._value(decode(base), module, 1), 1) if base else None
             if (
@@ -415,17 +424,17 @@ class Resolver:
                 and value is not EXTERNAL
                 and (value.module, value.name) != (module, name)
             ):
-                found.append((value.module, value.name))
-        return found
+                bases.append((value.module, value.name))
+        return bases
 
 
 def _flat(consulted: Iterable[Consulted | _Answer[Any]]) -> set[Consulted | _Answer[Any]]:
     """The same with what is behind answers; an answer that is being worked out stays."""
-    found = set(consulted)
-    for one in [one for one in found if one.__class__ is _Answer and one.done]:
-        found.discard(one)
-        found |= one.consulted
-    return found
+    flat = set(consulted)
+    for answer in [answer for answer in flat if answer.__class__ is _Answer and answer.done]:
+        flat.discard(answer)
+        flat |= answer.consulted
+    return flat
 
 
 Outlined = Mapping[str, tuple[str, Outline]]
@@ -462,27 +471,27 @@ class Keys(dict[Consulted, bytes]):
         return b"".join(sorted(map(self.__getitem__, keys)))
 
 
-def files_to_relink(db: Rows, was: Outlined, now: Outlined) -> list[str]:
+def files_to_relink(db: Rows, before: Outlined, now: Outlined) -> list[str]:
     """The unchanged files whose links may be others, now that some files changed, were added or
     removed.
 
     The tables `files`, `symbols` and `said` are already up to date, and `consulted` still is as it
     was.
     """
-    changed = was.keys() | now.keys()
-    found: set[str] = set()
-    numbers = set(map(Keys().__getitem__, _changed_keys(db, was, now, changed)))
+    changed = before.keys() | now.keys()
+    paths: set[str] = set()
+    numbers = set(map(Keys().__getitem__, _changed_keys(db, before, now, changed)))
     if numbers:
-        found = {
+        paths = {
             path
             for path, packed in db.rows("SELECT path, keys FROM consulted")
             if _any(numbers, packed)
         }
-    names = set(_names_defined_or_not(db, was, now, changed))
+    names = set(_names_defined_or_not(db, before, now, changed))
     if names:
         mentions = name_index.files_mentioning(db, names)
-        found |= {path for path, words in mentions.items() if not names.isdisjoint(words.split())}
-    return sorted(found - changed)
+        paths |= {path for path, words in mentions.items() if not names.isdisjoint(words.split())}
+    return sorted(paths - changed)
 
 
 def _any(numbers: Collection[bytes], packed: bytes) -> bool:
@@ -492,14 +501,14 @@ def _any(numbers: Collection[bytes], packed: bytes) -> bool:
 
 
 def _changed_keys(
-    db: Rows, was: Outlined, now: Outlined, changed: Collection[str]
+    db: Rows, before: Outlined, now: Outlined, changed: Collection[str]
 ) -> set[Consulted]:
     keys: set[Consulted] = {
-        (module, name) for _, module, name, *_ in set(_entries(was)) ^ set(_entries(now))
+        (module, name) for _, module, name, *_ in set(_entries(before)) ^ set(_entries(now))
     }
-    files = {(path, module) for some in (was, now) for path, (module, _) in some.items()}
+    files = {(path, module) for outlined in (before, now) for path, (module, _) in outlined.items()}
     for path, module in files:
-        if was.get(path, ("",))[0] != now.get(path, ("",))[0]:
+        if before.get(path, ("",))[0] != now.get(path, ("",))[0]:
             package = plain_name(module)
             keys.add(package)
             while package := package.rpartition(".")[0]:
@@ -538,23 +547,23 @@ def _is_still_package(db: Rows, package: str, changed: Collection[str]) -> bool:
 
 
 def _names_defined_or_not(
-    db: Rows, was: Outlined, now: Outlined, changed: Collection[str]
+    db: Rows, before: Outlined, now: Outlined, changed: Collection[str]
 ) -> Iterator[str]:
     """The names that got their first symbol, or lost their last one."""
     # the outline of a file that can't be read, so that its module has no symbol, is as empty as
     # that of an empty file
     empty = {
         module
-        for some in (was, now)
-        for module, outline in some.values()
+        for outlined in (before, now)
+        for module, outline in outlined.values()
         if not any(outline.values())
     }
-    modules = {module for module, _ in was.values()} ^ {
+    modules = {module for module, _ in before.values()} ^ {
         module for module, _ in now.values()
     } | empty
     names = {last_name(f"namespace:{module}") for module in modules}
     sql = "SELECT f.path FROM symbol_rows r JOIN files f ON f.number = r.file WHERE r.name = ?"
-    for name in names | _defined(was) ^ _defined(now):
+    for name in names | _defined(before) ^ _defined(now):
         if all(path in changed for (path,) in db.rows(sql, (name,))):
             yield name
 
@@ -604,13 +613,13 @@ def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
             yield _owner(name, module, by_name), "defines", identifier, line, "same scope", 100
 
 
-def depending_links(path: str, imported: Iterable[Link], known: ModuleIndex) -> Iterator[Row]:
+def depending_links(path: str, imported: Iterable[Link], modules: ModuleIndex) -> Iterator[Row]:
     """file → each file of the repository that it imports, at the first line that does: records and
     pages name files, and the graph goes on from there.
     """
     first: dict[str, Link] = {}
     for link in imported:
-        target = known.path_of(link.target.partition(":")[2])
+        target = modules.path_of(link.target.partition(":")[2])
         if target and target != path:
             first.setdefault(target, link)
     for target, link in first.items():
@@ -638,21 +647,21 @@ def from_import_links(
 
     `rows`: the file's imports (see `code.scanner.imports`). What is a module has its link already.
     """
-    seen: set[tuple[str, int, str]] = set()
-    for wanted, name, level, line, how, _ in rows:
+    yielded: set[tuple[str, int, str]] = set()
+    for wanted, name, level, line, manner, _ in rows:
         if not name or name == "*":
             continue
-        found = resolver.resolve(imported("." * level + wanted, name), module)
+        resolved = resolver.resolve(imported("." * level + wanted, name), module)
         if (
-            found.symbols
-            and not found.lost
-            and not found.beyond
-            and found.symbols[-1].module != module
+            resolved.symbols
+            and not resolved.lost
+            and not resolved.beyond
+            and resolved.symbols[-1].module != module
         ):
-            target = found.symbols[-1].id
-            if (target, line, how) not in seen:
-                seen.add((target, line, how))
-                yield f"namespace:{module}", "imports", target, line, how, 100
+            target = resolved.symbols[-1].id
+            if (target, line, manner) not in yielded:
+                yielded.add((target, line, manner))
+                yield f"namespace:{module}", "imports", target, line, manner, 100
 
 
 def _owner(name: str, module: str, by_name: Mapping[str, str]) -> str:
@@ -675,8 +684,8 @@ def used_links(
     `defined`: whether any symbol in the repository has a name; a use of one that none has is no
     link.
     """
-    seen: set[tuple[str, str, str, int]] = set()
-    made: list[Row] = []
+    keys: set[tuple[str, str, str, int]] = set()
+    rows: list[Row] = []
     for expression, flat in uses.items():
         # once for an expression, however many uses of it there are
         targets = list(
@@ -690,14 +699,14 @@ def used_links(
             source = ids[place]
             if relation not in by_relation:
                 by_relation[relation] = _by(RELATIONS[relation], targets)
-            for how, target, method, confidence in by_relation[relation]:
-                if relation == INHERITS and how == "inherits":
-                    how = _inherits(source, target)
-                key = (source, how, target, line)
-                if key not in seen:
-                    seen.add(key)
-                    made.append((source, how, target, line, method, confidence))
-    return made
+            for relation_name, target, method, confidence in by_relation[relation]:
+                if relation == INHERITS and relation_name == "inherits":
+                    relation_name = _inherits(source, target)
+                key = (source, relation_name, target, line)
+                if key not in keys:
+                    keys.add(key)
+                    rows.append((source, relation_name, target, line, method, confidence))
+    return rows
 
 
 def _by(relation: str, targets: Iterable[Target]) -> list[tuple[str, str, str, int]]:
@@ -712,23 +721,23 @@ def _by(relation: str, targets: Iterable[Target]) -> list[tuple[str, str, str, i
 
 
 def _targets(
-    expression: str, found: Resolved, resolver: Resolver, defined: Callable[[str], bool]
+    expression: str, resolved: Resolved, resolver: Resolver, defined: Callable[[str], bool]
 ) -> Iterator[Target]:
     method, confidence = METHODS.get(decode(expression).kind, (NAME_ONLY, 0))
-    end = len(found.symbols) - 1
-    for place, value in enumerate(found.symbols):
-        meant = place == end and not found.lost and not found.beyond
+    end = len(resolved.symbols) - 1
+    for place, value in enumerate(resolved.symbols):
+        meant = place == end and not resolved.lost and not resolved.beyond
         if value.returned:
             method, confidence = _RETURNED
         yield value.id, meant, method, confidence
         if meant and value.prefix in CLASSES:
-            made = resolver.member(value.module, value.name, "__init__")
-            if made is not None and made.sort == "symbol":
+            initializer = resolver.member(value.module, value.name, "__init__")
+            if initializer is not None and initializer.sort == "symbol":
                 # at most 90, as for self and super: a subclass may know better (docs/code-graph.md)
-                yield made.id, True, CONSTRUCTOR, min(confidence, 90)
-    for place, name in enumerate(found.lost):
+                yield initializer.id, True, CONSTRUCTOR, min(confidence, 90)
+    for place, name in enumerate(resolved.lost):
         if defined(name):
-            yield f"name:{name}", place == len(found.lost) - 1, NAME_ONLY, 0
+            yield f"name:{name}", place == len(resolved.lost) - 1, NAME_ONLY, 0
 
 
 def _inherits(source: str, target: str) -> str:
@@ -746,14 +755,14 @@ def relink(
     db: Database,
     removed: Collection[str],
     changed: Mapping[str, Facts],
-    was: Outlined,
+    before: Outlined,
     targets: ModuleIndex,
     alone: bool,
 ) -> int:
     """Writes the links of `changed` files, and again those of others that they concern; returns how
     many others.
 
-    `changed`: path → facts under its module; `was`: path → module and outline as they were, of what
+    `changed`: path → facts under its module; `before`: path → module and outline as they were, of what
     changed or was removed; `targets`: the modules of all files; `alone`: there are no other files.
     The tables `files`, `symbols` and `said` are as they are to be. In one transaction.
     """
@@ -761,7 +770,7 @@ def relink(
     linker = Linker(
         targets, Outlines(db, dict(now.values())).of, _Defined(db, whole=len(changed) > _AT_ONCE)
     )
-    others = [] if alone else files_to_relink(db, was, now)
+    others = [] if alone else files_to_relink(db, before, now)
     # no rows of its own for a removed file: links of others to it stay in the rows of those others
     batch: dict[str, links.Columns] = dict.fromkeys(removed, ())
     consulted: dict[str, bytes] = dict.fromkeys(removed, b"")
@@ -811,15 +820,16 @@ class Linker:
 
 
 def _facts(db: Database, paths: list[str], targets: ModuleIndex) -> Iterator[tuple[str, Facts]]:
-    for some in chunks(paths):
+    for batch in chunks(paths):
         keys = {
             path: (blob, scanner)
             for path, blob, scanner in db.rows(
-                f"SELECT path, blob, scanner FROM files WHERE path IN ({placeholders(some)})", some
+                f"SELECT path, blob, scanner FROM files WHERE path IN ({placeholders(batch)})",
+                batch,
             )
         }
         facts = file_facts.load(db, keys.values(), uses=True)
-        for path in some:
+        for path in batch:
             if keys[path] in facts:
                 yield path, facts_under(facts[keys[path]], targets.module_of(path), path)
 

@@ -134,20 +134,20 @@ def imported_names(facts: Iterable[Mapping[str, Any]]) -> set[str]:
 
     Of `from a import b` both `a` and `a.b`: `b` may be a module.
     """
-    found: set[str] = set()
-    for one in facts:
-        for module, name, level, *_ in one["imports"]:
+    modules: set[str] = set()
+    for file_facts in facts:
+        for module, name, level, *_ in file_facts["imports"]:
             # a relative import starts from the package around it, wherever the names begin: it
             # decides nothing
             if level == 0:
-                found.add(module)
+                modules.add(module)
                 if name and name != "*":
-                    found.add(f"{module}.{name}")
-    for module in list(found):
+                    modules.add(f"{module}.{name}")
+    for module in list(modules):
         # up to a name that is in the set: its own parents are added with it
-        while (module := module.rpartition(".")[0]) and module not in found:
-            found.add(module)
-    return found
+        while (module := module.rpartition(".")[0]) and module not in modules:
+            modules.add(module)
+    return modules
 
 
 def plain_name(module: str) -> str:
@@ -210,24 +210,24 @@ def _file_start(path: str, projects: Container[str], imported: Container[str]) -
         return source, "src"
     longest = _project(_folder(path), projects)
     asked = (n for n in range(longest, len(folders) + 1) if _dotted(path, n) in imported)
-    found = next(asked, None)
-    start = longest if found is None else found
+    match = next(asked, None)
+    start = longest if match is None else match
     if start == len(folders) and _dotted(path, start) in sys.stdlib_module_names:
         return longest, "python's own" if longest < start else "script"
-    return start, "script" if found is None else "script imported"
+    return start, "script" if match is None else "script imported"
 
 
 def _qualified(names: Mapping[str, str]) -> dict[str, str]:
     same: dict[str, list[str]] = {}
     for path, name in names.items():
         same.setdefault(name, []).append(path)
-    made = dict(names)
+    qualified = dict(names)
     for name, paths in same.items():
         inits = [path for path in paths if path.endswith("/" + _INIT)]
         plain = inits[0] if len(inits) == 1 else None
         if len(paths) > 1:
-            made.update({path: f"{name}@{path}" for path in paths if path != plain})
-    return made
+            qualified.update({path: f"{name}@{path}" for path in paths if path != plain})
+    return qualified
 
 
 def import_links(facts: Mapping[str, Mapping[str, Any]], modules: Mapping[str, str]) -> list[Link]:
@@ -241,9 +241,11 @@ def import_links(facts: Mapping[str, Mapping[str, Any]], modules: Mapping[str, s
     omitted. A name that we do not know below a module that we do (generated, or compiled) leads to
     the nearest one above it with confidence 50.
     """
-    known = ModuleIndex(modules)
+    module_index = ModuleIndex(modules)
     return [
-        link for path in sorted(facts) for link in file_links(path, facts[path]["imports"], known)
+        link
+        for path in sorted(facts)
+        for link in file_links(path, facts[path]["imports"], module_index)
     ]
 
 
@@ -272,9 +274,9 @@ class ModuleIndex:
         """
         if self._parents is None:
             self._parents = set()
-            for one in self._by_name:
-                while (one := one.rpartition(".")[0]) and one not in self._parents:
-                    self._parents.add(one)
+            for parent in self._by_name:
+                while (parent := parent.rpartition(".")[0]) and parent not in self._parents:
+                    self._parents.add(parent)
         return name in self._parents
 
     def find(self, name: str, importer: str) -> str | None:
@@ -283,12 +285,19 @@ class ModuleIndex:
 
         Of a package and its sibling module, which are equally near, the package: so does Python.
         """
-        found = self.called(name)
-        if not found:
+        candidates = self.called(name)
+        if not candidates:
             return None
-        if len(found) == 1:
-            return found[0][1]
-        return min(found, key=lambda one: (-_shared(one[0], importer), one[1] != name, one[0]))[1]
+        if len(candidates) == 1:
+            return candidates[0][1]
+        return min(
+            candidates,
+            key=lambda candidate: (
+                -_shared(candidate[0], importer),
+                candidate[1] != name,
+                candidate[0],
+            ),
+        )[1]
 
     def called(self, name: str) -> Sequence[tuple[str, str]]:
         """(path, module) of all that an import of this name may mean."""
@@ -303,24 +312,30 @@ class Finder(Protocol):
     def find(self, name: str, importer: str) -> str | None: ...
 
 
-def file_links(path: str, rows: Iterable[Sequence[Any]], known: Finder) -> list[Link]:
+def file_links(path: str, rows: Iterable[Sequence[Any]], module_index: Finder) -> list[Link]:
     """The import Links of one file, of its import rows; each (target, line, manner) once, in the
     order of lines.
     """
-    module = known.module_of(path)
+    module = module_index.module_of(path)
     links: dict[tuple[str, int, str], Link] = {}
-    for wanted, name, level, line, how, _ in rows:
+    for wanted, name, level, line, manner, _ in rows:
         base = absolute(
             wanted, level, module, path.endswith("/__init__.py") or path == "__init__.py"
         )
         if base is None:
             continue
-        target, confidence = _target(base, name, path, known)
+        target, confidence = _target(base, name, path, module_index)
         if target != module:
             link = Link(
-                f"namespace:{module}", "imports", f"namespace:{target}", path, line, how, confidence
+                f"namespace:{module}",
+                "imports",
+                f"namespace:{target}",
+                path,
+                line,
+                manner,
+                confidence,
             )
-            links.setdefault((target, line, how), link)
+            links.setdefault((target, line, manner), link)
     return sorted(links.values(), key=lambda link: (link.line, link.target, link.method))
 
 
@@ -337,27 +352,27 @@ def absolute(wanted: str, level: int, module: str, is_package: bool) -> str | No
     return ".".join([*package[: len(package) - up], *filter(None, [wanted])])
 
 
-def _target(base: str, name: str, path: str, known: Finder) -> tuple[str, int]:
+def _target(base: str, name: str, path: str, module_index: Finder) -> tuple[str, int]:
     if name and name != "*":
-        deeper = known.find(f"{base}.{name}", path)
+        deeper = module_index.find(f"{base}.{name}", path)
         if deeper is not None:
             return deeper, 100
-    found = known.find(base, path)
-    if found is not None:
-        return found, 100
+    module = module_index.find(base, path)
+    if module is not None:
+        return module, 100
     above = base
     while above := above.rpartition(".")[0]:
-        found = known.find(above, path)
-        if found is not None:
-            return found, 50
+        module = module_index.find(above, path)
+        if module is not None:
+            return module, 50
     return base, 100
 
 
 def _shared(a: str, b: str) -> int:
     """How many leading folders two paths share."""
     count = 0
-    for one, other in zip(a.split("/")[:-1], b.split("/")[:-1], strict=False):
-        if one != other:
+    for first_folder, second_folder in zip(a.split("/")[:-1], b.split("/")[:-1], strict=False):
+        if first_folder != second_folder:
             break
         count += 1
     return count
@@ -371,9 +386,9 @@ class QueriedNames(Collection[str]):
         self.answers: dict[str, bool] = {}
 
     def __contains__(self, name: object) -> bool:
-        found = name in self._names
-        self.answers[str(name)] = found
-        return found
+        is_name = name in self._names
+        self.answers[str(name)] = is_name
+        return is_name
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

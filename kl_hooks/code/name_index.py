@@ -111,12 +111,18 @@ def _move(db: Rows, files: Iterable[tuple[int, set[int], set[int]]]) -> None:
     put: dict[int, set[int]] = {}
     for number, before, now in files:
         for which, classes in ((out, before - now), (put, now - before)):
-            for one in classes:
-                which.setdefault(one, set()).add(number)
-    known = _files(db, out.keys() | put.keys())
+            for class_number in classes:
+                which.setdefault(class_number, set()).add(number)
+    files_of = _files(db, out.keys() | put.keys())
     rows = [
-        (one, _joined_numbers((known.get(one, set()) - out.get(one, set())) | put.get(one, set())))
-        for one in sorted(out.keys() | put.keys())
+        (
+            class_number,
+            _joined_numbers(
+                (files_of.get(class_number, set()) - out.get(class_number, set()))
+                | put.get(class_number, set())
+            ),
+        )
+        for class_number in sorted(out.keys() | put.keys())
     ]
     db.many("DELETE FROM said_by WHERE bucket = ?", [row[:1] for row in rows])
     db.many("INSERT INTO said_by (bucket, files) VALUES (?, ?)", rows)
@@ -124,15 +130,17 @@ def _move(db: Rows, files: Iterable[tuple[int, set[int], set[int]]]) -> None:
 
 def _rebuild(db: Rows) -> None:
     """Makes all classes anew."""
-    found: dict[int, list[int]] = {}
-    known: dict[str, int] = {}
+    files_by_bucket: dict[int, list[int]] = {}
+    bucket_of: dict[str, int] = {}
     for number, names in db.rows("SELECT number, names FROM said"):
         words = names.split()
-        known.update((word, _bucket(word)) for word in words if word not in known)
-        for one in set(map(known.__getitem__, words)):
-            found.setdefault(one, []).append(number)
+        bucket_of.update((word, _bucket(word)) for word in words if word not in bucket_of)
+        for bucket in set(map(bucket_of.__getitem__, words)):
+            files_by_bucket.setdefault(bucket, []).append(number)
     db.execute("DELETE FROM said_by")
-    rows = [(one, _joined_numbers(found[one])) for one in sorted(found)]
+    rows = [
+        (bucket, _joined_numbers(files_by_bucket[bucket])) for bucket in sorted(files_by_bucket)
+    ]
     db.many("INSERT INTO said_by (bucket, files) VALUES (?, ?)", rows)
 
 

@@ -73,19 +73,19 @@ def write_files(
     names: dict[str, str] = {}
     paths = list(files)
     for start in range(0, len(paths), _FILES_AT_ONCE):
-        some = {path: facts[path] for path in paths[start : start + _FILES_AT_ONCE]}
-        names.update((path, one["names"]) for path, one in some.items())
-        _insert(db, files, some)
+        batch = {path: facts[path] for path in paths[start : start + _FILES_AT_ONCE]}
+        names.update((path, new_facts["names"]) for path, new_facts in batch.items())
+        _insert(db, files, batch)
     name_index.replace_files(db, removed, names)
     postings.merge_segments(db)
 
 
-def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
-    insert_files(db, [(path, *files[path], facts["error"]) for path, facts in some.items()])
+def _insert(db: Database, files: Mapping[str, File], batch: Mapping[str, Facts]) -> None:
+    insert_files(db, [(path, *files[path], facts["error"]) for path, facts in batch.items()])
     insert_symbols(
-        db, {path: symbol_table_rows(path, files[path][2], facts) for path, facts in some.items()}
+        db, {path: symbol_table_rows(path, files[path][2], facts) for path, facts in batch.items()}
     )
-    postings.add_files(db, {path: terms_of(path, facts) for path, facts in some.items()})
+    postings.add_files(db, {path: terms_of(path, facts) for path, facts in batch.items()})
 
 
 def delete_rows(db: Database, paths: Iterable[str]) -> None:
@@ -104,16 +104,16 @@ def insert_files(db: Database, rows: Iterable[Sequence[str]]) -> None:
 def insert_symbols(db: Database, rows: Mapping[str, Iterable[Sequence[Any]]]) -> None:
     """Writes the symbols of files that are there, as `symbol_table_rows` gives them."""
     numbers: dict[str, int] = {}
-    for some in chunks(list(rows)):
+    for batch in chunks(list(rows)):
         numbers.update(
-            db.rows(f"SELECT path, number FROM files WHERE path IN ({placeholders(some)})", some)
+            db.rows(f"SELECT path, number FROM files WHERE path IN ({placeholders(batch)})", batch)
         )
-    made = (
+    symbol_rows = (
         (numbers[path], *row)
         for path in sorted(rows, key=numbers.__getitem__)
         for row in rows[path]
     )
-    db.many(f"INSERT INTO symbol_rows VALUES ({placeholders(range(11))})", made)
+    db.many(f"INSERT INTO symbol_rows VALUES ({placeholders(range(11))})", symbol_rows)
 
 
 def symbol_table_rows(path: str, module: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
@@ -126,22 +126,22 @@ def symbol_table_rows(path: str, module: str, facts: Facts) -> Iterable[tuple[An
     ):
         marks = "\n".join(decorators.get(str(place), ()))
         sort, _, name = identifier.partition(":")
-        rest = name[len(module) :]  # every Id begins with the module: `facts_under`
+        suffix = name[len(module) :]  # every Id begins with the module: `facts_under`
         yield _symbol_table_row(
-            place, sort, rest, identifier, line, end_line, signature, marks, doc, content_hash
+            place, sort, suffix, identifier, line, end_line, signature, marks, doc, content_hash
         )
     for place, row in enumerate(facts["tests"], len(facts["symbols"])):
         identifier, line, end_line, signature, doc, content_hash, _ = row
-        rest = identifier.removeprefix(f"test:{path}")
+        suffix = identifier.removeprefix(f"test:{path}")
         yield _symbol_table_row(
-            place, "test", rest, identifier, line, end_line, signature, "", doc, content_hash
+            place, "test", suffix, identifier, line, end_line, signature, "", doc, content_hash
         )
 
 
 def _symbol_table_row(
     place: int,
     sort: str,
-    rest: str,
+    suffix: str,
     identifier: str,
     line: int,
     end_line: int,
@@ -152,9 +152,9 @@ def _symbol_table_row(
 ) -> tuple[Any, ...]:
     """One row, in which the name is stored once: see `symbol_rows` in code/plugin.py."""
     name = last_name(identifier)
-    outer = rest if sort == "namespace" else rest.removesuffix(name)
-    before, found, after = signature.partition(name)
-    if found and before in HEADS:
+    outer = suffix if sort == "namespace" else suffix.removesuffix(name)
+    before, separator, after = signature.partition(name)
+    if separator and before in HEADS:
         signature = HEADS[before] + after
     return (
         place,
@@ -186,8 +186,10 @@ def terms_of(path: str, facts: Facts) -> postings.FileTerms:
 def _symbol_text(place: int, row: Sequence[Any], words: str) -> postings.SymbolText:
     identifier, _, _, signature, doc, _ = row
     owner, _, name = identifier.rpartition(".")
-    both = " ".join(postings.WORD.findall(signature)), " ".join(postings.WORD.findall(doc))
-    return postings.SymbolText(place, name, last_name(owner), f"( {both[0]} ' {both[1]} . {words}")
+    texts = " ".join(postings.WORD.findall(signature)), " ".join(postings.WORD.findall(doc))
+    return postings.SymbolText(
+        place, name, last_name(owner), f"( {texts[0]} ' {texts[1]} . {words}"
+    )
 
 
 _AT_ONCE: Final = 40
@@ -216,48 +218,50 @@ class BulkRows(NamedTuple):
     shares: TempBlobFile
     """The rows of some files each, as this process marshalled them."""
 
-    def fits(self, known: PendingChanges, facts: Mapping[Key, Facts]) -> bool:
+    def fits(self, pending: PendingChanges, facts: Mapping[Key, Facts]) -> bool:
         """True where the graph still holds nothing, and nothing else is wanted or known of it."""
-        if known.before or known.wanted != self.wanted or known.marks != self.marks:
+        if pending.before or pending.wanted != self.wanted or pending.marks != self.marks:
             return False
-        return all((key in facts) == (key in self.read) for key in known.wanted.values())
+        return all((key in facts) == (key in self.read) for key in pending.wanted.values())
 
 
-def make_bulk_rows(known: PendingChanges, facts: Mapping[Key, Facts]) -> BulkRows:
+def make_bulk_rows(pending: PendingChanges, facts: Mapping[Key, Facts]) -> BulkRows:
     """The rows of all that is wanted. `facts`: what could be read of it."""
     with no_garbage_collection():
         decision = _decide_names(
-            known.wanted, known.marks, imported_names(facts[key] for key in facts)
+            pending.wanted, pending.marks, imported_names(facts[key] for key in facts)
         )
         maker = _Maker(
             facts,
-            {path: (key, decision.modules.get(path, path)) for path, key in known.wanted.items()},
+            {path: (key, decision.modules.get(path, path)) for path, key in pending.wanted.items()},
         )
         read = frozenset(facts)
         return BulkRows(
-            known.wanted,
-            known.marks,
+            pending.wanted,
+            pending.marks,
             read,
             decision,
-            TempBlobFile(maker.shares(sorted(known.wanted))),
+            TempBlobFile(maker.shares(sorted(pending.wanted))),
         )
 
 
-def write_bulk_rows(db: Database, made: BulkRows, files: Mapping[str, File]) -> None:
+def write_bulk_rows(db: Database, bulk: BulkRows, files: Mapping[str, File]) -> None:
     """Writes the rows; `files`: of all of them. Inside one transaction."""
     delete_rows(db, files)
     names, numbers, writer = dict[str, str](), Interned(db), postings.SegmentWriter(db)
-    for share in made.shares:
+    for share in bulk.shares:
         rows = [
-            _Rows(*one) for one in marshal.loads(share)
+            _Rows(*file_rows) for file_rows in marshal.loads(share)
         ]  # from a file without a name, which nobody else can write
-        insert_files(db, [(one.path, *files[one.path], one.error) for one in rows])
-        replace_consulted(db, {one.path: one.consulted for one in rows})
-        insert_symbols(db, {one.path: one.symbols for one in rows})
-        for one in rows:
-            writer.add(one.path, postings.FileTerms(*one.terms))
-        links.replace_columns(db, {one.path: one.links for one in rows}, numbers)
-        names.update((one.path, one.names) for one in rows)
+        insert_files(
+            db, [(file_rows.path, *files[file_rows.path], file_rows.error) for file_rows in rows]
+        )
+        replace_consulted(db, {file_rows.path: file_rows.consulted for file_rows in rows})
+        insert_symbols(db, {file_rows.path: file_rows.symbols for file_rows in rows})
+        for file_rows in rows:
+            writer.add(file_rows.path, postings.FileTerms(*file_rows.terms))
+        links.replace_columns(db, {file_rows.path: file_rows.links for file_rows in rows}, numbers)
+        names.update((file_rows.path, file_rows.names) for file_rows in rows)
     writer.close()
     name_index.replace_files(db, (), names)
 
@@ -271,9 +275,9 @@ class _Maker:
         outlines: dict[str, Any] = {}
         self._bear: set[str] = set()
         for path, module in modules.items():
-            one = self._named[path]
-            outlines[module] = one["outline"] or None
-            self._bear |= _defined_last_names(one, module)
+            facts_of_file = self._named[path]
+            outlines[module] = facts_of_file["outline"] or None
+            self._bear |= _defined_last_names(facts_of_file, module)
         self._targets = ModuleIndex(modules)
         self._linker = Linker(self._targets, outlines.get, self._bear.__contains__)
 
@@ -281,7 +285,7 @@ class _Maker:
         """The rows of all of these, some files after some."""
         if file_facts.processes():
             return file_facts.scan_in_processes(
-                paths, lambda some: [self._share(some)], lambda path: self._share([path])
+                paths, lambda batch: [self._share(batch)], lambda path: self._share([path])
             )
         return (
             self._share(paths[start : start + _AT_ONCE]) for start in range(0, len(paths), _AT_ONCE)
@@ -320,7 +324,7 @@ FEW: Final = 100
 
 def update(
     store: Store,
-    known: PendingChanges,
+    pending: PendingChanges,
     facts: file_facts.KnownFacts,
     entries: Sequence[FileEntry],
     read: Read,
@@ -330,33 +334,33 @@ def update(
     """Makes the graph hold `entries`, of all files: how many contents were read and files removed,
     and all errors.
 
-    `known`: what differs; `facts`: what is remembered of it. None where nothing had to be written.
+    `pending`: what differs; `facts`: what is remembered of it. None where nothing had to be written.
     """
-    fresh = scan_missing(known.now, known.stale, facts, read, scanners, watch)
-    both: MutableMapping[Key, Facts] = ChainMap(
+    fresh = scan_missing(pending.now, pending.stale, facts, read, scanners, watch)
+    all_facts: MutableMapping[Key, Facts] = ChainMap(
         facts, cast("dict[Key, Facts]", fresh)
     )  # only the first is written to
     # a content that can't be read (too large, or missing) must not cause a write at every question
     if (
-        known.part.stamps
-        and not both.keys() & set(known.stale.values())
-        and known.as_lost_as_before()
+        pending.part.stamps
+        and not all_facts.keys() & set(pending.stale.values())
+        and pending.as_lost_as_before()
     ):
         return None
     ready = None
-    if isinstance(fresh, file_facts.PackedFacts) and not known.before:
-        ready = make_bulk_rows(known, both)
+    if isinstance(fresh, file_facts.PackedFacts) and not pending.before:
+        ready = make_bulk_rows(pending, all_facts)
     with store.writing("graph") as db, db.transaction(), no_garbage_collection():
         file_facts.save_facts(db, fresh)
-        if not known.part.is_current(db):  # another process has written meanwhile
-            known = pending_changes(db, entries, scanners)
-        removed = _write(db, known, entries, scanners, both, ready)
+        if not pending.part.is_current(db):  # another process has written meanwhile
+            pending = pending_changes(db, entries, scanners)
+        removed = _write(db, pending, entries, scanners, all_facts, ready)
         return len(fresh), removed, errors_of(db)
 
 
 def _write(
     db: Database,
-    known: PendingChanges,
+    pending: PendingChanges,
     entries: Sequence[FileEntry],
     scanners: Sequence[Scanner],
     facts: MutableMapping[Key, Facts],
@@ -365,38 +369,38 @@ def _write(
     """Write what differs; returns how many files were removed. `facts`: those at hand. Inside one
     transaction.
     """
-    facts.update(file_facts.load(db, set(known.stale.values()) - facts.keys(), uses=True))
-    added = _names_of_added(db, known, facts)
-    modules = {path: file[2] for path, file in known.before.items()} | (added or {})
+    facts.update(file_facts.load(db, set(pending.stale.values()) - facts.keys(), uses=True))
+    added = _names_of_added(db, pending, facts)
+    modules = {path: file[2] for path, file in pending.before.items()} | (added or {})
     if added is None:
         # other files may have other names now: all of them are compared, not only the part that
         # differs
-        known = pending_changes(db, entries, scanners, file_index.Part.whole(entries))
-        ready = ready if ready and ready.fits(known, facts) else None
+        pending = pending_changes(db, entries, scanners, file_index.Part.whole(entries))
+        ready = ready if ready and ready.fits(pending, facts) else None
         modules = (
-            _store_decision(db, ready.decision, known.marks)
+            _store_decision(db, ready.decision, pending.marks)
             if ready
-            else decide_stored_names(db, known.wanted, known.marks, facts)
+            else decide_stored_names(db, pending.wanted, pending.marks, facts)
         )
-    absent = {path for path, key in known.stale.items() if key not in facts}
+    absent = {path for path, key in pending.stale.items() if key not in facts}
     now = {
         path: (UNAVAILABLE * (path in absent) + blob, scanner, modules.get(path, path))
-        for path, (blob, scanner) in known.wanted.items()
+        for path, (blob, scanner) in pending.wanted.items()
     }
-    changed = sorted(path for path, file in now.items() if known.before.get(path) != file)
-    removed = sorted(known.before.keys() - now.keys())
+    changed = sorted(path for path, file in now.items() if pending.before.get(path) != file)
+    removed = sorted(pending.before.keys() - now.keys())
     # a file whose module has another name is written again, though its content is known and was not
     # loaded
     facts.update(
-        file_facts.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True)
+        file_facts.load(db, {pending.wanted[path] for path in changed} - facts.keys(), uses=True)
     )
     files = {path: now[path] for path in changed}
     if added is None and ready:
         write_bulk_rows(db, ready, files)
     else:
-        _replace(db, known, facts, files, removed)
-    file_index.store_part(db, known.part, scanners, now, absent)
-    _delete_unused(db, spare=known.files * 3 + SPARE)
+        _replace(db, pending, facts, files, removed)
+    file_index.store_part(db, pending.part, scanners, now, absent)
+    _delete_unused(db, spare=pending.files * 3 + SPARE)
     return len(removed)
 
 
@@ -404,33 +408,33 @@ def _delete_unused(db: Rows, spare: int) -> int:
     """Delete contents that no file has any more once there are more than `spare` of them; returns
     how many.
     """
-    known, files = (
+    stored_count, files = (
         int(db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in ("facts", "files")
     )
-    if known <= files + spare:
+    if stored_count <= files + spare:
         return 0
     # contents without a file stay until there are many: a checkout of an old branch then parses
     # nothing (ADR-0004)
     db.execute("DELETE FROM facts WHERE (blob, scanner) NOT IN (SELECT blob, scanner FROM files)")
-    return known - int(db.rows("SELECT COUNT(*) FROM facts")[0][0])
+    return stored_count - int(db.rows("SELECT COUNT(*) FROM facts")[0][0])
 
 
 def _replace(
     db: Database,
-    known: PendingChanges,
+    pending: PendingChanges,
     facts: Mapping[Key, Facts],
     files: Mapping[str, File],
     removed: Sequence[str],
 ) -> None:
     """Writes the rows of these files, and the links that are others because of them."""
-    few = not known.all and len(files) <= FEW
+    few = not pending.all and len(files) <= FEW
     named: Mapping[str, Facts] = FilesFacts(
-        facts, {path: (known.wanted[path], file[2]) for path, file in files.items()}
+        facts, {path: (pending.wanted[path], file[2]) for path, file in files.items()}
     )
     if few:
         named = dict(named)
-    was = _outlines(
-        db, {path: known.before[path] for path in (*removed, *files) if path in known.before}
+    earlier = _outlines(
+        db, {path: pending.before[path] for path in (*removed, *files) if path in pending.before}
     )
     write_files(db, removed, files, named)
     targets = (
@@ -438,21 +442,23 @@ def _replace(
         if few
         else ModuleIndex(dict(db.rows("SELECT path, module FROM files")))
     )
-    relink(db, removed, named, was, targets, len(files) == known.files)
+    relink(db, removed, named, earlier, targets, len(files) == pending.files)
 
 
 def _names_of_added(
-    db: Database, known: PendingChanges, facts: Mapping[Key, Facts]
+    db: Database, pending: PendingChanges, facts: Mapping[Key, Facts]
 ) -> dict[str, str] | None:
     """Path → module of the added files; None where others may have other names now: paths decide
     that, and imports.
     """
-    if known.marks != known.known_marks or not known.part.stamps:
+    if pending.marks != pending.known_marks or not pending.part.stamps:
         return None
-    stale = known.stale
-    removed = {path: file[2] for path, file in known.before.items() if path not in known.wanted}
+    stale = pending.stale
+    removed = {path: file[2] for path, file in pending.before.items() if path not in pending.wanted}
     before = file_facts.load(
-        db, {known.before[p][:2] for p in (*stale, *removed) if p in known.before}, symbols=False
+        db,
+        {pending.before[p][:2] for p in (*stale, *removed) if p in pending.before},
+        symbols=False,
     )
     old, new = (
         imported_names(before.values()),
@@ -460,14 +466,14 @@ def _names_of_added(
     )
     if not still_valid(db, old, new):
         return None
-    added = stale.keys() - known.before.keys()
+    added = stale.keys() - pending.before.keys()
     return names_of_added(db, added, removed, stale, new) if added or removed else {}
 
 
 def _outlines(db: Database, files: Mapping[str, File]) -> Outlined:
     """The modules and outlines of these files as they were."""
-    found = file_facts.outlines(db, {file[:2] for file in files.values()})
-    return {path: (file[2], found.get(file[:2]) or {}) for path, file in files.items()}
+    outlines = file_facts.outlines(db, {file[:2] for file in files.values()})
+    return {path: (file[2], outlines.get(file[:2]) or {}) for path, file in files.items()}
 
 
 # -- names of modules
@@ -484,15 +490,15 @@ class StoredModuleIndex(ModuleIndex):
         self._asked: dict[str, str] = {}
 
     def module_of(self, path: str) -> str:
-        found = self._db.rows("SELECT module FROM files WHERE path = ?", (path,))
-        if not found:
+        rows = self._db.rows("SELECT module FROM files WHERE path = ?", (path,))
+        if not rows:
             raise KeyError(path)
-        return str(found[0][0])
+        return str(rows[0][0])
 
     def path_of(self, module: str) -> str:
         if module not in self._asked:
-            found = self._db.rows("SELECT path FROM files WHERE module = ?", (module,))
-            self._asked[module] = str(found[0][0]) if found else ""
+            rows = self._db.rows("SELECT path FROM files WHERE module = ?", (module,))
+            self._asked[module] = str(rows[0][0]) if rows else ""
         return self._asked[module]
 
     def inside(self, name: str) -> bool:
@@ -554,19 +560,21 @@ def decide_stored_names(
     db: Rows,
     wanted: Mapping[str, Key],
     markers: Collection[str] = (),
-    known: Mapping[Key, Facts] | None = None,
+    facts_at_hand: Mapping[Key, Facts] | None = None,
 ) -> dict[str, str]:
     """Path → module of all files, from what all of them import; what decided it is stored. Inside
     one transaction.
 
-    `markers`: paths of the files that mark projects. `known`: facts that need not be read again.
+    `markers`: paths of the files that mark projects. `facts_at_hand`: facts that need not be read again.
     """
-    known = known or {}
+    facts_at_hand = facts_at_hand or {}
     loaded = file_facts.load(
-        db, {key for key in wanted.values() if key not in known}, symbols=False
+        db, {key for key in wanted.values() if key not in facts_at_hand}, symbols=False
     )
     imports = imported_names(
-        facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key))
+        facts
+        for key in set(wanted.values())
+        if (facts := facts_at_hand.get(key) or loaded.get(key))
     )
     return _store_decision(db, _decide_names(wanted, markers, imports), markers)
 
@@ -622,19 +630,19 @@ def names_of_added(
         len(modules.called(plain_name(module))) != 1 or "@" in module for module in removed.values()
     ):
         return None
-    found: dict[str, str] = {}
+    module_of: dict[str, str] = {}
     try:
         for path in sorted(added):
             name = module_name(path, packages, projects, imported) if path.endswith(".py") else path
             if path.endswith(".py") and (
-                "@" in name or modules.called(name) or name in found.values()
+                "@" in name or modules.called(name) or name in module_of.values()
             ):
                 return None
-            found[path] = name
+            module_of[path] = name
     except Unsure:
         return None
     imported.keep()
-    return found
+    return module_of
 
 
 class _Packages(Container[str]):
@@ -691,8 +699,8 @@ class _ImportedNames(Container[str]):
     def _answer(self, name: str) -> bool:
         if name in self._new:
             return True
-        known = self._known.get(name)
-        return bool(known) if known is not None else self._by_others(name)
+        count = self._known.get(name)
+        return bool(count) if count is not None else self._by_others(name)
 
     def _by_others(self, name: str) -> bool:
         """True if an unchanged file imports it. Unsure where too many mention it."""

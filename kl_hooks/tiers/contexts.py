@@ -57,11 +57,11 @@ _ARCHIVE: Final = 0.9
 _WORD: Final = re.compile(r"\w+")
 
 
-def age_in_days(now: int, at: int) -> float:
+def age_in_days(now: int, moment: int) -> float:
     """Return the days since a moment; 0 for one in the future, which a clock that was set back
     leaves behind.
     """
-    return max(now - at, 0) / _DAY
+    return max(now - moment, 0) / _DAY
 
 
 def words(text: str) -> Counter[str]:
@@ -130,11 +130,11 @@ def relevance(
     return importance * confidence * fading
 
 
-def decayed(importance: float, at: int, now: int, rate: float = ENTRY_DECAY) -> float:
+def decayed(importance: float, moment: int, now: int, rate: float = ENTRY_DECAY) -> float:
     """Return what is left now of an importance at a moment; at least 0.05, and never more than it
     was.
     """
-    return max(importance * math.pow(1 - rate, age_in_days(now, at)), min(_FLOOR, importance))
+    return max(importance * math.pow(1 - rate, age_in_days(now, moment)), min(_FLOOR, importance))
 
 
 class Staleness(NamedTuple):
@@ -153,7 +153,7 @@ class Staleness(NamedTuple):
         return self.age + self.access + self.unimportance
 
 
-def staleness(importance: float, made: int, accessed: int, now: int) -> Staleness:
+def staleness(importance: float, created: int, accessed: int, now: int) -> Staleness:
     """Return the staleness of an entry whose importance is `importance` now. `accessed`: 0 where it
     never was.
 
@@ -163,21 +163,21 @@ def staleness(importance: float, made: int, accessed: int, now: int) -> Stalenes
     # 0.8 for what was never read: the model's constant, between 48 and 60 days of idleness
     idle = min(age_in_days(now, accessed) / 60, 1.0) if accessed else 0.8
     return Staleness(
-        0.4 * (1 - 0.5 ** (age_in_days(now, made) / 30)), 0.3 * idle, 0.3 * (1 - importance)
+        0.4 * (1 - 0.5 ** (age_in_days(now, created) / 30)), 0.3 * idle, 0.3 * (1 - importance)
     )
 
 
-def similarity(one: Counter[str], other: Counter[str]) -> float:
+def similarity(first: Counter[str], second: Counter[str]) -> float:
     """Return the cosine of two texts by their words: 1 for the same words, 0 for none in common (or
     no words).
     """
-    if one == other:
-        return 1.0 if one else 0.0
-    if len(other) < len(one):
-        one, other = other, one
+    if first == second:
+        return 1.0 if first else 0.0
+    if len(second) < len(first):
+        first, second = second, first
     # over the words of the shorter one: those that only the longer one has add nothing
-    common = sum(count * other[word] for word, count in one.items())
-    sizes = sum(n * n for n in one.values()) * sum(n * n for n in other.values())
+    common = sum(count * second[word] for word, count in first.items())
+    sizes = sum(n * n for n in first.values()) * sum(n * n for n in second.values())
     return common / math.sqrt(sizes) if common else 0.0
 
 
@@ -269,23 +269,26 @@ def create_context(
     """Make a context of the caller's. UsageProblem for a name that is taken, also by one that the
     caller can't see.
     """
-    made = checked_key(name, "name")
+    checked_name = checked_key(name, "name")
     scope = checked_choice(scope or CONTEXT_SCOPES[0], CONTEXT_SCOPES, "scope")
     if scope in _SHARED_SCOPES and ws.store.address is None:
         raise UsageProblem(
             f"a context of scope {scope} is shared by a team, and this store is this clone's alone.",
-            place=made,
+            place=checked_name,
             hint="Use a team's database (kl store use URL), or --scope global: everybody who uses"
             " this clone.",
         )
     with writing(ws, "contexts") as db:
         # an actor's name is that of the actor's own context
-        if _row(db, made) or (
-            made != caller.actor and (made == "human" or made.startswith("agent:"))
+        if _row(db, checked_name) or (
+            checked_name != caller.actor
+            and (checked_name == "human" or checked_name.startswith("agent:"))
         ):
-            raise UsageProblem("this name is not available.", place=made, hint="Take another name.")
+            raise UsageProblem(
+                "this name is not available.", place=checked_name, hint="Take another name."
+            )
         context = Context(
-            made,
+            checked_name,
             checked_choice(type or CONTEXT_TYPES[0], CONTEXT_TYPES, "type"),
             scope,
             caller.actor,
@@ -297,7 +300,7 @@ def create_context(
             ws.clock.now(),
         )
         _insert(db, context)
-        insert_events(db, context.at, [TierEvent("created", TIER, made, caller)])
+        insert_events(db, context.at, [TierEvent("created", TIER, checked_name, caller)])
     return context
 
 
@@ -309,10 +312,10 @@ def list_contexts(db: Database | None, caller: Caller) -> list[Context]:
         "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at"
         " FROM context"
     )
-    found = [_context(row) for row in db.rows(f"{sql} WHERE status = 'active' ORDER BY name")]
+    contexts = [_context(row) for row in db.rows(f"{sql} WHERE status = 'active' ORDER BY name")]
     return sorted(
-        (one for one in found if one.level(caller.actor)),
-        key=lambda one: (one.name != caller.actor, one.name),
+        (context for context in contexts if context.level(caller.actor)),
+        key=lambda context: (context.name != caller.actor, context.name),
     )
 
 
@@ -370,7 +373,7 @@ def write_entry(
 
     `dotted`: False takes the path as one key, dots and all.
     """
-    made = json.loads(encoded(value))
+    new_value = json.loads(encoded(value))
     with writing(ws, "contexts") as db:
         if name in ("", caller.actor):
             ensure_own(db, caller, ws.clock.now())
@@ -379,13 +382,13 @@ def write_entry(
         before = _active(db, context.name, key)
         old = before.value if before else None
         if merge:
-            made = merged(value_at(old, below)[1], made)
+            new_value = merged(value_at(old, below)[1], new_value)
         return add_version(
             db,
             caller,
             context.name,
             key,
-            with_value_at(old, below, made),
+            with_value_at(old, below, new_value),
             ws.clock.now(),
             options,
             before,
@@ -465,12 +468,12 @@ def add_version(
     return entry
 
 
-def _percent(given: int | None, otherwise: int, place: str) -> int:
-    if given is None:
+def _percent(percentage: int | None, otherwise: int, place: str) -> int:
+    if percentage is None:
         return otherwise
-    if not 0 <= given <= 100:
-        raise UsageProblem(f"{given} is no percentage: from 0 to 100.", place=place)
-    return given
+    if not 0 <= percentage <= 100:
+        raise UsageProblem(f"{percentage} is no percentage: from 0 to 100.", place=place)
+    return percentage
 
 
 def read_entry(
@@ -506,12 +509,12 @@ def list_entries(
     contexts = [find_context(db, caller, name)] if name else list_contexts(db, caller)
     if db is None:
         return []
-    found = list[ContextEntry]()
+    entries = list[ContextEntry]()
     for context in contexts:
         where = "context = ?" if versions else "context = ? AND status = 'active'"
         sql = f"SELECT {_COLUMNS} FROM context_entry WHERE {where} ORDER BY key, version"
-        found += with_accesses(db, [_entry(row) for row in db.rows(sql, (context.name,))])
-    return found
+        entries += with_accesses(db, [_entry(row) for row in db.rows(sql, (context.name,))])
+    return entries
 
 
 def with_accesses(db: Database, entries: Sequence[ContextEntry]) -> list[ContextEntry]:
@@ -525,18 +528,18 @@ def archive_entries(
     db: Database, caller: Caller, now: int, entries: Sequence[ContextEntry], why: str
 ) -> None:
     """Archive entries that are still active, in the caller's transaction: their versions stay."""
-    for one in entries:
+    for entry in entries:
         db.execute(
             "UPDATE context_entry SET status = 'archived' WHERE id = ? AND status = 'active'",
-            (one.id,),
+            (entry.id,),
         )
-        db.execute("UPDATE context SET version = version + 1 WHERE name = ?", (one.context,))
+        db.execute("UPDATE context SET version = version + 1 WHERE name = ?", (entry.context,))
     insert_events(
         db,
         now,
         [
-            TierEvent("archived", TIER, one.context, caller, {"key": one.key, "why": why})
-            for one in entries
+            TierEvent("archived", TIER, entry.context, caller, {"key": entry.key, "why": why})
+            for entry in entries
         ],
     )
 
@@ -576,58 +579,64 @@ def promote_entries(
         return []
     ensure_own(db, caller, now)
     # one after the other: the second of two alike entries is merged into the first
-    made = list[ContextEntry]()
-    for one in promoted:
-        importance = min(10 * one.accesses, 80) + (0 if one.type == "general" else 10)
+    new_entries = list[ContextEntry]()
+    for entry in promoted:
+        importance = min(10 * entry.accesses, 80) + (0 if entry.type == "general" else 10)
         options = EntryOptions(
-            _TYPE_OF.get(one.type, "observation"), importance, _PROMOTED_CONFIDENCE
+            _TYPE_OF.get(entry.type, "observation"), importance, _PROMOTED_CONFIDENCE
         )
-        made.append(_promote(db, caller, now, one, options, nearness))
-    return made
+        new_entries.append(_promote(db, caller, now, entry, options, nearness))
+    return new_entries
 
 
 def _promote(
     db: Database,
     caller: Caller,
     now: int,
-    one: Entry,
+    promoted: Entry,
     options: EntryOptions,
     nearness: Nearness | None,
 ) -> ContextEntry:
-    known = list_entries(db, caller, caller.actor)
-    newest = sorted(known, key=lambda entry: (entry.at, entry.key))[-_COMPARED:]
+    existing = list_entries(db, caller, caller.actor)
+    newest = sorted(existing, key=lambda entry: (entry.at, entry.key))[-_COMPARED:]
     # as JSON: a key of an object is a word too
-    text = words(encoded(one.value))
+    text = words(encoded(promoted.value))
     alike = next(
         (
             e
             for e in newest
-            if e.key == one.key or similarity(words(encoded(e.value)), text) >= SAME
+            if e.key == promoted.key or similarity(words(encoded(e.value)), text) >= SAME
         ),
         None,
     )
     if alike is None and nearness is not None:
         # two texts that differ in a number are near in meaning, and still not the same
-        some = [e for e in newest if _numbers(e.value) == _numbers(one.value)]
-        scores = nearness(encoded(one.value), [encoded(e.value) for e in some]) if some else ()
-        alike = next((e for e, score in zip(some, scores, strict=True) if score >= SAME), None)
-    body = {"short": one.id, "accesses": one.accesses}
+        comparable = [e for e in newest if _numbers(e.value) == _numbers(promoted.value)]
+        scores = (
+            nearness(encoded(promoted.value), [encoded(e.value) for e in comparable])
+            if comparable
+            else ()
+        )
+        alike = next(
+            (e for e, score in zip(comparable, scores, strict=True) if score >= SAME), None
+        )
+    body = {"short": promoted.id, "accesses": promoted.accesses}
     if alike is None:
-        entry = add_version(db, caller, caller.actor, one.key, one.value, now, options)
+        entry = add_version(db, caller, caller.actor, promoted.key, promoted.value, now, options)
     else:
         # the same again is a sign of importance; of what is merely alike the larger numbers count
-        boost = _DUPLICATE_BOOST if encoded(alike.value) == encoded(one.value) else 0
+        boost = _DUPLICATE_BOOST if encoded(alike.value) == encoded(promoted.value) else 0
         numbers = [
             min(100, max(getattr(alike, n), getattr(options, n)) + boost * (n == "importance"))
             for n in ("importance", "confidence")
         ]
-        merged_ids = (*alike.merged, one.id)
+        merged_ids = (*alike.merged, promoted.id)
         entry = add_version(
             db,
             caller,
             caller.actor,
             alike.key,
-            one.value,
+            promoted.value,
             now,
             EntryOptions(None, *numbers),
             alike,
@@ -637,8 +646,8 @@ def _promote(
         # the sum of both is a fold over events: those of the short-term entry count for the merged
         # one
     accesses = [
-        TierEvent("read", TIER, _accessed(caller.actor, entry.key), caller, at=one.at)
-        for _ in range(one.accesses)
+        TierEvent("read", TIER, _accessed(caller.actor, entry.key), caller, at=promoted.at)
+        for _ in range(promoted.accesses)
     ]
     insert_events(
         db,
@@ -662,7 +671,7 @@ def take_snapshot(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
         body = json.dumps(
             {"name": context.name, "version": context.version, "entries": rows}, sort_keys=True
         )
-        made = {
+        snapshot = {
             "id": os.urandom(6).hex(),
             "context": context.name,
             "version": context.version,
@@ -673,13 +682,13 @@ def take_snapshot(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
             "INSERT INTO context_snapshot (id, context, version, at, sha256, actor, body) VALUES"
             " (?, ?, ?, ?, ?, ?, ?)"
         )
-        db.execute(sql, (*made.values(), caller.actor, body))
+        db.execute(sql, (*snapshot.values(), caller.actor, body))
         insert_events(
             db,
             ws.clock.now(),
-            [TierEvent("snapshot", TIER, context.name, caller, {"id": made["id"]})],
+            [TierEvent("snapshot", TIER, context.name, caller, {"id": snapshot["id"]})],
         )
-        return made
+        return snapshot
 
 
 def restore_snapshot(ws: Workspace, caller: Caller, name: str, snapshot: str) -> int:
@@ -702,36 +711,47 @@ def restore_snapshot(ws: Workspace, caller: Caller, name: str, snapshot: str) ->
                 "was changed since it was taken (sha256 differs): not restored.", place=snapshot
             )
         wanted = {
-            one.key: one for one in (_entry(entry) for entry in json.loads(row[1])["entries"])
+            stored_entry.key: stored_entry
+            for stored_entry in (_entry(entry) for entry in json.loads(row[1])["entries"])
         }
-        current = {one.key: one for one in list_entries(db, caller, context.name)}
+        current = {
+            stored_entry.key: stored_entry
+            for stored_entry in list_entries(db, caller, context.name)
+        }
         now = ws.clock.now()
-        surplus = [one for key, one in current.items() if key not in wanted]
+        surplus = [stored_entry for key, stored_entry in current.items() if key not in wanted]
         archive_entries(db, caller, now, surplus, f"not in snapshot {snapshot}")
         changed = [
-            one for key, one in wanted.items() if key not in current or not _same(one, current[key])
+            stored_entry
+            for key, stored_entry in wanted.items()
+            if key not in current or not _same(stored_entry, current[key])
         ]
-        for one in changed:
+        for stored_entry in changed:
             options = EntryOptions(
-                one.type, one.importance, one.confidence, one.tags, None, one.memory
+                stored_entry.type,
+                stored_entry.importance,
+                stored_entry.confidence,
+                stored_entry.tags,
+                None,
+                stored_entry.memory,
             )
             add_version(
                 db,
                 caller,
                 context.name,
-                one.key,
-                one.value,
+                stored_entry.key,
+                stored_entry.value,
                 now,
                 options,
-                current.get(one.key),
+                current.get(stored_entry.key),
                 event="restored",
             )
         return len(changed) + len(surplus)
 
 
-def _same(one: ContextEntry, other: ContextEntry) -> bool:
+def _same(entry: ContextEntry, other: ContextEntry) -> bool:
     names = ("value", "type", "importance", "confidence", "tags", "memory")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+    return all(getattr(entry, name) == getattr(other, name) for name in names)
 
 
 def grant_context(ws: Workspace, caller: Caller, name: str, actor: str, level: str) -> Context:

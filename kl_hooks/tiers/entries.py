@@ -81,9 +81,9 @@ def caller_of(ws: Workspace, actor: str = "", session_name: str = "") -> Caller:
     UsageProblem for a name of a session that is empty or too long.
     """
     name = agent(ws.environ)
-    who = actor or (f"agent:{name}" if name else _HUMAN)
+    caller_name = actor or (f"agent:{name}" if name else _HUMAN)
     return Caller(
-        redact(who),
+        redact(caller_name),
         checked_key(session_name or session(ws.environ) or DEFAULT_SESSION, "--session"),
     )
 
@@ -100,15 +100,15 @@ def checked_key(key: str, place: str = "key") -> str:
     """
     # a lone surrogate (an undecodable byte of an argument, PEP 383) has no UTF-8, and SQLite
     # refuses it
-    made = redact(replace_surrogates(key))
-    if not made.strip() or len(made) > _MOST_KEY:
+    redacted = redact(replace_surrogates(key))
+    if not redacted.strip() or len(redacted) > _MOST_KEY:
         reason = (
-            f"is {len(made)} characters long; at most {_MOST_KEY} are taken."
-            if made.strip()
+            f"is {len(redacted)} characters long; at most {_MOST_KEY} are taken."
+            if redacted.strip()
             else "is empty."
         )
         raise UsageProblem(reason, place=place, hint="Such as: plan, or step:3")
-    return made
+    return redacted
 
 
 def checked_type(name: str) -> str:
@@ -117,15 +117,17 @@ def checked_type(name: str) -> str:
 
 
 def checked_choice(
-    name: str, known: Sequence[str], place: str, also: Mapping[str, str] | None = None
+    name: str, choices: Sequence[str], place: str, also: Mapping[str, str] | None = None
 ) -> str:
     """Return the canonical spelling of a word. `also`: other spellings → canonical. UsageProblem
     for an unknown one.
     """
     word = name.strip().lower().replace("-", "_")
     word = (also or {}).get(word, word)
-    if word not in known:
-        hint = f"{suggest_spelling(word, known)} There are: {', '.join([*known, *(also or {})])}."
+    if word not in choices:
+        hint = (
+            f"{suggest_spelling(word, choices)} There are: {', '.join([*choices, *(also or {})])}."
+        )
         raise UsageProblem(f"{one_line(name, 60)!r} is unknown.", place=place, hint=hint.strip())
     return word
 
@@ -151,7 +153,7 @@ def encoded(value: Any, place: str = "value") -> str:
     """
     try:
         _refuse_deep(value)
-        made = json.dumps(
+        encoded_text = json.dumps(
             redact_value(replace_surrogates(value)),
             ensure_ascii=False,
             sort_keys=True,
@@ -161,13 +163,13 @@ def encoded(value: Any, place: str = "value") -> str:
     except (TypeError, ValueError, RecursionError) as problem:
         raise UsageProblem(f"is no JSON: {one_line(str(problem), 100)}.", place=place) from None
     # measured after redaction: that is what is stored
-    size = len(made.encode())
+    size = len(encoded_text.encode())
     if size > MOST_BYTES:
         hint = "Store it in a file, and remember its path."
         raise UsageProblem(
             f"is {size:,} bytes as JSON; at most {MOST_BYTES:,} are stored.", place=place, hint=hint
         )
-    return made
+    return encoded_text
 
 
 def _refuse_deep(value: Any) -> None:
@@ -255,10 +257,10 @@ def merged(old: Any, new: Any) -> Any:
     """
     if not isinstance(new, dict):
         return new
-    made = {**old} if isinstance(old, dict) else {}
+    combined = {**old} if isinstance(old, dict) else {}
     for key, value in new.items():
-        made[key] = merged(made.get(key), value)
-    return {key: value for key, value in made.items() if value is not None or key not in new}
+        combined[key] = merged(combined.get(key), value)
+    return {key: value for key, value in combined.items() if value is not None or key not in new}
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,15 +347,15 @@ def tier_events(
 
 def access_counts(db: Database, tier: str, subjects: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return subject → (how often it was read, when last in microseconds)."""
-    found = dict.fromkeys(subjects, (0, 0))
+    counts = dict.fromkeys(subjects, (0, 0))
     # by seq and not by time would be wrong here: of several clocks the latest moment counts
-    for some in chunks(subjects):
+    for batch in chunks(subjects):
         sql = (
             "SELECT subject, COUNT(*), MAX(at) FROM tier_event WHERE tier = ? AND name = 'read'"
-            f" AND subject IN ({placeholders(some)}) GROUP BY subject"
+            f" AND subject IN ({placeholders(batch)}) GROUP BY subject"
         )
-        found |= {subject: (count, last) for subject, count, last in db.rows(sql, [tier, *some])}
-    return found
+        counts |= {subject: (count, last) for subject, count, last in db.rows(sql, [tier, *batch])}
+    return counts
 
 
 def record_access(ws: Workspace, tier: str, subject: str, caller: Caller) -> None:
@@ -408,8 +410,8 @@ def reading(ws: Workspace, *, counted: bool = False) -> Iterator[Database | None
     with ws.store.reading() as db:
         # a store of an older kl on a read-only disk has no such table, and is no error for whoever
         # reads
-        known = db is not None and db.has_table("tier_event")
-        yield db if known else None
+        has_tables = db is not None and db.has_table("tier_event")
+        yield db if has_tables else None
 
 
 def _ingest_accesses(ws: Workspace, db: Database) -> int:
@@ -439,11 +441,14 @@ def _ingest_accesses(ws: Workspace, db: Database) -> int:
 def _accesses(content: bytes) -> Iterator[TierEvent]:
     for line in content.splitlines():
         try:
-            tier, subject, actor, of, at = json.loads(line)
+            tier, subject, actor, session, moment = json.loads(line)
         except (ValueError, TypeError):  # the first line, or one that a full disk cut short
             continue
-        if all(type(one) is str for one in (tier, subject, actor, of)) and type(at) is int:
-            yield TierEvent("read", tier, subject, Caller(actor, of), at=at)
+        if (
+            all(type(field) is str for field in (tier, subject, actor, session))
+            and type(moment) is int
+        ):
+            yield TierEvent("read", tier, subject, Caller(actor, session), at=moment)
 
 
 def _empty_log(ws: Workspace, read: int) -> None:

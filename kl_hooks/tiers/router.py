@@ -118,13 +118,13 @@ class WorkingMemory:
         seconds = checked_ttl(ttl, _WORKING_TTL.get(name, _HOUR), _MOST_WORKING_TTL)
         now = self._ws.clock.now()
         # what is stored, redacted: the list that it is appended to has redacted values too
-        made = json.loads(encoded(value))
+        new_value = json.loads(encoded(value))
 
         def change(before: bytes | None) -> bytes:
-            whole = made
+            whole = new_value
             if append:
                 earlier = self._decoded(key, before)
-                whole = [*_as_list(earlier, key), made]
+                whole = [*_as_list(earlier, key), new_value]
             plain = {
                 "value": whole,
                 "type": name,
@@ -154,9 +154,9 @@ class WorkingMemory:
     def entries(self) -> list[Entry]:
         """Return the caller's entries of this session, by key."""
         prefix = self._key("")[:-3]  # without the empty key and the bracket
-        keys = [json.loads(one)[2] for one in self._open().keys(prefix)]
-        found = (self.read(key) for key in sorted(keys))
-        return [one for one in found if one is not None]
+        keys = [json.loads(entry)[2] for entry in self._open().keys(prefix)]
+        entries = (self.read(key) for key in sorted(keys))
+        return [entry for entry in entries if entry is not None]
 
     def clear(self) -> int:
         """Remove the caller's entries of this session; return how many."""
@@ -210,7 +210,7 @@ class WorkingMemory:
         try:
             plain = json.loads(stored or b"null")
             source = f"working memory, session {self._caller.session}"
-            made = Entry(
+            entry = Entry(
                 key,
                 plain["value"],
                 TIER,
@@ -223,7 +223,7 @@ class WorkingMemory:
             )
         except (ValueError, TypeError, KeyError):
             return None
-        return made if made.is_live(self._ws.clock.now()) else None
+        return entry if entry.is_live(self._ws.clock.now()) else None
 
 
 def _as_list(entry: Entry | None, key: str) -> list[Any]:
@@ -319,8 +319,8 @@ class Memory:
             ("long", self._long),
             ("shared", self._shared),
         ):
-            if chosen in ("", name) and (found := find(key)) is not None:
-                return found
+            if chosen in ("", name) and (entry := find(key)) is not None:
+                return entry
         return None
 
     def forget(self, key: str, tier: str = "") -> list[str]:
@@ -336,10 +336,12 @@ class Memory:
         removed = ["working"] if chosen in ("", "working") and self.working.delete(key) else []
         if chosen in ("", "short"):
             with writing(self._ws, "short-term memory") as db:
-                found = _short_term_entries(self._ws, db, self.caller, key, expired=True)
-                _delete_short_term(db, [one.id for one in found])
-                insert_events(db, self._ws.clock.now(), _removals(found, "deleted", self.caller))
-            removed += ["short"] if found else []
+                short_entries = _short_term_entries(self._ws, db, self.caller, key, expired=True)
+                _delete_short_term(db, [entry.id for entry in short_entries])
+                insert_events(
+                    db, self._ws.clock.now(), _removals(short_entries, "deleted", self.caller)
+                )
+            removed += ["short"] if short_entries else []
         if chosen in ("", "long") and forget_entry(self._ws, self.caller, key):
             removed.append("long")
         return removed
@@ -355,11 +357,11 @@ class Memory:
     def entries(self, tier: str = "", *, all_sessions: bool = False) -> list[Entry]:
         """Return what the caller may read, tier by tier, with counts of accesses."""
         chosen = checked_tier(tier) if tier else ""
-        found = self.working.entries() if chosen in ("", "working") else []
+        entries = self.working.entries() if chosen in ("", "working") else []
         with reading(self._ws, counted=True) as db:
             if db is not None:
-                found += self._rows(db, chosen, all_sessions)
-        return found
+                entries += self._rows(db, chosen, all_sessions)
+        return entries
 
     def _rows(self, db: Database, chosen: str, all_sessions: bool) -> Iterator[Entry]:
         if chosen in ("", "short"):
@@ -387,17 +389,17 @@ class Memory:
 
     def statistics(self) -> dict[str, Any]:
         """Return the counts of each tier, of what the caller may read."""
-        found = self.entries(all_sessions=True)
+        entries = self.entries(all_sessions=True)
         with reading(self._ws) as db:
             contexts = list_contexts(db, self.caller)
-        per_tier = {tier: [one for one in found if one.tier == tier] for tier in TIERS}
+        per_tier = {tier: [entry for entry in entries if entry.tier == tier] for tier in TIERS}
         counts = {
             tier: {
                 "entries": len(some),
-                "bytes": sum(len(encoded(one.value).encode()) for one in some),
-                "accesses": sum(one.accesses for one in some),
+                "bytes": sum(len(encoded(entry.value).encode()) for entry in some),
+                "accesses": sum(entry.accesses for entry in some),
                 "due_for_promotion": (
-                    sum(one.accesses >= PROMOTED_FROM for one in some) if tier == "short" else 0
+                    sum(entry.accesses >= PROMOTED_FROM for entry in some) if tier == "short" else 0
                 ),
             }
             for tier, some in per_tier.items()
@@ -412,37 +414,41 @@ class Memory:
         """Copy working memory of this session into short-term memory, for a day; return how many
         entries.
         """
-        found = self.working.entries()
-        for one in found:
+        entries = self.working.entries()
+        for entry in entries:
             _write_short_term(
-                self._ws, self.caller, one.key, one.value, ttl=_SAVED_TTL, type=one.type
+                self._ws, self.caller, entry.key, entry.value, ttl=_SAVED_TTL, type=entry.type
             )
-        return len(found)
+        return len(entries)
 
     def load(self) -> int:
         """Copy short-term memory of this session into working memory; return how many entries."""
         with reading(self._ws) as db:
-            found = _short_term_entries(self._ws, db, self.caller) if db is not None else []
-        for one in found:
-            self.working.write(one.key, one.value, type=one.type)
-        return len(found)
+            entries = _short_term_entries(self._ws, db, self.caller) if db is not None else []
+        for entry in entries:
+            self.working.write(entry.key, entry.value, type=entry.type)
+        return len(entries)
 
     def close(self) -> Closed:
         """Close the session: promote what was read often, remove what has expired, and close its
         pools.
         """
         with writing(self._ws, "closing a session") as db:
-            made = consolidate(self._ws, db, self.caller)
+            closed = consolidate(self._ws, db, self.caller)
             # in the transaction that promotes: a session is closed wholly or not at all
             pools = close_pools_of_session(db, self._ws.clock.now(), self.caller)
-        return made._replace(pools=tuple(pools), working=self.working.clear())
+        return closed._replace(pools=tuple(pools), working=self.working.clear())
 
     def _short(self, key: str) -> Entry | None:
         return _read_short_term(self._ws, self.caller, key)
 
     def _long(self, key: str) -> Entry | None:
-        found = read_entry(self._ws, self.caller, "", key)
-        return _of_context(found[0], key, found[1]) if found else self._memory(key)
+        entry_and_value = read_entry(self._ws, self.caller, "", key)
+        return (
+            _of_context(entry_and_value[0], key, entry_and_value[1])
+            if entry_and_value
+            else self._memory(key)
+        )
 
     def _memory(self, key: str) -> Entry | None:
         """A memory of the repository by its ID, where it may be shown to somebody."""
@@ -450,21 +456,21 @@ class Memory:
             return None
         # another process may have approved it since
         sync(self._ws, ("memory",))
-        found = [
-            one
-            for one in get_records(self._ws, [key])
-            if one.kind == "memory" and not not_live_reason(self._ws, one)
+        memories = [
+            record
+            for record in get_records(self._ws, [key])
+            if record.kind == "memory" and not not_live_reason(self._ws, record)
         ]
-        if not found:
+        if not memories:
             return None
-        one = found[0]
+        record = memories[0]
         return Entry(
             key,
-            one.text("pattern"),
+            record.text("pattern"),
             "long",
-            f"memory {one.id}",
-            one.authority,
-            more={"record": one.id},
+            f"memory {record.id}",
+            record.authority,
+            more={"record": record.id},
         )
 
     def _shared(self, key: str) -> Entry | None:
@@ -487,15 +493,15 @@ def consolidate(
     `only_expired`: of the former only what has expired too; the session goes on.
     """
     now = ws.clock.now()
-    found = _short_term_entries(ws, db, caller, expired=True)
+    entries = _short_term_entries(ws, db, caller, expired=True)
     if only_expired:
-        found = [one for one in found if not one.is_live(now)]
-    often = [one for one in found if one.accesses >= PROMOTED_FROM]
-    expired = [one for one in found if one not in often and not one.is_live(now)]
-    made = promote_entries(db, caller, now, often, _nearness(ws) if often else None)
-    _delete_short_term(db, [one.id for one in (*often, *expired)])
+        entries = [entry for entry in entries if not entry.is_live(now)]
+    often = [entry for entry in entries if entry.accesses >= PROMOTED_FROM]
+    expired = [entry for entry in entries if entry not in often and not entry.is_live(now)]
+    promoted = promote_entries(db, caller, now, often, _nearness(ws) if often else None)
+    _delete_short_term(db, [entry.id for entry in (*often, *expired)])
     insert_events(db, now, _removals(expired, "expired", caller))
-    return Closed(tuple(made), len(expired), len(found) - len(often) - len(expired))
+    return Closed(tuple(promoted), len(expired), len(entries) - len(often) - len(expired))
 
 
 def _nearness(ws: Workspace) -> Nearness | None:
@@ -539,19 +545,19 @@ def _removals(entries: Sequence[Entry], name: str, caller: Caller) -> list[TierE
     return [TierEvent(name, "short", one.id, caller, {"key": one.key}) for one in entries]
 
 
-def _of_context(one: ContextEntry, key: str = "", value: Any = None) -> Entry:
-    source = f"context {one.context}, version {one.version}"
+def _of_context(entry: ContextEntry, key: str = "", value: Any = None) -> Entry:
+    source = f"context {entry.context}, version {entry.version}"
     return Entry(
-        key or one.key,
-        value if key else one.value,
+        key or entry.key,
+        value if key else entry.value,
         "long",
         source,
-        one.actor,
-        type=one.type,
-        at=one.at,
-        accesses=one.accesses,
-        id=one.id,
-        more={"context": one.context, "importance": one.importance},
+        entry.actor,
+        type=entry.type,
+        at=entry.at,
+        accesses=entry.accesses,
+        id=entry.id,
+        more={"context": entry.context, "importance": entry.importance},
     )
 
 
@@ -561,7 +567,7 @@ def _write_short_term(
     """Store a value, in the place of the caller's earlier one in this session; its count of
     accesses goes on.
     """
-    key, name, made = checked_key(key), checked_type(type), encoded(value)
+    key, name, encoded_value = checked_key(key), checked_type(type), encoded(value)
     now = ws.clock.now()
     expires = now + checked_ttl(ttl, _TTL, _MOST_TTL) * SECOND
     # the ID stays where the row is replaced, so its accesses go on; both dialects have this clause
@@ -573,7 +579,17 @@ def _write_short_term(
     )
     with writing(ws, "short-term memory") as db:
         db.execute(
-            sql, (os.urandom(8).hex(), caller.actor, caller.session, key, name, made, now, expires)
+            sql,
+            (
+                os.urandom(8).hex(),
+                caller.actor,
+                caller.session,
+                key,
+                name,
+                encoded_value,
+                now,
+                expires,
+            ),
         )
         return _short_term_entries(ws, db, caller, key)[0]
 
@@ -583,10 +599,10 @@ def _read_short_term(ws: Workspace, caller: Caller, key: str) -> Entry | None:
     with reading(ws) as db:
         sql = f"SELECT {_COLUMNS} FROM short_entry WHERE actor = ? AND session = ? AND key = ?"
         row = db.row(sql, (*caller, checked_key(key))) if db is not None else None
-    if row is None or not (found := _entry(row)).is_live(ws.clock.now()):
+    if row is None or not (entry := _entry(row)).is_live(ws.clock.now()):
         return None
-    record_access(ws, "short", found.id, caller)
-    return found
+    record_access(ws, "short", entry.id, caller)
+    return entry
 
 
 def _short_term_entries(
@@ -600,23 +616,25 @@ def _short_term_entries(
 ) -> list[Entry]:
     """Return the caller's entries with their counts of accesses, by key. `expired`: those too."""
     # the actor is in every condition: there is no way to ask for everybody's
-    given = [("actor", caller.actor)]
-    given += [] if all_sessions else [("session", caller.session)]
-    given += [("key", key)] if key else []
-    where = " AND ".join(f"{column} = ?" for column, _ in given)
+    conditions = [("actor", caller.actor)]
+    conditions += [] if all_sessions else [("session", caller.session)]
+    conditions += [("key", key)] if key else []
+    where = " AND ".join(f"{column} = ?" for column, _ in conditions)
     sql = f"SELECT {_COLUMNS} FROM short_entry WHERE {where} ORDER BY key, session"
-    found = [_entry(row) for row in db.rows(sql, [value for _, value in given])]
-    counts = access_counts(db, "short", [one.id for one in found])
+    entries = [_entry(row) for row in db.rows(sql, [value for _, value in conditions])]
+    counts = access_counts(db, "short", [entry.id for entry in entries])
     now = ws.clock.now()
     return [
-        replace(one, accesses=counts[one.id][0]) for one in found if expired or one.is_live(now)
+        replace(entry, accesses=counts[entry.id][0])
+        for entry in entries
+        if expired or entry.is_live(now)
     ]
 
 
 def _delete_short_term(db: Database, ids: Sequence[str]) -> None:
     """Remove rows, in the caller's transaction. What happened to them stays in the events."""
-    for some in chunks(ids):
-        db.execute(f"DELETE FROM short_entry WHERE id IN ({placeholders(some)})", some)
+    for batch in chunks(ids):
+        db.execute(f"DELETE FROM short_entry WHERE id IN ({placeholders(batch)})", batch)
 
 
 def _expired_owners(db: Database, now: int) -> list[Caller]:
@@ -646,16 +664,16 @@ def _close_sessions(ws: Workspace, db: Database, now: int) -> None:
 
 
 def _entry(row: Row) -> Entry:
-    identifier, actor, of, key, type, value, at, expires = row
+    identifier, actor, session, key, type, value, written_at, expires = row
     return Entry(
         key,
         json.loads(value),
         "short",
-        f"short-term memory, session {of}",
+        f"short-term memory, session {session}",
         actor,
-        of,
+        session,
         type,
-        at,
+        written_at,
         expires,
         id=identifier,
     )

@@ -69,16 +69,16 @@ def export_packages(
 def compare_imports(
     facts: Mapping[str, Mapping[str, Any]],
     modules: Mapping[str, str],
-    seen: set[str],
+    seen_modules: set[str],
     theirs: Mapping[Edge, Sequence[int]],
 ) -> tuple[int, list[list[Any]], dict[str, int]]:
     """(imports compared, [[path, line, what, ours, theirs], …], what was not compared → how often).
 
-    `seen`: the modules that grimp knows; `theirs`: (importer, imported) → lines.
+    `seen_modules`: the modules that grimp knows; `theirs`: (importer, imported) → lines.
     """
     inside = set(modules.values())
     links = import_links(facts, modules)
-    ours, unseen = _ours(links, inside, seen, theirs)
+    ours, unseen = _ours(links, inside, seen_modules, theirs)
     ambiguous = {
         (link.source.removeprefix("namespace:"), link.line) for link in links if "@" in link.target
     }
@@ -99,7 +99,9 @@ def compare_imports(
                 [path_of.get(edge[0], edge[0]), line, f"import {edge[0]} -> {edge[1]}", *sides]
             )
     unseen[SHARED] = sum("@" in module for module in modules.values())
-    unseen[OUTSIDE] = len({module for module in modules.values() if "@" not in module} - seen)
+    unseen[OUTSIDE] = len(
+        {module for module in modules.values() if "@" not in module} - seen_modules
+    )
     return (
         sum(map(len, ours.values())),
         sorted(differences),
@@ -115,14 +117,17 @@ def _odd(edge: Edge, inside: set[str]) -> str:
 
 
 def _ours(
-    links: Iterable[Link], inside: set[str], seen: set[str], theirs: Mapping[Edge, Sequence[int]]
+    links: Iterable[Link],
+    inside: set[str],
+    seen_modules: set[str],
+    theirs: Mapping[Edge, Sequence[int]],
 ) -> tuple[dict[Edge, set[int]], Counter[str]]:
     """Our imports between modules that grimp knows, and what of ours it can't know."""
-    found: dict[Edge, set[int]] = {}
+    lines_by_edge: dict[Edge, set[int]] = {}
     unseen: Counter[str] = Counter()
     for link in links:
         source, target = (name.removeprefix("namespace:") for name in (link.source, link.target))
-        if plain_name(target) not in seen or source not in seen:
+        if plain_name(target) not in seen_modules or source not in seen_modules:
             continue
         if link.method == "dynamic import":
             unseen[DYNAMIC] += 1
@@ -133,8 +138,8 @@ def _ours(
         ):
             unseen[NEAREST] += 1
         else:
-            found.setdefault((source, target), set()).add(link.line)
-    return found, unseen
+            lines_by_edge.setdefault((source, target), set()).add(link.line)
+    return lines_by_edge, unseen
 
 
 def _usable(part: str) -> bool:
@@ -219,7 +224,9 @@ def _read(ws: Workspace) -> tuple[dict[str, Any], dict[str, bytes]]:
 
     repo = repository_of(ws)
     entries = [entry for entry in files.worktree_files(repo, [".py"]) if _is_text(entry.path)]
-    facts = facts_of(ws.store, entries, lambda some: files.read_files(repo, some), scanners_of(ws))
+    facts = facts_of(
+        ws.store, entries, lambda batch: files.read_files(repo, batch), scanners_of(ws)
+    )
     contents = {
         entry.path: content
         for entry, content in files.read_files(repo, entries)
@@ -244,10 +251,10 @@ def _compare_with_grimp(
         if not packages:
             return 0, [], {}, []
         try:
-            seen, theirs = grimp_edges(packages)
+            seen_modules, theirs = grimp_edges(packages)
         # one file that grimp can't read fails its whole graph (ADR-0001); what libcst found is
         # still worth a report
         except EnvironmentProblem as problem:
             return 0, [], {}, [Problem(".", 0, 0, str(problem))]
-    count, rows, unseen = compare_imports(facts, modules, seen, theirs)
+    count, rows, unseen = compare_imports(facts, modules, seen_modules, theirs)
     return count, [Difference(FilePath(path), *row) for path, *row in rows], unseen, []

@@ -36,23 +36,32 @@ def compare_file(content: bytes, path: str, module: str) -> dict[str, Any]:
     if fast["error"]:
         return {"skipped": fast["error"]}
     precise = scan_precise(content, path, module)
-    found = [*_definitions(fast, precise), *_imports(fast, precise)]
+    differences = [*_definitions(fast, precise), *_imports(fast, precise)]
     counts = {"definitions": len(fast["symbols"]) - 1, "imports": len(fast["imports"])}
-    return {**counts, "differences": sorted(found)}
+    return {**counts, "differences": sorted(differences)}
 
 
 def _definitions(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
     ours = {row[0]: row for row in fast["symbols"]}
     theirs = {row[0]: row for row in precise["symbols"]}
     for name in ours.keys() | theirs.keys():
-        one, other = ours.get(name), theirs.get(name)
-        if one is None or other is None:
-            there = one or other or []
-            yield [there[1], name, *("defined" if row else "not there" for row in (one, other))]
+        fast_row, precise_row = ours.get(name), theirs.get(name)
+        if fast_row is None or precise_row is None:
+            there = fast_row or precise_row or []
+            yield [
+                there[1],
+                name,
+                *("defined" if row else "not there" for row in (fast_row, precise_row)),
+            ]
             continue
         for place, part in enumerate(_PARTS, start=1):
-            if one[place] != other[place]:
-                yield [one[1], f"{part} of {name}", str(one[place]), str(other[place])]
+            if fast_row[place] != precise_row[place]:
+                yield [
+                    fast_row[1],
+                    f"{part} of {name}",
+                    str(fast_row[place]),
+                    str(precise_row[place]),
+                ]
 
 
 def _imports(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
@@ -69,8 +78,8 @@ def _imports(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
 
 
 def _named(row: Sequence[Any]) -> str:
-    module, name, level, _, how, statement = row
-    return f"{how} of {'.' * level}{module}{':' + name if name else ''} ({statement})"
+    module, name, level, _, manner, statement = row
+    return f"{manner} of {'.' * level}{module}{':' + name if name else ''} ({statement})"
 
 
 MEMORY: Final = 4 << 30
@@ -140,11 +149,11 @@ def _grimp() -> None:
     folders = {name: [folder] for name, folder in sorted(about["packages"].items())}
     graph = grimp_graph.build(folders, externals=False, without_type_checking=False)
     _print_answer({"modules": sorted(graph.modules)})
-    for one in sorted(graph.modules):
-        for other in sorted(graph.find_modules_directly_imported_by(one)):
-            details = graph.get_import_details(importer=one, imported=other)
+    for importer in sorted(graph.modules):
+        for imported in sorted(graph.find_modules_directly_imported_by(importer)):
+            details = graph.get_import_details(importer=importer, imported=imported)
             _print_answer(
-                {"edge": [one, other, sorted({found["line_number"] for found in details})]}
+                {"edge": [importer, imported, sorted({found["line_number"] for found in details})]}
             )
 
 
@@ -166,14 +175,14 @@ def assess_files(
     too much memory or time) the file it was at is named, and a new child goes on after it. `tick`
     hears how many more files are done.
     """
-    found: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
     with ThreadPoolExecutor(max(1, processes)) as pool:
         for done in pool.map(_batch, batches):
-            found |= done
+            answers |= done
             if tick is not None:
                 tick(len(done))
-    return found
+    return answers
 
 
 def grimp_edges(packages: dict[str, str]) -> tuple[set[str], dict[tuple[str, str], list[int]]]:
@@ -201,7 +210,7 @@ def grimp_edges(packages: dict[str, str]) -> tuple[set[str], dict[tuple[str, str
 
 
 def _batch(jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    answer_of: dict[str, dict[str, Any]] = {}
     left = list(jobs)
     while left:
         frames = [({"path": path, "module": module}, content) for path, module, content in left]
@@ -211,14 +220,14 @@ def _batch(jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
                 f"libcst can't be run: {complaint}", place="kl graph build --precise"
             )
         for answer in answers[1:]:
-            found[answer.pop("path")] = answer
-        left = [job for job in left if job[0] not in found]
+            answer_of[answer.pop("path")] = answer
+        left = [job for job in left if job[0] not in answer_of]
         if left:
             # answers come in the order of the files: the first one without an answer is where the
             # child ended
-            found[left[0][0]] = {"failed": _exit_reason(ended)}
+            answer_of[left[0][0]] = {"failed": _exit_reason(ended)}
             del left[0]
-    return found
+    return answer_of
 
 
 def _child(

@@ -104,13 +104,13 @@ class Definition:
     """True in the body of a class."""
 
 
-def sort_of(one: Definition) -> str:
+def sort_of(definition: Definition) -> str:
     """The part of its Id before the colon."""
-    if one.kind == "class":
-        bases = [arg.value for arg in one.node.bases]
+    if definition.kind == "class":
+        bases = [arg.value for arg in definition.node.bases]
         metaclasses = [
             arg.value
-            for arg in one.node.keywords
+            for arg in definition.node.keywords
             if arg.keyword and arg.keyword.value == "metaclass"
         ]
         return (
@@ -118,21 +118,21 @@ def sort_of(one: Definition) -> str:
             if {last_name(b) for b in bases + metaclasses} & {"Protocol", "ABC", "ABCMeta"}
             else "type"
         )
-    if one.kind == "function":
-        if not one.in_class:
+    if definition.kind == "function":
+        if not definition.in_class:
             return "function"
         return (
             "property"
-            if any(_makes_property(d.decorator) for d in one.node.decorators)
+            if any(_makes_property(d.decorator) for d in definition.node.decorators)
             else "method"
         )
-    return "type" if one.kind == "alias" else "field"
+    return "type" if definition.kind == "alias" else "field"
 
 
-def is_overload(one: Definition) -> bool:
+def is_overload(definition: Definition) -> bool:
     """True for a function under `@overload`."""
-    return one.kind == "function" and any(
-        last_name(d.decorator) == "overload" for d in one.node.decorators
+    return definition.kind == "function" and any(
+        last_name(d.decorator) == "overload" for d in definition.node.decorators
     )
 
 
@@ -153,8 +153,12 @@ def local_names(scopes: Any, node: Any, around: Any) -> list[str]:
     """
     from libcst.metadata import QualifiedNameSource
 
-    found = scopes[around].get_qualified_names_for(node)
-    return sorted(one.name for one in found if one.source is QualifiedNameSource.LOCAL) or ["?"]
+    qualified_names = scopes[around].get_qualified_names_for(node)
+    return sorted(
+        qualified_name.name
+        for qualified_name in qualified_names
+        if qualified_name.source is QualifiedNameSource.LOCAL
+    ) or ["?"]
 
 
 def _makes_property(decorator: Any) -> bool:
@@ -169,7 +173,7 @@ DYNAMIC = ("import_module", "__import__")
 """The functions that import by name."""
 
 
-def import_rows(node: Any, how: str, source: Source) -> list[list[Any]]:
+def import_rows(node: Any, manner_name: str, source: Source) -> list[list[Any]]:
     """`[module, name, level, line, how, statement]` for everything that an import statement
     imports.
     """
@@ -183,16 +187,16 @@ def import_rows(node: Any, how: str, source: Source) -> list[list[Any]]:
 
     if isinstance(node, libcst.Import):
         names = [get_full_name_for_node(alias.name) or "" for alias in node.names]
-        return [[name, "", 0, line, how, text(f"import {name}")] for name in names]
+        return [[name, "", 0, line, manner_name, text(f"import {name}")] for name in names]
     module = get_full_name_for_node(node.module) or "" if node.module is not None else ""
     start = "." * len(node.relative) + module
     if isinstance(node.names, libcst.ImportStar):
-        manner = "star import" if how == "import" else how
+        manner = "star import" if manner_name == "import" else manner_name
         return [[module, "*", len(node.relative), line, manner, text(f"from {start} import *")]]
-    found = [get_full_name_for_node(alias.name) or "" for alias in node.names]
+    imported = [get_full_name_for_node(alias.name) or "" for alias in node.names]
     return [
-        [module, name, len(node.relative), line, how, text(f"from {start} import {name}")]
-        for name in found
+        [module, name, len(node.relative), line, manner_name, text(f"from {start} import {name}")]
+        for name in imported
     ]
 
 
@@ -216,10 +220,10 @@ def dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[Any
     dots, module = len(name) - len(name.lstrip(".")), ".".join(parts)
     if dots:
         package = positional[1] if len(positional) > 1 else named.get("package")
-        given = _literal(package)
-        if given:
+        package_name = _literal(package)
+        if package_name:
             # as importlib.util.resolve_name does: one dot is the package itself
-            above = given.split(".")
+            above = package_name.split(".")
             dots, module = 0, ".".join([*above[: len(above) - dots + 1], module])
         # relative to its own __package__ is what an import statement with dots means (PEP 366): the
         # dots stay
@@ -235,21 +239,21 @@ def _dunder(node: Any) -> list[tuple[str, str, int]]:
     import libcst
 
     order = iter(("name", "globals", "locals", "fromlist", "level"))
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for arg in node.args:
         key = arg.keyword.value if arg.keyword else "" if arg.star == "**" else next(order, "")
         # what a starred argument passes is unknown; a name is no literal, so nothing is read from
         # it
-        given[key] = libcst.Name("_") if arg.star else arg.value
-    if not isinstance(given.get("name"), libcst.SimpleString | libcst.ConcatenatedString):
+        arguments[key] = libcst.Name("_") if arg.star else arg.value
+    if not isinstance(arguments.get("name"), libcst.SimpleString | libcst.ConcatenatedString):
         return []
-    module, written = _literal(given["name"]), given.get("level", libcst.Integer("0"))
+    module, written = _literal(arguments["name"]), arguments.get("level", libcst.Integer("0"))
     if not isinstance(written, libcst.Integer) or not all(
         part.isidentifier() for part in module.split(".") if module
     ):
         return []
     level = int(written.evaluated_value)
-    wanted = given.get("fromlist")
+    wanted = arguments.get("fromlist")
     items = (
         [one.value for one in wanted.elements]
         if isinstance(wanted, libcst.List | libcst.Tuple)
@@ -383,13 +387,13 @@ class Visitor(cst.CSTVisitor):
     def _fields(self, node: Any, targets: list[Any]) -> None:
         for target in targets:
             inner = (
-                [one.value for one in target.elements]
+                [part.value for part in target.elements]
                 if isinstance(target, cst.Tuple | cst.List)
                 else [target]
             )
-            for one in inner:
-                if isinstance(one, cst.Name):
-                    self.found.append(Definition("field", self._name(one, one), node, False))
+            for part in inner:
+                if isinstance(part, cst.Name):
+                    self.found.append(Definition("field", self._name(part, part), node, False))
 
     def visit_If_body(self, node: cst.If) -> None:
         self._checking += _type_checking(node.test) == 1
@@ -437,11 +441,13 @@ class Visitor(cst.CSTVisitor):
 
     def _checked_always(self) -> bool:
         for scope in {scope for scope in self.scopes.values() if scope is not None}:
-            for one in scope.assignments["TYPE_CHECKING"]:
-                imported = isinstance(one, ImportAssignment) and isinstance(
-                    one.node, cst.ImportFrom
+            for assignment in scope.assignments["TYPE_CHECKING"]:
+                imported = isinstance(assignment, ImportAssignment) and isinstance(
+                    assignment.node, cst.ImportFrom
                 )
-                if one.node not in self.harmless and not (imported and _from_another(one.node)):
+                if assignment.node not in self.harmless and not (
+                    imported and _from_another(assignment.node)
+                ):
                     return True
         return False
 
@@ -482,9 +488,9 @@ def scan_precise(content: bytes, path: str, module: str) -> Facts:
     # the deep copy is for trees that hold a node twice; a tree that comes from the parser does not
     # (libcst's docs)
     wrapper = MetadataWrapper(libcst.parse_module(content), unsafe_skip_copy=True)
-    known = wrapper.resolve_many((PositionProvider, ScopeProvider))
-    source = Source(wrapper.module, known[PositionProvider])
-    visitor = Visitor(source, known[ScopeProvider])
+    metadata = wrapper.resolve_many((PositionProvider, ScopeProvider))
+    source = Source(wrapper.module, metadata[PositionProvider])
+    visitor = Visitor(source, metadata[ScopeProvider])
     wrapper.module.visit(visitor)
     whole = [
         f"namespace:{module}",
@@ -499,21 +505,25 @@ def scan_precise(content: bytes, path: str, module: str) -> Facts:
     return {"error": "", "symbols": rows, "words": ["" for _ in rows], "imports": imports}
 
 
-def _rows(found: list[Definition], source: Source, module: str) -> list[list[Any]]:
+def _rows(definitions: list[Definition], source: Source, module: str) -> list[list[Any]]:
     """A row for each name: place and signature of its first definition that is no overload, the
     first docstring.
     """
     same: dict[str, list[Definition]] = {}
-    for one in found:
-        same.setdefault(f"{sort_of(one)}:{module}.{one.name}", []).append(one)
+    for candidate in definitions:
+        same.setdefault(f"{sort_of(candidate)}:{module}.{candidate.name}", []).append(candidate)
     rows = []
     for name, all_of_it in same.items():
-        chosen = next((one for one in all_of_it if not is_overload(one)), all_of_it[0])
+        chosen = next(
+            (candidate for candidate in all_of_it if not is_overload(candidate)), all_of_it[0]
+        )
         line, _, end_line, _ = source.place(chosen.node)
         definition = chosen.kind in ("class", "function")
         signature = header(source, chosen.node) if definition else source.statement(chosen.node)
         doc = (
-            next(filter(None, (doc_line(one.node) for one in all_of_it)), "") if definition else ""
+            next(filter(None, (doc_line(candidate.node) for candidate in all_of_it)), "")
+            if definition
+            else ""
         )
         rows.append([name, line, end_line, signature, doc, ""])
     return rows

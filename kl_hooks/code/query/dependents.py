@@ -65,17 +65,18 @@ def dependents(graph: Graph, text: str, depth: int = DEPTH, limit: int = 200) ->
     starts = [symbol.id, *(one.id for one in inside)]
     reached = reach(graph.db, starts, depth)
     order = nearest_first(reached.levels.items())
-    found = _with_links(graph, starts, reached, order[:limit])
-    return Dependents(symbol, found, len(order), answer(graph, bool(order), names_of(starts)))
+    shown = _with_links(graph, starts, reached, order[:limit])
+    return Dependents(symbol, shown, len(order), answer(graph, bool(order), names_of(starts)))
 
 
 def outgoing(graph: Graph, ids: Iterable[str]) -> dict[str, list[Link]]:
     """Id → the links by which it depends on something."""
-    found: dict[str, list[Link]] = {}
-    for some in database.chunks(list(ids)):
-        found |= links.of_many(graph.db, some, incoming=False)
+    links_by_source: dict[str, list[Link]] = {}
+    for batch in database.chunks(list(ids)):
+        links_by_source |= links.of_many(graph.db, batch, incoming=False)
     return {
-        name: [link for link in some if link.relation in DEPENDS] for name, some in found.items()
+        name: [link for link in source_links if link.relation in DEPENDS]
+        for name, source_links in links_by_source.items()
     }
 
 
@@ -87,22 +88,22 @@ def _with_links(
     """
     level_of = dict.fromkeys(starts, 0)
     out = outgoing(graph, [name for name, _ in shown])
-    made = []
+    with_links = []
     for name, level in shown:
         before = [k for k in out[name] if _level(k.target, level_of, reached) == level - 1]
-        made.append(
+        with_links.append(
             Dependent(
                 level,
                 min(before, key=lambda k: (DEPENDS.index(k.relation), k.target, k.path, k.line)),
             )
         )
-    return tuple(made)
+    return tuple(with_links)
 
 
 def _level(name: str, starts: dict[str, int], reached: Reach) -> int:
     """The level at which it was reached: as itself, or with its class."""
-    known = [where[name] for where in (starts, reached.levels, reached.parts) if name in where]
-    return min(known, default=-1)
+    levels = [where[name] for where in (starts, reached.levels, reached.parts) if name in where]
+    return min(levels, default=-1)
 
 
 PART_OF: Final = "is part of"
@@ -136,14 +137,17 @@ MoreLinks = Callable[[Sequence[str]], Mapping[str, Sequence[Link]]]
 
 
 def dependency_path(
-    graph: Graph, from_text: str, to_text: str, more: MoreLinks | None = None
+    graph: Graph, from_text: str, to_text: str, unstored_links: MoreLinks | None = None
 ) -> DependencyPath:
     """The shortest way, the same every time; without one, whether there may be one that nobody can
     see.
 
-    `more`: links of what is no code, such as what documents mention.
+    `unstored_links`: links of what is no code, such as what documents mention.
     """
-    start, end = _resolved(graph, from_text, more), _resolved(graph, to_text, more)
+    start, end = (
+        _resolved(graph, from_text, unstored_links),
+        _resolved(graph, to_text, unstored_links),
+    )
     mine = {start.id, *(one.id for one in nested_symbols(graph.db, start))}
     theirs = {end.id, *(one.id for one in nested_symbols(graph.db, end))}
     lost = graph.paths_not_assessed
@@ -156,7 +160,7 @@ def dependency_path(
         )
         return DependencyPath(start, end, tuple(step), 0, Answer(True, (), lost))
     if not (_is_code(graph, start) and _is_code(graph, end)):
-        return _across(graph, start, end, more)
+        return _across(graph, start, end, unstored_links)
     reached = reach(graph.db, theirs, lookups=False)
     # of equally near ones the start itself comes before its parts
     near = [
@@ -174,7 +178,7 @@ def dependency_path(
     return DependencyPath(start, end, tuple(steps), length, Answer(True, (), lost))
 
 
-def _resolved(graph: Graph, text: str, more: MoreLinks | None) -> Symbol:
+def _resolved(graph: Graph, text: str, unstored_links: MoreLinks | None) -> Symbol:
     """As `resolve_text`, also a file that is neither code nor a page but mentions something, such
     as a README.
     """
@@ -182,7 +186,7 @@ def _resolved(graph: Graph, text: str, more: MoreLinks | None) -> Symbol:
         return resolve_text(graph, text)
     except Unknown:
         path = text.strip().removeprefix("file:").removeprefix("./")
-        if more is None or not more([f"file:{path}"]):
+        if unstored_links is None or not unstored_links([f"file:{path}"]):
             raise
         return Symbol(f"file:{path}", path, 1, 1, "", "", "")
 
@@ -191,13 +195,15 @@ def _is_code(graph: Graph, symbol: Symbol) -> bool:
     return bool(symbols_of_id(graph.db, symbol.id))
 
 
-def _across(graph: Graph, start: Symbol, end: Symbol, more: MoreLinks | None) -> DependencyPath:
+def _across(
+    graph: Graph, start: Symbol, end: Symbol, unstored_links: MoreLinks | None
+) -> DependencyPath:
     """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the
     other.
     """
     lost = graph.paths_not_assessed
     for first, last, turned in ((start, end, False), (end, start, True)):
-        steps = _spread(graph, _nodes(first), _nodes(last), more)
+        steps = _spread(graph, _nodes(first), _nodes(last), unstored_links)
         if steps is not None:
             length = sum(step.relation not in (HOLDS, PART_OF) for step in steps)
             return DependencyPath(first, last, tuple(steps), length, Answer(True, (), lost), turned)
@@ -210,7 +216,7 @@ def _nodes(symbol: Symbol) -> list[str]:
 
 
 def _spread(
-    graph: Graph, starts: list[str], ends: list[str], more: MoreLinks | None
+    graph: Graph, starts: list[str], ends: list[str], unstored_links: MoreLinks | None
 ) -> list[Link] | None:
     """Breadth-first, forward over links of every relation; None where they do not lead there."""
     reached_by: dict[str, Link | None] = dict.fromkeys(starts)
@@ -219,7 +225,7 @@ def _spread(
         if not reached_by.keys().isdisjoint(ends) or not front or len(reached_by) > _MOST:
             break
         out = links.of_many(graph.db, front, incoming=False)
-        unstored = more(front) if more is not None else {}
+        unstored = unstored_links(front) if unstored_links is not None else {}
         fresh: list[str] = []
         for node in front:
             for link in (*_inside(graph, node), *out.get(node, ()), *unstored.get(node, ())):
@@ -295,8 +301,10 @@ def _unseen(graph: Graph, mine: set[str], theirs: set[str], reached: Reach) -> l
     ends = theirs | reached.levels.keys() | reached.parts.keys()
     possible = reach(graph.db, mine, forward=True)
     here = mine | possible.levels.keys() | possible.parts.keys()
-    found = links.between(graph.db, here, {f"name:{name}" for name in names_of(ends)})
-    return sorted(found, key=lambda link: (link.path, link.line, link.source, link.target))
+    unresolved_links = links.between(graph.db, here, {f"name:{name}" for name in names_of(ends)})
+    return sorted(
+        unresolved_links, key=lambda link: (link.path, link.line, link.source, link.target)
+    )
 
 
 def _free(start: Symbol, relation: str, target: str) -> Link:

@@ -68,38 +68,38 @@ def symbols_of_id(db: Rows, identifier: str) -> list[Symbol]:
 
 def symbols_by_id(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
     """Id → its symbol, of those that have one; of several the first."""
-    wanted, found = sorted(set(ids)), dict[str, Symbol]()
-    for some in chunks(wanted):
-        names = sorted({last_name(one) for one in some})
-        condition = f"name IN ({placeholders(names)}) AND id IN ({placeholders(some)})"
-        for symbol in select_symbols(db, condition, (*names, *some)):
-            found.setdefault(symbol.id, symbol)
-    return found
+    wanted, symbol_of = sorted(set(ids)), dict[str, Symbol]()
+    for batch in chunks(wanted):
+        names = sorted({last_name(one) for one in batch})
+        condition = f"name IN ({placeholders(names)}) AND id IN ({placeholders(batch)})"
+        for symbol in select_symbols(db, condition, (*names, *batch)):
+            symbol_of.setdefault(symbol.id, symbol)
+    return symbol_of
 
 
 def symbols_by_place(db: Rows, paths: Iterable[str]) -> dict[str, list[Symbol]]:
     """Path → the symbols of the file in the order of their places, by which postings call them;
     without its tests.
     """
-    found: dict[str, list[Symbol]] = {}
-    for some in chunks(sorted(paths)):
+    symbols_of: dict[str, list[Symbol]] = {}
+    for batch in chunks(sorted(paths)):
         sql = f"""SELECT {_COLUMNS} FROM {SYMBOLS}
-            WHERE path IN ({placeholders(some)}) AND sort <> 'test' ORDER BY path, place"""
-        for row in db.rows(sql, some):
-            found.setdefault(row[1], []).append(Symbol._make((*row[:-1], ())))
-    return found
+            WHERE path IN ({placeholders(batch)}) AND sort <> 'test' ORDER BY path, place"""
+        for row in db.rows(sql, batch):
+            symbols_of.setdefault(row[1], []).append(Symbol._make((*row[:-1], ())))
+    return symbols_of
 
 
 def symbols_in_file(db: Rows, path: str) -> list[Symbol]:
     """What a file defines, the outer before the inner; without its tests, which are functions of it
     too.
     """
-    found = [
+    symbols = [
         symbol
         for symbol in select_symbols(db, "path = ?", (path,))
         if not symbol.id.startswith("test:")
     ]
-    return sorted(found, key=lambda symbol: not symbol.id.startswith("namespace:"))
+    return sorted(symbols, key=lambda symbol: not symbol.id.startswith("namespace:"))
 
 
 def nested_symbols(db: Rows, symbol: Symbol) -> list[Symbol]:
@@ -147,8 +147,8 @@ def answer(graph: Graph, found: bool, names: Iterable[str], doubts: Sequence[str
 def unresolved(graph: Graph, names: Iterable[str]) -> list[Link]:
     """The unresolved uses of these names, by place."""
     wanted = [f"name:{name}" for name in sorted(set(names))]
-    found = links.of_many(graph.db, wanted, incoming=True)
-    every = (link for some in found.values() for link in some)
+    links_by_name = links.of_many(graph.db, wanted, incoming=True)
+    every = (link for name_links in links_by_name.values() for link in name_links)
     return sorted(every, key=lambda link: (link.path, link.line, link.source, link.relation))
 
 
@@ -156,8 +156,8 @@ def names_of(ids: Iterable[str]) -> set[str]:
     """The names by which symbols may be used: the last parts of Ids, but those that Python itself
     uses (`__len__`).
     """
-    found = {last_name(identifier) for identifier in ids}
-    return {name for name in found if not (name.startswith("__") and name.endswith("__"))}
+    last_names = {last_name(identifier) for identifier in ids}
+    return {name for name in last_names if not (name.startswith("__") and name.endswith("__"))}
 
 
 NOTE_METHODS: Final = ("record", "wikilink", "markdown link", "check")
@@ -167,8 +167,8 @@ _PAGES: Final = (".md", ".rst")
 
 def with_position(graph: Graph, link: Link) -> Link:
     """No file holds a violation: its place is the import."""
-    known = hits_by_id(graph.db, link.source) if link.method == "check" else ()
-    return link._replace(path=known[0].path, line=known[0].line) if known else link
+    hits = hits_by_id(graph.db, link.source) if link.method == "check" else ()
+    return link._replace(path=hits[0].path, line=hits[0].line) if hits else link
 
 
 def record_or_page(graph: Graph, text: str) -> Symbol | None:
@@ -183,16 +183,22 @@ def record_or_page(graph: Graph, text: str) -> Symbol | None:
     ):
         out, into = links.outgoing(graph.db, identifier), links.incoming(graph.db, identifier)
         if identifier.startswith("adr:"):
-            known = [hit for hit in hits_by_id(graph.db, name) if hit.kind == "decision"]
+            hits = [hit for hit in hits_by_id(graph.db, name) if hit.kind == "decision"]
         else:
-            known = hits_by_id(graph.db, identifier)
-        if known or any(link.method in NOTE_METHODS for link in (*out, *into)):
-            prefix, rest = split_id(identifier)
+            hits = hits_by_id(graph.db, identifier)
+        if hits or any(link.method in NOTE_METHODS for link in (*out, *into)):
+            prefix, path_or_name = split_id(identifier)
             path = (
-                known[0].path if known else rest if prefix == "file" else out[0].path if out else ""
+                hits[0].path
+                if hits
+                else path_or_name
+                if prefix == "file"
+                else out[0].path
+                if out
+                else ""
             )
-            line = max(known[0].line, 1) if known else 1
-            return Symbol(identifier, path, line, line, known[0].title if known else "", "", "")
+            line = max(hits[0].line, 1) if hits else 1
+            return Symbol(identifier, path, line, line, hits[0].title if hits else "", "", "")
     return None
 
 
@@ -206,8 +212,8 @@ def _pages(graph: Graph, text: str) -> list[str]:
         return []
     # not LIKE: it ignores case, and `_`, one of its wildcards, is in many paths
     sql = "SELECT DISTINCT path FROM documents WHERE kind = 'page' AND substr(path, -?) = ?"
-    found = [row[0] for row in graph.db.rows(sql, (len(path) + 1, f"/{path}"))]
-    return [f"file:{one}{mark}{anchor}" for one in found] if len(found) == 1 else []
+    pages = [row[0] for row in graph.db.rows(sql, (len(path) + 1, f"/{path}"))]
+    return [f"file:{page}{mark}{anchor}" for page in pages] if len(pages) == 1 else []
 
 
 _PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")
@@ -222,8 +228,8 @@ class Ambiguous(UsageProblem):
     def __init__(self, asked: str, candidates: Sequence[Symbol]) -> None:
         self.candidates = tuple(candidates)
         shown = [f"\n  {one.id}  {one.path}:{one.line}" for one in candidates[:_SHOWN]]
-        more = f"\n  … and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
-        reason = f"ambiguous ({len(candidates)} matches). Use one of:{''.join(shown)}{more}"
+        further = f"\n  … and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
+        reason = f"ambiguous ({len(candidates)} matches). Use one of:{''.join(shown)}{further}"
         super().__init__(reason, place=one_line(asked))
 
 
@@ -245,20 +251,20 @@ def resolve_text(graph: Graph, text: str) -> Symbol:
     exact = symbols_of_id(graph.db, text)
     if exact:
         return exact[0]
-    found = _in_file(graph, name if prefix in ("", "file", "test") else "")
-    if found is None and prefix != "file":
-        found = _symbols_named(graph, prefix, name)
-        if not any(_plain(one.id, False) == name for one in found) and (
-            one := reexported_symbol(graph, name, prefix)
+    matches = _in_file(graph, name if prefix in ("", "file", "test") else "")
+    if matches is None and prefix != "file":
+        matches = _symbols_named(graph, prefix, name)
+        if not any(_plain(symbol.id, False) == name for symbol in matches) and (
+            symbol := reexported_symbol(graph, name, prefix)
         ):
-            return one
-    if not found:
-        if one := record_or_page(graph, text):
-            return one
+            return symbol
+    if not matches:
+        if symbol := record_or_page(graph, text):
+            return symbol
         raise _unknown_name(graph, text)
-    if len(found) > 1:
-        raise Ambiguous(text, found)
-    return found[0]
+    if len(matches) > 1:
+        raise Ambiguous(text, matches)
+    return matches[0]
 
 
 def file_of(graph: Graph, text: str) -> str:
@@ -281,26 +287,26 @@ def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
         tests = select_symbols(
             graph.db, "id LIKE 'test:%' AND name = ?", (test.rpartition("::")[2].partition("[")[0],)
         )
-        return [one for one in tests if _ends(split_id(one.id)[1], name.partition("[")[0], "/")]
+        return [node for node in tests if _ends(split_id(node.id)[1], name.partition("[")[0], "/")]
     place = _PLACE.fullmatch(name)
     paths = _paths(graph, place["path"] if place else path)
     if not paths:
         return None
-    found = []
-    for one in paths:
-        inside = symbols_in_file(graph.db, one)
+    definitions = []
+    for file in paths:
+        inside = symbols_in_file(graph.db, file)
         if not inside:
-            raise UsageProblem(_why(graph, one), place=one)
-        found.append(_at_line(inside, int(place["line"])) if place else inside[0])
-    return found
+            raise UsageProblem(_why(graph, file), place=file)
+        definitions.append(_at_line(inside, int(place["line"])) if place else inside[0])
+    return definitions
 
 
 def _at_line(inside: Sequence[Symbol], line: int) -> Symbol:
     """The innermost definition around a line; decorators and what lies between definitions are the
     outer's.
     """
-    around = [one for one in inside if one.line <= line <= one.end_line]
-    return min(around, key=lambda one: one.end_line - one.line, default=inside[0])
+    around = [symbol for symbol in inside if symbol.line <= line <= symbol.end_line]
+    return min(around, key=lambda symbol: symbol.end_line - symbol.line, default=inside[0])
 
 
 def _paths(graph: Graph, name: str) -> list[str]:
@@ -323,15 +329,15 @@ def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
         asked = re.sub(r"([\\%_])", r"\\\1", last) if fold else last
         wanted = name.lower() if fold else name
         fitting = [
-            one
-            for one in select_symbols(graph.db, condition, (asked,))
-            if _fits(split_id(one.id)[0], prefix)
+            symbol
+            for symbol in select_symbols(graph.db, condition, (asked,))
+            if _fits(split_id(symbol.id)[0], prefix)
         ]
-        names = [(_plain(one.id, fold), one) for one in fitting]
-        whole = [one for plain, one in names if plain == wanted]
-        found = whole or [one for plain, one in names if _ends(plain, wanted, ".")]
-        if found:
-            return found
+        names = [(_plain(symbol.id, fold), symbol) for symbol in fitting]
+        whole = [symbol for plain, symbol in names if plain == wanted]
+        matches = whole or [symbol for plain, symbol in names if _ends(plain, wanted, ".")]
+        if matches:
+            return matches
     return []
 
 
@@ -353,12 +359,12 @@ def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | Non
     from kl_hooks.code.modules import ModuleIndex
     from kl_hooks.code.scanner.expressions import IMPORTED, Ref
 
-    known = ModuleIndex(dict(graph.db.rows("SELECT path, module FROM files")))
-    resolver = Resolver(known, Outlines(graph.db, {}).of)
+    index = ModuleIndex(dict(graph.db.rows("SELECT path, module FROM files")))
+    resolver = Resolver(index, Outlines(graph.db, {}).of)
     for module in modules:
-        if known.called(module):
-            first, *rest = parts[module.count(".") + 1 :]
-            found = resolver.resolve(Ref(IMPORTED, module, first, tuple(rest)).text, module)
+        if index.called(module):
+            first, *attributes = parts[module.count(".") + 1 :]
+            found = resolver.resolve(Ref(IMPORTED, module, first, tuple(attributes)).text, module)
             if found.symbols and not found.lost and not found.beyond:
                 last = symbols_of_id(graph.db, found.symbols[-1].id)
                 return last[0] if last and _fits(split_id(last[0].id)[0], prefix) else None
@@ -429,12 +435,12 @@ def file_symbols(graph: Graph, text: str) -> tuple[str, list[tuple[int, Symbol]]
     """
     path = file_of(graph, text)
     problem = next((str(problem) for problem in graph.not_assessed if problem.path == path), "")
-    found: list[tuple[int, Symbol]] = []
+    nested_symbols: list[tuple[int, Symbol]] = []
     names: list[str] = []
     for symbol in symbols_in_file(graph.db, path):
         name = split_id(symbol.id)[1]
         while names and not name.startswith(f"{names[-1]}."):
             names.pop()
-        found.append((len(names), symbol))
+        nested_symbols.append((len(names), symbol))
         names.append(name)
-    return path, found, problem
+    return path, nested_symbols, problem

@@ -65,18 +65,18 @@ _PLAIN_BASES: Final = frozenset({"object", "Protocol", "Generic", "ABC", "NamedT
 def call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
     """For something that no link calls."""
     prefix = split_id(symbol.id)[0]
-    found = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
-    found += _decorated(symbol)
+    doubts = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
+    doubts += _decorated(symbol)
     if prefix == "namespace":
-        found.append(
+        doubts.append(
             f"it is a module, which nothing calls (kl graph dependents {symbol.id} lists what"
             " uses it)"
         )
     if prefix in ("type", "interface"):
-        found += _by_itself(graph, symbol)
+        doubts += _by_itself(graph, symbol)
     if prefix in ("method", "property"):
-        found += [*_by_python(symbol), *_overriding(graph, symbol), *_from_outside(graph, symbol)]
-    return found
+        doubts += [*_by_python(symbol), *_overriding(graph, symbol), *_from_outside(graph, symbol)]
+    return doubts
 
 
 def _handed_on(graph: Graph, symbol: Symbol) -> list[str]:
@@ -113,14 +113,14 @@ def _by_python(symbol: Symbol) -> list[str]:
 
 
 def _overriding(graph: Graph, symbol: Symbol) -> list[NodeText]:
-    found = []
-    for one in _same_name(graph.db, symbol, up=True):
-        number = len(links.incoming(graph.db, one.id, "calls"))
+    texts = []
+    for overridden in _same_name(graph.db, symbol, up=True):
+        number = len(links.incoming(graph.db, overridden.id, "calls"))
         if number:
             calls = "a call" if number == 1 else f"{number} calls"
-            text = f"{calls} of {one.id}, which it overrides, may reach it"
-            found.append(NodeText(f"{text} (kl graph callers {one.id})", one.id))
-    return found
+            text = f"{calls} of {overridden.id}, which it overrides, may reach it"
+            texts.append(NodeText(f"{text} (kl graph callers {overridden.id})", overridden.id))
+    return texts
 
 
 def _from_outside(graph: Graph, symbol: Symbol) -> list[NodeText]:
@@ -128,20 +128,20 @@ def _from_outside(graph: Graph, symbol: Symbol) -> list[NodeText]:
     owner = split_id(symbol.id)[1].rpartition(".")[0]
     # the Id of a method does not show which of the two its class is
     classes = [f"type:{owner}", f"interface:{owner}"]
-    for one in symbols_by_id(
+    for related in symbols_by_id(
         graph.db, [*classes, *_class_closure(graph.db, classes, incoming=False)]
     ).values():
-        known = {
+        internal_bases = {
             last_name(k.target)
-            for k in links.outgoing(graph.db, one.id)
+            for k in links.outgoing(graph.db, related.id)
             if k.relation in ("inherits", "implements")
         }
         # links lead to bases of the repository only: the others are in the signature and nowhere
         # else
-        for base in _bases(one.signature):
-            if base.partition("[")[0].rpartition(".")[2] not in known | _PLAIN_BASES:
-                text = f"{base}, which {one.id} inherits from, is not of this repository"
-                return [NodeText(f"{text} and may call it", one.id)]
+        for base in _bases(related.signature):
+            if base.partition("[")[0].rpartition(".")[2] not in internal_bases | _PLAIN_BASES:
+                text = f"{base}, which {related.id} inherits from, is not of this repository"
+                return [NodeText(f"{text} and may call it", related.id)]
     return []
 
 
@@ -176,8 +176,8 @@ def references(graph: Graph, text: str) -> References:
     """
     symbol = resolve_text(graph, text)
     used = [link for link in _to(graph, [symbol.id], USES) if link.method not in NOTE_METHODS]
-    found = _by_position([*used, *_notes_about(graph, symbol)])
-    return References(symbol, found, answer(graph, bool(found), names_of([symbol.id])))
+    uses = _by_position([*used, *_notes_about(graph, symbol)])
+    return References(symbol, uses, answer(graph, bool(uses), names_of([symbol.id])))
 
 
 def callers(graph: Graph, text: str) -> References:
@@ -195,24 +195,34 @@ def callers(graph: Graph, text: str) -> References:
     calls = _to(graph, asked, relations)
     # `C()` has a link to the class and one to its `__init__`, and is one call: listed once
     direct = {(k.source, k.path, k.line) for k in calls if k.target == symbol.id}
-    rest = [k for k in calls if k.target != symbol.id and (k.source, k.path, k.line) not in direct]
-    found = _by_position([*[k for k in calls if k.target == symbol.id], *rest])
-    doubts = [] if found else call_doubts(graph, symbol)
+    other_calls = [
+        k for k in calls if k.target != symbol.id and (k.source, k.path, k.line) not in direct
+    ]
+    calls_by_position = _by_position([*[k for k in calls if k.target == symbol.id], *other_calls])
+    doubts = [] if calls_by_position else call_doubts(graph, symbol)
     names = names_of([symbol.id]) or {
         name.rpartition(".")[0].rpartition(".")[2]
     }  # `__init__` by the name of its class
-    return References(symbol, found, answer(graph, bool(found), names, doubts))
+    return References(
+        symbol, calls_by_position, answer(graph, bool(calls_by_position), names, doubts)
+    )
 
 
 def _to(graph: Graph, ids: Sequence[str], relations: Sequence[str]) -> list[Link]:
-    found = links.of_many(graph.db, ids, incoming=True)
-    return [link for some in found.values() for link in some if link.relation in relations]
+    links_by_target = links.of_many(graph.db, ids, incoming=True)
+    return [
+        link
+        for target_links in links_by_target.values()
+        for link in target_links
+        if link.relation in relations
+    ]
 
 
-def _by_position(found: Sequence[Link]) -> tuple[Link, ...]:
+def _by_position(unordered: Sequence[Link]) -> tuple[Link, ...]:
     return tuple(
         sorted(
-            found, key=lambda link: (link.path, link.line, link.source, link.relation, link.target)
+            unordered,
+            key=lambda link: (link.path, link.line, link.source, link.relation, link.target),
         )
     )
 
@@ -297,7 +307,7 @@ def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]
     """The Ids of all classes that inherit from these (`incoming`) or that these inherit from, the
     nearest first.
     """
-    found: dict[str, None] = {}
+    closure: dict[str, None] = {}
     front = classes
     while front:
         near = links.of_many(db, front, incoming=incoming)
@@ -307,10 +317,14 @@ def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]
             for link in near.get(name, ())
             if link.relation in _BASES
         ]
-        front = [one for one in dict.fromkeys(ends) if one not in found and one not in classes]
-        front = [one for one in front if one.startswith(("type:", "interface:"))]
-        found.update(dict.fromkeys(front))
-    return list(found)
+        front = [
+            related
+            for related in dict.fromkeys(ends)
+            if related not in closure and related not in classes
+        ]
+        front = [related for related in front if related.startswith(("type:", "interface:"))]
+        closure.update(dict.fromkeys(front))
+    return list(closure)
 
 
 def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
@@ -335,11 +349,11 @@ def _notes_about(graph: Graph, symbol: Symbol, *, whole: bool = False) -> list[L
     if whole or split_id(symbol.id)[0] in ("namespace", "file"):
         parts = symbol.path.split("/")
         asked += [f"file:{'/'.join(parts[:count])}" for count in range(len(parts), 0, -1)]
-    found = links.of_many(graph.db, list(dict.fromkeys(asked)), incoming=True)
+    links_by_target = links.of_many(graph.db, list(dict.fromkeys(asked)), incoming=True)
     links_ = [
         link
         for one in dict.fromkeys(asked)
-        for link in found.get(one, ())
+        for link in links_by_target.get(one, ())
         if link.method in NOTE_METHODS
     ]
     return [with_position(graph, link) for link in links_]

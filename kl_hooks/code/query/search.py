@@ -107,23 +107,27 @@ def find_all(
         limit if kinds else _OTHERS,
         records,
     )
-    found = list(dict.fromkeys([*whole, *others, *begun, *_files(graph, words, kinds, file)]))
-    seen = {(one.id, one.path) for one in found}
-    if len(found) <= limit:
+    matches = list(dict.fromkeys([*whole, *others, *begun, *_files(graph, words, kinds, file)]))
+    places = {(match.id, match.path) for match in matches}
+    if len(matches) <= limit:
         # what was found by name may come again among these; one more shows whether there are more
-        spare = BY_WORDS if file else limit + len(found) + 1
+        spare = BY_WORDS if file else limit + len(matches) + 1
         symbols = [kind for kind in wanted if kind in SYMBOL_KINDS]
         with graph.db.snapshot():  # the index may be merged meanwhile, see `index.search`
             by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
-        rest = [kind for kind in kinds if kind in graph.kinds]
-        hits = index.search(graph.db, words, max(spare, _LOOKED_AT), rest) if rest else []
+        record_kinds = [kind for kind in kinds if kind in graph.kinds]
+        hits = (
+            index.search(graph.db, words, max(spare, _LOOKED_AT), record_kinds)
+            if record_kinds
+            else []
+        )
         by_words += map(_hit, _unasked(hits, records)[:spare])
-        found += [
-            one
-            for one in by_words
-            if (one.id, one.path) not in seen and path_matches(one.path, file)
+        matches += [
+            match
+            for match in by_words
+            if (match.id, match.path) not in places and path_matches(match.path, file)
         ]
-    return found[:limit], len(found) > limit
+    return matches[:limit], len(matches) > limit
 
 
 def path_matches(path: str, file: str) -> bool:
@@ -165,13 +169,16 @@ def _others(
     ]
     looked_at = BY_WORDS if file else max(most, _LOOKED_AT)
     hits = index.search(graph.db, words, looked_at, kinds) if kinds else []
-    asked = {one.id for one in by_id}
-    found = {
-        one.id: one
-        for one in (*by_id, *(_hit(hit) for hit in _unasked(hits, records) if hit.id not in asked))
-        if one.kind in kinds and path_matches(one.path, file)
+    asked = {match.id for match in by_id}
+    match_by_id = {
+        match.id: match
+        for match in (
+            *by_id,
+            *(_hit(hit) for hit in _unasked(hits, records) if hit.id not in asked),
+        )
+        if match.kind in kinds and path_matches(match.path, file)
     }
-    return list(found.values())[:most]
+    return list(match_by_id.values())[:most]
 
 
 def _record_id(word: str) -> str:
@@ -199,17 +206,18 @@ def _symbols_by_name(
                 ranked.append(((rank, len(symbol.id), symbol.id, symbol.path), symbol))
     for name in filter(lambda word: "." in word, words):
         if (
-            (one := reexported_symbol(graph, name))
-            and split_id(one.id)[0] in kinds
-            and path_matches(one.path, file)
+            (reexported := reexported_symbol(graph, name))
+            and split_id(reexported.id)[0] in kinds
+            and path_matches(reexported.path, file)
         ):
-            ranked.append(((1, len(one.id), one.id, one.path), one))
+            ranked.append(((1, len(reexported.id), reexported.id, reexported.path), reexported))
     order = sorted(ranked, key=lambda pair: pair[0])
-    found = [
+    is_whole_and_match = [
         (rank[0] <= _INFLECTED, Found(s.id, s.path, s.line, s.signature, "name"))
         for rank, s in order
     ]
-    return [one for whole, one in found if whole], [one for whole, one in found if not whole]
+    whole = [match for is_whole, match in is_whole_and_match if is_whole]
+    return whole, [match for is_whole, match in is_whole_and_match if not is_whole]
 
 
 def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list[Symbol]:
@@ -229,14 +237,14 @@ def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list
             )
             rows = graph.db.rows(sql, (like, f"\\_%{like}" if len(parts) > 1 else like))
             names.update(name for (name,) in rows if _same_name(name, word))
-    found = [
+    symbols = [
         symbol
-        for some in chunks(sorted(names))
-        for symbol in select_symbols(graph.db, f"name IN ({placeholders(some)})", some)
+        for batch in chunks(sorted(names))
+        for symbol in select_symbols(graph.db, f"name IN ({placeholders(batch)})", batch)
     ]
     return [
         symbol
-        for symbol in found
+        for symbol in symbols
         if split_id(symbol.id)[0] in kinds and symbol.id.partition(":")[0] in SYMBOL_KINDS
     ]
 
@@ -249,8 +257,8 @@ def _same_name(name: str, word: str) -> bool:
     """True if two names differ in case, style and inflection only: `CartLine`, `cart_lines`,
     `cartline`.
     """
-    one, other = ("".join(split(text)) for text in (name, word))
-    return word_parts(one) == word_parts(other) or _stems(name) == _stems(word)
+    first_word, second_word = ("".join(split(text)) for text in (name, word))
+    return word_parts(first_word) == word_parts(second_word) or _stems(name) == _stems(word)
 
 
 def _stems(name: str) -> list[tuple[str, ...]]:
@@ -267,21 +275,30 @@ def _symbols_by_words(
     corpora = [StoredPostings(graph.db, corpus, segments) for corpus in (SOURCE, OTHER)]
     fits = index.score(corpora, words)
     # no document is in both
-    every = {doc: fit for some in fits for doc, fit in some.items()}
+    every = {doc: fit for corpus_fits in fits for doc, fit in corpus_fits.items()}
     files: dict[int, str] = {}
-    for corpus, some in zip(corpora, fits, strict=True):
-        files |= corpus.paths_of(some, minor=True)
+    for corpus, corpus_fits in zip(corpora, fits, strict=True):
+        files |= corpus.paths_of(corpus_fits, minor=True)
     if file:
         every = {doc: fit for doc, fit in every.items() if path_matches(files[doc], file)}
-    found: list[Found] = []
+    matches: list[Found] = []
     for docs in index.best_first(every, 2 * limit):
-        known = symbols_of_documents(graph.db, corpora, {doc: files[doc] for doc in docs})
-        hits = [(every[doc], one) for doc, one in known.items() if split_id(one.id)[0] in kinds]
-        hits.sort(key=lambda one: (-one[0], one[1].id, one[1].path))
-        found += [Found(one.id, one.path, one.line, one.signature, "words") for _, one in hits]
-        if len(found) >= limit:
+        symbol_of_document = symbols_of_documents(
+            graph.db, corpora, {doc: files[doc] for doc in docs}
+        )
+        hits = [
+            (every[doc], symbol)
+            for doc, symbol in symbol_of_document.items()
+            if split_id(symbol.id)[0] in kinds
+        ]
+        hits.sort(key=lambda symbol: (-symbol[0], symbol[1].id, symbol[1].path))
+        matches += [
+            Found(symbol.id, symbol.path, symbol.line, symbol.signature, "words")
+            for _, symbol in hits
+        ]
+        if len(matches) >= limit:
             break
-    return found[:limit]
+    return matches[:limit]
 
 
 def symbols_of_documents(
@@ -293,12 +310,12 @@ def symbols_of_documents(
         path: one for corpus in corpora for path, one in corpus.places(paths, minor=True).items()
     }
     rows = symbols_by_place(db, paths)
-    found: dict[int, Symbol] = {}
+    symbol_of: dict[int, Symbol] = {}
     for doc, path in files.items():
-        first, at = places[path]
-        if at[doc - first] < len(symbols := rows.get(path, ())):
-            found[doc] = symbols[at[doc - first]]
-    return found
+        first, place_of = places[path]
+        if place_of[doc - first] < len(symbols := rows.get(path, ())):
+            symbol_of[doc] = symbols[place_of[doc - first]]
+    return symbol_of
 
 
 def _symbols_starting_with(graph: Graph, word: str) -> Iterator[Symbol]:

@@ -107,7 +107,7 @@ def refresh_graph(
 
     repo, scanners = repository_of(ws), scanners_of(ws)
     entries = files.worktree_files(repo, _patterns(scanners), scan)
-    return refresh(ws.store, entries, lambda some: files.read_files(repo, some), scanners, watch)
+    return refresh(ws.store, entries, lambda batch: files.read_files(repo, batch), scanners, watch)
 
 
 def repository_of(ws: Workspace) -> Repository:
@@ -141,36 +141,36 @@ def refresh(
     """
     entries, odd = _readable_names(entries)
     with store.reading("graph") as db:
-        known = (
+        pending = (
             pending_changes(db, entries, scanners)
             if db is not None
             else all_pending(entries, scanners)
         )
         errors = errors_of(db) if db is not None else {}
-        facts = _facts(db, known) if db is not None else {}
+        facts = _facts(db, pending) if db is not None else {}
     parsed = removed = 0
-    if not known.same():
+    if not pending.same():
         # imported late: a question about files that are unchanged does without it
         from kl_hooks.code.update import update
 
-        done = update(store, known, facts, entries, read, scanners, watch)
+        done = update(store, pending, facts, entries, read, scanners, watch)
         if done is not None:
             parsed, removed, errors = done
     return ScanSummary(
-        known.files,
+        pending.files,
         parsed,
         removed,
         sorted([*odd, *(_problem(path, error) for path, error in errors.items())]),
     )
 
 
-def _facts(db: Database, known: PendingChanges) -> dict[Key, Facts]:
+def _facts(db: Database, pending: PendingChanges) -> dict[Key, Facts]:
     """What is remembered of the contents that are not in the graph now."""
-    if not known.stale:
+    if not pending.stale:
         return {}
     from kl_hooks.code import file_facts
 
-    return file_facts.load(db, known.stale.values(), uses=True)
+    return file_facts.load(db, pending.stale.values(), uses=True)
 
 
 def _problem(path: str, error: str) -> Problem:
@@ -236,7 +236,7 @@ def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
         if not store.state.graph.exists():
             _seed(ws, repo, entries, store)
         scan = refresh(
-            store, entries, lambda some: files.read_files(repo, some, "objects"), scanners
+            store, entries, lambda batch: files.read_files(repo, batch, "objects"), scanners
         )
         with suppress(OSError):
             # a question that writes nothing leaves its time alone, by which _remove_old knows what
@@ -289,7 +289,7 @@ def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Stor
     facts_of(
         ws.store,
         entries,
-        lambda some: files.read_files(repo, some, "objects"),
+        lambda batch: files.read_files(repo, batch, "objects"),
         scanners_of(ws),
         symbols=False,
     )
@@ -357,9 +357,9 @@ def open_graph(
         return
     scan = refresh_graph(ws, watch)
     kinds = ("page", *ws.kinds, "violation")
-    with ws.store.reading("graph") as known:
-        if known is not None:
-            yield Graph(known, scan, kinds)
+    with ws.store.reading("graph") as stored:
+        if stored is not None:
+            yield Graph(stored, scan, kinds)
             return
     with ws.store.writing("graph") as empty:  # no file was ever seen: there is no database yet
         yield Graph(empty, scan, kinds)

@@ -75,12 +75,12 @@ def decode(expression: str) -> Ref:
     if kind == RESULT:
         # expressions are nested (`~~=f>|read>`): the last `>` closes the outermost one
         end = expression.rindex(">")
-        path, rest = expression[1:end], expression[end + 2 :]
+        path, attributes = expression[1:end], expression[end + 2 :]
     else:
-        path, _, rest = expression[1:].partition("|")
+        path, _, attributes = expression[1:].partition("|")
         if kind == IMPORTED:
             module, _, path = path.partition(":")
-    return Ref(kind, module, path, tuple(rest.split(".")) if rest else ())
+    return Ref(kind, module, path, tuple(attributes.split(".")) if attributes else ())
 
 
 def imported(module: str, name: str = "") -> str:

@@ -30,13 +30,13 @@ def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -
     """The rows of an import statement; the last place holds the statement's end line and
     columns.
     """
-    how = "type-checking import" if checking else "lazy import" if lazy else "import"
+    manner_name = "type-checking import" if checking else "lazy import" if lazy else "import"
     place = (node.col_offset, node.end_lineno, node.end_col_offset)
     if isinstance(node, ast.Import):
-        return [[alias.name, "", 0, node.lineno, how, place] for alias in node.names]
+        return [[alias.name, "", 0, node.lineno, manner_name, place] for alias in node.names]
     rows: list[list[Any]] = []
     for alias in node.names:
-        manner = "star import" if alias.name == "*" and how == "import" else how
+        manner = "star import" if alias.name == "*" and manner_name == "import" else manner_name
         rows.append([node.module or "", alias.name, node.level, node.lineno, manner, place])
     return rows
 
@@ -47,8 +47,8 @@ def with_statements(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[
     """
     rows.sort(key=lambda row: (row[3], row[5], row[0], row[1]))
     for row in rows:
-        module, name, level, line, how, (column, end_line, end_column) = row
-        if line == end_line or how == "dynamic import":
+        module, name, level, line, manner, (column, end_line, end_column) = row
+        if line == end_line or manner == "dynamic import":
             row[5] = statement(lines, line, column, end_line, end_column)
         else:
             source = "." * level + module
@@ -164,14 +164,14 @@ def _branches(node: ast.If, lazy: bool, checking: bool) -> list[_Part]:
     kind = type_checking(node.test)
     if not kind:
         return [(node.body, lazy, checking), (node.orelse, lazy, checking)]
-    seen, other = (node.body, node.orelse) if kind > 0 else (node.orelse, node.body)
-    return [(seen, lazy, True), (other, lazy, checking)]
+    checked, other = (node.body, node.orelse) if kind > 0 else (node.orelse, node.body)
+    return [(checked, lazy, True), (other, lazy, checking)]
 
 
 def _inside(node: Any) -> list[list[ast.stmt]]:
     """The blocks of a compound statement."""
-    found = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
+    blocks = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
     return [
-        *found,
+        *blocks,
         *(one.body for field in ("handlers", "cases") for one in getattr(node, field, ())),
     ]

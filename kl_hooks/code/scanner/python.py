@@ -54,20 +54,20 @@ def read_imports(
 
     What can't be read is omitted.
     """
-    known = {
+    scanner_by_path = {
         entry.path: scanner for entry in entries if (scanner := scanner_of(entry.path, scanners))
     }
-    found = {}
+    imports_of = {}
     with no_garbage_collection():
-        for entry, content in read([entry for entry in entries if entry.path in known]):
-            scanner = known[entry.path]
+        for entry, content in read([entry for entry in entries if entry.path in scanner_by_path]):
+            scanner = scanner_by_path[entry.path]
             whole = (
                 scanner.imports(content, entry.path)
                 if scanner.imports
                 else scanner.scan(content, entry.path, "_")
             )
-            found[entry.path] = _imports(whole)
-    return found
+            imports_of[entry.path] = _imports(whole)
+    return imports_of
 
 
 def scanners_of(ws: Workspace) -> list[Scanner]:
@@ -120,17 +120,17 @@ def content_keys(entries: Iterable[FileEntry], scanners: Sequence[Scanner]) -> d
     """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a
     suffix wins.
     """
-    found: dict[str, Key] = {}
+    key_of: dict[str, Key] = {}
     for entry in entries:
         scanner = scanner_of(entry.path, scanners)
         if scanner is not None:
-            found[entry.path] = (entry.blob, scanner.version)
-    return found
+            key_of[entry.path] = (entry.blob, scanner.version)
+    return key_of
 
 
-def no_progress(made: Iterator[Any], number: int) -> Iterator[Any]:
+def no_progress(steps: Iterator[Any], number: int) -> Iterator[Any]:
     """Hand on what comes."""
-    return made
+    return steps
 
 
 VERSION: Final = f"{parser.PARSER_VERSION}+7"

@@ -39,12 +39,12 @@ from kl_hooks.code.scanner.visitor import Frame, Node, annotated, chain
 _BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__path__", "__class__", "__builtins__"}
 
 
-def expression_of(frame: Frame, scope: Frame, root: str, rest: str) -> str:
+def expression_of(frame: Frame, scope: Frame, root: str, attributes: str) -> str:
     """The expression for a chain as the frame's code sees it; `UNKNOWN` where nothing is known."""
-    found = root_expression(frame, scope, root)
-    if not rest:
-        return UNKNOWN if is_anonymous(found) else found
-    return with_attributes(found, rest) if found else found
+    base = root_expression(frame, scope, root)
+    if not attributes:
+        return UNKNOWN if is_anonymous(base) else base
+    return with_attributes(base, attributes) if base else base
 
 
 def root_expression(frame: Frame, scope: Frame, root: str) -> str:
@@ -77,9 +77,9 @@ def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
         # names of a class body are not visible in the functions inside it (Python's execution
         # model)
         if name not in scope.nonlocals and (first or scope.kind != "class"):
-            found = table(scope).get(name)
-            if found is not None:
-                return found
+            expression = table(scope).get(name)
+            if expression is not None:
+                return expression
         scope, first = scope.outer.home if scope.outer else None, False
     if name in _BUILTINS:
         return UNKNOWN
@@ -89,17 +89,17 @@ def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
 def table(scope: Frame) -> dict[str, str]:
     """Name → what it refers to, of all names that a scope binds itself."""
     if scope.table is None:
-        scope.table = made = dict.fromkeys(scope.stores, UNKNOWN)
+        scope.table = bindings = dict.fromkeys(scope.stores, UNKNOWN)
         # later ones win: a store alone means nothing known, an import names its origin, a
         # definition is here
-        made.update(scope.binds)
-        made.update(_defined(scope))
+        bindings.update(scope.binds)
+        bindings.update(_defined(scope))
         if scope.kind == "function":
             owner = owner_class(scope)
             # a static method is given no instance: its first argument is one like any other
             if scope.receiver and owner and not _marked(scope, "staticmethod"):
-                made[scope.receiver] = f"{INSTANCE}{qualified(owner)}"
-            _add_instances(scope, made)
+                bindings[scope.receiver] = f"{INSTANCE}{qualified(owner)}"
+            _add_instances(scope, bindings)
     return scope.table
 
 
@@ -116,60 +116,60 @@ def owner_class(scope: Frame) -> Frame | None:
 
 def kids(scope: Frame) -> list[Frame]:
     """What a scope defines, in blocks too."""
-    found: list[Frame] = []
+    inner_scopes: list[Frame] = []
     for kid in scope.kids:
-        found += kids(kid) if kid.kind == "block" else [kid]
-    return found
+        inner_scopes += kids(kid) if kid.kind == "block" else [kid]
+    return inner_scopes
 
 
 def _defined(scope: Frame) -> dict[str, str]:
-    made: dict[str, str] = {}
+    defined: dict[str, str] = {}
     for kid in kids(scope):
         if kid.kind == "field" and scope.kind == "function":
             continue
         for name, identifier in zip(dict.fromkeys(kid.names), kid.ids, strict=False):
-            made[name] = DEFINED + identifier.partition(":")[2].partition(".")[2]
-    return made
+            defined[name] = DEFINED + identifier.partition(":")[2].partition(".")[2]
+    return defined
 
 
-def _add_instances(scope: Frame, made: dict[str, str]) -> None:
+def _add_instances(scope: Frame, bindings: dict[str, str]) -> None:
     """The local names that are, wherever they are stored to, instances of one class, or other names
     of one object.
 
     In the order in which they come, so that a later one may be made of an earlier one.
     """
-    seen: dict[str, list[tuple[str, str]]] = {}
-    for name, root, rest in scope.typed:
+    chains_by_name: dict[str, list[tuple[str, str]]] = {}
+    for name, root, attributes in scope.typed:
         if not name.startswith("self."):
-            seen.setdefault(name, []).append((root, rest))
+            chains_by_name.setdefault(name, []).append((root, attributes))
     elsewhere = _rebound(scope)
-    for name, found in seen.items():
+    for name, chains in chains_by_name.items():
         if name in elsewhere:
             continue
-        classes = {one for one in found if one[0] != "None"}
+        classes = {candidate for candidate in chains if candidate[0] != "None"}
         # every store must have been understood: `for x in …` or `del x` counts among stores, but
         # has no class
-        if len(classes) == 1 and len(found) == scope.stores.count(name):
-            made[name] = instance(scope, *classes.pop())
+        if len(classes) == 1 and len(chains) == scope.stores.count(name):
+            bindings[name] = instance(scope, *classes.pop())
 
 
 def _rebound(scope: Frame) -> frozenset[str]:
     """The names that functions inside store to by `nonlocal`."""
-    found = frozenset[str]()
+    rebound = frozenset[str]()
     for kid in scope.kids:
-        found |= kid.nonlocals | (_rebound(kid) if kid.kids else frozenset())
-    return found
+        rebound |= kid.nonlocals | (_rebound(kid) if kid.kids else frozenset())
+    return rebound
 
 
-def instance(scope: Frame, root: str, rest: str) -> str:
+def instance(scope: Frame, root: str, attributes: str) -> str:
     """The expression for an instance of the class that a chain names, seen from a scope."""
     if not root:
         return UNKNOWN
     if root.startswith("="):  # the same as another name
-        found = name_expression(scope, scope, root[1:])
-        if found[:1] in (UNKNOWN, UNRESOLVED, SUPER):
+        expression = name_expression(scope, scope, root[1:])
+        if expression[:1] in (UNKNOWN, UNRESOLVED, SUPER):
             return UNKNOWN
-        return with_attributes(found, rest) if rest else found
+        return with_attributes(expression, attributes) if attributes else expression
     if scope.table is None:
         table(scope)
     if root == "Self":
@@ -181,31 +181,31 @@ def instance(scope: Frame, root: str, rest: str) -> str:
             else None
         )
         return f"{INSTANCE}{qualified(owner)}" if owner is not None else UNKNOWN
-    return _made(scope, scope, root, rest)
+    return _made(scope, scope, root, attributes)
 
 
-def _made(frame: Frame, scope: Frame, root: str, rest: str) -> str:
+def _made(frame: Frame, scope: Frame, root: str, attributes: str) -> str:
     """The expression for what calling a chain gives."""
     if (
-        not rest
+        not attributes
         and root == scope.receiver
         and scope.kind == "function"
         and _marked(scope, "classmethod")
     ):
         return root_expression(frame, scope, root)
-    found = expression_of(frame, scope, root, rest)
-    return f"{RESULT}{found}>" if found and found[0] != UNRESOLVED else UNKNOWN
+    called = expression_of(frame, scope, root, attributes)
+    return f"{RESULT}{called}>" if called and called[0] != UNRESOLVED else UNKNOWN
 
 
 def _result(frame: Frame, scope: Frame, called: str) -> str:
-    root, _, rest = called.partition(".")
+    root, _, attributes = called.partition(".")
     if called == "super":
         function: Frame | None = scope
         while function is not None and owner_class(function) is None:
             function = function.outer.home if function.outer else None
         owner = owner_class(function) if function is not None else None
         return f"{SUPER}{qualified(owner)}" if owner is not None else UNKNOWN
-    return _made(frame, scope, root, rest)
+    return _made(frame, scope, root, attributes)
 
 
 def _module(scope: Frame) -> Frame:
@@ -250,15 +250,15 @@ def return_expression(frame: Frame) -> str:
         or not all(map(_keeps, node.decorator_list))
     ):
         return UNKNOWN
-    root, rest = annotated(node.returns) or ("", "")
+    root, attributes = annotated(node.returns) or ("", "")
     # a type parameter may be any class (PEP 695)
     if any(parameter.name == root for parameter in getattr(node, "type_params", ())):
         return UNKNOWN
-    if "Self" in (root, rest):
+    if "Self" in (root, attributes):
         owner = owner_class(frame)
         return f"{SAME_CLASS}{qualified(owner)}" if owner is not None else UNKNOWN
     outer = frame.outer
-    return instance(outer.home, root, rest) if outer is not None else UNKNOWN
+    return instance(outer.home, root, attributes) if outer is not None else UNKNOWN
 
 
 def is_setter(node: Node) -> bool:
@@ -272,8 +272,11 @@ def is_setter(node: Node) -> bool:
 
 
 def _keeps(decorator: Node) -> bool:
-    found = chain(decorator.func if decorator.__class__ is ast.Call else decorator)
-    return found is not None and (found[1].rpartition(".")[2] or found[0]) in KEEPING
+    decorator_chain = chain(decorator.func if decorator.__class__ is ast.Call else decorator)
+    return (
+        decorator_chain is not None
+        and (decorator_chain[1].rpartition(".")[2] or decorator_chain[0]) in KEEPING
+    )
 
 
 RELATIONS: Final = ("references", "calls", "inherits")
@@ -282,50 +285,52 @@ INHERITS: Final = RELATIONS.index("inherits")
 
 def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[int]]:
     """What is used where. `places`: Id → place among the file's symbols."""
-    found: dict[str, list[int]] = {}
+    uses: dict[str, list[int]] = {}
     for frame in frames:
         owner = places[(frame.ids or frame.home.ids)[0]]
         home, around, head = frame.home, _around(frame), frame.head
         # an assignment with a lambda or a comprehension has names that its scope does not have: no
         # cache
         own = frame.home is frame or not frame.stores
-        hidden = _hidden(found, frame, around, owner) if head else ()
-        for number, (root, rest, line, code) in enumerate(frame.uses):
+        hidden = _hidden(uses, frame, around, owner) if head else ()
+        for number, (root, attributes, line, code) in enumerate(frame.uses):
             scope = around if number < head else home
-            if number < head and (root in hidden or (root, rest) in hidden):
+            if number < head and (root in hidden or (root, attributes) in hidden):
                 continue
             base = scope.cache.get(root) if own else root_expression(frame, scope, root)
             if base is None:
                 base = scope.cache[root] = root_expression(frame, scope, root)
             if base:
-                if rest:
-                    expression = with_attributes(base, rest)
+                if attributes:
+                    expression = with_attributes(base, attributes)
                 elif is_anonymous(base):
                     continue  # the instance itself, not one of its names
                 else:
                     expression = base
-                flat = found.get(expression)
+                flat = uses.get(expression)
                 if flat is None:
-                    found[expression] = [owner, code, line]
+                    uses[expression] = [owner, code, line]
                 else:
                     flat += (owner, code, line)
             else:
-                for name in rest.split(".") if rest else ():
-                    found.setdefault(UNRESOLVED + name, []).extend((owner, code, line))
-    return found
+                for name in attributes.split(".") if attributes else ():
+                    uses.setdefault(UNRESOLVED + name, []).extend((owner, code, line))
+    return uses
 
 
-def _hidden(found: dict[str, list[int]], frame: Frame, around: Frame, owner: int) -> set[Any]:
+def _hidden(uses: dict[str, list[int]], frame: Frame, around: Frame, owner: int) -> set[Any]:
     """Notes the bases of a class; returns the uses before a body that are no more than that: bases,
     and `[T]`.
     """
-    for root, rest, line in frame.bases:
-        expression = expression_of(frame, around, root, rest)
-        for one in (
-            [expression] if expression else [UNRESOLVED + name for name in rest.split(".") if name]
+    for root, attributes, line in frame.bases:
+        expression = expression_of(frame, around, root, attributes)
+        for used in (
+            [expression]
+            if expression
+            else [UNRESOLVED + name for name in attributes.split(".") if name]
         ):
-            found.setdefault(one, []).extend((owner, INHERITS, line))
-    hidden: set[Any] = {(root, rest) for root, rest, _ in frame.bases}
+            uses.setdefault(used, []).extend((owner, INHERITS, line))
+    hidden: set[Any] = {(root, attributes) for root, attributes, _ in frame.bases}
     return hidden | {parameter.name for parameter in getattr(frame.node, "type_params", ())}
 
 
@@ -348,8 +353,8 @@ def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> Outline:
         if frame.kind == "class" and frame.node.bases:
             scope = _around(frame)
             named = [expression_of(frame, scope, root, rest) for root, rest, _ in frame.bases]
-            known = [one if _is_name(one) else "" for one in named]
-            bases[qualified(frame)] = [*known, *[""] * (len(frame.node.bases) - len(known))]
+            resolved = [base if _is_name(base) else "" for base in named]
+            bases[qualified(frame)] = [*resolved, *[""] * (len(frame.node.bases) - len(resolved))]
     return {
         "defs": defs,
         "names": dict(module.binds),
@@ -369,12 +374,12 @@ def _types(frames: Sequence[Frame]) -> dict[str, str]:
     """Field, attribute of `self`, or function → what it is, or returns; omitted where that is not
     one throughout.
     """
-    seen: dict[str, set[str]] = {}
+    types_of: dict[str, set[str]] = {}
     for frame in frames:
         if frame.home is not frame:
             continue
         owner = owner_class(frame) if frame.kind == "function" else None
-        for name, root, rest in frame.typed:
+        for name, root, attributes in frame.typed:
             if root == "None":
                 continue
             if frame.kind != "function" and not name.startswith("self."):
@@ -383,16 +388,16 @@ def _types(frames: Sequence[Frame]) -> dict[str, str]:
                 key = f"{qualified(owner)}.{name[5:]}"
             else:
                 continue
-            seen.setdefault(key, set()).add(instance(frame, root, rest))
+            types_of.setdefault(key, set()).add(instance(frame, root, attributes))
         for name in frame.globals:
             if name in frame.stores:  # a function with `global` may rebind it to anything
-                seen.setdefault(name, set()).add("")
+                types_of.setdefault(name, set()).add("")
         if frame.kind == "function" and not (frame.node.decorator_list and is_setter(frame.node)):
-            seen.setdefault(qualified(frame), set()).add(
+            types_of.setdefault(qualified(frame), set()).add(
                 return_expression(frame) if frame.node.returns is not None else ""
             )
     return {
-        name: found.pop() for name, found in seen.items() if len(found) == 1 and "" not in found
+        name: types.pop() for name, types in types_of.items() if len(types) == 1 and "" not in types
     }
 
 
@@ -407,14 +412,14 @@ def _exported(tree: Any) -> list[str] | None:
             continue
         if node.value.__class__ not in (ast.List, ast.Tuple):
             return None
-        found = [
+        exported = [
             e.value
             for e in node.value.elts
             if e.__class__ is ast.Constant and e.value.__class__ is str
         ]
-        if len(found) != len(node.value.elts):
+        if len(exported) != len(node.value.elts):
             return None
-        names = [*(names or []), *found] if node.__class__ is ast.AugAssign else found
+        names = [*(names or []), *exported] if node.__class__ is ast.AugAssign else exported
     return names
 
 

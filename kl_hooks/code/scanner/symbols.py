@@ -83,8 +83,8 @@ def header(lines: Sequence[bytes], node: Any) -> str:
         and not any(first.count(a) != first.count(b) for a, b in _PAIRS)
     ):
         return shortened(tidy(first[:-1]))
-    rest = lines[node.lineno : node.body[0].end_lineno]
-    whole = b"\n".join([first, *rest])[:_HEADER]
+    following = lines[node.lineno : node.body[0].end_lineno]
+    whole = b"\n".join([first, *following])[:_HEADER]
     return shortened(_until_colon(whole))
 
 
@@ -136,13 +136,13 @@ def symbol_rows(
     signature of the first that is no `@overload`, the docstring of the first that has one, a hash
     over all of them.
     """
-    found: dict[str, list[Frame]] = {}
+    frames_by_name: dict[str, list[Frame]] = {}
     for frame in frames:
         frame.ids = _ids(frame, module)
         for name in frame.ids:
-            found.setdefault(name, []).append(frame)
+            frames_by_name.setdefault(name, []).append(frame)
     rows: list[tuple[Row, str]] = []
-    for name, same in found.items():
+    for name, same in frames_by_name.items():
         if len(same) > 1:
             same.sort(
                 key=lambda frame: getattr(frame.node, "lineno", 0)
@@ -180,13 +180,13 @@ def decorators_of(
     """Place of a symbol → its decorators as written, one line each; of several definitions those of
     the first.
     """
-    found: dict[str, list[str]] = {}
+    decorators: dict[str, list[str]] = {}
     for frame in sorted(frames, key=lambda frame: getattr(frame.node, "lineno", 0)):
         if frame.kind in ("class", "function") and frame.node.decorator_list:
             shown = [_decorator(node, lines) for node in frame.node.decorator_list]
             for identifier in frame.ids:
-                found.setdefault(str(places[identifier]), shown)
-    return found
+                decorators.setdefault(str(places[identifier]), shown)
+    return decorators
 
 
 def _decorator(node: ast.expr, lines: Sequence[bytes]) -> str:
@@ -375,7 +375,9 @@ def _events(frame: Frame, place: int, starts: Sequence[int]) -> Iterator[tuple[i
 
 def _start(node: Any, starts: Sequence[int]) -> int:
     """The offset of a node with its decorators."""
-    first = min([node, *getattr(node, "decorator_list", ())], key=lambda one: int(one.lineno))
+    first = min(
+        [node, *getattr(node, "decorator_list", ())], key=lambda candidate: int(candidate.lineno)
+    )
     return int(starts[first.lineno - 1] + first.col_offset)
 
 
@@ -431,16 +433,16 @@ def _add_words(
                 if place in hidden:
                     continue
                 sign = "#" if token[0] == 35 else of_text
-                some = [
-                    one
-                    for one in _WORD.findall(token.decode("utf-8", "replace"))
-                    if len(one) <= _LONGEST
+                token_words = [
+                    written
+                    for written in _WORD.findall(token.decode("utf-8", "replace"))
+                    if len(written) <= _LONGEST
                 ]
-                if some:
+                if token_words:
                     if sign != last:
                         add(sign)
                         last = sign
-                    into += some
+                    into += token_words
                 continue
             word = _known_word(token)
         if word:
@@ -465,15 +467,15 @@ def _in_lines(
     lines: Collection[int], starts: Sequence[int], tokens: Sequence[bytes], offsets: Sequence[int]
 ) -> set[int]:
     """Those of the tokens that are, wholly or in part, on any of these lines."""
-    found = set[int]()
+    numbers = set[int]()
     for line in lines:
         start = starts[line]
         end = starts[line + 1] if line + 1 < len(starts) else offsets[-1]
         first = bisect_left(offsets, start)
         # a literal of several lines may begin above
         first -= first > 0 and offsets[first - 1] + len(tokens[first - 1]) > start
-        found.update(range(first, bisect_left(offsets, end)))
-    return found
+        numbers.update(range(first, bisect_left(offsets, end)))
+    return numbers
 
 
 def _secret_lines(source: bytes) -> set[int]:
@@ -492,13 +494,21 @@ def _secret_lines(source: bytes) -> set[int]:
     whole = "\n".join(lines)
     redacted = (hidden if whole == clean else redact(whole, "python")).split("\n")
     if len(redacted) != len(lines):  # a key of several lines
-        found = {number for number, line in enumerate(lines) if redact(line, "python") != line}
+        secret_lines = {
+            number for number, line in enumerate(lines) if redact(line, "python") != line
+        }
     else:
-        found = {
+        secret_lines = {
             number
             for number, pair in enumerate(zip(lines, redacted, strict=True))
             if pair[0] != pair[1]
         }
     # what is seen in the whole only: then no text of this file is stored
-    rest = "\n".join("" if number in found else line for number, line in enumerate(lines))
-    return found if redact(rest, "python") == rest else set(range(source.count(b"\n") + 1))
+    remainder = "\n".join(
+        "" if number in secret_lines else line for number, line in enumerate(lines)
+    )
+    return (
+        secret_lines
+        if redact(remainder, "python") == remainder
+        else set(range(source.count(b"\n") + 1))
+    )

@@ -219,8 +219,8 @@ def annotated(node: Node) -> Chain | None:
                 return None
             last = outer[1].rpartition(".")[2] or outer[0]
             if last == "Union" and node.slice.__class__ is ast.Tuple:
-                some = [one for one in node.slice.elts if not _nothing(one)]
-                node = some[0] if len(some) == 1 else None
+                classes = [element for element in node.slice.elts if not _nothing(element)]
+                node = classes[0] if len(classes) == 1 else None
                 continue
             if last not in _WRAPPERS:
                 return outer if last not in _VAGUE else None
@@ -231,9 +231,12 @@ def annotated(node: Node) -> Chain | None:
             )
         else:
             break
-    found = chain(node) if node is not None else None
+    class_chain = chain(node) if node is not None else None
     return (
-        found if found is None or (found[1].rpartition(".")[2] or found[0]) not in _VAGUE else None
+        class_chain
+        if class_chain is None
+        or (class_chain[1].rpartition(".")[2] or class_chain[0]) not in _VAGUE
+        else None
     )
 
 
@@ -241,8 +244,8 @@ def dotted(text: str) -> Chain | None:
     """The chain that a text spells, such as an annotation in quotes."""
     if len(text) > 200 or _DOTTED.fullmatch(text) is None:
         return None
-    root, _, rest = text.partition(".")
-    return root, rest
+    root, _, attributes = text.partition(".")
+    return root, attributes
 
 
 def _nothing(node: Node) -> bool:
@@ -285,9 +288,9 @@ def note_importer(frame: Frame, node: Node) -> None:
 def note_bases(frame: Frame, node: Node) -> None:
     """The bases of a class that are names."""
     for base in node.bases:
-        found = base_chain(base)
-        if found is not None:
-            frame.bases.append((*found, base.lineno))
+        class_chain = base_chain(base)
+        if class_chain is not None:
+            frame.bases.append((*class_chain, base.lineno))
 
 
 def note_parameters(frame: Frame, node: Node) -> None:
@@ -306,13 +309,13 @@ def note_assignment(frame: Frame, node: Node) -> None:
     """`x = Class(…)`, `x: Class`, and the same of `self.x`: what x is an instance of."""
     for target in node.targets if node.__class__ is ast.Assign else [node.target]:
         if target.__class__ is ast.Tuple or target.__class__ is ast.List:
-            for one in target.elts:
+            for element in target.elts:
                 if (
-                    one.__class__ is ast.Attribute
-                    and one.value.__class__ is ast.Name
-                    and one.value.id == frame.receiver
+                    element.__class__ is ast.Attribute
+                    and element.value.__class__ is ast.Name
+                    and element.value.id == frame.receiver
                 ):
-                    _typed(frame, f"self.{one.attr}", None)
+                    _typed(frame, f"self.{element.attr}", None)
         else:
             _note(frame, target, node)
 
@@ -348,9 +351,9 @@ def _note(frame: Frame, target: Node, node: Node) -> None:
     elif node.value.__class__ is ast.Call:
         _typed(frame, name, chain(node.value.func))
     else:
-        found = chain(node.value)
-        if found is not None:
-            _typed(frame, name, (f"={found[0]}", found[1]))
+        value_chain = chain(node.value)
+        if value_chain is not None:
+            _typed(frame, name, (f"={value_chain[0]}", value_chain[1]))
         elif name.startswith("self.") or frame.scope != "function":
             _typed(frame, name, None)
 
@@ -365,9 +368,9 @@ def note_with(frame: Frame, node: Node) -> None:
     """`with make(…) as x`: x is what the `__enter__` of the result returns."""
     for item in node.items:
         if item.optional_vars.__class__ is ast.Name and item.context_expr.__class__ is ast.Call:
-            found = chain(item.context_expr.func)
-            if found is not None:
-                called = f"{found[0]}.{found[1]}()" if found[1] else f"{found[0]}()"
+            callee = chain(item.context_expr.func)
+            if callee is not None:
+                called = f"{callee[0]}.{callee[1]}()" if callee[1] else f"{callee[0]}()"
                 _typed(frame, item.optional_vars.id, (called, "__enter__"))
 
 
@@ -376,13 +379,13 @@ def note_quoted(frame: Frame, annotation: Node) -> None:
     string.
     """
     if annotation.__class__ is ast.Constant and annotation.value.__class__ is str:
-        found = dotted(annotation.value)
-        if found is not None:
-            frame.uses.append((*found, annotation.lineno, 0))
+        class_chain = dotted(annotation.value)
+        if class_chain is not None:
+            frame.uses.append((*class_chain, annotation.lineno, 0))
 
 
-def _typed(frame: Frame, name: str, found: tuple[str, str] | None) -> None:
-    frame.typed.append((name, *(found or ("", ""))))
+def _typed(frame: Frame, name: str, type_chain: tuple[str, str] | None) -> None:
+    frame.typed.append((name, *(type_chain or ("", ""))))
 
 
 def share(block: Frame, home: Frame) -> None:
@@ -429,8 +432,8 @@ def plain(node: Node, stack: list[Any], text: list[str]) -> None:
     """Any node without a rule of its own: its mark, the marks of its fields that are not empty,
     their values.
     """
-    known = _PLAIN.get(node.__class__)
-    mark, fields = known if known is not None else _learn(node.__class__)
+    mark_and_fields = _PLAIN.get(node.__class__)
+    mark, fields = mark_and_fields if mark_and_fields is not None else _learn(node.__class__)
     text.append(mark)
     for field, field_mark, statements in fields:
         value = getattr(node, field, None)
@@ -467,12 +470,12 @@ def plain(node: Node, stack: list[Any], text: list[str]) -> None:
 
 def _learn(cls: type) -> _Known:
     names = [name for name in getattr(cls, "_fields", ()) if name not in _OMITTED]
-    made: _Known = (
+    mark_and_fields: _Known = (
         "#" + cls.__name__,
         tuple((name, "#" + name, name in _STATEMENTS) for name in names),
     )
-    _PLAIN[cls] = made
-    return made
+    _PLAIN[cls] = mark_and_fields
+    return mark_and_fields
 
 
 def _definition(frame: Frame, node: Node, stack: list[Any]) -> None:
@@ -535,11 +538,11 @@ def _if(frame: Frame, node: Node, stack: list[Any]) -> None:
     if not checking:
         plain(node, stack, frame.text)
         return
-    seen, other = (node.body, node.orelse) if checking > 0 else (node.orelse, node.body)
+    checked, other = (node.body, node.orelse) if checking > 0 else (node.orelse, node.body)
     frame.text += ("#If", "#checking" if checking > 0 else "#unchecked")
-    if seen:
+    if checked:
         # ast.Module as something with a body, which is all that _enter needs of a block
-        frame.kids.append(Frame("block", ast.Module(seen, []), [], frame, True))
+        frame.kids.append(Frame("block", ast.Module(checked, []), [], frame, True))
     stack.append("}")
     stack.extend(reversed(other))
 
@@ -694,7 +697,7 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
     while stack:
         node = pop()
         cls = node.__class__
-        how = 0
+        code = 0
         if cls is Call:
             args, keywords, func = node.args, node.keywords, node.func
             append(f"({len(args)},{len(keywords)}")
@@ -705,12 +708,12 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
                 continue
             if (args or keywords) and (func.id if cls is Name else func.attr) in frame.dynamic:
                 frame.imports += _dynamic_import(node)
-            node, how = func, 1
+            node, code = func, 1
         if cls is Name:
             name = node.id
             append(name)
             if node.ctx.__class__ is Load:
-                use((name, "", node.lineno, how))
+                use((name, "", node.lineno, code))
             else:
                 frame.stores.append(name)
         elif cls is str:
@@ -728,10 +731,10 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
                 node = node.value
             if node.__class__ is Name:
                 append(node.id)
-                use((node.id, name, line, how))
+                use((node.id, name, line, code))
             else:
                 push(node)
-                use((_result(node), name, line, how))
+                use((_result(node), name, line, code))
         elif cls is Constant:
             value = node.value
             append(f'"{value}' if value.__class__ is str and "\0" not in value else constant(value))
@@ -765,13 +768,16 @@ def _dynamic_import(node: ast.Call) -> list[list[Any]]:
     func = node.func
     if (func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")) == "__import__":
         return [[*row, node.lineno, "dynamic import", place] for row in _dunder(node, first.value)]
-    found = _LITERAL.fullmatch(first.value)
-    if found is None:
+    literal = _LITERAL.fullmatch(first.value)
+    if literal is None:
         return []
-    dots, module = len(found[1]), found[2]
+    dots, module = len(literal[1]), literal[2]
     if dots:
-        given = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "package")]
-        package = given[0] if given else None
+        package_arguments = [
+            *node.args[1:2],
+            *(k.value for k in node.keywords if k.arg == "package"),
+        ]
+        package = package_arguments[0] if package_arguments else None
         if isinstance(package, ast.Constant) and isinstance(package.value, str):
             above = package.value.split(".")
             module, dots = ".".join([*above[: len(above) - dots + 1], module]), 0
@@ -782,21 +788,23 @@ def _dynamic_import(node: ast.Call) -> list[list[Any]]:
 
 def _dunder(node: ast.Call, module: str) -> list[tuple[str, str, int]]:
     """`[module, name, level]` of `__import__(module, globals, locals, fromlist, level)`."""
-    given = dict(zip(("name", "globals", "locals", "fromlist", "level"), node.args, strict=False))
-    given |= {k.arg: k.value for k in node.keywords if k.arg}
+    arguments = dict(
+        zip(("name", "globals", "locals", "fromlist", "level"), node.args, strict=False)
+    )
+    arguments |= {k.arg: k.value for k in node.keywords if k.arg}
     try:
-        level = ast.literal_eval(given["level"]) if "level" in given else 0
+        level = ast.literal_eval(arguments["level"]) if "level" in arguments else 0
     except ValueError:
         return []
-    found = _LITERAL.fullmatch(module)
+    literal = _LITERAL.fullmatch(module)
     if (
         type(level) is not int
         or level < 0
-        or not (found or (level and not module))
-        or (found and found[1])
+        or not (literal or (level and not module))
+        or (literal and literal[1])
     ):
         return []
-    wanted = given.get("fromlist")
+    wanted = arguments.get("fromlist")
     items = wanted.elts if isinstance(wanted, ast.List | ast.Tuple) else []
     names = [
         one.value
@@ -810,5 +818,5 @@ def _result(node: Node) -> str:
     """The root of a chain that starts with the result of a call, `a.b()`; empty for anything else
     without a name.
     """
-    found = chain(node.func) if node.__class__ is ast.Call else None
-    return "" if found is None else f"{found[0]}.{found[1]}()" if found[1] else f"{found[0]}()"
+    callee = chain(node.func) if node.__class__ is ast.Call else None
+    return "" if callee is None else f"{callee[0]}.{callee[1]}()" if callee[1] else f"{callee[0]}()"
