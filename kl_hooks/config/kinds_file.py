@@ -231,10 +231,10 @@ class _Map:
 
     def items(self, key: str) -> tuple[Node, ...]:
         """The items of a list, at most `_MAX_ITEMS`."""
-        found = self._reader.items(self._found[key][1], f'"{key}"') if key in self else ()
-        if len(found) > _MAX_ITEMS:
+        nodes = self._reader.items(self._found[key][1], f'"{key}"') if key in self else ()
+        if len(nodes) > _MAX_ITEMS:
             self.report(key, f"has more than {_MAX_ITEMS} items; a kind that large is a document.")
-        return found[:_MAX_ITEMS]
+        return nodes[:_MAX_ITEMS]
 
     def line(self, key: str, default: str = "") -> str:
         """A text on one line."""
@@ -273,39 +273,39 @@ class _Map:
         return name
 
     def words(
-        self, key: str, known: Sequence[str] | None = None, shape: re.Pattern[str] | None = None
+        self, key: str, allowed: Sequence[str] | None = None, shape: re.Pattern[str] | None = None
     ) -> list[str]:
-        """The texts of a list, each once: those that are `known`, those of this shape."""
-        made: list[str] = []
-        for one in (
+        """The texts of a list, each once: those that are `allowed`, those of this shape."""
+        words: list[str] = []
+        for node in (
             self._reader.texts(self._found[key][1], f'"{key}"{self._where}') if key in self else ()
         ):
-            what = f'"{key}"{self._where}: "{one.value[:80]}"'
-            if known and one.value not in known:
-                self._reader.report(one, f"{what} is not known.", _hint(one.value, known))
+            what = f'"{key}"{self._where}: "{node.value[:80]}"'
+            if allowed and node.value not in allowed:
+                self._reader.report(node, f"{what} is not known.", _hint(node.value, allowed))
             elif (
-                (shape and not shape.fullmatch(one.value))
-                or one.value in made
-                or len(made) >= _MAX_ITEMS
+                (shape and not shape.fullmatch(node.value))
+                or node.value in words
+                or len(words) >= _MAX_ITEMS
             ):
-                self._reader.report(one, f"{what} does not fit, or is there twice.")
+                self._reader.report(node, f"{what} does not fit, or is there twice.")
             else:
-                made.append(one.value)
-        return made
+                words.append(node.value)
+        return words
 
     def pairs(self, key: str, values: Sequence[str], what: str) -> dict[str, str]:
         """Text by text; each value must be one of `values`."""
-        node, made = self._found[key][1] if key in self else None, {}
+        node, pairs = self._found[key][1] if key in self else None, {}
         if node is not None and not isinstance(node, MapNode):
             self.report(key, "must be a map: other word: word that is stored.")
         for name, value in node.entries if isinstance(node, MapNode) else ():
             word = value.value if isinstance(value, TextNode) else ""
             if word in values:
-                made[name.value] = word
+                pairs[name.value] = word
             else:
                 reason = f'"{key}"{self._where}: the value of "{name.value[:80]}" must be {what}.'
                 self._reader.report(value, reason, _hint(word, values))
-        return made
+        return pairs
 
     def choice(self, key: str, choices: Sequence[str], default: str = "") -> str:
         """One of these words; where the key is missing the default, else the first."""
@@ -328,57 +328,60 @@ class _Map:
         )
 
 
-def _hint(word: str, known: Sequence[str]) -> str:
+def _hint(word: str, allowed: Sequence[str]) -> str:
     """The nearest known word, or all of them."""
-    return suggest_spelling(word, known) or f"Known: {', '.join(known)}."
+    return suggest_spelling(word, allowed) or f"Known: {', '.join(allowed)}."
 
 
 def _read_fields(reader: NodeReader, kind: _Map) -> tuple[Field, ...]:
-    made: dict[str, Field] = {}
+    field_by_name: dict[str, Field] = {}
     names: set[str] = set()
     sections: dict[str, str] = {}
     for item in kind.items("fields"):
-        one = _read_field(reader, item)
-        if one is None:
+        field = _read_field(reader, item)
+        if field is None:
             continue
-        clash = next((name for name in (one.name, *one.aliases) if name in names), "")
+        clash = next((name for name in (field.name, *field.aliases) if name in names), "")
         if clash:
             reader.report(item, f'two fields are called "{clash}".')
-        elif one.section and one.section.lower() in sections:
+        elif field.section and field.section.lower() in sections:
             reader.report(
                 item,
-                f'the fields "{sections[one.section.lower()]}" and "{one.name}" share a section.',
+                f'the fields "{sections[field.section.lower()]}" and "{field.name}" share a section.',
             )
         else:
-            made[one.name] = one
-            names |= {one.name, *one.aliases}
-            sections[one.section.lower()] = one.name
-    return tuple(made.values())
+            field_by_name[field.name] = field
+            names |= {field.name, *field.aliases}
+            sections[field.section.lower()] = field.name
+    return tuple(field_by_name.values())
 
 
 def _read_field(reader: NodeReader, node: Node) -> Field | None:
     """A field; None where anything about it was wrong (and reported)."""
     before = len(reader.problems)
-    found = _Map(reader, node, _FIELD_KEYS, "field")
-    name = found.name(_NAME, _TAKEN)
-    kind = found.choice("type", FIELD_TYPES)
-    choices = tuple(found.words("choices"))
-    if kind == "choice" and "choices" not in found:
-        found.report("choices", "are missing: a choice needs them.")
+    field_map = _Map(reader, node, _FIELD_KEYS, "field")
+    name = field_map.name(_NAME, _TAKEN)
+    kind = field_map.choice("type", FIELD_TYPES)
+    choices = tuple(field_map.words("choices"))
+    if kind == "choice" and "choices" not in field_map:
+        field_map.report("choices", "are missing: a choice needs them.")
     elif kind != "choice" and choices:
-        found.report("choices", "fit only the type choice.", at_key=True)
-    least, most = found.number("least", 0, _MOST, 0), found.number("most", 0, _MOST, 1_000_000)
+        field_map.report("choices", "fit only the type choice.", at_key=True)
+    least, most = (
+        field_map.number("least", 0, _MOST, 0),
+        field_map.number("most", 0, _MOST, 1_000_000),
+    )
     if least > most:
         reader.report(node, f'"least" of the field "{name}" is larger than "most".')
-    relation = found.line("relation", "related" if kind == "ids" else "")
+    relation = field_map.line("relation", "related" if kind == "ids" else "")
     if kind != "ids" and relation:
-        found.report("relation", "fits only the type ids.", at_key=True)
+        field_map.report("relation", "fits only the type ids.", at_key=True)
     elif relation and not _NAME.fullmatch(relation):
-        found.report("relation", 'must be small letters, digits and "_".')
-    aliases = found.words("aliases", shape=_NAME)
+        field_map.report("relation", 'must be small letters, digits and "_".')
+    aliases = field_map.words("aliases", shape=_NAME)
     for alias in _TAKEN.intersection(aliases):
-        found.report("aliases", f'can\'t have "{alias}": it is there for every kind.')
-    made = Field(
+        field_map.report("aliases", f'can\'t have "{alias}": it is there for every kind.')
+    field = Field(
         name=name,
         type=kind,
         choices=choices,
@@ -386,32 +389,40 @@ def _read_field(reader: NodeReader, node: Node) -> Field | None:
         most=most,
         relation=relation,
         aliases=tuple(aliases),
-        description=found.line("says", name.replace("_", " ").capitalize() + "."),
-        required=found.flag("required"),
-        section=found.line("section"),
-        also=found.pairs("also", choices, "one of its choices"),
-        example=found.line("example"),
+        description=field_map.line("says", name.replace("_", " ").capitalize() + "."),
+        required=field_map.flag("required"),
+        section=field_map.line("section"),
+        also=field_map.pairs("also", choices, "one of its choices"),
+        example=field_map.line("example"),
     )
-    return made if len(reader.problems) == before else None
+    return field if len(reader.problems) == before else None
 
 
 def _read_verbs(
     reader: NodeReader, kind: _Map, statuses: Sequence[str], fields: Sequence[str]
 ) -> tuple[Verb, ...]:
     """The verbs of a kind; each leads to one of `statuses` and may need some of `fields`."""
-    made: dict[str, Verb] = {}
+    verb_by_name: dict[str, Verb] = {}
     for item in kind.items("verbs"):
-        found = _Map(reader, item, _VERB_KEYS, "verb")
-        name, to = found.name(_VERB, _VERBS_TAKEN), found.line("to")
+        verb_map = _Map(reader, item, _VERB_KEYS, "verb")
+        name, to = verb_map.name(_VERB, _VERBS_TAKEN), verb_map.line("to")
         if to not in statuses:
-            found.report("to", "must be one of the statuses.", _hint(to, statuses))
-        if name in made:
+            verb_map.report("to", "must be one of the statuses.", _hint(to, statuses))
+        if name in verb_by_name:
             reader.report(item, f'two verbs are called "{name}".')
-        of, needs = tuple(found.words("of", statuses)), tuple(found.words("needs", fields))
-        made[name] = Verb(
-            name, to, found.line("says", f"Make it {to}."), of, needs, found.flag("person")
+        from_statuses, needs = (
+            tuple(verb_map.words("of", statuses)),
+            tuple(verb_map.words("needs", fields)),
         )
-    return tuple(made.values())
+        verb_by_name[name] = Verb(
+            name,
+            to,
+            verb_map.line("says", f"Make it {to}."),
+            from_statuses,
+            needs,
+            verb_map.flag("person"),
+        )
+    return tuple(verb_by_name.values())
 
 
 def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
@@ -474,8 +485,8 @@ def read_kind(path_name: str, text: bytes, problems: list[Problem]) -> Kind | No
             for key, value in root.entries
         )
         root = replace(root, entries=tuple(named))
-    found = _Map(reader, root, _KEYS)
-    kind = _build_kind(reader, root, found) if isinstance(root, MapNode) else None
+    kind_map = _Map(reader, root, _KEYS)
+    kind = _build_kind(reader, root, kind_map) if isinstance(root, MapNode) else None
     # a value that the parser has reported already is often of a wrong shape too: one mistake is one
     # problem
     echoes = {(one.line, one.column) for one in syntax}
@@ -483,61 +494,70 @@ def read_kind(path_name: str, text: bytes, problems: list[Problem]) -> Kind | No
     return kind if not syntax and not reader.problems else None
 
 
-def _build_kind(reader: NodeReader, root: Node, found: _Map) -> Kind:
+def _build_kind(reader: NodeReader, root: Node, kind_map: _Map) -> Kind:
     for key in ("name", "prefix", "purpose", "statuses"):
-        if key not in found:
+        if key not in kind_map:
             reader.report(root, f'the key "{key}" is missing.')
-    found.choice("version", ("1",))
-    name = found.shaped("name", _WORD, "small letters, digits and `-`")
+    kind_map.choice("version", ("1",))
+    name = kind_map.shaped("name", _WORD, "small letters, digits and `-`")
     if name in RESERVED_NAMES:
         reader.report(
-            found.node("name"), f'"{name}" is a command of kl.', "Call the kind something else."
+            kind_map.node("name"), f'"{name}" is a command of kl.', "Call the kind something else."
         )
-    fields = _read_fields(reader, found)
+    fields = _read_fields(reader, kind_map)
     names = [one.name for one in fields]
-    statuses = tuple(found.words("statuses", shape=_STATUS))
-    if "statuses" in found and not statuses:
-        found.report("statuses", "names none.", "The first is what a new record has.", at_key=True)
+    statuses = tuple(kind_map.words("statuses", shape=_STATUS))
+    if "statuses" in kind_map and not statuses:
+        kind_map.report(
+            "statuses", "names none.", "The first is what a new record has.", at_key=True
+        )
     statuses = statuses or ("current",)
-    storage, numbering = found.choice("home", _STORAGES), found.choice("numbering", _NUMBERINGS)
-    if numbering == "hash" and "identity" not in found:
+    storage, numbering = (
+        kind_map.choice("home", _STORAGES),
+        kind_map.choice("numbering", _NUMBERINGS),
+    )
+    if numbering == "hash" and "identity" not in kind_map:
         reader.report(
             root, '"numbering: hash" needs "identity": the fields that make two records the same.'
         )
     least, most = _DIGITS.get(numbering, (4, 9))
-    numbers = f' for "numbering: {numbering}"' if "numbering" in found else ""
-    days = reader.keys(found.node("ttl"), AUTHORITIES, ' in "ttl"') if "ttl" in found else {}
-    verbs = _read_verbs(reader, found, statuses, [*names, "source", "superseded_by"])
+    numbers = f' for "numbering: {numbering}"' if "numbering" in kind_map else ""
+    days = reader.keys(kind_map.node("ttl"), AUTHORITIES, ' in "ttl"') if "ttl" in kind_map else {}
+    verbs = _read_verbs(reader, kind_map, statuses, [*names, "source", "superseded_by"])
     # a file in git instructs whoever clones it, and a verb for persons shows that one decides: both
     # wait for a person
     usual = _NATURES[0] if storage == "file" or any(verb.person for verb in verbs) else _NATURES[1]
-    made = Kind(
+    kind = Kind(
         name=name,
-        plural=found.shaped("plural", _WORD, "small letters, digits and `-`") or f"{name}s",
-        prefix=found.shaped("prefix", _PREFIX, "2 to 10 capitals and digits"),
+        plural=kind_map.shaped("plural", _WORD, "small letters, digits and `-`") or f"{name}s",
+        prefix=kind_map.shaped("prefix", _PREFIX, "2 to 10 capitals and digits"),
         storage=storage,
-        purpose=found.line("purpose"),
+        purpose=kind_map.line("purpose"),
         statuses=statuses,
         fields=fields,
         numbering=numbering,
         verbs=verbs,
-        live=tuple(found.words("live", statuses)) if "live" in found else _live(statuses, verbs),
-        nature=found.choice("nature", _NATURES, usual),
-        section=found.line("section", name.replace("-", " ").capitalize()),
-        list_fields=tuple(found.words("beside", names)),
-        filed=tuple(found.words("filed", statuses)),
-        budget_category=found.choice("share", BUDGET_CATEGORIES, "domain_knowledge"),
-        identity=tuple(found.words("identity", ["title", *names])),
-        digits=found.number("digits", least, most, least, numbers) if "digits" in found else 0,
+        live=tuple(kind_map.words("live", statuses))
+        if "live" in kind_map
+        else _live(statuses, verbs),
+        nature=kind_map.choice("nature", _NATURES, usual),
+        section=kind_map.line("section", name.replace("-", " ").capitalize()),
+        list_fields=tuple(kind_map.words("beside", names)),
+        filed=tuple(kind_map.words("filed", statuses)),
+        budget_category=kind_map.choice("share", BUDGET_CATEGORIES, "domain_knowledge"),
+        identity=tuple(kind_map.words("identity", ["title", *names])),
+        digits=kind_map.number("digits", least, most, least, numbers)
+        if "digits" in kind_map
+        else 0,
         ttl={
             one: reader.number(node, f'"{one}" in "ttl"', 1, 36_500, 90)
             for one, (_, node) in days.items()
         },
-        spellings=found.pairs("spellings", statuses, "one of the statuses"),
-        retention=found.number("retention", 0, 36_500, 0),
+        spellings=kind_map.pairs("spellings", statuses, "one of the statuses"),
+        retention=kind_map.number("retention", 0, 36_500, 0),
         by=reader.path,
     )
-    return with_proposals(made) if name else made
+    return with_proposals(kind) if name else kind
 
 
 def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:

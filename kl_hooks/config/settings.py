@@ -136,9 +136,13 @@ class VerifyPolicy(NamedTuple):
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> VerifyPolicy:
         """From the compiled form."""
-        paths = tuple(PathPolicy(*one) for one in plain.get("paths", ()))
-        known = tuple(KnownFailure(*one) for one in plain.get("known_failures", ()))
-        return cls(tuple(plain.get("exclude", ())), str(plain.get("mode", "")), paths, known)
+        paths = tuple(PathPolicy(*failure) for failure in plain.get("paths", ()))
+        known_failures = tuple(
+            KnownFailure(*failure) for failure in plain.get("known_failures", ())
+        )
+        return cls(
+            tuple(plain.get("exclude", ())), str(plain.get("mode", "")), paths, known_failures
+        )
 
 
 STRATEGIES: Final = ("structure", "fixed", "sentence", "paragraph", "recursive", "semantic")
@@ -339,8 +343,8 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
             )
         )
     if "documents" in checkout:
-        include, exclude, *how = checkout["documents"][0]
-        chosen["documents"] = DocumentSettings(tuple(include), tuple(exclude), *how)
+        include, exclude, *chunking = checkout["documents"][0]
+        chosen["documents"] = DocumentSettings(tuple(include), tuple(exclude), *chunking)
     return Settings(warnings=tuple(warnings), **chosen)
 
 
@@ -356,8 +360,8 @@ def verify_policy(name: str, text: bytes | None, cache_dir: Path | None = None) 
     """`verify:` in one version of the repository's settings. Raises Problems. `cache_dir`: where
     compiled settings are, so that YAML is parsed once for each text.
     """
-    found = _compiled_settings(name, text, cache_dir) if text else {}
-    return VerifyPolicy.of(found["verify"][0]) if "verify" in found else VerifyPolicy()
+    compiled = _compiled_settings(name, text, cache_dir) if text else {}
+    return VerifyPolicy.of(compiled["verify"][0]) if "verify" in compiled else VerifyPolicy()
 
 
 def _file(
@@ -420,10 +424,10 @@ def _compile_settings(name: str, text: bytes) -> dict[str, Any]:
 
     root, problems = load_yaml(name, text)
     reader = NodeReader(name, problems)
-    found = reader.keys(root, _SETTINGS_KEYS) if root else {}
+    pairs = reader.keys(root, _SETTINGS_KEYS) if root else {}
     values = {
         key: [_read_value(reader, key, node), node.line, node.column]
-        for key, (_, node) in found.items()
+        for key, (_, node) in pairs.items()
     }
     if problems:
         raise Problems(problems)
@@ -452,19 +456,19 @@ def _read_value(reader: NodeReader, key: str, node: Node) -> Any:
 
 def _documents(reader: NodeReader, node: Node) -> list[Any]:
     """What is below `documents`, in the order of `DocumentSettings`."""
-    found = reader.keys(node, DocumentSettings._fields, ' in "documents"')
+    pairs = reader.keys(node, DocumentSettings._fields, ' in "documents"')
     values: list[Any] = list(map(list, DocumentSettings()[:2])) + list(DocumentSettings()[2:])
     for place, name in enumerate(DocumentSettings._fields):
-        if name not in found:
+        if name not in pairs:
             continue
-        one = found[name][1]
+        node_of_value = pairs[name][1]
         if place < 2:
-            values[place] = _globs(reader, one, name)
+            values[place] = _globs(reader, node_of_value, name)
         elif name == "strategy":
-            values[place] = reader.choice(one, '"strategy"', STRATEGIES)
+            values[place] = reader.choice(node_of_value, '"strategy"', STRATEGIES)
         else:
             bounds = CHUNK_SIZES if name == "chunk_size" else (0, CHUNK_SIZES[1] // 2, 0)
-            values[place] = reader.number(one, f'"{name}"', *bounds)
+            values[place] = reader.number(node_of_value, f'"{name}"', *bounds)
     return values
 
 
@@ -480,13 +484,13 @@ def _embedder(reader: NodeReader, node: Node) -> str:
 
 def _verify(reader: NodeReader, node: Node) -> dict[str, Any]:
     """What is below `verify`."""
-    found = reader.keys(node, VerifyPolicy._fields, ' in "verify"')
-    known = found.get("known_failures")
+    pairs = reader.keys(node, VerifyPolicy._fields, ' in "verify"')
+    known_failures = pairs.get("known_failures")
     return {
-        "exclude": _globs(reader, found["exclude"][1]) if "exclude" in found else [],
-        "mode": reader.choice(found["mode"][1], '"mode"', VERIFY_MODES) if "mode" in found else "",
-        "paths": _path_policies(reader, found["paths"][1]) if "paths" in found else [],
-        "known_failures": _known_failures(reader, known[1]) if known else [],
+        "exclude": _globs(reader, pairs["exclude"][1]) if "exclude" in pairs else [],
+        "mode": reader.choice(pairs["mode"][1], '"mode"', VERIFY_MODES) if "mode" in pairs else "",
+        "paths": _path_policies(reader, pairs["paths"][1]) if "paths" in pairs else [],
+        "known_failures": _known_failures(reader, known_failures[1]) if known_failures else [],
     }
 
 
@@ -494,20 +498,20 @@ def _known_failures(reader: NodeReader, node: Node) -> list[list[str]]:
     """Test, reason and end of each entry of `known_failures`: all three are required."""
     failures = []
     for item in reader.items(node, '"known_failures"'):
-        found = reader.keys(item, KnownFailure._fields, " in a known failure")
-        missing = [key for key in KnownFailure._fields if key not in found]
+        pairs = reader.keys(item, KnownFailure._fields, " in a known failure")
+        missing = [key for key in KnownFailure._fields if key not in pairs]
         if missing:
-            if found:
+            if pairs:
                 reader.report(
                     item,
                     f'a known failure without "{missing[0]}".',
                     "It needs test, reason and until (YYYY-MM-DD).",
                 )
             continue
-        values = [reader.text(found[key][1], f'"{key}"') for key in KnownFailure._fields]
+        values = [reader.text(pairs[key][1], f'"{key}"') for key in KnownFailure._fields]
         if values[2] and not _is_day(values[2]):
             reader.report(
-                found["until"][1],
+                pairs["until"][1],
                 f'"until" is "{values[2]}", not a day.',
                 "Write it as YYYY-MM-DD.",
             )
@@ -533,7 +537,7 @@ def _path_policies(reader: NodeReader, node: Node) -> list[list[str]]:
             "Such as payments/: {require: proven}.",
         )
         return []
-    found = []
+    policies = []
     for key, value in node.entries:
         if key.value.startswith("/") or ".." in key.value.split("/"):
             reader.report(key, "must be a folder of this repository.", "Such as payments/.")
@@ -548,13 +552,13 @@ def _path_policies(reader: NodeReader, node: Node) -> list[list[str]]:
             if "origin" in parts
             else _ORIGINS[0]
         )
-        found.append([key.value.rstrip("/"), require, origin])
-    return found
+        policies.append([key.value.rstrip("/"), require, origin])
+    return policies
 
 
 def _globs(reader: NodeReader, node: Node, name: str = "exclude") -> list[str]:
     """The globs of `exclude`; paths from the repository's root."""
-    found = []
+    globs = []
     for text in reader.texts(node, f'"{name}"'):
         if (
             len(text.value) > _LONGEST_GLOB
@@ -564,8 +568,8 @@ def _globs(reader: NodeReader, node: Node, name: str = "exclude") -> list[str]:
             reader.report(
                 text, "must be a glob of files in this repository.", "Such as docs/examples/*.py."
             )
-        found.append(text.value)
-    return found
+        globs.append(text.value)
+    return globs
 
 
 def _folder(reader: NodeReader, node: Node) -> str:
@@ -589,21 +593,21 @@ def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]
     """The settings in git's configuration: `kl.plugins`, `kl.reviewers`, `kl.verified-requires`,
     `kl.budget`, …
     """
-    known = {
+    key_of_setting = {
         key.replace("_", "-"): key
         for key in (*_LISTS, *_LOOSER, *_USERS_ONLY, "context_cache", "context_weights")
     }
-    given = {
+    texts = {
         key: git[name]
-        for name, key in known.items()
+        for name, key in key_of_setting.items()
         if name in git and (git[name] or key not in _LISTS)
     }
-    if not given:  # `kl.agents` alone, as every hook of an agent finds it, needs no reader of YAML
+    if not texts:  # `kl.agents` alone, as every hook of an agent finds it, needs no reader of YAML
         return {}
     from kl_hooks.config.yaml import ListNode, NodeReader, TextNode
 
     values: dict[str, Any] = {}
-    for key, text in given.items():
+    for key, text in texts.items():
         name = key.replace("_", "-")
         words = tuple(TextNode(word, 0, 0) for word in text.replace(",", " ").split())
         node = ListNode(words, 0, 0) if key in _LISTS else TextNode(text, 0, 0)
@@ -636,8 +640,8 @@ def _compile_lifecycle(text: bytes) -> dict[str, Any]:
 
     root, problems = load_yaml(LIFECYCLE_FILE, text)
     reader, numbers = NodeReader(LIFECYCLE_FILE, problems), {}
-    found = reader.keys(root, ("version", *_LIFECYCLE_KEYS)) if root else {}
-    for key, (name, node) in found.items():
+    pairs = reader.keys(root, ("version", *_LIFECYCLE_KEYS)) if root else {}
+    for key, (name, node) in pairs.items():
         before = len(problems)
         if key == "version":
             reader.choice(node, '"version"', ("1",))

@@ -326,7 +326,7 @@ class NodeReader:
         self.problems.append(Problem(self.path, node.line, node.column, message, hint))
 
     def keys(
-        self, node: Node, known: Sequence[str], where: str = ""
+        self, node: Node, allowed: Sequence[str], where: str = ""
     ) -> dict[str, tuple[TextNode, Node]]:
         """Key and value by `snake_case` name (`PascalCase` is read too). `where` is like ` in layer
         "api"`.
@@ -334,18 +334,18 @@ class NodeReader:
         if not isinstance(node, MapNode):
             self.report(node, f"expected keys and values{where}, found {_node_type(node)}.")
             return {}
-        found: dict[str, tuple[TextNode, Node]] = {}
+        pairs: dict[str, tuple[TextNode, Node]] = {}
         for key, value in node.entries:
             name = snake_case(key.value)
-            if name not in known:
-                hint = suggest_spelling(name, known) or f"Known: {', '.join(known)}."
+            if name not in allowed:
+                hint = suggest_spelling(name, allowed) or f"Known: {', '.join(allowed)}."
                 self.report(key, f'unknown key "{key.value}"{where}.', hint)
-            elif name in found:
-                first, twice = found[name][0], f'"{key.value}" is given twice{where}'
+            elif name in pairs:
+                first, twice = pairs[name][0], f'"{key.value}" is given twice{where}'
                 self.report(key, f'{twice} (first at line {first.line}, as "{first.value}").')
             else:
-                found[name] = (key, value)
-        return found
+                pairs[name] = (key, value)
+        return pairs
 
     def text(self, node: Node, what: str) -> str:
         """A text that is not empty; empty where it was wrong (and reported)."""
@@ -363,8 +363,8 @@ class NodeReader:
         if isinstance(node, ListNode):
             return node.items
         is_empty = isinstance(node, TextNode) and not node.value
-        found = "but is empty" if is_empty else f"not {_node_type(node)}"
-        self.report(node, f"{what} must be a list, {found}.", "Write [] for none.")
+        shape = "but is empty" if is_empty else f"not {_node_type(node)}"
+        self.report(node, f"{what} must be a list, {shape}.", "Write [] for none.")
         return ()
 
     def texts(self, node: Node, what: str) -> list[TextNode]:

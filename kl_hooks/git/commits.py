@@ -49,11 +49,11 @@ class Commit:
     trailers: tuple[tuple[str, str], ...]
 
 
-def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Commit]:
-    """The commits that HEAD has and none of `known` has, newest first, at most `limit`. One git
+def commits_since(repo: Repository, known_commits: Sequence[str], limit: int) -> list[Commit]:
+    """The commits that HEAD has and none of `known_commits` has, newest first, at most `limit`. One git
     process.
 
-    Of a longer history the newest are given. IDs in `known` that git does not have (any more) are
+    Of a longer history the newest are given. IDs in `known_commits` that git does not have (any more) are
     ignored. An empty list where there is no commit yet. GitFailed where the history is damaged.
     """
     cut = _boundary(repo)
@@ -61,7 +61,7 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
         16
     )  # unguessable: no message and no file name can pretend to begin a commit
     wanted = "HEAD\n" + "".join(
-        f"^{sha}\n" for sha in known if is_hex(sha) and len(sha) in (40, 64)
+        f"^{sha}\n" for sha in known_commits if is_hex(sha) and len(sha) in (40, 64)
     )
     command = (
         # with log.showRoot=false in somebody's configuration, the first commit would have touched
@@ -90,7 +90,9 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
         with suppress(BrokenPipeError):  # git ended early: the exit code below has the reason
             process.stdin.write(wanted.encode("ascii"))
             process.stdin.close()
-        found = [_commit(cells, cut) for cells in _records(process.stdout, f"\0{mark}\0".encode())]
+        commits = [
+            _commit(cells, cut) for cells in _records(process.stdout, f"\0{mark}\0".encode())
+        ]
         code = process.wait()
     if code != 0:
         if head(repo)[0] is None:
@@ -98,7 +100,7 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
         raise GitFailed(
             f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck"
         )
-    return found
+    return commits
 
 
 def _boundary(repo: Repository) -> frozenset[str]:
@@ -279,7 +281,7 @@ def touched_files(
         # all of it before the first answer: the list is far smaller than what git holds back
         process.stdin.write("".join(f"{sha}\n" for sha in shas if is_hex(sha)).encode("ascii"))
         process.stdin.close()
-        found = [
+        touched = [
             _touched(cells, cut, tuple(suffixes))
             for cells in _records(process.stdout, f"\0{mark}\0".encode())
         ]
@@ -288,19 +290,19 @@ def touched_files(
         raise GitFailed(
             f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck"
         )
-    return found
+    return touched
 
 
 def _touched(cells: list[bytes], cut: frozenset[str], suffixes: tuple[str, ...]) -> TouchedFiles:
     sha, time, message = (cell.decode("utf-8", "replace") for cell in cells[:3])
     changes: list[tuple[str, str]] = []
-    rest = iter([] if sha in cut else [cell.strip(b"\n") for cell in cells[4:]])
-    for status in rest:
+    cells_left = iter([] if sha in cut else [cell.strip(b"\n") for cell in cells[4:]])
+    for status in cells_left:
         if not status:
             continue
-        first = os.fsdecode(next(rest, b""))
+        first = os.fsdecode(next(cells_left, b""))
         if status[:1] in b"RC":
-            second = os.fsdecode(next(rest, b""))
+            second = os.fsdecode(next(cells_left, b""))
             if second.endswith(suffixes):
                 changes.append((second, first if status[:1] == b"R" else ""))
         elif first.endswith(suffixes):

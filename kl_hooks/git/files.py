@@ -170,13 +170,13 @@ def worktree_files(
     wanted.update(dict.fromkeys(untracked))
     large = {path for path in wanted if _is_large(repo, path)}
     content = scan.contents({path: mode for path, mode in wanted.items() if path not in large})
-    found = {path: content.files[path] for path in wanted if path in content.files}
-    found |= dict.fromkeys(
+    states = {path: content.files[path] for path in wanted if path in content.files}
+    states |= dict.fromkeys(
         large | (content.unreadable & wanted.keys()), (b"100644", UNREADABLE_BLOB)
     )
     for name in changes:
         files.pop(os.fsdecode(name), None)
-    for name, (mode, blob) in found.items():
+    for name, (mode, blob) in states.items():
         if mode.decode() in _FILES:
             files[os.fsdecode(name)] = FileEntry(os.fsdecode(name), blob, mode.decode())
     return [files[path] for path in sorted(files)]
@@ -382,9 +382,9 @@ def _with_empty(places: set[int], wanted: Sequence[str]) -> set[int]:
     """These places in a pattern and those that are reached without a further name, because `**` may
     be none.
     """
-    found = set(places)
-    for at in sorted(places):
-        while at < len(wanted) and wanted[at] == "**":
-            at += 1
-            found.add(at)
-    return found
+    reached = set(places)
+    for place in sorted(places):
+        while place < len(wanted) and wanted[place] == "**":
+            place += 1
+            reached.add(place)
+    return reached

@@ -148,8 +148,8 @@ def install_hooks(
     """
     for name in names:
         if name not in (*HOOK_NAMES, _OPT_IN):
-            known = ", ".join((*HOOK_NAMES, _OPT_IN))
-            raise UsageProblem(f"{name!r} is no git hook of kl.", hint=f"There are: {known}")
+            names_text = ", ".join((*HOOK_NAMES, _OPT_IN))
+            raise UsageProblem(f"{name!r} is no git hook of kl.", hint=f"There are: {names_text}")
     place = _place(repo)
     done = []
     for name in names or (one.name for one in hook_states(repo)):
@@ -274,23 +274,23 @@ def hook_states(repo: Repository, pre_commit_config: bytes = b"") -> list[HookSt
     it installs.
     """
     place = _place(repo)
-    found = [_with_pre_commit(_state(repo, place, name), pre_commit_config) for name in HOOK_NAMES]
+    states = [_with_pre_commit(_state(repo, place, name), pre_commit_config) for name in HOOK_NAMES]
     asked = _state(repo, place, _OPT_IN)
-    return found if asked.state == "missing" else [*found, asked]
+    return states if asked.state == "missing" else [*states, asked]
 
 
-def _with_pre_commit(one: HookState, config: bytes) -> HookState:
+def _with_pre_commit(hook: HookState, config: bytes) -> HookState:
     # (?![\w-]): kl-check is also the beginning of kl-check-push
-    if one.state != "missing" or not re.search(
-        rb"\b" + _PRE_COMMIT_IDS[one.name] + rb"(?![\w-])", config
+    if hook.state != "missing" or not re.search(
+        rb"\b" + _PRE_COMMIT_IDS[hook.name] + rb"(?![\w-])", config
     ):
-        return one
-    if _runs_legacy_hook(_hook_content(one.path)):
+        return hook
+    if _runs_legacy_hook(_hook_content(hook.path)):
         return replace(
-            one, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}."
+            hook, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}."
         )
     return replace(
-        one, reason=f"pre-commit install -t {one.name}   (kl's entry is in {PRE_COMMIT_FILE})"
+        hook, reason=f"pre-commit install -t {hook.name}   (kl's entry is in {PRE_COMMIT_FILE})"
     )
 
 
@@ -325,15 +325,15 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
 
 def outdated_hooks(repo: Repository) -> list[HookState]:
     """Return our installed git hooks that an older version of kl has written. One git process."""
-    found = []
-    for one in hook_states(repo):
-        pattern = re.escape(shipped(f"hooks/{one.name}").read_bytes())
+    outdated = []
+    for hook in hook_states(repo):
+        pattern = re.escape(shipped(f"hooks/{hook.name}").read_bytes())
         # whatever interpreter and spool it names
         for blank in (b"@python@", b"@spool@", _BLANK):
             pattern = pattern.replace(re.escape(blank), b"[^\n]*")
-        if one.state == "installed" and not re.fullmatch(pattern, _hook_content(one.path) or b""):
-            found.append(one)
-    return found
+        if hook.state == "installed" and not re.fullmatch(pattern, _hook_content(hook.path) or b""):
+            outdated.append(hook)
+    return outdated
 
 
 def _call_of(name: str) -> bytes:

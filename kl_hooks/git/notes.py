@@ -124,7 +124,7 @@ def rows_of(
     size = git_in(repo, "cat-file", "-s", tree, ok=(0, 1, 128)).decode("ascii", "replace").strip()
     if not size.isdigit() or int(size) > _MOST_ROWS:
         return {}
-    found = {}
+    row_of = {}
     for row in (
         git_in(repo, "ls-tree", "-z", "--full-tree", *options, tree)
         .decode("utf-8", "replace")
@@ -133,8 +133,8 @@ def rows_of(
         about, tab, path = row.partition("\t")
         _, kind, identifier = about.split() if tab else ("", "", "")
         if kind in _MODES:  # no submodules
-            found[path] = (kind, identifier)
-    return found
+            row_of[path] = (kind, identifier)
+    return row_of
 
 
 def commits_with(repo: Repository, commits: Sequence[str], folder: str) -> list[str]:
@@ -168,10 +168,16 @@ def move_ref(repo: Repository, ref: str, make_tree: Callable[[str], str], other:
         ):
             return
         parents = [arg for parent in (old, other) if parent for arg in ("-p", parent)]
-        who = [("user.name", "kl"), ("user.email", "kl@localhost"), ("commit.gpgSign", "false")]
+        identity = [
+            ("user.name", "kl"),
+            ("user.email", "kl@localhost"),
+            ("commit.gpgSign", "false"),
+        ]
         message = f"kl: {ref.removeprefix(_OWN).partition('/')[0]}\n".encode()
         commit = (
-            git_in(repo, "commit-tree", tree, *parents, stdin=message, config=who).decode().strip()
+            git_in(repo, "commit-tree", tree, *parents, stdin=message, config=identity)
+            .decode()
+            .strip()
         )
         try:
             # all zeros: the ref must not exist (git-update-ref)
@@ -224,7 +230,7 @@ def read_lines(
     `remarks` gets one where that is not all, about `place`.
     """
     blobs = _blobs_of(repo, ref)
-    found: dict[str, list[bytes]] = {}
+    lines_of: dict[str, list[bytes]] = {}
     size = number = 0
     for name, content in zip(blobs, read_blobs(repo, list(blobs.values())), strict=False):
         size += len(content or b"")
@@ -237,8 +243,8 @@ def read_lines(
                     f"{place or ref}: not all of it was read: it is {why}larger than any that kl writes."
                 )
             break
-        found[name] = [line for line in content.splitlines() if line.strip()]
-    return found
+        lines_of[name] = [line for line in content.splitlines() if line.strip()]
+    return lines_of
 
 
 def _blobs_of(repo: Repository, ref: str) -> dict[str, str]:
@@ -275,10 +281,10 @@ def with_lines(files: _Lines, lines: Iterable[tuple[str, str]]) -> dict[str, lis
     """The files with these lines too. Sorted and unique, so that any order of merges gives the same
     bytes.
     """
-    found = {name: set(some) for name, some in files.items()}
+    lines_of = {name: set(file_lines) for name, file_lines in files.items()}
     for name, line in lines:
-        found.setdefault(name, set()).add(line.encode())
-    return {name: sorted(some) for name, some in found.items()}
+        lines_of.setdefault(name, set()).add(line.encode())
+    return {name: sorted(file_lines) for name, file_lines in lines_of.items()}
 
 
 # -- travelling
@@ -360,16 +366,20 @@ def _merge(repo: Repository, ref: str, theirs: str) -> None:
 
     def make_tree(old: str) -> str:
         here, there = rows_of(repo, old), rows_of(repo, theirs)
-        both = [
+        differing = [
             name
             for name in here.keys() & there.keys()
             if here[name] != there[name] and here[name][0] == "blob"
         ]
-        contents = read_blobs(repo, [rows[name][1] for name in both for rows in (here, there)])
+        contents = read_blobs(repo, [rows[name][1] for name in differing for rows in (here, there)])
         merged = write_blobs(repo, (_all_lines(mine, next(contents)) for mine in contents))
         return write_tree(
             repo,
-            there | here | {name: ("blob", one) for name, one in zip(both, merged, strict=True)},
+            there
+            | here
+            | {
+                name: ("blob", merged_id) for name, merged_id in zip(differing, merged, strict=True)
+            },
         )
 
     move_ref(repo, ref, make_tree, theirs)

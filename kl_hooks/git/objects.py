@@ -69,28 +69,30 @@ class TreeBuilder:
     def _open(self, folder: bytes) -> None:
         """Look into a folder whose parent is open, or make it; its id is to be computed anew."""
         if folder not in self._folders:
-            known = self._ids.get(folder)
+            identifier = self._ids.get(folder)
             self._folders[folder] = (
-                dict(self._entries(folder, known)) if known and self._load else {}
+                dict(self._entries(folder, identifier)) if identifier and self._load else {}
             )
         if folder:
             parent, _, name = folder.rpartition(b"/")
             self._folders[parent][name] = (_TREE_MODE, b"")
         self._touched.add(folder)
 
-    def _entries(self, folder: bytes, known: bytes) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
+    def _entries(
+        self, folder: bytes, tree_id: bytes
+    ) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
         """The rows of a tree object; the ids of folders in it are noted, they need not be
         opened.
         """
-        content, size, at = self._load(known.hex()) if self._load else b"", len(known), 0
-        while at < len(content):
-            end = content.index(b"\0", at)
-            mode, _, name = content[at:end].partition(b" ")
-            at = end + 1 + size
-            found = content[end + 1 : at]
+        content, size, position = self._load(tree_id.hex()) if self._load else b"", len(tree_id), 0
+        while position < len(content):
+            end = content.index(b"\0", position)
+            mode, _, name = content[position:end].partition(b" ")
+            position = end + 1 + size
+            entry_id = content[end + 1 : position]
             if mode == _TREE_MODE:
-                self._ids[folder + b"/" + name if folder else name] = found
-            yield name, (mode, found)
+                self._ids[folder + b"/" + name if folder else name] = entry_id
+            yield name, (mode, entry_id)
 
     def root(self) -> str:
         """The id of the whole; the empty tree's id if there is no file."""
@@ -107,13 +109,13 @@ class TreeBuilder:
         # git sorts a folder as if its name ended in a slash (base_name_compare)
         lines = []
         prefix = folder + b"/" if folder else b""
-        for name, (mode, found) in self._folders[folder].items():
+        for name, (mode, entry_id) in self._folders[folder].items():
             if mode == _TREE_MODE:
                 below = self._ids.get(prefix + name)
                 if below is not None:  # an empty folder has no entry
                     lines.append((name + b"/", b"%s %s\0%s" % (mode, name, below)))
             else:
-                lines.append((name, b"%s %s\0%s" % (mode, name, found)))
+                lines.append((name, b"%s %s\0%s" % (mode, name, entry_id)))
         if lines:
             content = b"".join(line for _, line in sorted(lines))
             self._ids[folder] = bytes.fromhex(object_id(self._algorithm, b"tree", content))
@@ -124,10 +126,10 @@ class TreeBuilder:
 def _folders_down_to(folder: bytes) -> Iterator[bytes]:
     """`b""`, `b"a"`, `b"a/b"` for `b"a/b"`."""
     yield b""
-    at = folder.find(b"/")
-    while at >= 0:
-        yield folder[:at]
-        at = folder.find(b"/", at + 1)
+    slash = folder.find(b"/")
+    while slash >= 0:
+        yield folder[:slash]
+        slash = folder.find(b"/", slash + 1)
     if folder:
         yield folder
 
@@ -191,8 +193,8 @@ def _next_object(out: IO[bytes], kind: bytes) -> bytes | None:
         # read and thrown away: the answer for the next ID begins behind it
         left = size + 1
         while left > 0:
-            got = len(out.read(min(left, 1 << 20)))
-            left = left - got if got else 0
+            received = len(out.read(min(left, 1 << 20)))
+            left = left - received if received else 0
         return None
     content = out.read(size)
     out.read(1)
@@ -210,7 +212,7 @@ def tree_ids(
         builder = TreeBuilder(repo.object_format, base, load)
         for files in states:
             # the removed ones first: a folder may now be where a file was
-            for path, state in sorted(files.items(), key=lambda one: one[1] is not None):
+            for path, state in sorted(files.items(), key=lambda pair: pair[1] is not None):
                 if state is None:
                     builder.drop(path)
                 else:

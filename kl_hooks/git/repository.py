@@ -96,8 +96,8 @@ def find_repository(start: Path) -> Repository | None:
     if out.startswith(
         b"--path-format"
     ):  # new in git 2.31; an older one prints it as an unknown revision
-        found = ".".join(map(str, git_version())) or "(unknown version)"
-        raise EnvironmentProblem(f"git {found} is too old.", hint="Install git 2.31 or newer.")
+        version = ".".join(map(str, git_version())) or "(unknown version)"
+        raise EnvironmentProblem(f"git {version} is too old.", hint="Install git 2.31 or newer.")
     parts = out.split(f"{_MARK}\n".encode())
     if len(parts) < 3:
         return _why_not(args, start)
@@ -199,8 +199,8 @@ def completing_fetch(repo: Repository) -> str:
 def git_version() -> tuple[int, ...]:
     """Of git, as numbers: `(2, 39, 5)`. GitMissing if there is none."""
     out = git("version", cwd=os.sep).decode("ascii", "replace")
-    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
-    return tuple(int(n) for n in found.groups() if n) if found else ()
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
+    return tuple(int(n) for n in match.groups() if n) if match else ()
 
 
 def read_git_settings(repo: Repository) -> GitSettings:
@@ -249,12 +249,12 @@ def content_settings(repo: Repository) -> GitSettings:
     return GitSettings()
 
 
-def filters_off(found: GitSettings) -> list[tuple[str, str]]:
+def filters_off(settings: GitSettings) -> list[tuple[str, str]]:
     """Configuration that switches the repository's own filter drivers off: an empty command is no
     command.
     """
     off = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
-    return [(f"filter.{name}.{key}", value) for name in found.drivers for key, value in off]
+    return [(f"filter.{name}.{key}", value) for name in settings.drivers for key, value in off]
 
 
 def is_commit_index(repo: Repository) -> bool:
@@ -265,8 +265,10 @@ def is_commit_index(repo: Repository) -> bool:
     """
     # `git commit -a` and `git commit FILE` run their hooks on a temporary index in the git
     # directory
-    given = os.environ.get("GIT_INDEX_FILE")
-    return bool(given) and (repo.top / str(given)).parent.resolve() == repo.git_dir.resolve()
+    index_file = os.environ.get("GIT_INDEX_FILE")
+    return (
+        bool(index_file) and (repo.top / str(index_file)).parent.resolve() == repo.git_dir.resolve()
+    )
 
 
 def is_tracked(repo: Repository, path: Path | str) -> bool:
@@ -312,23 +314,23 @@ def check_out_at(repo: Repository, commit: str, folder: Path) -> None:
     """
     algorithm = "sha256" if len(commit) == 64 else "sha1"
     git("init", "-q", "--template=", f"--object-format={algorithm}", str(folder), cwd=repo.top)
-    made = folder / ".git"
-    (made / "objects" / "info").mkdir(exist_ok=True)
-    (made / "objects" / "info" / "alternates").write_bytes(
+    git_dir = folder / ".git"
+    (git_dir / "objects" / "info").mkdir(exist_ok=True)
+    (git_dir / "objects" / "info" / "alternates").write_bytes(
         os.fsencode(repo.common_dir / "objects") + b"\n"
     )
     if (repo.common_dir / "shallow").exists():
-        (made / "shallow").write_bytes((repo.common_dir / "shallow").read_bytes())
-    (made / "HEAD").write_text(f"{commit}\n", encoding="ascii")
+        (git_dir / "shallow").write_bytes((repo.common_dir / "shallow").read_bytes())
+    (git_dir / "HEAD").write_text(f"{commit}\n", encoding="ascii")
     # read-tree, not checkout: it runs no hook. Filters of the user's configuration would: git-lfs
     # fetches
     off = [("filter.lfs.smudge", ""), ("filter.lfs.process", ""), ("filter.lfs.required", "false")]
     git("read-tree", "-u", "--reset", commit, cwd=folder, config=off, timeout=300.0)
 
 
-def merge_base(repo: Repository, one: str, other: str) -> str:
+def merge_base(repo: Repository, first: str, second: str) -> str:
     """The newest commit that both (ids) have in their history. UsageProblem if there is none."""
-    out = git_in(repo, "merge-base", one, other, ok=(0, 1)).split()
+    out = git_in(repo, "merge-base", first, second, ok=(0, 1)).split()
     if out:
         return out[0].decode("ascii")
     hint = (
@@ -336,7 +338,7 @@ def merge_base(repo: Repository, one: str, other: str) -> str:
         if is_shallow(repo)
         else "Write A..B instead."
     )
-    raise UsageProblem(f"{one[:12]} and {other[:12]} have no commit in common.", hint=hint)
+    raise UsageProblem(f"{first[:12]} and {second[:12]} have no commit in common.", hint=hint)
 
 
 def fork_point(repo: Repository, commit: str) -> str:

@@ -185,9 +185,9 @@ def executable() -> str:
     repository.
     """
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        found = os.path.join(folder, "git")  # noqa: PTH118
-        if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):  # noqa: PTH113, PTH117
-            return found
+        candidate = os.path.join(folder, "git")  # noqa: PTH118
+        if os.path.isabs(folder) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):  # noqa: PTH113, PTH117
+            return candidate
     raise GitMissing("git was not found in PATH.", hint="Install git 2.31 or newer.")
 
 
@@ -214,8 +214,8 @@ def _environment(
     # GIT_CONFIG_COUNT (git 2.31), not `-c`: there a name ends at its first `=`, and a filter's name
     # may have one
     if config:
-        given = clean.get("GIT_CONFIG_COUNT", "")
-        first = int(given) if given.isascii() and given.isdigit() else 0
+        stated_count = clean.get("GIT_CONFIG_COUNT", "")
+        first = int(stated_count) if stated_count.isascii() and stated_count.isdigit() else 0
         for number, (key, value) in enumerate(config, first):
             clean[f"GIT_CONFIG_KEY_{number}"], clean[f"GIT_CONFIG_VALUE_{number}"] = key, value
         clean["GIT_CONFIG_COUNT"] = str(first + len(config))

@@ -158,11 +158,11 @@ def scan_worktree(
     Two git processes, at the same time: with 40,000 files each takes as long as reading the index
     and a stat of every file, and neither needs the other's answer.
     """
-    known, paths = content_settings(repo), list(paths)
+    settings, paths = content_settings(repo), list(paths)
     compare = (
         ("diff-files", *_DIFF_OPTIONS) if base is None else ("diff-index", *_DIFF_OPTIONS, base)
     )
-    command, off = (*compare, "--", *paths), filters_off(known)
+    command, off = (*compare, "--", *paths), filters_off(settings)
     with start_git(*directory_options(repo), *command, cwd=repo.top, config=off) as comparison:
         listing = _list_files(repo, paths, untracked)
         assert comparison.stdout is not None
@@ -173,7 +173,7 @@ def scan_worktree(
     changes = _changes(out)
     for path, staged in listing.tracked.items():  # only the disk knows
         changes[path] = _FileChange(changes[path].before if path in changes else staged, None, None)
-    return WorktreeScan(repo, known, listing, changes)
+    return WorktreeScan(repo, settings, listing, changes)
 
 
 def _staged_changes(
@@ -191,18 +191,18 @@ def _staged_changes(
 
 def _changes(out: bytes) -> dict[bytes, _FileChange]:
     cells = out.split(b"\0")
-    found: dict[bytes, _FileChange] = {}
+    change_of: dict[bytes, _FileChange] = {}
     # a file that was touched has a zero ID: diff-files and diff-index compare the stat data, they
     # hash nothing
     for about, path in zip(cells[::2], cells[1::2], strict=False):
         old_mode, mode, old, new, status = about.decode("ascii").split(" ")
         before = (old_mode.removeprefix(":").encode(), old)
         if status == "D":
-            found[path] = _FileChange(before, REMOVED, None)
+            change_of[path] = _FileChange(before, REMOVED, None)
         else:
             blob = new if new.strip("0") and status != "U" else None
-            found[path] = _FileChange(before, None if status == "U" else mode.encode(), blob)
-    return found
+            change_of[path] = _FileChange(before, None if status == "U" else mode.encode(), blob)
+    return change_of
 
 
 def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> FileListing:
@@ -212,8 +212,12 @@ def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> File
     `untracked`: bytecode in `__pycache__`, whether ignored or not, since a first run of tests makes
     it.
     """
-    more = ("--others", "--exclude-standard", "--exclude=__pycache__/") if untracked else ()
-    out = git_in(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
+    untracked_options = (
+        ("--others", "--exclude-standard", "--exclude=__pycache__/") if untracked else ()
+    )
+    out = git_in(
+        repo, "ls-files", "-z", "-v", "--stage", "--cached", *untracked_options, "--", *paths
+    )
     out, top = b"\0" + out, os.fsencode(repo.top)
     others: list[bytes] = []
     tracked: dict[bytes, tuple[bytes, str]] = {}
@@ -231,7 +235,10 @@ def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> File
 
 
 def _hash_files(
-    repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings, found: _FileStates
+    repo: Repository,
+    wanted: Mapping[bytes, bytes | None],
+    settings: GitSettings,
+    states: _FileStates,
 ) -> None:
     """Add the states of these files. One git process, or none."""
     queue: dict[bytes, bytes] = {}
@@ -241,23 +248,23 @@ def _hash_files(
             state = os.lstat(os.path.join(top, path))  # noqa: PTH118
             if stat.S_ISREG(state.st_mode):
                 # the owner's bit alone, as git looks at it
-                executable = known.file_mode and state.st_mode & stat.S_IXUSR
+                executable = settings.file_mode and state.st_mode & stat.S_IXUSR
                 queue[path] = mode or (_EXECUTABLE if executable else _PLAIN)
             elif stat.S_ISLNK(state.st_mode):
                 target = os.readlink(os.path.join(top, path))  # noqa: PTH115, PTH118
-                found.files[path] = (_LINK, object_id(repo.object_format, b"blob", target))
+                states.files[path] = (_LINK, object_id(repo.object_format, b"blob", target))
             elif stat.S_ISDIR(state.st_mode):
-                _add_nested_repository(repo, path.rstrip(b"/"), found)
+                _add_nested_repository(repo, path.rstrip(b"/"), states)
             else:  # a pipe or a device in place of a file: opening it could block for ever
-                found.missing.add(path)
+                states.missing.add(path)
         except (FileNotFoundError, NotADirectoryError):
-            found.missing.add(path)
+            states.missing.add(path)
         except OSError:
-            found.unreadable.add(path)
-    _hash_queue(repo, queue, known, found)
+            states.unreadable.add(path)
+    _hash_queue(repo, queue, settings, states)
 
 
-def _add_nested_repository(repo: Repository, path: bytes, found: _FileStates) -> None:
+def _add_nested_repository(repo: Repository, path: bytes, states: _FileStates) -> None:
     """A repository inside this one counts as its current commit; without a commit it does not
     count.
     """
@@ -269,20 +276,20 @@ def _add_nested_repository(repo: Repository, path: bytes, found: _FileStates) ->
     except GitFailed:
         out = b""
     if out.strip():
-        found.files[path] = (_GITLINK, out.decode().strip())
+        states.files[path] = (_GITLINK, out.decode().strip())
     else:
-        found.missing.add(path)
+        states.missing.add(path)
 
 
 def _hash_queue(
-    repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: _FileStates
+    repo: Repository, queue: dict[bytes, bytes], settings: GitSettings, states: _FileStates
 ) -> None:
     top = os.fsencode(repo.top)
     for _ in range(3):  # once, unless files can't be read or vanish while git reads them
         # hash-object ends at the first file that it can't read, without those after it
         for path in [p for p in queue if not os.access(os.path.join(top, p), os.R_OK)]:  # noqa: PTH118
             exists = os.path.lexists(os.path.join(top, path))  # noqa: PTH118
-            (found.unreadable if exists else found.missing).add(path)
+            (states.unreadable if exists else states.missing).add(path)
             del queue[path]
         if not queue:
             return
@@ -291,16 +298,16 @@ def _hash_queue(
         names = b"".join(b'"%b"\n' % path for path in quoted)
         try:
             out = git_in(
-                repo, "hash-object", "--stdin-paths", stdin=names, config=filters_off(known)
+                repo, "hash-object", "--stdin-paths", stdin=names, config=filters_off(settings)
             )
         except GitFailed:
             continue
         blobs = out.decode().split()
-        found.files.update(
+        states.files.update(
             (p, (mode, blob)) for (p, mode), blob in zip(queue.items(), blobs, strict=True)
         )
         return
-    found.unreadable.update(queue)
+    states.unreadable.update(queue)
 
 
 _MAX_UNTRACKED: Final = 256 * 1024 * 1024
@@ -366,11 +373,13 @@ def snapshot(
     others = scan.listing.untracked
     whole = untracked and _total_size(repo, others) <= _MAX_UNTRACKED
     unknown = _unknown(changes)
-    found = scan.contents(unknown | (dict.fromkeys(others) if whole else {}))
-    nested = _add_nested_repositories(repo, found, whole)
-    tracked = _real_changes(changes, found)
+    contents = scan.contents(unknown | (dict.fromkeys(others) if whole else {}))
+    nested = _add_nested_repositories(repo, contents, whole)
+    tracked = _real_changes(changes, contents)
     extra = (
-        {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
+        {path.rstrip(b"/"): contents.files.get(path.rstrip(b"/")) for path in others}
+        if whole
+        else {}
     )
     extra |= nested.states
     others = [*others, *nested.untracked]
@@ -380,9 +389,9 @@ def snapshot(
         if tracked or any(extra.values())
         else [base, base]
     )
-    tree = None if found.unreadable & unknown.keys() else ids[0]
+    tree = None if contents.unreadable & unknown.keys() else ids[0]
     names = tuple(os.fsdecode(path) for path in others)
-    tree_all = ids[1] if tree and whole and not found.unreadable else None
+    tree_all = ids[1] if tree and whole and not contents.unreadable else None
     dirty = bool(tracked) or tree is None
     differences = {
         os.fsdecode(path): _state_text(state) for path, state in {**tracked, **extra}.items()
@@ -424,8 +433,8 @@ def differing_paths(repo: Repository, tree: str, other: str | None = None) -> li
     None where git does not have the objects of the tree: that of a dirty working tree was never
     written.
     """
-    found = changed_files(repo, tree, other, untracked=False)
-    return None if found is None else sorted(found)
+    changed = changed_files(repo, tree, other, untracked=False)
+    return None if changed is None else sorted(changed)
 
 
 STAGED: Final = "staged"
@@ -456,18 +465,18 @@ def changed_files(
         }
     scan = scan_worktree(repo, base=tree, untracked=untracked)
     others = [path for path in scan.listing.untracked if not path.endswith(b"/")]
-    found = scan.contents(_unknown(scan.changes) | dict.fromkeys(others))
-    found.files.update(_add_nested_repositories(repo, found, untracked).states)
+    contents = scan.contents(_unknown(scan.changes) | dict.fromkeys(others))
+    contents.files.update(_add_nested_repositories(repo, contents, untracked).states)
     real = {
-        **dict.fromkeys((path for path in others if path in found.files), None),
-        **_real_changes(scan.changes, found),
-        **dict.fromkeys(found.unreadable, None),
+        **dict.fromkeys((path for path in others if path in contents.files), None),
+        **_real_changes(scan.changes, contents),
+        **dict.fromkeys(contents.unreadable, None),
     }
     states = {
-        path: _state_text(state or (found.files.get(path) if path in others else None))
+        path: _state_text(state or (contents.files.get(path) if path in others else None))
         for path, state in real.items()
     }
-    states |= dict.fromkeys(found.unreadable, UNREADABLE)
+    states |= dict.fromkeys(contents.unreadable, UNREADABLE)
     # an untracked file may be in the tree all the same, and have the very content
     pairs = (
         (
@@ -514,23 +523,23 @@ class _NestedUntracked:
 
 
 def _add_nested_repositories(
-    repo: Repository, found: _FileStates, untracked: bool
+    repo: Repository, contents: _FileStates, untracked: bool
 ) -> _NestedUntracked:
     """A repository inside this one whose tracked files were edited counts as the tree of what they
     are now. Returns what its untracked files make of it: an untracked file there is imported as
     one of this repository is.
     """
     nested = _NestedUntracked()
-    for path, (mode, _) in list(found.files.items()):
+    for path, (mode, _) in list(contents.files.items()):
         if mode != _GITLINK:
             continue
         inner = find_repository(repo.top / os.fsdecode(path))
         now = snapshot(inner, untracked) if inner and inner.top != repo.top else None
         if now and now.tree is None:
-            found.unreadable.add(path)
-            del found.files[path]
+            contents.unreadable.add(path)
+            del contents.files[path]
         elif now and now.tree and now.dirty:
-            found.files[path] = (mode, now.tree)
+            contents.files[path] = (mode, now.tree)
         if now and now.untracked:
             folder = path.rstrip(b"/") + b"/"
             nested.untracked += [folder + os.fsencode(name) for name in now.untracked]
@@ -540,17 +549,19 @@ def _add_nested_repositories(
     return nested
 
 
-def _real_changes(changes: Mapping[bytes, _FileChange], found: _FileStates) -> dict[bytes, _State]:
+def _real_changes(
+    changes: Mapping[bytes, _FileChange], contents: _FileStates
+) -> dict[bytes, _State]:
     """What really differs, now that the contents are known."""
     real: dict[bytes, _State] = {}
     for path, change in changes.items():
-        if path in found.unreadable:
+        if path in contents.unreadable:
             continue
         now: _State = None
         if change.mode and change.blob:
             now = (change.mode, change.blob)
         elif change.mode != REMOVED:  # what is removed may still be on disk, but untracked
-            now = found.files.get(path)
+            now = contents.files.get(path)
         if now != change.before and (now or change.before[1].strip("0")):
             real[path] = now
     return real

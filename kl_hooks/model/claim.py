@@ -81,14 +81,16 @@ def are_independent(a: Observation, b: Observation) -> bool:
     if a.kind != b.kind and not {a.kind, b.kind} <= _EXECUTION:
         return True
     # not strict: an assertion has no environment, and what is unknown differs from nothing
-    known = (
+    conditions_differ = (
         one and other and one != other
         for one, other in zip(a.environment, b.environment, strict=False)
     )
     ways = bool(a.way and b.way and a.way != b.way)
     # one that a trusted key signed, and one of this store (or of another key): two producers, one
     # of them proven
-    return ways or any(known) or ((a.attested or b.attested) and a.producer != b.producer)
+    return (
+        ways or any(conditions_differ) or ((a.attested or b.attested) and a.producer != b.producer)
+    )
 
 
 def _two_classes(a: Observation, b: Observation) -> bool:
@@ -102,16 +104,16 @@ def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier
     `rule` is the setting `verified_requires`: with `classes` two hard ones of different classes are
     enough, also of one execution (A36).
     """
-    seen = list(observations)
-    hard = [o for o in seen if o.hard and o.kind in HARD_CLASSES]
+    distinct = list(observations)
+    hard = [o for o in distinct if o.hard and o.kind in HARD_CLASSES]
     agree = are_independent if rule == "independent" else _two_classes
     if any(agree(a, b) for i, a in enumerate(hard) for b in hard[i + 1 :]):
         return Tier.VERIFIED
-    if hard or any(o.kind in ("ADR", "RepositoryMemory", "EvidenceGraph") for o in seen):
+    if hard or any(o.kind in ("ADR", "RepositoryMemory", "EvidenceGraph") for o in distinct):
         return Tier.INFERRED
     return (
         Tier.ASSUMED
-        if any(o.asserted or o.kind == "AgentAssertion" for o in seen)
+        if any(o.asserted or o.kind == "AgentAssertion" for o in distinct)
         else Tier.GUESSED
     )
 

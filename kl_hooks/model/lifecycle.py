@@ -44,9 +44,9 @@ class Lifecycle(NamedTuple):
     """Events of context packages are retained at least this long."""
 
     @staticmethod
-    def old(now: int, at: int, days: int) -> bool:
-        """True where `at` lies more than `days` before `now` (microseconds both)."""
-        return now - at > days * 86_400_000_000
+    def old(now: int, moment: int, days: int) -> bool:
+        """True where `moment` lies more than `days` before `now` (microseconds both)."""
+        return now - moment > days * 86_400_000_000
 
 
 class Change(NamedTuple):

@@ -45,10 +45,10 @@ def run_outcome(result: Mapping[str, Any]) -> str:
     `passed`, `failed`, `inconclusive`; `incomplete` (killed), `interrupted`, `collection-error`,
     `usage-error` …
     """
-    how = result.get("how")
-    if result.get("complete") or how in ("finished", "no-tests"):
+    ending = result.get("how")
+    if result.get("complete") or ending in ("finished", "no-tests"):
         return str(result.get("verdict") or "unknown")
-    return "incomplete" if how in ("killed", None) else str(how)
+    return "incomplete" if ending in ("killed", None) else str(ending)
 
 
 EVIDENCE_CLASSES: Final = (
@@ -96,8 +96,8 @@ class Evidence(NamedTuple):
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Evidence:
         """The inverse of `to_dict()`. KeyError or TypeError where it is not one."""
-        known = ("class", "subject", "outcome", "duration_us", "executed")
-        detail = {k: v for k, v in plain.items() if k not in known}
+        own_keys = ("class", "subject", "outcome", "duration_us", "executed")
+        detail = {k: v for k, v in plain.items() if k not in own_keys}
         return cls(
             str(plain["class"]),
             str(plain["subject"]),

@@ -67,8 +67,8 @@ def name_list(names: Sequence[str], most: int, total: int | None = None) -> str:
     """Return the first names, and how many more there are (of `total`, else of these): `a, b and 3
     more`.
     """
-    more = (len(names) if total is None else total) - len(names[:most])
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    remaining = (len(names) if total is None else total) - len(names[:most])
+    return ", ".join(names[:most]) + (f" and {remaining} more" if remaining > 0 else "")
 
 
 def counted(number: int, noun: str) -> str:
@@ -89,10 +89,10 @@ def slug(text: str, most: int | None = 60) -> str:
     Lower case; what is no ASCII letter, digit, space or `-` is dropped. Empty where nothing is
     left.
     """
-    made = _GAPS.sub("-", _OTHER.sub("", text.lower())).strip("-")
-    if most is None or len(made) <= most:
-        return made
-    return made[: most + 1].rpartition("-")[0].strip("-") or made[:most].strip("-")
+    shortened = _GAPS.sub("-", _OTHER.sub("", text.lower())).strip("-")
+    if most is None or len(shortened) <= most:
+        return shortened
+    return shortened[: most + 1].rpartition("-")[0].strip("-") or shortened[:most].strip("-")
 
 
 # Below are texts of patterns, which `re` compiles at their first use: nearly every process imports
@@ -189,10 +189,10 @@ def replace_spans(text: str, spans: list[tuple[int, int]], mark: str) -> str:
     return "".join([*parts, text[copied:]]) if parts else text
 
 
-def suggest_spelling(word: str, known: Collection[str]) -> str:
+def suggest_spelling(word: str, words: Collection[str]) -> str:
     """`Did you mean "…"?` with the known word most like `word`; empty where none is like it."""
     from difflib import get_close_matches  # a millisecond that only a wrong word costs
 
     # difflib takes the square of the length in the worst case, and the word comes from a file
-    close = get_close_matches(word[:80], sorted(known), n=1, cutoff=0.6)
+    close = get_close_matches(word[:80], sorted(words), n=1, cutoff=0.6)
     return f'Did you mean "{close[0]}"?' if close else ""

@@ -90,7 +90,7 @@ class TrustedKey(NamedTuple):
         """The origin of the receipts that it signed: `ci:<name>` or `signed:<name>`."""
         return f"{'ci' if self.role == 'ci' else 'signed'}:{self.name}"
 
-    def why_not(self, ended: str, seen: str) -> str:
+    def why_not(self, ended: str, first_seen: str) -> str:
         """Why it does not vouch for a receipt that ended, and was first seen here, at these times;
         empty: it does.
         """
@@ -100,7 +100,7 @@ class TrustedKey(NamedTuple):
             return f"the key {self.name} was not valid yet"
         # of the time that we saw it, not of the receipt's own: whoever has an expired key can date
         # a receipt back
-        if self.valid_before and max(micros(ended), micros(seen)) > self.valid_before:
+        if self.valid_before and max(micros(ended), micros(first_seen)) > self.valid_before:
             return f"the key {self.name} expired"
         return ""
 
@@ -140,15 +140,15 @@ def trusted_keys(ws: Workspace, trust_ref: str = "") -> Trust:
     configured = ws.git_settings.kl if ws.git_settings else {}
     keys: dict[str, TrustedKey] = {}
     problems: list[Problem] = []
-    for found in (
+    for entries in (
         _from_git(configured),
         _from_file(ws, trust_ref or configured.get("trustref", "")),
     ):
-        for one in found:
-            if isinstance(one, Problem):
-                problems.append(one)
-            elif not keys.get(one.fingerprint) or one.revoked:
-                keys[one.fingerprint] = one
+        for entry in entries:
+            if isinstance(entry, Problem):
+                problems.append(entry)
+            elif not keys.get(entry.fingerprint) or entry.revoked:
+                keys[entry.fingerprint] = entry
     return Trust(keys, tuple(problems))
 
 
@@ -261,10 +261,10 @@ def _ssh_time(text: str) -> int:
     """`YYYYMMDD[HHMM[SS]][Z]` in microseconds, as UTC; 0 for an empty text."""
     if not text:
         return 0
-    found = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?Z?", text)
-    if not found:
+    match = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?Z?", text)
+    if not match:
         raise ValueError(f"{text!r} is no date such as 20270101")
-    year, month, day, hour, minute, second = found.groups("00")
+    year, month, day, hour, minute, second = match.groups("00")
     return micros(f"{year}-{month}-{day}T{hour}:{minute}:{second}Z")
 
 
@@ -288,8 +288,8 @@ def test_result(receipt: Receipt) -> dict[str, Any]:
     environment.
     """
     by_outcome: dict[str, list[str]] = {}
-    for one in receipt.evidence:
-        by_outcome.setdefault(one.outcome, []).append(one.subject.removeprefix("test:"))
+    for fact in receipt.evidence:
+        by_outcome.setdefault(fact.outcome, []).append(fact.subject.removeprefix("test:"))
     failed = [*by_outcome.get("failed", ()), *by_outcome.get("error", ())]
     warned = [*by_outcome.get("flaky", ()), *by_outcome.get("xpassed", ())]
     verdict = (
@@ -317,10 +317,10 @@ def test_result(receipt: Receipt) -> dict[str, Any]:
 def _subjects(receipt: Receipt) -> list[dict[str, Any]]:
     if not receipt.tree:
         raise ValueError("the content that it ran on is unknown")
-    found: list[dict[str, Any]] = [{"name": "content", "digest": {"gitTree": receipt.tree}}]
+    subjects: list[dict[str, Any]] = [{"name": "content", "digest": {"gitTree": receipt.tree}}]
     if receipt.head and not receipt.dirty:  # of edited files the commit is not the content
-        found.append({"name": "commit", "digest": {"gitCommit": receipt.head}})
-    return found
+        subjects.append({"name": "commit", "digest": {"gitCommit": receipt.head}})
+    return subjects
 
 
 def pre_authentication(payload: bytes) -> bytes:
@@ -400,11 +400,11 @@ def _parse_signature(blob: bytes) -> _Signature:
     try:
         if struct.unpack(">I", blob[6:10])[0] != 1:
             raise ValueError("a signature of an unknown version")
-        fields, at = [], 10
+        fields, offset = [], 10
         for _ in range(2):
-            size = struct.unpack(">I", blob[at : at + 4])[0]
-            fields.append(blob[at + 4 : at + 4 + size])
-            at += 4 + size
+            size = struct.unpack(">I", blob[offset : offset + 4])[0]
+            fields.append(blob[offset + 4 : offset + 4 + size])
+            offset += 4 + size
         kind = fields[0][4 : 4 + struct.unpack(">I", fields[0][:4])[0]].decode("ascii")
         return _Signature(
             public_key(f"{kind} {b64encode(fields[0]).decode()}"), fields[1].decode("ascii")
@@ -445,9 +445,9 @@ def sign(data: bytes, key: Path) -> tuple[str, bytes]:
     return _parse_signature(blob).key, blob
 
 
-def signing_key(ws: Workspace, given: str = "") -> Path | None:
+def signing_key(ws: Workspace, stated: str = "") -> Path | None:
     """The key to sign with: the one given, else the user's `kl.signingKey`; None for none."""
-    named = given or (ws.git_settings.kl.get("signingkey", "") if ws.git_settings else "")
+    named = stated or (ws.git_settings.kl.get("signingkey", "") if ws.git_settings else "")
     key = Path(os.path.expanduser(named)) if named else None  # noqa: PTH111 (which raises without HOME)
     if key is not None and not key.is_file():
         # now, and not once there is something to sign: nobody would see for weeks that nothing is
@@ -458,7 +458,7 @@ def signing_key(ws: Workspace, given: str = "") -> Path | None:
         )
         raise UsageProblem(
             "there is no such key.",
-            place=f"{'--sign' if given else 'kl.signingKey'} {named}",
+            place=f"{'--sign' if stated else 'kl.signingKey'} {named}",
             hint=hint,
         )
     return key
@@ -495,18 +495,20 @@ def check_blobs(
     others.
     """
     for blob in blobs[:_MOST_SIGNATURES]:
-        found = _parse_signature(blob)
-        if among is not None and fingerprint(found.key) not in among:
+        signature = _parse_signature(blob)
+        if among is not None and fingerprint(signature.key) not in among:
             continue
-        if found.namespace != NAMESPACE:
-            raise ValueError(f"signed for {one_line(found.namespace, 40)!r}, not for {NAMESPACE!r}")
+        if signature.namespace != NAMESPACE:
+            raise ValueError(
+                f"signed for {one_line(signature.namespace, 40)!r}, not for {NAMESPACE!r}"
+            )
         with TemporaryDirectory(prefix="kl-signature-") as folder:
             path = Path(folder) / "signature"
             path.write_bytes(_armored(blob))
             # the namespace is given again: ssh-keygen compares it with the one that was signed
             if _ssh_keygen(["check-novalidate", "-n", NAMESPACE, "-s", str(path)], data).returncode:
                 raise ValueError(f"its signature is not over {what}")
-        yield found.key, blob
+        yield signature.key, blob
 
 
 def _ssh_keygen(args: Sequence[str], data: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -552,8 +554,8 @@ def import_flaw(receipt: Receipt) -> str:
 
 def _holds_secret(receipt: Receipt) -> bool:
     plain = receipt.to_dict()
-    for one in plain["evidence"]:
-        name = one.pop("subject")
+    for evidence in plain["evidence"]:
+        name = evidence.pop("subject")
         # a parametrized test's name may look random (`opt1_params0-opt2_params0`), and is what the
         # receipt is about
         if shows_secret(name):
@@ -575,13 +577,13 @@ def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) ->
             row[0]
             for row in db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")
         }
-        known = own if origin.startswith(IMPORTED) else set()
+        own_runs = own if origin.startswith(IMPORTED) else set()
         # and what is here whole, out of a bundle, with the same signatures
         whole = _signers_by_run(db) if origin.startswith(NOTES) else {}
         unknown = [
             one
             for one in signed
-            if one.receipt.run not in known
+            if one.receipt.run not in own_runs
             and (one.receipt.source != "junit" or one.receipt.run not in junit)
             and not ({fingerprint(key) for key, _ in one.signatures} or {""})
             <= whole.get(one.receipt.run, set())
@@ -593,14 +595,14 @@ def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) ->
 
 def _signers_by_run(db: Database) -> dict[str, set[str]]:
     """Run → fingerprints of the keys that signed a receipt of it that is not out of notes."""
-    found: dict[str, set[str]] = {}
+    signers: dict[str, set[str]] = {}
     sql = (
         "SELECT r.run, a.fingerprint FROM receipt r JOIN attestation a ON a.receipt = r.id WHERE"
         " r.origin NOT LIKE ?"
     )
     for run, key in db.rows(sql, (f"{NOTES}%",)):
-        found.setdefault(str(run), set()).add(str(key))
-    return found
+        signers.setdefault(str(run), set()).add(str(key))
+    return signers
 
 
 def add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> int:
@@ -633,15 +635,15 @@ def vouched(
     if db is None or not wanted or not has_signatures(db):
         return {}
     trust = trusted_keys(ws, trust_ref).keys
-    found: dict[str, list[tuple[str, str]]] = {}
-    for some in chunks(sorted(wanted)):
+    signatures_by_receipt: dict[str, list[tuple[str, str]]] = {}
+    for batch in chunks(sorted(wanted)):
         sql = (
             "SELECT receipt, fingerprint, added FROM attestation WHERE receipt IN"
-            f" ({placeholders(some)})"
+            f" ({placeholders(batch)})"
         )
-        for receipt, key, added in db.rows(f"{sql} ORDER BY receipt, added, fingerprint", some):
-            found.setdefault(str(receipt), []).append((str(key), str(added)))
-    return {id: _judge(wanted[id], keys, trust) for id, keys in found.items()}
+        for receipt, key, added in db.rows(f"{sql} ORDER BY receipt, added, fingerprint", batch):
+            signatures_by_receipt.setdefault(str(receipt), []).append((str(key), str(added)))
+    return {id: _judge(wanted[id], keys, trust) for id, keys in signatures_by_receipt.items()}
 
 
 def _judge(
@@ -649,19 +651,19 @@ def _judge(
 ) -> Vouched:
     good, reasons = [], []
     for key, added in keys:
-        known = trust.get(key)
+        trusted_key = trust.get(key)
         why = (
-            known.why_not(entry.receipt.ended, added)
-            if known
+            trusted_key.why_not(entry.receipt.ended, added)
+            if trusted_key
             else f"its key {key} is not trusted here"
         )
-        if known and not why:
-            good.append(known)
+        if trusted_key and not why:
+            good.append(trusted_key)
         else:
             reasons.append(why)
     # a CI's word before a person's: the receipt of a CI run may be signed by whoever published it
     # too
-    best = min(good, key=lambda one: (one.role != "ci", one.name), default=None)
+    best = min(good, key=lambda signer: (signer.role != "ci", signer.name), default=None)
     return Vouched(best.origin if best else entry.origin, tuple(reasons))
 
 
@@ -673,18 +675,18 @@ def with_origins(
 
     Who forgets to ask here counts less, never more: as stored, such an entry is imported.
     """
-    known = vouched(ws, db, entries, trust_ref)
+    vouched_by_id = vouched(ws, db, entries, trust_ref)
     return [
         (
             replace(
                 one,
                 origin=(
-                    f"{found.origin}; {found.reasons[0]}"
-                    if found.origin == one.origin
-                    else found.origin
+                    f"{vouched_receipt.origin}; {vouched_receipt.reasons[0]}"
+                    if vouched_receipt.origin == one.origin
+                    else vouched_receipt.origin
                 ),
             )
-            if (found := known.get(one.id))
+            if (vouched_receipt := vouched_by_id.get(one.id))
             else one
         )
         for one in entries

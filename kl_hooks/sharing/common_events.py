@@ -58,10 +58,12 @@ def _row(event: CommonEvent) -> list[Any]:
 
 def own_events(ws: Workspace) -> dict[str, CommonEvent]:
     """The events of this clone that others should know, by key, oldest first."""
-    found = (one for answer in ws.plugins.hook.kl_common_events(workspace=ws) for one in answer)
-    sound = [one for one in found if not _flaw(one)]
-    newest = sorted(sound, key=lambda one: one.at)[-_MOST_EVENTS:]
-    return {_key(one): one for one in newest}
+    events = (
+        event for answer in ws.plugins.hook.kl_common_events(workspace=ws) for event in answer
+    )
+    sound = [event for event in events if not _flaw(event)]
+    newest = sorted(sound, key=lambda event: event.at)[-_MOST_EVENTS:]
+    return {_key(event): event for event in newest}
 
 
 def share_events(
@@ -74,22 +76,22 @@ def share_events(
     from kl_hooks.sharing.attestation import sign
 
     ref = own_ref(_SORT, writer)
-    known = {
-        _key(one)
+    shared = {
+        _key(event)
         for lines in read_lines(repo, ref).values()
         for line in lines
         for batch in [_read(line)]
         if not isinstance(batch, str) and (batch[1] or key is None)
-        for one in batch[0]
+        for event in batch[0]
     }
-    new = [one for name, one in own_events(ws).items() if name not in known]
+    new = [event for name, event in own_events(ws).items() if name not in shared]
     if new and not dry_run:
-        rows = [_row(one) for one in new]
+        rows = [_row(event) for event in new]
         signatures = [sign(_SIGNED + canonical(rows), key)[1]] if key else []
         plain = {
             "schema": _SCHEMA,
             "events": rows,
-            "signatures": [b64encode(one).decode() for one in signatures],
+            "signatures": [b64encode(event).decode() for event in signatures],
         }
         line = canonical(plain).decode()
         change_lines(repo, ref, lambda files: with_lines(files, [(_FILE, line)]))
@@ -161,22 +163,28 @@ def common_events(ws: Workspace, db: Database | None, names: Collection[str]) ->
     from kl_hooks.sharing.attestation import trusted_keys
 
     trusted = trusted_keys(ws).keys
-    found: dict[str, CommonEvent] = {}
+    event_by_key: dict[str, CommonEvent] = {}
     sql = (
         "SELECT event, fingerprint, name, record, author, at, body, added FROM common_event ORDER"
         " BY at, event"
     )
-    for key, signer, name, record, author, at, body, added in db.rows(sql):
-        known = trusted.get(signer)
-        if known is None or name not in names or known.why_not(at, added):
+    for key, signer, name, record, author, moment, body, added in db.rows(sql):
+        trusted_key = trusted.get(signer)
+        if trusted_key is None or name not in names or trusted_key.why_not(moment, added):
             continue
-        one = CommonEvent(
-            name, record, author, at, json.loads(body), known.name, known.role == "person"
+        event = CommonEvent(
+            name,
+            record,
+            author,
+            moment,
+            json.loads(body),
+            trusted_key.name,
+            trusted_key.role == "person",
         )
         # who signed it as a person vouches that a person did it
-        if key not in found or one.by_person:
-            found[key] = one
-    return list(found.values())
+        if key not in event_by_key or event.by_person:
+            event_by_key[key] = event
+    return list(event_by_key.values())
 
 
 def _read(line: bytes) -> tuple[list[CommonEvent], list[bytes]] | str:
@@ -219,10 +227,10 @@ def _checked(line: bytes, trusted: Collection[str]) -> list[tuple[CommonEvent, s
     """
     from kl_hooks.sharing.attestation import check_blobs, fingerprint
 
-    found = _read(line)
-    if isinstance(found, str):
-        return found
-    events, blobs = found
+    batch = _read(line)
+    if isinstance(batch, str):
+        return batch
+    events, blobs = batch
     data = _SIGNED + canonical([_row(one) for one in events])
     try:
         keys = {fingerprint(key) for key, _ in check_blobs(data, blobs, "these events", trusted)}

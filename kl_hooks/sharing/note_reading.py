@@ -136,9 +136,9 @@ class NoteReading:
         if not waiting:
             return ""
         names = ", ".join(content.writer for content in waiting[:_SHOWN])
-        more = f" and {len(waiting) - _SHOWN} more" if len(waiting) > _SHOWN else ""
+        remaining = f" and {len(waiting) - _SHOWN} more" if len(waiting) > _SHOWN else ""
         number = counted(len(waiting), "writer")
-        return f"notes of {number} not read to their end ({names}{more}): run kl sync again."
+        return f"notes of {number} not read to their end ({names}{remaining}): run kl sync again."
 
     def _stamp(self, ref: NoteRef) -> str:
         return f"{ref.commit}{self._state}"

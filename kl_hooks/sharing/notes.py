@@ -86,14 +86,14 @@ def public_form(receipt: Receipt) -> Receipt:
     their names.
     """
     evidence = tuple(
-        one._replace(
+        fact._replace(
             duration_us=0,
             executed=None,
             detail={
-                key: one.detail[key] for key in _DETAILS if one.detail.get(key) not in (None, "")
+                key: fact.detail[key] for key in _DETAILS if fact.detail.get(key) not in (None, "")
             },
         )
-        for one in sorted(receipt.evidence, key=lambda one: (one.outcome, one.subject))
+        for fact in sorted(receipt.evidence, key=lambda fact: (fact.outcome, fact.subject))
     )
     environment = {
         key: receipt.environment[key] for key in _ENVIRONMENT if key in receipt.environment
@@ -134,23 +134,23 @@ def note_line(signed: SignedReceipt) -> str:
     """A receipt in its public form as one line: its tests grouped by outcome and file."""
     receipt = signed.receipt
     groups: dict[str, dict[str, list[str]]] = {}
-    rest: list[dict[str, Any]] = []
-    for one in receipt.evidence:
-        path, colons, name = one.subject.removeprefix("test:").partition("::")
+    ungrouped: list[dict[str, Any]] = []
+    for fact in receipt.evidence:
+        path, colons, name = fact.subject.removeprefix("test:").partition("::")
         if (
-            one.kind == "TestResult"
-            and one.subject.startswith("test:")
-            and not one.detail
+            fact.kind == "TestResult"
+            and fact.subject.startswith("test:")
+            and not fact.detail
             and colons
         ):
-            groups.setdefault(one.outcome, {}).setdefault(path, []).append(name)
+            groups.setdefault(fact.outcome, {}).setdefault(path, []).append(name)
         else:
-            rest.append(one.to_dict())
+            ungrouped.append(fact.to_dict())
     plain = {
         "schema": NOTE_SCHEMA,
         "header": receipt.header(),
         "tests": groups,
-        "rest": rest,
+        "rest": ungrouped,
         "signatures": [b64encode(blob).decode() for _, blob in signed.signatures],
     }
     return canonical(plain).decode()
@@ -164,23 +164,23 @@ def read_note_line(line: bytes) -> SignedReceipt | str:
         plain = replace_surrogates(json.loads(line))
         if plain.get("schema") != NOTE_SCHEMA:
             return f"schema {one_line(repr(plain.get('schema')), 60)} is not {NOTE_SCHEMA!r}"
-        evidence = [Evidence.from_dict(one) for one in plain["rest"]]
+        evidence = [Evidence.from_dict(fact) for fact in plain["rest"]]
         for outcome, files in plain["tests"].items():
             evidence += [
                 Evidence("TestResult", f"test:{path}::{name}", outcome)
                 for path, names in files.items()
                 for name in names
             ]
-        ordered = sorted(evidence, key=lambda one: (one.outcome, one.subject))
+        ordered = sorted(evidence, key=lambda fact: (fact.outcome, fact.subject))
         header = {key: plain["header"][key] for key in HEADER_KEYS}
-        found = receipt_of(
-            header | {"id": receipt_id(header), "evidence": [one.to_dict() for one in ordered]}
+        receipt = receipt_of(
+            header | {"id": receipt_id(header), "evidence": [fact.to_dict() for fact in ordered]}
         )
-        if isinstance(found, str):
-            return found
-        if flaw := import_flaw(found):
+        if isinstance(receipt, str):
+            return receipt
+        if flaw := import_flaw(receipt):
             return flaw
-        return signed_receipt(found, plain.get("signatures", ()))
+        return signed_receipt(receipt, plain.get("signatures", ()))
     except (KeyError, TypeError, AttributeError, RecursionError):
         return "not a receipt"
     except ValueError as problem:
@@ -338,22 +338,28 @@ def _without_repeated_checks(receipts: Sequence[Receipt]) -> list[Receipt]:
 def _recorded_here(ws: Workspace) -> list[Receipt]:
     """What this store recorded itself, oldest first."""
     with ws.store.reading() as db:
-        entries = [one for source in _SOURCES for one in recent(db, _RUNS, source)] if db else []
+        entries = (
+            [entry for source in _SOURCES for entry in recent(db, _RUNS, source)] if db else []
+        )
         # a run of edited files is of no use to others, unless they were committed as they were
         trees = {tree for (tree,) in db.rows("SELECT tree FROM commit_log")} if db else set()
-    own = (one for one in sorted(entries, key=lambda one: one.seq) if not one.folded)
+    own = (entry for entry in sorted(entries, key=lambda entry: entry.seq) if not entry.folded)
     ours = (
-        one.receipt
-        for one in own
-        if not one.origin.startswith(IMPORTED) and _is_shared(one.receipt)
+        entry.receipt
+        for entry in own
+        if not entry.origin.startswith(IMPORTED) and _is_shared(entry.receipt)
     )
-    return [one for one in ours if not one.dirty or one.tree in trees]
+    return [entry for entry in ours if not entry.dirty or entry.tree in trees]
 
 
 def _is_shared(receipt: Receipt) -> bool:
     """Runs that ran something, on a content that is known."""
-    known = bool(receipt.tree) and not receipt.moved and receipt.source in _SOURCES
-    return known and bool(receipt.evidence) and not ran_no_test(receipt.selection, receipt.result)
+    has_content = bool(receipt.tree) and not receipt.moved and receipt.source in _SOURCES
+    return (
+        has_content
+        and bool(receipt.evidence)
+        and not ran_no_test(receipt.selection, receipt.result)
+    )
 
 
 def _new_receipts(
@@ -364,8 +370,8 @@ def _new_receipts(
     """
     # somebody who signs from today on wants what was written before to count
     lines = (line for some in read_lines(repo, own_ref(_SORT, writer)).values() for line in some)
-    known = {run for line in lines if (run := _run_of(line, signed=signed))}
-    return [one for one in receipts if one.run not in known]
+    shared_runs = {run for line in lines if (run := _run_of(line, signed=signed))}
+    return [receipt for receipt in receipts if receipt.run not in shared_runs]
 
 
 def _write_receipts(
@@ -422,15 +428,15 @@ def import_notes(ws: Workspace, limits: Limits | None = None) -> Shared:
     refs = refs_of(repo, _SORT)
     with ws.store.reading() as db:
         reading = NoteReading(refs, _SORT, _cursors(db), limits)
-        known = _KnownLines.of_store(db) if reading else _KnownLines()
+        known_lines = _KnownLines.of_store(db) if reading else _KnownLines()
     remarks: list[str] = []
     receipts: list[SignedReceipt] = []
     refused: list[str] = []
     for writer, tree, line in reading.lines(repo, remarks):
         names = _names_of(line)
-        if known.has(tree, line, names) or not reading.allows(line, len(names.signatures)):
+        if known_lines.has(tree, line, names) or not reading.allows(line, len(names.signatures)):
             continue
-        known.add(tree, line)
+        known_lines.add(tree, line)
         signed = read_note_line(line)
         if isinstance(signed, str):
             refused.append(f"{writer}: {signed}")
@@ -471,19 +477,19 @@ class _KnownLines:
 
     @classmethod
     def of_store(cls, db: Database | None) -> _KnownLines:
-        known = cls()
+        lines = cls()
         if db is None:
-            return known
+            return lines
         own = db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")
-        known._runs = {str(run) for (run,) in own}
+        lines._runs = {str(run) for (run,) in own}
         sql = (
             "SELECT r.id, a.signature FROM receipt r LEFT JOIN attestation a ON a.receipt = r.id"
             f" WHERE r.origin LIKE '{IMPORTED}%'"
         )
         for id, signature in db.rows(sql):
-            blobs = known._signed.setdefault(str(id), set())
+            blobs = lines._signed.setdefault(str(id), set())
             blobs |= {b64encode(bytes(signature)).decode()} if signature else set()
-        return known
+        return lines
 
     def has(self, tree: str, line: bytes, names: _Names) -> bool:
         stored = self._signed.get(names.id)

@@ -66,17 +66,17 @@ def share_executed(
     """Add the sets of these runs (by run) to the ref of this clone; a remark for those that are
     withheld. GitFailed.
     """
-    known, found, remarks = _known(repo, writer), [], []
-    for one in receipts:
-        executed = sets.get(one.run)
-        if executed is None or vouched_digest(one.environment) in known:
+    shared, sets_to_share, remarks = _known(repo, writer), [], []
+    for receipt in receipts:
+        executed = sets.get(receipt.run)
+        if executed is None or vouched_digest(receipt.environment) in shared:
             continue
-        if why := _withheld(executed, one):
-            remarks.append(f"run {one.run[:8]}: its executed symbols are not shared: {why}.")
+        if why := _withheld(executed, receipt):
+            remarks.append(f"run {receipt.run[:8]}: its executed symbols are not shared: {why}.")
         else:
-            found.append((one, executed))
-    if found:
-        _write(repo, writer, found)
+            sets_to_share.append((receipt, executed))
+    if sets_to_share:
+        _write(repo, writer, sets_to_share)
     return remarks
 
 
@@ -134,11 +134,11 @@ def read_shared(repo: Repository, receipt: Receipt) -> Executed | None:
     commits = {ref.tree: ref.commit for ref in refs_of(repo, _SORT)}
     holders = commits_with(repo, list(commits.values()), _entry(receipt))
     for commit in holders[:_MOST_COPIES]:
-        found = _read_folder(repo, commit, _entry(receipt), digest)
+        executed = _read_folder(repo, commit, _entry(receipt), digest)
         # the digest covers the name of its run: a receipt that names the digest of another run's
         # sets has none
-        if found is not None and found.run == receipt.run:
-            return found
+        if executed is not None and executed.run == receipt.run:
+            return executed
     return None
 
 
@@ -165,36 +165,37 @@ def _parts(plain: Mapping[str, Any]) -> list[bytes]:
     own: dict[str, list[list[str]]] = {}
     for name, value, path in plain["symbols"]:
         own.setdefault(path, []).append([name, value])
-    found: list[list[Any]] = [["run", plain["run"], plain["recorder"]]]
+    parts: list[list[Any]] = [["run", plain["run"], plain["recorder"]]]
     for path in sorted({*own, *plain["files"]}):
         # no more where the run has no row for the file: what is put together again must have its
         # digest
         rows = [plain["files"][path]] if path in plain["files"] else []
-        more = [[[names[at] for at in some], imports, why] for some, imports, why in rows]
-        found.append(["file", path, own.get(path, []), *more])
-    found += [
+        file_rows = [[[names[at] for at in some], imports, why] for some, imports, why in rows]
+        parts.append(["file", path, own.get(path, []), *file_rows])
+    parts += [
         ["tests", path, [names[at] for at in some], rows]
         for path, (some, rows) in sorted(plain["tests"].items())
     ]
     if values := plain.get("values"):
-        found.append(
+        parts.append(
             ["values", sorted([names[at], [names[one] for one in some]] for at, some in values)]
         )
-    found += [[sort, plain[sort]] for sort in _WHOLE if plain.get(sort)]
-    return [canonical(one) for one in found]
+    parts += [[sort, plain[sort]] for sort in _WHOLE if plain.get(sort)]
+    return [canonical(one) for one in parts]
 
 
 def _plain(parts: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """The inverse. Raises whatever a forged part makes it raise."""
     [(_, run, recorder)] = _of(parts, "run")
     symbols = sorted(
-        [name, value, path] for _, path, some, *_ in _of(parts, "file") for name, value in some
+        [name, value, path] for _, path, entry, *_ in _of(parts, "file") for name, value in entry
     )
-    at = {name: number for number, (name, _, _) in enumerate(symbols)}
-    more = {sort: value for sort in _WHOLE for _, value in _of(parts, sort)}
-    for _, some in _of(parts, "values"):
-        more["values"] = sorted(
-            [at[name], sorted(at[one] for one in computed)] for name, computed in some
+    number_of = {name: number for number, (name, _, _) in enumerate(symbols)}
+    whole_parts = {sort: value for sort in _WHOLE for _, value in _of(parts, sort)}
+    for _, entry in _of(parts, "values"):
+        whole_parts["values"] = sorted(
+            [number_of[name], sorted(number_of[one] for one in computed)]
+            for name, computed in entry
         )
     return {
         "schema": EXECUTED_SCHEMA,
@@ -202,16 +203,17 @@ def _plain(parts: Sequence[Sequence[Any]]) -> dict[str, Any]:
         "recorder": recorder,
         "symbols": symbols,
         "files": {
-            path: [sorted(at[name] for name in row[0][0]), *row[0][1:]]
+            path: [sorted(number_of[name] for name in row[0][0]), *row[0][1:]]
             for _, path, _, *row in _of(parts, "file")
             if row
         },
         "tests": {
-            path: [[at[name] for name in some], rows] for _, path, some, rows in _of(parts, "tests")
+            path: [[number_of[name] for name in entry], rows]
+            for _, path, entry, rows in _of(parts, "tests")
         },
         "opened": {},
         "incomplete": {},
-        **more,
+        **whole_parts,
     }
 
 

@@ -209,12 +209,12 @@ class Health(NamedTuple):
     def grade(self) -> str:
         """A from 90, B from 80, C from 70, D from 60, else F."""
         # rounded: 90 points are added up from five parts
-        made = round(self.score, 6)
+        score = round(self.score, 6)
         return next(
             (
                 grade
                 for grade, least in (("A", 90), ("B", 80), ("C", 70), ("D", 60))
-                if made >= least
+                if score >= least
             ),
             "F",
         )
@@ -241,26 +241,26 @@ def _check(
 ) -> tuple[Report, dict[str, Effectiveness]]:
     now = ws.clock.now()
     measured, strengths = effectiveness_of(ws, every)
-    made = {one.title: _made_at(ws, one) for one in every}
+    created = {conflict.title: _made_at(ws, conflict) for conflict in every}
     # before the first use that was recorded here nothing is recorded: a clone must not begin with
     # everything stale
-    since = min((micros(one.at) for one in list_events(ws, name=STARTED)), default=now)
+    since = min((micros(conflict.at) for conflict in list_events(ws, name=STARTED)), default=now)
     facts = {
-        one.title: Facts(
-            measured[one.id].uses,
-            (now - (measured[one.id].last or max(made[one.title], since))) / DAY,
-            (now - made[one.title]) / DAY,
+        conflict.title: Facts(
+            measured[conflict.id].uses,
+            (now - (measured[conflict.id].last or max(created[conflict.title], since))) / DAY,
+            (now - created[conflict.title]) / DAY,
         )
-        for one in every
+        for conflict in every
     }
-    found = list(detect(every, facts, strengths))
+    conflicts = list(detect(every, facts, strengths))
     states = _states(ws)
     open_, suppressed, new = [], 0, []
-    ids = {one.title: one.id for one in every}
-    for one in found:
-        state, since, at = states.get(one.key, ("", 0, 0))
+    ids = {conflict.title: conflict.id for conflict in every}
+    for conflict in conflicts:
+        state, since, decided = states.get(conflict.key, ("", 0, 0))
         if state in STATES[2:]:
-            if now - at < _SUPPRESSED * DAY:
+            if now - decided < _SUPPRESSED * DAY:
                 suppressed += 1
                 continue
             state = ""
@@ -268,37 +268,39 @@ def _check(
             new.append(
                 Event(
                     _CONFLICT,
-                    ids[one.skills[0]],
+                    ids[conflict.skills[0]],
                     "",
-                    {"key": one.key, "state": STATES[0]},
+                    {"key": conflict.key, "state": STATES[0]},
                     iso(now),
                 )
             )
-        open_.append(replace(one, state=state or STATES[0], since=since if state else now))
+        open_.append(replace(conflict, state=state or STATES[0], since=since if state else now))
     if record and new:
         append_events(ws, new)
     # name last, so that equal priorities have one order
-    open_.sort(key=lambda one: (-one.priority(now), one.sort, one.skills))
+    open_.sort(key=lambda conflict: (-conflict.priority(now), conflict.sort, conflict.skills))
     return Report(tuple(open_), suppressed), measured
 
 
 def decide(ws: Workspace, key: str, state: str, reason: str = "") -> Conflict:
     """Record the state of a conflict. UsageProblem where none of this key is open."""
-    found = next((one for one in check(ws).open if one.key == key), None)
-    if found is None:
+    conflict = next(
+        (open_conflict for open_conflict in check(ws).open if open_conflict.key == key), None
+    )
+    if conflict is None:
         raise UsageProblem("no open conflict has this key.", place=key, hint="See: kl skill check")
     append_events(
         ws,
         [
             Event(
                 _CONFLICT,
-                _named(ws, found.skills[0]).id,
+                _named(ws, conflict.skills[0]).id,
                 "",
                 {"key": key, "state": state, "reason": reason},
             )
         ],
     )
-    return found
+    return conflict
 
 
 def apply_repairs(ws: Workspace, conflicts: Sequence[Conflict]) -> list[Repair]:
@@ -314,13 +316,13 @@ def apply_repairs(ws: Workspace, conflicts: Sequence[Conflict]) -> list[Repair]:
         if conflict.sort == "duplicate" and not active.issuperset(conflict.skills):
             continue
         # looked at before the first change: half of a repair is none
-        if not conflict.repairs or not all(_is_writable(ws, one) for one in conflict.repairs):
+        if not conflict.repairs or not all(_is_writable(ws, repair) for repair in conflict.repairs):
             continue
-        for one in conflict.repairs:
-            record = _named(ws, one.skill)  # read again: two changes may be of one file
-            if changes := _changes(record, one):
+        for repair in conflict.repairs:
+            record = _named(ws, repair.skill)  # read again: two changes may be of one file
+            if changes := _changes(record, repair):
                 change_record(ws, record, changes)
-                done.append(one)
+                done.append(repair)
         body = {"key": conflict.key, "state": "resolved", "reason": _REPAIRED}
         append_events(ws, [Event(_CONFLICT, _named(ws, conflict.repairs[0].skill).id, "", body)])
     return done
@@ -331,9 +333,9 @@ def _named(ws: Workspace, name: str) -> Record:
 
     UsageProblem for none: its file was removed meanwhile.
     """
-    for one in all_skills(ws):
-        if one.title == name:
-            return one
+    for skill in all_skills(ws):
+        if skill.title == name:
+            return skill
     raise UsageProblem("there is no skill of this name any more.", place=name)
 
 
@@ -355,29 +357,33 @@ def _changes(record: Record, repair: Repair) -> dict[str, Any]:
     """Return the fields that a repair changes in the skill as it is now: relations are added or
     removed one by one.
     """
-    made: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for name, value in repair.changes.items():
         sign, _, node = str(value).partition(" ")
         if sign in ("+", "-"):
             items = [one for one in record.many(name) if one != node] + (
                 [node] if sign == "+" else []
             )
-            made |= {name: items or None} if tuple(items) != record.many(name) else {}
+            changes |= {name: items or None} if tuple(items) != record.many(name) else {}
         elif record.values.get(name) != value:
-            made[name] = value
-    return made
+            changes[name] = value
+    return changes
 
 
 def _states(ws: Workspace) -> dict[str, tuple[str, int, int]]:
     """Return key → (state, when it was detected, when it got this state): a fold over Events."""
-    found: dict[str, tuple[str, int, int]] = {}
-    for one in list_events(ws, name=_CONFLICT):
-        key, state, at = str(one.body.get("key")), str(one.body.get("state")), micros(one.at)
-        since = found[key][1] if key in found and state != STATES[0] else at
+    state_of: dict[str, tuple[str, int, int]] = {}
+    for event in list_events(ws, name=_CONFLICT):
+        key, state, moment = (
+            str(event.body.get("key")),
+            str(event.body.get("state")),
+            micros(event.at),
+        )
+        since = state_of[key][1] if key in state_of and state != STATES[0] else moment
         # a repair that is taken back (git checkout) leaves the conflict open again: no person
         # decided about it
-        found[key] = ("" if one.body.get("reason") == _REPAIRED else state, since, at)
-    return found
+        state_of[key] = ("" if event.body.get("reason") == _REPAIRED else state, since, moment)
+    return state_of
 
 
 def _made_at(ws: Workspace, record: Record) -> int:
@@ -401,45 +407,45 @@ def detect(
 
     Outcomes move strengths, and of a cycle the weakest relation is the one to remove.
     """
-    active = [one for one in every if one.status == "active"]
+    active = [skill for skill in every if skill.status == "active"]
     yield from _names(active)
-    yield from _relations(active, {skill_node(one.title): one for one in every})
+    yield from _relations(active, {skill_node(skill.title): skill for skill in every})
     yield from _cycles(active, strengths)
     edges = edges_of(every)
     linked = {name for edge in edges for name in (edge[0], edge[2])}
     lonely = [
-        one
-        for one in active
-        if one.title not in linked
-        and not one.many("agents")
-        and facts.get(one.title, Facts()).age > 30
+        skill
+        for skill in active
+        if skill.title not in linked
+        and not skill.many("agents")
+        and facts.get(skill.title, Facts()).age > 30
     ]
     # without the name: two skills with one text are one, whatever they are called
-    texts = [" ".join((one.text("description"), *one.many("tags"))) for one in active]
+    texts = [" ".join((skill.text("description"), *skill.many("tags"))) for skill in active]
     pairs = alike(texts, _CONNECTED if lonely else _OVERLAPPING)
     yield from _alike(active, pairs, facts)
     near: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for a, b, similarity in pairs:
         near[active[a].title].append((similarity, active[b].title))
         near[active[b].title].append((similarity, active[a].title))
-    for one in lonely:
-        found = sorted((s, name) for s, name in near[one.title] if s < _OVERLAPPING)[::-1][
+    for skill in lonely:
+        nearest = sorted((s, name) for s, name in near[skill.title] if s < _OVERLAPPING)[::-1][
             :_MOST_LINKS
         ]
-        repairs = tuple(_link(one.title, name) for _, name in found)
+        repairs = tuple(_link(skill.title, name) for _, name in nearest)
         # where no skill states agents or relations, that one has none is no news
-        if repairs or (facts[one.title].age > 60 and len(lonely) < len(active)):
+        if repairs or (facts[skill.title].age > 60 and len(lonely) < len(active)):
             advice = "" if repairs else ": name an agent or a related skill, or archive it"
-            reason = f"no agent has {one.title}, and no relation leads to it{advice}"
-            yield Conflict("orphan", (one.title,), reason, 0.0, repairs)
-    for one in active:
-        known = facts.get(one.title, Facts())
-        if known.idle > 90 and known.uses < 5 and known.age > 30:
+            reason = f"no agent has {skill.title}, and no relation leads to it{advice}"
+            yield Conflict("orphan", (skill.title,), reason, 0.0, repairs)
+    for skill in active:
+        usage = facts.get(skill.title, Facts())
+        if usage.idle > 90 and usage.uses < 5 and usage.age > 30:
             reason = (
-                f"{one.title} was used {counted(known.uses, 'time')}, not in the last"
-                f" {int(known.idle)} days"
+                f"{skill.title} was used {counted(usage.uses, 'time')}, not in the last"
+                f" {int(usage.idle)} days"
             )
-            yield Conflict("stale", (one.title,), reason)
+            yield Conflict("stale", (skill.title,), reason)
 
 
 def _link(name: str, other: str) -> Repair:
@@ -448,20 +454,20 @@ def _link(name: str, other: str) -> Repair:
 
 def _names(active: Sequence[Record]) -> Iterator[Conflict]:
     spelled: dict[str, list[str]] = defaultdict(list)
-    for one in active:
-        folder = one.path.rpartition("/")[0].rpartition("/")[2]
-        spelled[re.sub(r"[^a-z0-9]", "", one.title.casefold())].append(one.title)
-        if not SKILL_NAME.fullmatch(one.title):
+    for skill in active:
+        folder = skill.path.rpartition("/")[0].rpartition("/")[2]
+        spelled[re.sub(r"[^a-z0-9]", "", skill.title.casefold())].append(skill.title)
+        if not SKILL_NAME.fullmatch(skill.title):
             yield Conflict(
                 "naming",
-                (one.title,),
-                f"{one.title} is no name: small letters, digits, single hyphens",
+                (skill.title,),
+                f"{skill.title} is no name: small letters, digits, single hyphens",
             )
-        elif folder and folder != one.title:
+        elif folder and folder != skill.title:
             yield Conflict(
                 "naming",
-                (one.title,),
-                f"{one.title} is in the folder {folder}: both must have one name",
+                (skill.title,),
+                f"{skill.title} is in the folder {folder}: both must have one name",
             )
     for names in spelled.values():
         if len(names) > 1:
@@ -472,51 +478,51 @@ def _names(active: Sequence[Record]) -> Iterator[Conflict]:
             )
 
 
-def _relations(active: Sequence[Record], known: Mapping[str, Record]) -> Iterator[Conflict]:
+def _relations(active: Sequence[Record], skill_by_node: Mapping[str, Record]) -> Iterator[Conflict]:
     """Yield requirements that are missing, retired or too old, and relations that exclude each
     other.
     """
-    for one in active:
-        for to in (*one.many("requires"), *one.many("composes")):
-            other = known.get(to)
+    for skill in active:
+        for to in (*skill.many("requires"), *skill.many("composes")):
+            other = skill_by_node.get(to)
             if other is None or other.status != "active":
                 what = "does not exist" if other is None else f"is {other.status}"
                 name = to.removeprefix("skill:")
                 yield Conflict(
-                    "dependency", (one.title, name), f"{one.title} needs {name}, which {what}"
+                    "dependency", (skill.title, name), f"{skill.title} needs {name}, which {what}"
                 )
-        for to in one.many("succeeds"):
-            other = known.get(to)
-            if other is None or other.title == one.title:
+        for to in skill.many("succeeds"):
+            other = skill_by_node.get(to)
+            if other is None or other.title == skill.title:
                 continue
-            if skill_node(one.title) in other.many("succeeds") and one.title < other.title:
-                pair = (one.title, other.title)
+            if skill_node(skill.title) in other.many("succeeds") and skill.title < other.title:
+                pair = (skill.title, other.title)
                 yield Conflict(
                     "contradiction",
                     pair,
                     f"{pair[0]} and {pair[1]} each state that they took the place of the other",
                 )
-            uses = next((name for name in RELATIONS[:3] if to in one.many(name)), "")
+            uses = next((name for name in RELATIONS[:3] if to in skill.many(name)), "")
             if uses:
-                pair = (one.title, other.title)
+                pair = (skill.title, other.title)
                 yield Conflict(
                     "contradiction",
                     pair,
-                    f"{one.title} takes the place of {other.title}, and {uses} it",
+                    f"{skill.title} takes the place of {other.title}, and {uses} it",
                 )
-        for text in one.many("least_versions"):
+        for text in skill.many("least_versions"):
             match = _REQUIREMENT.fullmatch(text)
             if not match:
                 reason = (
-                    f"{one.title} states the least version {one_line(text, 60)!r}, which is not"
+                    f"{skill.title} states the least version {one_line(text, 60)!r}, which is not"
                     " read: NAME>=1.2"
                 )
-                yield Conflict("version_mismatch", (one.title, one_line(text, 60)), reason)
-            other = known.get(skill_node(match[1])) if match else None
+                yield Conflict("version_mismatch", (skill.title, one_line(text, 60)), reason)
+            other = skill_by_node.get(skill_node(match[1])) if match else None
             if match and other and _number(other.text("version")) < _number(match[2]):
-                has = other.text("version") or "none"
-                reason = f"{one.title} needs version {match[2]} of {other.title}, which has {has}"
-                yield Conflict("version_mismatch", (one.title, other.title), reason)
+                stated_version = other.text("version") or "none"
+                reason = f"{skill.title} needs version {match[2]} of {other.title}, which has {stated_version}"
+                yield Conflict("version_mismatch", (skill.title, other.title), reason)
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -529,26 +535,30 @@ def _cycles(
     """Yield one cycle of each set of skills that need each other; the next check finds what is left
     of the set.
     """
-    edges = [one for one in edges_of(active) if one[1] in ("requires", "composes")]
+    edges = [skill for skill in edges_of(active) if skill[1] in ("requires", "composes")]
     relation = {(source, target): name for source, name, target in edges}
     needs: dict[str, list[str]] = defaultdict(list)
     for source, _, target in edges:
         needs[source].append(target)
-    for one in active:
+    for skill in active:
         own = next(
-            (name for name in ("requires", "composes") if skill_node(one.title) in one.many(name)),
+            (
+                name
+                for name in ("requires", "composes")
+                if skill_node(skill.title) in skill.many(name)
+            ),
             "",
         )
         if own:
             repair = Repair(
-                one.title,
-                {own: f"- {skill_node(one.title)}"},
-                f"{one.title}: no longer {own} itself",
+                skill.title,
+                {own: f"- {skill_node(skill.title)}"},
+                f"{skill.title}: no longer {own} itself",
             )
             yield Conflict(
-                "circular_dependency", (one.title,), f"{one.title} {own} itself", 0.0, (repair,)
+                "circular_dependency", (skill.title,), f"{skill.title} {own} itself", 0.0, (repair,)
             )
-    for group in components([one.title for one in active], needs):
+    for group in components([skill.title for skill in active], needs):
         if len(group) < 2:
             continue
         path = _shortest_cycle(min(group), needs, set(group))
@@ -558,10 +568,14 @@ def _cycles(
         )
         text = f"{weakest[0]}: no longer {relation[weakest]} {weakest[1]}"
         repair = Repair(weakest[0], {relation[weakest]: f"- {skill_node(weakest[1])}"}, text)
-        more = f" and {len(path) - _LONGEST_CYCLE} more" if len(path) > _LONGEST_CYCLE else ""
-        shown = " → ".join([*path[:_LONGEST_CYCLE], *([] if more else path[:1])])
+        remainder = f" and {len(path) - _LONGEST_CYCLE} more" if len(path) > _LONGEST_CYCLE else ""
+        shown = " → ".join([*path[:_LONGEST_CYCLE], *([] if remainder else path[:1])])
         yield Conflict(
-            "circular_dependency", tuple(path[:_LONGEST_CYCLE]), f"{shown}{more}", 0.0, (repair,)
+            "circular_dependency",
+            tuple(path[:_LONGEST_CYCLE]),
+            f"{shown}{remainder}",
+            0.0,
+            (repair,),
         )
 
 
@@ -588,15 +602,15 @@ def _alike(
     active: Sequence[Record], pairs: Sequence[tuple[int, int, float]], facts: Mapping[str, Facts]
 ) -> Iterator[Conflict]:
     for a, b, similarity in pairs:
-        one, other = active[a], active[b]
+        first, second = active[a], active[b]
         if similarity >= _DUPLICATE:
             # first the one that took the place of the other already, by a repair that was cut off
             # or by hand; then the one that is used more and so known to work; then the first by
             # name, which never changes
             order = sorted(
-                (one, other),
+                (first, second),
                 key=lambda skill: (
-                    not {skill_node(one.title), skill_node(other.title)}
+                    not {skill_node(first.title), skill_node(second.title)}
                     & set(skill.many("succeeds")),
                     -facts.get(skill.title, Facts()).uses,
                     skill.title,
@@ -613,8 +627,8 @@ def _alike(
             yield Conflict(
                 "duplicate", names, f"{stays} and {ends} have the same words", similarity, repairs
             )
-        elif similarity >= _OVERLAPPING and one.text("category") == other.text("category"):
-            names = tuple(sorted((one.title, other.title)))
+        elif similarity >= _OVERLAPPING and first.text("category") == second.text("category"):
+            names = tuple(sorted((first.title, second.title)))
             reason = f"{names[0]} and {names[1]} have {similarity:.0%} of their words in common"
             yield Conflict("overlapping", names, reason, similarity)
 
@@ -627,9 +641,9 @@ def alike(texts: Sequence[str], least: float) -> list[tuple[int, int, float]]:
     same words each is paired with the first alone, or a thousand copies would be half a million
     pairs.
     """
-    bags = [frozenset(stems(one)) for one in texts]
+    bags = [frozenset(stems(text)) for text in texts]
     first: dict[frozenset[str], int] = {}
-    found = [
+    pairs = [
         (first[bag], number, 1.0)
         for number, bag in enumerate(bags)
         if bag and first.setdefault(bag, number) != number
@@ -637,17 +651,17 @@ def alike(texts: Sequence[str], least: float) -> list[tuple[int, int, float]]:
     spread = Counter(word for bag in first for word in bag)
     holders: dict[str, list[int]] = defaultdict(list)
     # by length: a text can only reach a longer one by as much as it has words
-    for number in sorted(first.values(), key=lambda one: (len(bags[one]), one)):
+    for number in sorted(first.values(), key=lambda text: (len(bags[text]), text)):
         bag = bags[number]
         rare = sorted(bag, key=lambda word: (spread[word], word))
         prefix = rare[: len(bag) - math.ceil(least * least * len(bag)) + 1]
-        for other in {one for word in prefix for one in holders[word][-_CROWDED:]}:
+        for other in {text for word in prefix for text in holders[word][-_CROWDED:]}:
             similarity = len(bag & bags[other]) / math.sqrt(len(bag) * len(bags[other]))
             if similarity >= least:
-                found.append((min(number, other), max(number, other), similarity))
+                pairs.append((min(number, other), max(number, other), similarity))
         for word in prefix:
             holders[word].append(number)
-    return sorted(found)
+    return sorted(pairs)
 
 
 def health(ws: Workspace) -> Health | None:
@@ -657,15 +671,15 @@ def health(ws: Workspace) -> Health | None:
     active = [one for one in every if one.status == "active"]
     if not active:
         return None
-    now, found = ws.clock.now(), coverage(every, demanded_categories(ws))
+    now, skill_coverage = ws.clock.now(), coverage(every, demanded_categories(ws))
     used = [
         one for one in active if measured[one.id].last and now - measured[one.id].last <= 30 * DAY
     ]
     scores = [measured[one.id].score if measured[one.id].is_known else 0.5 for one in active]
     size = len(active)
     return Health(
-        found.ratio if found.categories else 0.0,
-        2 * found.edges / size,
+        skill_coverage.ratio if skill_coverage.categories else 0.0,
+        2 * skill_coverage.edges / size,
         len(used) / size,
         sum(scores) / size,
         len(report.open) / size,
@@ -674,48 +688,50 @@ def health(ws: Workspace) -> Health | None:
 
 def suggestions(ws: Workspace) -> list[Suggestion]:
     """Return what would make the skills in use do better, what was measured first."""
-    every, found = all_skills(ws), uses(ws)
-    results = {key: one.success for key, one in outcomes(ws, found).items()}
-    active = sorted((one for one in every if one.status == "active"), key=lambda one: one.title)
-    better = better_variants(found, results)
+    every, recorded_uses = all_skills(ws), uses(ws)
+    results = {key: skill.success for key, skill in outcomes(ws, recorded_uses).items()}
+    active = sorted(
+        (skill for skill in every if skill.status == "active"), key=lambda skill: skill.title
+    )
+    better = better_variants(recorded_uses, results)
     measured = effectiveness_of(ws, active)[0]
-    made = []
-    for one in active:
-        variant, rates = better.get(one.id, ("", ""))
-        known = measured[one.id]
-        if variant and variant in variants(ws, one):
-            command = f"kl skill promote {one.title} {variant}"
-            made.append(
-                Suggestion("promote", (one.title,), f"{variant} does better ({rates})", command)
+    proposed = []
+    for skill in active:
+        variant, rates = better.get(skill.id, ("", ""))
+        measured_skill = measured[skill.id]
+        if variant and variant in variants(ws, skill):
+            command = f"kl skill promote {skill.title} {variant}"
+            proposed.append(
+                Suggestion("promote", (skill.title,), f"{variant} does better ({rates})", command)
             )
-        elif known.is_known and (known.rate < 0.5 or known.is_falling):
+        elif measured_skill.is_known and (measured_skill.rate < 0.5 or measured_skill.is_falling):
             reason = (
-                f"{known.successes} of {known.judged} judged uses succeeded"
-                + ", falling" * known.is_falling
+                f"{measured_skill.successes} of {measured_skill.judged} judged uses succeeded"
+                + ", falling" * measured_skill.is_falling
             )
-            command = f"write another text as {one.path.removesuffix('.md')}.b.md, and commit it"
-            made.append(Suggestion("revise", (one.title,), reason, command))
-    made += _used_together(every, found)
-    for one in active:
-        if (tokens := len(one.body) // CHARACTERS_OF_A_TOKEN) > _LONGEST_TEXT:
+            command = f"write another text as {skill.path.removesuffix('.md')}.b.md, and commit it"
+            proposed.append(Suggestion("revise", (skill.title,), reason, command))
+    proposed += _used_together(every, recorded_uses)
+    for skill in active:
+        if (tokens := len(skill.body) // CHARACTERS_OF_A_TOKEN) > _LONGEST_TEXT:
             reason = f"about {tokens:,} tokens; the format recommends fewer than {_LONGEST_TEXT:,}"
-            command = f"move parts of {one.path} into skills that it composes"
-            made.append(Suggestion("shorten", (one.title,), reason, command))
+            command = f"move parts of {skill.path} into skills that it composes"
+            proposed.append(Suggestion("shorten", (skill.title,), reason, command))
     categories = coverage(every, demanded_categories(ws)).categories
     for name in [name for name, count in categories.items() if not count]:
         command = f'kl skill propose NAME --category {name} --description "…"'
-        made.append(Suggestion("cover", (name,), "no active skill of this category", command))
-    return made
+        proposed.append(Suggestion("cover", (name,), "no active skill of this category", command))
+    return proposed
 
 
-def _used_together(every: Sequence[Record], found: Sequence[Use]) -> Iterator[Suggestion]:
+def _used_together(every: Sequence[Record], recorded_uses: Sequence[Use]) -> Iterator[Suggestion]:
     """Yield pairs of skills that three sessions or more used both, and that have no relation."""
     linked = {frozenset((source, target)) for source, _, target in edges_of(every)}
-    active = {one.title for one in every if one.status == "active"}
+    active = {use.title for use in every if use.status == "active"}
     sessions: dict[str, set[str]] = defaultdict(set)
-    for one in found:
-        if one.session and one.name in active:
-            sessions[one.session].add(one.name)
+    for use in recorded_uses:
+        if use.session and use.name in active:
+            sessions[use.session].add(use.name)
     pairs = Counter(pair for names in sessions.values() for pair in combinations(sorted(names), 2))
     for (name, other), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0])):
         if count >= _TOGETHER and frozenset((name, other)) not in linked:
@@ -726,11 +742,11 @@ def _used_together(every: Sequence[Record], found: Sequence[Use]) -> Iterator[Su
 
 
 def _find_new(ws: Workspace, numbers: Lifecycle, now: int) -> Sequence[Change]:
-    known = _states(ws)
+    states = _states(ws)
     return [
         Change("record", one.key, _SCAN, f"{one.sort}: {one.reason}")
         for one in check(ws, record=False).open
-        if known.get(one.key, ("",))[0] not in STATES[:2]
+        if states.get(one.key, ("",))[0] not in STATES[:2]
     ]
 
 

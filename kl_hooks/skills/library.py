@@ -128,9 +128,14 @@ def skills_in_force(ws: Workspace, every: Sequence[Record] | None = None) -> lis
     Without those whose names the format does not allow: agents that read the folders do not load
     them.
     """
-    found = all_skills(ws) if every is None else every
+    skills = all_skills(ws) if every is None else every
     return live_records(
-        ws, [one for one in found if one.status == "active" and SKILL_NAME.fullmatch(one.title)]
+        ws,
+        [
+            skill
+            for skill in skills
+            if skill.status == "active" and SKILL_NAME.fullmatch(skill.title)
+        ],
     )
 
 
@@ -156,13 +161,13 @@ def edges_of(records: Sequence[Record]) -> list[tuple[str, str, str]]:
     """Return (name, relation, name) of every relation between these skills; one to itself or to
     nothing is none.
     """
-    known = {skill_node(one.title): one.title for one in records}
+    title_of = {skill_node(skill.title): skill.title for skill in records}
     return [
-        (one.title, relation, known[to])
-        for one in records
+        (skill.title, relation, title_of[to])
+        for skill in records
         for relation in RELATIONS
-        for to in one.many(relation)
-        if known.get(to, one.title) != one.title
+        for to in skill.many(relation)
+        if title_of.get(to, skill.title) != skill.title
     ]
 
 
@@ -217,23 +222,23 @@ def discover(
     live = skills_in_force(ws, every)
     scores = dict(
         zip(
-            (one.id for one in live),
-            similarities(task, [text_of(one) for one in live]),
+            (skill.id for skill in live),
+            similarities(task, [text_of(skill) for skill in live]),
             strict=True,
         )
     )
-    by, note = ["words"], ""
+    methods, note = ["words"], ""
     try:
-        for one, score in find_near(ws, task, (), live, 4 * _SEEDS) if live else ():
-            scores[one.id] = max(scores[one.id], score)  # type: ignore[index]  # no passages were asked for
-        by.append("meaning")
+        for skill, score in find_near(ws, task, (), live, 4 * _SEEDS) if live else ():
+            scores[skill.id] = max(scores[skill.id], score)  # type: ignore[index]  # no passages were asked for
+        methods.append("meaning")
     except EnvironmentProblem as problem:
         note = f"without meaning: {problem}"
-    found = follow(live, {one.title: scores[one.id] for one in live})
-    by += ["graph"] if any(one.depth for one in found) else []
-    found = found[:limit]
-    texts = instructions(found, budget) if mode == "auto" else {}
-    return Discovery(tuple(found), texts, tuple(by), len(every) - len(live), note)
+    matches = follow(live, {skill.title: scores[skill.id] for skill in live})
+    methods += ["graph"] if any(skill.depth for skill in matches) else []
+    matches = matches[:limit]
+    texts = instructions(matches, budget) if mode == "auto" else {}
+    return Discovery(tuple(matches), texts, tuple(methods), len(every) - len(live), note)
 
 
 def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found]:
@@ -243,7 +248,7 @@ def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found
     From a skill the way leads to what it requires and is composed of, what enhances it, and what
     took its place.
     """
-    by_name = {one.title: one for one in records}
+    by_name = {match.title: match for match in records}
     ways: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for source, relation, target in sorted(edges_of(records)):
         if relation in ("requires", "composes"):
@@ -255,7 +260,7 @@ def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found
         (name for name in by_name if scores.get(name, 0) >= _NEAR),
         key=lambda name: (-scores[name], name),
     )
-    found: dict[str, Found] = {}
+    found_by_name: dict[str, Found] = {}
     front = [(name, scores[name], "matches the task") for name in seeds[:_SEEDS]]
     for depth in range(_DEPTH + 1):
         after = []
@@ -264,26 +269,28 @@ def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found
             # the similarity of the start fades on the way; one that states when to use it is worth
             # more
             value = score * (1 - 0.15 * depth) + (0.1 if record.text("description") else 0)
-            if name in found and found[name].score >= value:
+            if name in found_by_name and found_by_name[name].score >= value:
                 continue
-            found[name] = Found(record, value, depth, reason)
+            found_by_name[name] = Found(record, value, depth, reason)
             after += [(target, score, why) for target, why in ways[name]]
         # sorted: of two equal ways to a skill the reason is always the same one
         front = sorted(after)
-    return sorted(found.values(), key=lambda one: (-one.score, one.depth, one.record.title))
+    return sorted(
+        found_by_name.values(), key=lambda match: (-match.score, match.depth, match.record.title)
+    )
 
 
-def instructions(found: Sequence[Found], budget: int = BUDGET) -> dict[str, str]:
+def instructions(matches: Sequence[Found], budget: int = BUDGET) -> dict[str, str]:
     """Return ID → instructions, best first, of those that fit into a budget of tokens; one that
     does not hides none.
     """
-    left, made = budget * CHARACTERS_OF_A_TOKEN, dict[str, str]()
-    for one in found:
-        text = one.record.body.strip()
+    left, text_of = budget * CHARACTERS_OF_A_TOKEN, dict[str, str]()
+    for match in matches:
+        text = match.record.body.strip()
         if text and len(text) <= left:
-            made[one.record.id] = text
+            text_of[match.record.id] = text
             left -= len(text)
-    return made
+    return text_of
 
 
 def coverage(records: Sequence[Record], demanded: Sequence[str] = ()) -> Coverage:
@@ -305,25 +312,29 @@ def demanded_categories(ws: Workspace) -> list[str]:
     return [one.text("category") for one in list_records(ws, wanted) if one.text("category")]
 
 
-def team(found: Sequence[Found]) -> Team:
+def team(matches: Sequence[Found]) -> Team:
     """Return at most five agents that have as much as possible of what was found; each adds the
     most that is left.
 
     Of two that add as much the first by name: the same task gives the same team. Pure.
     """
-    has: dict[str, set[str]] = defaultdict(set)
-    for one in found:
-        for agent in one.record.many("agents"):
-            has[agent].add(one.record.title)
-    needed = tuple(one.record.title for one in found)
+    skills_of_agent: dict[str, set[str]] = defaultdict(set)
+    for match in matches:
+        for agent in match.record.many("agents"):
+            skills_of_agent[agent].add(match.record.title)
+    needed = tuple(match.record.title for match in matches)
     left, members = set(needed), dict[str, tuple[str, ...]]()
     while len(members) < _TEAM:
-        best = max(sorted(has), key=lambda agent: len(has[agent] & left), default="")
-        if not best or not has[best] & left:
+        best = max(
+            sorted(skills_of_agent),
+            key=lambda agent: len(skills_of_agent[agent] & left),
+            default="",
+        )
+        if not best or not skills_of_agent[best] & left:
             break
-        members[best] = tuple(one for one in needed if one in has[best] & left)
-        left -= has[best]
-    return Team(needed, members, tuple(one for one in needed if one in left))
+        members[best] = tuple(match for match in needed if match in skills_of_agent[best] & left)
+        left -= skills_of_agent[best]
+    return Team(needed, members, tuple(match for match in needed if match in left))
 
 
 def gaps(ws: Workspace) -> list[dict[str, Any]]:
@@ -331,17 +342,17 @@ def gaps(ws: Workspace) -> list[dict[str, Any]]:
     the memories.
     """
     memories = live_records(ws, list_records(ws, RecordFilter(("memory",), ("approved",))))
-    texts = [text_of(one) for one in skills_in_force(ws)]
+    texts = [text_of(record) for record in skills_in_force(ws)]
     untaught: dict[str, list[Record]] = defaultdict(list)
-    for one in memories:
+    for record in memories:
         # nobody stated how much it matters: a person approved it, so it does
-        matters = one.number("importance", _LEARNED) >= _LEARNED
-        if matters and max(similarities(one.text("pattern"), texts), default=0) < _TAUGHT:
-            untaught[one.text("category") or "pattern"].append(one)
+        matters = record.number("importance", _LEARNED) >= _LEARNED
+        if matters and max(similarities(record.text("pattern"), texts), default=0) < _TAUGHT:
+            untaught[record.text("category") or "pattern"].append(record)
     return [
         {
             "category": category,
-            "memories": [one.id for one in some],
+            "memories": [record.id for record in some],
             "recommendation": (
                 f"Propose a skill from {len(some)} memories of the category {category}: kl skill"
                 " propose"
@@ -359,10 +370,10 @@ def find_skills(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     Only what is in force: a file that is not committed is an instruction that nobody has reviewed.
     """
     live = skills_in_force(ws)
-    scores = similarities(task.text, [text_of(one) for one in live])
-    found = follow(live, {one.title: score for one, score in zip(live, scores, strict=True)})
-    best = {one.record.id: one for one in found[: min(limit, _OFFERED)]}
+    scores = similarities(task.text, [text_of(match) for match in live])
+    matches = follow(live, {match.title: score for match, score in zip(live, scores, strict=True)})
+    best = {match.record.id: match for match in matches[: min(limit, _OFFERED)]}
     return [
-        replace(one, reasons=(*one.reasons, best[one.id].reason))
-        for one in current_candidates(ws, [one.record for one in best.values()], limit)
+        replace(match, reasons=(*match.reasons, best[match.id].reason))
+        for match in current_candidates(ws, [match.record for match in best.values()], limit)
     ]

@@ -44,8 +44,8 @@ def confidence(sources: int, findings: int, overlap: float) -> float:
     """Return how well research supports a proposal, 0 to 0.9: less where a skill like it exists
     already. Pure.
     """
-    made = min(0.15 * sources, 0.6) + min(0.02 * findings, 0.3) - 2 * max(overlap - _OVERLAP, 0)
-    return min(max(made, 0.0), 1.0)
+    support = min(0.15 * sources, 0.6) + min(0.02 * findings, 0.3) - 2 * max(overlap - _OVERLAP, 0)
+    return min(max(support, 0.0), 1.0)
 
 
 def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
@@ -53,24 +53,32 @@ def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
     is asked outside.
     """
     answer = search(ws, topic, "hybrid", top_k=_FINDINGS)
-    found = [
-        one for one in answer.results if not (one.record is not None and one.record.kind == "skill")
+    findings = [
+        finding
+        for finding in answer.results
+        if not (finding.record is not None and finding.record.kind == "skill")
     ]
-    scores = similarities(topic, [f"{one.title} {one.snippet.text}" for one in found])
+    scores = similarities(
+        topic, [f"{finding.title} {finding.snippet.text}" for finding in findings]
+    )
     # of prose alone: the name of a function is no subject that somebody could learn
     scored = [
-        (one.title, score) for one, score in zip(found, scores, strict=True) if one.kind != "code"
+        (finding.title, score)
+        for finding, score in zip(findings, scores, strict=True)
+        if finding.kind != "code"
     ]
     near = [title for title, score in scored if _NEAR[0] <= score <= _NEAR[1]]
-    others = [one for one in all_skills(ws) if one.title != name]
-    overlap = max(similarities(topic, [text_of(one) for one in others]), default=0.0)
-    places = {one.path or one.id for one in found}
+    others = [finding for finding in all_skills(ws) if finding.title != name]
+    overlap = max(similarities(topic, [text_of(finding) for finding in others]), default=0.0)
+    places = {finding.path or finding.id for finding in findings}
     return {
-        "sources": [one_line(f"{one.path or one.id}: {one.title}", 300) for one in found],
-        "findings": len(found),
-        "near": [one_line(one, 200) for one in dict.fromkeys(near)],
+        "sources": [
+            one_line(f"{finding.path or finding.id}: {finding.title}", 300) for finding in findings
+        ],
+        "findings": len(findings),
+        "near": [one_line(finding, 200) for finding in dict.fromkeys(near)],
         "overlap": round(100 * overlap),
-        "confidence": round(100 * confidence(len(places), len(found), overlap)),
+        "confidence": round(100 * confidence(len(places), len(findings), overlap)),
     }
 
 
@@ -99,19 +107,21 @@ def propose(
     ):
         raise UsageProblem("it is proposed already.", place=name, hint="See: kl proposal list")
     topic = f"{name.replace('-', ' ')} {raw.get('description') or ''}"
-    found = research(ws, topic, name)
+    findings = research(ws, topic, name)
     values: dict[str, Any] = {
         "title": name,
-        **found,
+        **findings,
         **{key: value for key, value in raw.items() if value},
     }
-    who = agent_author(ws, by)
+    proposer = agent_author(ws, by)
     values.setdefault("agent", agent(ws.environ) or "")
     if parent is not None:
         share = round(parent.number("confidence") * _CHILD)
         values |= {"parent": [parent.id], "depth": parent.number("depth") + 1, "confidence": share}
-    made = create_record(ws, ws.kinds["proposal"], values, by=who)
-    return apply_verb(ws, made.id, "submit", by=who) if values.get("instructions") else made
+    record = create_record(ws, ws.kinds["proposal"], values, by=proposer)
+    return (
+        apply_verb(ws, record.id, "submit", by=proposer) if values.get("instructions") else record
+    )
 
 
 def approve(ws: Workspace, identifier: str, *, by: str = "") -> tuple[Record, list[Record]]:
@@ -132,8 +142,8 @@ def approve(ws: Workspace, identifier: str, *, by: str = "") -> tuple[Record, li
         raise UsageProblem(
             reason, place=record.id, hint=f"Ask a person to run: kl proposal approve {record.id}"
         )
-    made = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)}, by=by)
-    return made, _propose_needed(ws, made, by)
+    approved = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)}, by=by)
+    return approved, _propose_needed(ws, approved, by)
 
 
 def approve_own(ws: Workspace, proposal: Record, *, by: str = "") -> tuple[Record, str]:
@@ -155,16 +165,21 @@ def _propose_needed(ws: Workspace, record: Record, by: str) -> list[Record]:
     """
     if record.number("depth") >= _DEEPEST:
         return []
-    known = {one.title for one in (*all_skills(ws), *_proposals(ws))}
-    needed = [one for relation in ("requires", "composes") for one in record.many(relation)]
-    near = [slug(one)[:64].strip("-") for one in record.many("near")]
+    existing = {skill_name.title for skill_name in (*all_skills(ws), *_proposals(ws))}
+    needed = [
+        skill_name for relation in ("requires", "composes") for skill_name in record.many(relation)
+    ]
+    near = [slug(skill_name)[:64].strip("-") for skill_name in record.many("near")]
     names = [
-        one
-        for one in dict.fromkeys((*needed, *near))
-        if SKILL_NAME.fullmatch(one) and one not in known
+        skill_name
+        for skill_name in dict.fromkeys((*needed, *near))
+        if SKILL_NAME.fullmatch(skill_name) and skill_name not in existing
     ]
     fields = {"description": f"Needed by {record.title}.", "category": record.text("category")}
-    return [propose(ws, one, fields, parent=record, by=by) for one in names[:_MOST_CHILDREN]]
+    return [
+        propose(ws, skill_name, fields, parent=record, by=by)
+        for skill_name in names[:_MOST_CHILDREN]
+    ]
 
 
 def adopt(ws: Workspace, identifier: str) -> Record:
@@ -174,9 +189,9 @@ def adopt(ws: Workspace, identifier: str) -> Record:
     UsageProblem for one that is not approved, or that was changed since.
     """
     proposal = get_record(ws, identifier, "proposal")
-    if who := agent_author(ws, ""):
+    if agent := agent_author(ws, ""):
         raise UsageProblem(
-            f"adopt is for people, and this is {who.removeprefix('agent:')}.", place=proposal.id
+            f"adopt is for people, and this is {agent.removeprefix('agent:')}.", place=proposal.id
         )
     if proposal.status != "approved":
         hint = f"A person approves it: kl proposal approve {proposal.id}"
@@ -195,11 +210,11 @@ def adopt(ws: Workspace, identifier: str) -> Record:
         **related,
     }
     body = proposal.text("instructions")
-    made = create_record(
+    skill = create_record(
         ws, ws.kinds["skill"], {key: value for key, value in values.items() if value}, body=body
     )
     change_record(ws, proposal, {"status": "created"}, how="adopt")
-    return made
+    return skill
 
 
 def suspicions(record: Record) -> tuple[str, ...]:

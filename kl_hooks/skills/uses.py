@@ -153,8 +153,8 @@ class Effectiveness(NamedTuple):
         """0 to 1, by the stated formula; it falls by 0.05 for each 30 days without a use, as long
         as it is over 0.2.
         """
-        made = self._combined(self.rate)
-        return max(made - _STEP * self.idle, min(made, 0.2))
+        combined = self._combined(self.rate)
+        return max(combined - _STEP * self.idle, min(combined, 0.2))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -167,9 +167,9 @@ class Effectiveness(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as in JSON, each term of the score with its weight."""
-        known = {
+        measured = {
             "score": round(self.score, 3),
-            "interval": [round(one, 3) for one in self.interval],
+            "interval": [round(bound, 3) for bound in self.interval],
         }
         return {
             "known": self.is_known,
@@ -184,7 +184,7 @@ class Effectiveness(NamedTuple):
             },
             "trend": round(self.trend, 3),
             "last_used": iso(self.last) if self.last else "",
-            **(known if self.is_known else {"needs": f"{_ENOUGH} judged uses"}),
+            **(measured if self.is_known else {"needs": f"{_ENOUGH} judged uses"}),
         }
 
     def line(self) -> str:
@@ -215,11 +215,11 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
             place=record.title,
             hint=hint,
         )
-    who, of = agent(ws.environ), session(ws.environ) or ""
-    seed = one_line(seed, 200) or of or os.urandom(8).hex()
-    found = variants(ws, record)
-    chosen = assign(record.id, {one: traffic for one, (_, traffic) in found.items()}, seed)
-    variant = found[chosen][0] if chosen in found else record
+    agent_name, session_id = agent(ws.environ), session(ws.environ) or ""
+    seed = one_line(seed, 200) or session_id or os.urandom(8).hex()
+    variant_of = variants(ws, record)
+    chosen = assign(record.id, {one: traffic for one, (_, traffic) in variant_of.items()}, seed)
+    variant = variant_of[chosen][0] if chosen in variant_of else record
     use = Use(
         os.urandom(6).hex(),
         record.id,
@@ -227,8 +227,8 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
         chosen,
         variant.text("version"),
         seed,
-        f"agent:{who}" if who else "human",
-        of,
+        f"agent:{agent_name}" if agent_name else "human",
+        session_id,
         producer(ws.environ),
         ws.clock.now(),
         variant.path,
@@ -245,7 +245,7 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
         "path": use.path,
         "head": use.head,
     }
-    append_events(ws, [Event(STARTED, record.id, of, body, iso(use.at))])
+    append_events(ws, [Event(STARTED, record.id, session_id, body, iso(use.at))])
     return use
 
 
@@ -256,54 +256,62 @@ def end_use(ws: Workspace, which: str, success: bool | None = None) -> Use:
     UsageProblem where the caller has none that is open. `success`: what the caller states; receipts
     count for more.
     """
-    who, of = agent(ws.environ), session(ws.environ) or ""
-    actor = f"agent:{who}" if who else "human"
+    agent_name, session_id = agent(ws.environ), session(ws.environ) or ""
+    actor = f"agent:{agent_name}" if agent_name else "human"
     mine = [
-        one for one in uses(ws) if one.actor == actor and which in (one.id, one.name, one.skill)
+        use_of_actor
+        for use_of_actor in uses(ws)
+        if use_of_actor.actor == actor
+        and which in (use_of_actor.id, use_of_actor.name, use_of_actor.skill)
     ]
-    found = [one for one in mine if not one.ended and (one.session == of or one.id == which)]
-    if not found:
-        if elsewhere := [one for one in mine if not one.ended]:
+    open_uses = [
+        use_of_actor
+        for use_of_actor in mine
+        if not use_of_actor.ended
+        and (use_of_actor.session == session_id or use_of_actor.id == which)
+    ]
+    if not open_uses:
+        if elsewhere := [use_of_actor for use_of_actor in mine if not use_of_actor.ended]:
             hint = f"Name it by its ID: kl skill done {elsewhere[-1].id}"
             raise UsageProblem(
                 "the use that is open was begun in another session.", place=which, hint=hint
             )
         reason = "this use is over already." if mine else "you began no use of it."
         raise UsageProblem(reason, place=which, hint="Begin one: kl skill use NAME")
-    use = found[-1]
+    use = open_uses[-1]
     body = {"use": use.id, "success": success, "actor": actor}
-    append_events(ws, [Event(_ENDED, use.skill, of, body)])
+    append_events(ws, [Event(_ENDED, use.skill, session_id, body)])
     return replace(use, ended=ws.clock.now(), asserted=success, by=actor)
 
 
 def uses(ws: Workspace) -> list[Use]:
     """Return every use, oldest first: a fold over Events."""
-    found: dict[str, Use] = {}
-    for one in list_events(ws, name=STARTED):
-        body = {key: str(value) for key, value in one.body.items()}
+    use_by_id: dict[str, Use] = {}
+    for event in list_events(ws, name=STARTED):
+        body = {key: str(value) for key, value in event.body.items()}
         with suppress(KeyError, ValueError):
-            found[body["use"]] = Use(
+            use_by_id[body["use"]] = Use(
                 body["use"],
-                one.record,
+                event.record,
                 body["name"],
                 body["variant"],
                 body["version"],
                 body["seed"],
                 body["actor"],
-                one.session,
+                event.session,
                 body["producer"],
-                micros(one.at),
+                micros(event.at),
                 body["path"],
                 body["head"],
             )
-    for one in list_events(ws, name=_ENDED):
-        use = found.get(str(one.body.get("use")))
+    for event in list_events(ws, name=_ENDED):
+        use = use_by_id.get(str(event.body.get("use")))
         if use is not None and not use.ended:
-            stated = one.body.get("success")
-            by = str(one.body.get("actor", ""))
+            stated = event.body.get("success")
+            author = str(event.body.get("actor", ""))
             asserted = stated if isinstance(stated, bool) else None
-            found[use.id] = replace(use, ended=micros(one.at), asserted=asserted, by=by)
-    return list(found.values())
+            use_by_id[use.id] = replace(use, ended=micros(event.at), asserted=asserted, by=author)
+    return list(use_by_id.values())
 
 
 def variants(ws: Workspace, record: Record) -> dict[str, tuple[Record, int]]:
@@ -313,7 +321,7 @@ def variants(ws: Workspace, record: Record) -> dict[str, tuple[Record, int]]:
     Only what is committed: nobody has reviewed the others.
     """
     kind, folder = ws.kinds["skill"], record.path.rpartition("/")[0]
-    found: dict[str, tuple[Record, int]] = {}
+    variant_of: dict[str, tuple[Record, int]] = {}
     for path in sorted((ws.root / folder).glob("SKILL.*.md")) if folder else ():
         name = f"{folder}/{path.name}"
         with suppress(UsageProblem):  # no plain file, or too large
@@ -321,8 +329,8 @@ def variants(ws: Workspace, record: Record) -> dict[str, tuple[Record, int]]:
             variant = read_document(kind, name, data).record
             if variant is not None and not uncommitted_paths(ws, [name]):
                 share = min(max(variant.number("traffic", _TRAFFIC), 1), 99)
-                found[path.name.removeprefix("SKILL.").removesuffix(".md")] = (variant, share)
-    return found
+                variant_of[path.name.removeprefix("SKILL.").removesuffix(".md")] = (variant, share)
+    return variant_of
 
 
 def assign(skill: str, shares: Mapping[str, int], seed: str) -> str:
@@ -342,36 +350,36 @@ def assign(skill: str, shares: Mapping[str, int], seed: str) -> str:
     return _MAIN
 
 
-def outcomes(ws: Workspace, found: Sequence[Use]) -> dict[str, Outcome]:
+def outcomes(ws: Workspace, recorded_uses: Sequence[Use]) -> dict[str, Outcome]:
     """Return ID of a use → what the receipts of its session show of it."""
-    if not found:
+    if not recorded_uses:
         return {}
     sync_evidence(ws)
     with ws.store.reading() as db:
         if db is None:
             return {}
-        runs = receipts_since(db, iso(min(one.at for one in found)))
+        runs = receipts_since(db, iso(min(recorded.at for recorded in recorded_uses)))
         commits = newest_commits(db, _COMMITS)
-    by_start = sorted(((_moment(one.started), number) for number, one in enumerate(runs)))
-    by_time = sorted((_moment(one.at), number) for number, one in enumerate(commits))
-    by_use = sorted((one.at, number) for number, one in enumerate(found))
-    reverted = {word for one in commits for word in _reverted(one)}
-    made = {}
-    for use in found:
+    by_start = sorted(((_moment(recorded.started), number) for number, recorded in enumerate(runs)))
+    by_time = sorted((_moment(recorded.at), number) for number, recorded in enumerate(commits))
+    by_use = sorted((recorded.at, number) for number, recorded in enumerate(recorded_uses))
+    reverted = {word for recorded in commits for word in _reverted(recorded)}
+    outcome_of = {}
+    for use in recorded_uses:
         mine = [
             runs[n] for n in _within(by_start, use.at, use.until()) if _same_session(use, runs[n])
         ]
         # a commit names no session: it is attributed only where no other session could have made it
-        others = (found[n] for n in _within(by_use, use.at - _LONGEST, use.until()))
+        others = (recorded_uses[n] for n in _within(by_use, use.at - _LONGEST, use.until()))
         own = (
             []
-            if any(_overlap(use, one) for one in others)
+            if any(_overlap(use, recorded) for recorded in others)
             else _within(by_time, use.at - _SECOND, use.until())
         )
-        made[use.id] = judge(
+        outcome_of[use.id] = judge(
             use, mine, [commits[n].sha for n in own if commits[n].sha != use.head], reverted
         )
-    return made
+    return outcome_of
 
 
 def _within(moments: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
@@ -442,8 +450,8 @@ def _moment(text: str) -> int:
 
 def _reverted(commit: LoggedCommit) -> list[str]:
     # the sentence that `git revert` writes
-    _, found, rest = commit.body.partition("This reverts commit ")
-    return [rest.partition(".")[0].split()[0]] if found and rest.split() else []
+    _, sentence, after = commit.body.partition("This reverts commit ")
+    return [after.partition(".")[0].split()[0]] if sentence and after.split() else []
 
 
 def wilson(successes: int, count: int) -> tuple[float, float]:
@@ -465,13 +473,13 @@ def effectiveness_of(
     strength).
     """
     every = uses(ws)
-    results = {key: one.success for key, one in outcomes(ws, every).items()}
+    results = {key: outcome.success for key, outcome in outcomes(ws, every).items()}
     by_skill: dict[str, list[Use]] = defaultdict(list)
-    for one in every:
-        if variant in ("", one.variant):
-            by_skill[one.skill].append(one)
+    for use in every:
+        if variant in ("", use.variant):
+            by_skill[use.skill].append(use)
     strengths = edge_strengths(
-        edges_of(all_skills(ws)), [(one.name, results.get(one.id)) for one in every]
+        edges_of(all_skills(ws)), [(skill.name, results.get(skill.id)) for skill in every]
     )
     by_name: dict[str, list[float]] = defaultdict(list)
     for (source, _, target), value in strengths.items():
@@ -479,32 +487,36 @@ def effectiveness_of(
         by_name[target].append(value)
     learned = _learned(ws)
     now = ws.clock.now()
-    made = {
-        one.id: measure(by_skill[one.id], results, now)._replace(
-            graph=_mean(by_name[one.title]),
-            learning=learned.get(one.id, learned.get(one.title, _NEUTRAL)),
+    effectiveness_by_id = {
+        skill.id: measure(by_skill[skill.id], results, now)._replace(
+            graph=_mean(by_name[skill.title]),
+            learning=learned.get(skill.id, learned.get(skill.title, _NEUTRAL)),
         )
-        for one in records
+        for skill in records
     }
-    return made, strengths
+    return effectiveness_by_id, strengths
 
 
-def measure(found: Sequence[Use], results: Mapping[str, bool | None], now: int) -> Effectiveness:
+def measure(
+    recorded_uses: Sequence[Use], results: Mapping[str, bool | None], now: int
+) -> Effectiveness:
     """Return what these uses show. `results`: ID → success; None, or none: unknown. Pure."""
-    judged = [one for one in found if results.get(one.id) is not None]
-    last = max((one.at for one in found), default=0)
+    judged = [use for use in recorded_uses if results.get(use.id) is not None]
+    last = max((use.at for use in recorded_uses), default=0)
     rates = []
     for start, end in ((now - 7 * DAY, now), (now - 14 * DAY, now - 7 * DAY)):
-        some = [bool(results[one.id]) for one in judged if start < one.at <= end]
-        rates.append(sum(some) / len(some) if some else None)
+        outcomes_of_window = [bool(results[use.id]) for use in judged if start < use.at <= end]
+        rates.append(
+            sum(outcomes_of_window) / len(outcomes_of_window) if outcomes_of_window else None
+        )
     trend = rates[0] - rates[1] if rates[0] is not None and rates[1] is not None else 0.0
     # from the moments alone: computed twice in a day it falls once (the decay of the models
     # compounds)
     idle = max(now - last, 0) // (30 * DAY) if last else 0
     return Effectiveness(
-        len(found),
+        len(recorded_uses),
         len(judged),
-        sum(bool(results[one.id]) for one in judged),
+        sum(bool(results[use.id]) for use in judged),
         _NEUTRAL,
         _NEUTRAL,
         idle,
@@ -514,7 +526,7 @@ def measure(found: Sequence[Use], results: Mapping[str, bool | None], now: int) 
 
 
 def better_variants(
-    found: Sequence[Use], results: Mapping[str, bool | None]
+    recorded_uses: Sequence[Use], results: Mapping[str, bool | None]
 ) -> dict[str, tuple[str, str]]:
     """Return ID of a skill → (its best variant, the rates as text), where two or more can be
     compared. Pure.
@@ -523,21 +535,28 @@ def better_variants(
     change then.
     """
     judged: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for one in found:
-        if (success := results.get(one.id)) is not None:
-            judged[one.skill][one.variant].append(success)
-    made = {}
+    for use in recorded_uses:
+        if (success := results.get(use.id)) is not None:
+            judged[use.skill][use.variant].append(success)
+    best_of_skill = {}
     for skill, by_variant in judged.items():
-        known = {name: some for name, some in by_variant.items() if len(some) >= _ENOUGH}
+        rated = {
+            name: rated_outcomes
+            for name, rated_outcomes in by_variant.items()
+            if len(rated_outcomes) >= _ENOUGH
+        }
         order = sorted(
-            known, key=lambda name: (-sum(known[name]) / len(known[name]), name != _MAIN, name)
+            rated, key=lambda name: (-sum(rated[name]) / len(rated[name]), name != _MAIN, name)
         )
-        if len(known) > 1:
-            made[skill] = (
+        if len(rated) > 1:
+            best_of_skill[skill] = (
                 order[0],
-                ", ".join(f"{one} {sum(known[one])} of {len(known[one])}" for one in order),
+                ", ".join(
+                    f"{name_of_variant} {sum(rated[name_of_variant])} of {len(rated[name_of_variant])}"
+                    for name_of_variant in order
+                ),
             )
-    return made
+    return best_of_skill
 
 
 def edge_strengths(
@@ -550,11 +569,11 @@ def edge_strengths(
     for name, success in results:
         if success is not None:
             moves[name].append(_STEP if success else -_STEP)
-    made = dict.fromkeys(edges, _NEUTRAL)
-    for edge in made:
+    strengths = dict.fromkeys(edges, _NEUTRAL)
+    for edge in strengths:
         for move in (*moves[edge[0]], *moves[edge[2]]):
-            made[edge] = min(max(made[edge] + move, _LEAST_EDGE), 1.0)
-    return made
+            strengths[edge] = min(max(strengths[edge] + move, _LEAST_EDGE), 1.0)
+    return strengths
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -564,9 +583,11 @@ def _mean(values: Sequence[float]) -> float:
 def _learned(ws: Workspace) -> dict[str, float]:
     """Return skill, as memories name it → the share of those that people approved."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for one in list_records(ws, RecordFilter(("memory",), ("approved", "rejected"), expired=True)):
-        for named in one.many("about"):
-            counts[named.removeprefix("skill:")][one.status == "approved"] += 1
+    for memory in list_records(
+        ws, RecordFilter(("memory",), ("approved", "rejected"), expired=True)
+    ):
+        for named in memory.many("about"):
+            counts[named.removeprefix("skill:")][memory.status == "approved"] += 1
     return {name: yes / (yes + no) for name, (no, yes) in counts.items()}
 
 
@@ -577,13 +598,13 @@ def promote(ws: Workspace, name: str, variant: str) -> tuple[str, str]:
     UsageProblem for an agent, and for a variant that does not exist or is not committed.
     """
     record = find_skill(ws, name)
-    if who := agent(ws.environ):
-        raise UsageProblem(f"promote is for people, and this is {who}.", place=record.title)
-    found = variants(ws, record)
-    if variant not in found:
+    if agent_name := agent(ws.environ):
+        raise UsageProblem(f"promote is for people, and this is {agent_name}.", place=record.title)
+    variant_of = variants(ws, record)
+    if variant not in variant_of:
         hint = (
-            f"There are: {', '.join(found)}."
-            if found
+            f"There are: {', '.join(variant_of)}."
+            if variant_of
             else f"Write {record.path.removesuffix('.md')}.b.md, commit it."
         )
         raise UsageProblem(
@@ -591,14 +612,14 @@ def promote(ws: Workspace, name: str, variant: str) -> tuple[str, str]:
             place=f"{record.title} {variant}",
             hint=hint,
         )
-    one, _ = found[variant]
+    promoted, _ = variant_of[variant]
     version = next_version(record.text("version"))
-    text = (read_small(ws.root / one.path, within=ws.root) or b"").decode("utf-8")
+    text = (read_small(ws.root / promoted.path, within=ws.root) or b"").decode("utf-8")
     fields = {"title": record.title, "traffic": None, "version": version, "change_type": "minor"}
     data = change_fields(ws.kinds["skill"], text, fields).encode("utf-8")
     with FileChanges(ws) as files:
         files.write(record.path, data)
-        files.write(one.path, None)
+        files.write(promoted.path, None)
         body = {"variant": variant, "version": version, CONTENT: files.digests[record.path]}
         append_events(ws, [Event("promoted", record.id, "", body)])
     return record.path, version

@@ -136,10 +136,10 @@ class GuardedCache(diskcache.Cache):  # type: ignore[misc]
 
     def count_expired(self, now: float) -> int:
         """How many values `expire(now)` would drop."""
-        found = self._sql(
+        cursor = self._sql(
             "SELECT COUNT(*) FROM Cache WHERE 0 < expire_time AND expire_time < ?", (now,)
         )
-        return int(found.fetchone()[0])
+        return int(cursor.fetchone()[0])
 
     def live_keys(self, prefix: str) -> list[str]:
         """The keys that begin with `prefix`, of values that have not expired."""

@@ -184,9 +184,11 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
     try:
         if not _acquire_in_turn(handle, path.with_suffix(".queue"), wait):
             pid, _, task = _owner(handle).partition(" ")
-            who = f"pid {one_line(pid, 20)} ({one_line(task, 60)})" if pid else "another process"
+            holder_text = (
+                f"pid {one_line(pid, 20)} ({one_line(task, 60)})" if pid else "another process"
+            )
             waited = max(wait, round(time.monotonic() - started))
-            reason = f"the store is busy: {who} holds it. Waited {waited:g} s."
+            reason = f"the store is busy: {holder_text} holds it. Waited {waited:g} s."
             raise StoreBusy(reason, place=str(path), hint="Try again, or: kl doctor")
         try:
             os.ftruncate(handle, 0)

@@ -55,7 +55,7 @@ def move_to_server(local: Store, server: Store) -> Moved:
         target = stack.enter_context(server.writing(what=_WHAT))
         tables = _tables(source, local)
         if _read_mark(mark) != goal and (
-            full := [one.name for one in tables if _count(target, one)]
+            full := [table.name for table in tables if _count(target, table)]
         ):
             reason = (
                 f"the repository {goal['repository']!r} holds rows already ({', '.join(full[:3])})."
@@ -65,9 +65,9 @@ def move_to_server(local: Store, server: Store) -> Moved:
             )
         write_atomic(mark, json.dumps(goal).encode(), mode=0o600)
         moved = _copy_all(source, target, tables)
-        numbered = [one for one in tables if _is_numbered(source, one)]
-        for one in numbered:
-            target.row("SELECT skip_numbers(?, ?)", (one.name, one.key[0]))
+        numbered = [table for table in tables if _is_numbered(source, table)]
+        for table in numbered:
+            target.row("SELECT skip_numbers(?, ?)", (table.name, table.key[0]))
     mark.unlink()
     return moved
 
@@ -117,15 +117,15 @@ def _read_mark(path: Path) -> Any:
 
 def _tables(db: Database, local: Store) -> list[Table]:
     """The tables of a store, as they are in an SQLite database."""
-    found = []
+    tables = []
     for name in local.table_names():
         columns = db.rows(f"PRAGMA table_info({name})")
         key = sorted((place, column) for _, column, _, _, _, place in columns if place)
         assert key, f"{name} has no key"
-        found.append(
+        tables.append(
             Table(name, tuple(row[1] for row in columns), tuple(column for _, column in key))
         )
-    return found
+    return tables
 
 
 def _is_numbered(db: Database, table: Table) -> bool:
@@ -140,20 +140,20 @@ def _count(db: Database, table: Table) -> int:
 
 def _copy_all(source: Database, target: Database, tables: Sequence[Table]) -> Moved:
     rows, whole = {}, hashlib.sha256()
-    for one in tables:
-        _copy(source, target, one)
-        count, wanted = _digest(source, one)
-        if (count, wanted) != _digest(target, one):
+    for table in tables:
+        _copy(source, target, table)
+        count, wanted = _digest(source, table)
+        if (count, wanted) != _digest(target, table):
             # the source was changed since a copy that was killed
             with target.transaction():
-                target.execute(f"DELETE FROM {one.name}")
-            _copy(source, target, one)
-            if (count, wanted) != _digest(target, one):
+                target.execute(f"DELETE FROM {table.name}")
+            _copy(source, target, table)
+            if (count, wanted) != _digest(target, table):
                 raise EnvironmentProblem(
-                    f"the copy of {one.name} differs; nothing was switched.", place=one.name
+                    f"the copy of {table.name} differs; nothing was switched.", place=table.name
                 )
-        rows[one.name] = count
-        whole.update(f"{one.name} {count} {wanted}\n".encode())
+        rows[table.name] = count
+        whole.update(f"{table.name} {count} {wanted}\n".encode())
     return Moved(rows, whole.hexdigest())
 
 

@@ -68,9 +68,9 @@ class Address(NamedTuple):
     def place(self) -> str:
         """The server and database, as messages name them."""
         parts = urlsplit(self.url)
-        given = [f"{name}={value}" for name, value in parse_qsl(parts.query) if name in _PLACE]
+        options = [f"{name}={value}" for name, value in parse_qsl(parts.query) if name in _PLACE]
         port = f":{parts.port}" if parts.port else ""
-        return f"postgresql://{parts.hostname or ''}{port}{parts.path}{'?' if given else ''}{'&'.join(given)}"
+        return f"postgresql://{parts.hostname or ''}{port}{parts.path}{'?' if options else ''}{'&'.join(options)}"
 
     @property
     def key(self) -> str:
@@ -83,9 +83,9 @@ class Address(NamedTuple):
         """
         try:
             parts = urlsplit(self.url)
-            given = {name for name, _ in parse_qsl(parts.query)}
+            options = {name for name, _ in parse_qsl(parts.query)}
             well_formed = parts.scheme in ("postgresql", "postgres") and (parts.port or 1) > 0
-            secret = bool(parts.password or given & set(_SECRETS))
+            secret = bool(parts.password or options & set(_SECRETS))
         except ValueError:
             well_formed, secret = False, False
         if secret:
@@ -150,16 +150,16 @@ pattern (LIKE) of texts that may hold one.
 """
 
 
-def _token(found: re.Match[str]) -> str:
-    if found["remark"]:
+def _token(match: re.Match[str]) -> str:
+    if match["remark"]:
         return ""
-    return "%s" if found["value"] else found[0].replace("%", "%%")
+    return "%s" if match["value"] else match[0].replace("%", "%%")
 
 
-def _like(found: re.Match[str]) -> str:
+def _like(match: re.Match[str]) -> str:
     # SQLite's LIKE ignores case in ASCII, and so does ILIKE with collation C; only PostgreSQL has
     # an escape by default
-    return f"ILIKE {found[1]} ESCAPE" + (" " if found[2] else " ''")
+    return f"ILIKE {match[1]} ESCAPE" + (" " if match[2] else " ''")
 
 
 @lru_cache(maxsize=1024)
@@ -177,13 +177,13 @@ def _definition(sql: str, private: frozenset[str], append_only: frozenset[str]) 
     other statements.
     """
     text = re.sub(r"--[^\n]*", "", sql)
-    if found := _CREATE.match(text):
-        return _table(found[2].lower(), found[3], private, append_only)
-    if found := _INDEX.match(text):
-        unique, key = ("UNIQUE ", _KEY) if found[1] else ("", "repository, ")
-        return f"CREATE {unique}INDEX {found[2]} ON {found[3]} ({key}{found[4]})"
-    if found := _COLUMN.match(text):
-        return f"ALTER TABLE {found[1]} ADD COLUMN {found[2]} {_TYPES[found[3].upper()]}{found[4]}"
+    if match := _CREATE.match(text):
+        return _table(match[2].lower(), match[3], private, append_only)
+    if match := _INDEX.match(text):
+        unique, key = ("UNIQUE ", _KEY) if match[1] else ("", "repository, ")
+        return f"CREATE {unique}INDEX {match[2]} ON {match[3]} ({key}{match[4]})"
+    if match := _COLUMN.match(text):
+        return f"ALTER TABLE {match[1]} ADD COLUMN {match[2]} {_TYPES[match[3].upper()]}{match[4]}"
     return None
 
 
@@ -193,11 +193,11 @@ def _table(name: str, body: str, private: frozenset[str], append_only: frozenset
     columns, keys = list[str](), list[str]()
     for item in re.split(r",(?![^(]*\))", body):
         item = " ".join(item.split())
-        if found := re.match(r"(?i)(PRIMARY KEY|UNIQUE) \((.*)\)$", item):
-            keys.append(f"{found[1]} ({_KEY}{found[2]})")
+        if constraint := re.match(r"(?i)(PRIMARY KEY|UNIQUE) \((.*)\)$", item):
+            keys.append(f"{constraint[1]} ({_KEY}{constraint[2]})")
             continue
-        column, kind, *rest = item.split(" ")
-        words = " ".join(rest)
+        column, kind, *constraints = item.split(" ")
+        words = " ".join(constraints)
         for word in ("PRIMARY KEY", "UNIQUE"):
             if word in words:
                 keys.append(f"{word} ({_KEY}{column})")
@@ -212,8 +212,8 @@ def _table(name: str, body: str, private: frozenset[str], append_only: frozenset
         f"clone {_TYPES['TEXT']} NOT NULL DEFAULT {own}",
         "written_by text NOT NULL DEFAULT session_user",
     ]
-    made = f"CREATE TABLE {name} ({', '.join([*columns, *keys])})"
-    return ";\n".join([made, *_rules(name, name in private, name in append_only)])
+    create_table = f"CREATE TABLE {name} ({', '.join([*columns, *keys])})"
+    return ";\n".join([create_table, *_rules(name, name in private, name in append_only)])
 
 
 def _rules(name: str, private: bool, append_only: bool) -> Iterator[str]:
@@ -403,21 +403,21 @@ class PostgresDatabase:
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         with _translated_errors(self._server.place):
-            found: list[Row] = self._run(sql, params).fetchall()
-            return found
+            fetched: list[Row] = self._run(sql, params).fetchall()
+            return fetched
 
     def row(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         with _translated_errors(self._server.place):
-            found: Row | None = self._run(sql, params).fetchone()
-            return found
+            fetched: Row | None = self._run(sql, params).fetchone()
+            return fetched
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> None:
         with _translated_errors(self._server.place):
-            made = None
+            definition = None
             if not params and re.match(r"(?i)\s*(--[^\n]*\s*)*(CREATE|ALTER)\b", sql):
-                made = _definition(sql, *self._server.special())
-            if made:
-                self._connection.execute(made)
+                definition = _definition(sql, *self._server.special())
+            if definition:
+                self._connection.execute(definition)
             else:
                 self._run(sql, params)
 
@@ -425,15 +425,15 @@ class PostgresDatabase:
         values = [list(row) for row in rows]
         with _translated_errors(self._server.place):
             self._refuse_closed()
-            if found := _INSERT.fullmatch(sql):
+            if insert := _INSERT.fullmatch(sql):
                 # row level security is evaluated once for each statement: 20,000 of them take 8 s
                 # of the server
                 for start in range(0, len(values), _ROWS):
-                    some = values[start : start + _ROWS]
-                    many = ", ".join([f"({found[2]})"] * len(some))
+                    batch = values[start : start + _ROWS]
+                    many = ", ".join([f"({insert[2]})"] * len(batch))
                     self._run(
-                        f"{found[1]}{many}{found[3] or ''}",
-                        [value for row in some for value in row],
+                        f"{insert[1]}{many}{insert[3] or ''}",
+                        [value for row in batch for value in row],
                     )
                 return
             # values bound by the server: psycopg sends these one after the other without waiting
@@ -502,9 +502,9 @@ def _translated_errors(place: str) -> Iterator[None]:
 
 def _close_all(idle: dict[bool, list[tuple[psycopg.Connection[Any], int]]], pid: int) -> None:
     """Close these connections, unless they are those of the process that we were forked from."""
-    for some in idle.values():
-        while some:
-            connection, _ = some.pop()
+    for connections in idle.values():
+        while connections:
+            connection, _ = connections.pop()
             if pid == os.getpid():
                 connection.close()
 
@@ -516,7 +516,7 @@ def _stored(value: Any) -> Any:
 
 
 def _restored(text: str) -> str:
-    return re.sub(f"{_ESCAPE}(.)", lambda found: "\0" if found[1] == "0" else _ESCAPE, text)
+    return re.sub(f"{_ESCAPE}(.)", lambda match: "\0" if match[1] == "0" else _ESCAPE, text)
 
 
 _CONNECTION_HINTS: Final = {
@@ -778,12 +778,12 @@ class Server:
             " l.objid = current_setting('kl.repository')::oid"
         )
         holder = db.row(sql, (_LOCK,))
-        who = (
+        holder_text = (
             f"{one_line(str(holder[0]), 40)} ({one_line(str(holder[1]), 60)})"
             if holder
             else "another process"
         )
-        reason = f"the store is busy: {who} holds it. Waited {self._wait:g} s."
+        reason = f"the store is busy: {holder_text} holds it. Waited {self._wait:g} s."
         raise StoreBusy(reason, place=self.place, hint="Try again.")
 
     def _connect(self) -> psycopg.Connection[Any]:
@@ -814,13 +814,13 @@ class Server:
         return connection
 
     def _options(self) -> dict[str, Any]:
-        given = {name for name, _ in parse_qsl(urlsplit(self.address.url).query)}
+        stated = {name for name, _ in parse_qsl(urlsplit(self.address.url).query)}
         wanted: dict[str, Any] = {
             "connect_timeout": 3,
             "tcp_user_timeout": 10_000,
             "application_name": "kl",
         }
-        options = {name: value for name, value in wanted.items() if name not in given}
+        options = {name: value for name, value in wanted.items() if name not in stated}
         return options | _tls_options(self.address.url)
 
     def _enter(self, connection: psycopg.Connection[Any], read_only: bool) -> int:

@@ -172,36 +172,36 @@ def _hide_key_blocks(text: str) -> str:
     if "PRIVATE KEY" not in text:
         return text
     parts: list[str] = []
-    at = 0
-    while begin := _BEGIN.search(text, at):
-        parts += [_hide_headless(text[at : begin.start()]), _PEM]
+    position = 0
+    while begin := _BEGIN.search(text, position):
+        parts += [_hide_headless(text[position : begin.start()]), _PEM]
         end = _END.search(text, begin.end())
-        at = end.end() if end else len(text)
-    return "".join([*parts, _hide_headless(text[at:])])
+        position = end.end() if end else len(text)
+    return "".join([*parts, _hide_headless(text[position:])])
 
 
 def _hide_headless(text: str) -> str:
     """Each part of `text` that ends in an END mark loses the key lines at its end, and the mark."""
     parts: list[str] = []
-    at = 0
+    position = 0
     for end in _END.finditer(text):
-        parts += [_without_key_lines(text[at : end.start()]), _PEM]
-        at = end.end()
-    return "".join([*parts, text[at:]])
+        parts += [_without_key_lines(text[position : end.start()]), _PEM]
+        position = end.end()
+    return "".join([*parts, text[position:]])
 
 
 def _without_key_lines(text: str) -> str:
     """`text` up to the last line that is not base64 (line breaks may be written as `\\n`)."""
     keep = 0
-    at = 0
+    position = 0
     for line_break in [*_BREAK.finditer(text), None]:
-        line = text[at : line_break.start() if line_break else len(text)].strip()
+        line = text[position : line_break.start() if line_break else len(text)].strip()
         after = line_break.end() if line_break else len(text)
         if line and (
-            not _KEY_LINE.fullmatch(line) or (len(line) < 16 and line_break and keep == at)
+            not _KEY_LINE.fullmatch(line) or (len(line) < 16 and line_break and keep == position)
         ):
             keep = after
-        at = after
+        position = after
     return text[:keep]
 
 
@@ -372,13 +372,13 @@ def _keywords(text: str) -> list[int]:
     pattern of them all.
     """
     low = text.replace("İ", "i").lower()  # the one character whose small form is of another length
-    found = []
+    positions = []
     for word in _ASCII_WORDS if text.isascii() else _ALL_WORDS:
-        at = low.find(word)
-        while at >= 0:
-            found.append(at)
-            at = low.find(word, at + 1)
-    return sorted(found)
+        position = low.find(word)
+        while position >= 0:
+            positions.append(position)
+            position = low.find(word, position + 1)
+    return sorted(positions)
 
 
 def _assigned_secrets(text: str) -> list[tuple[int, int]]:
@@ -386,12 +386,12 @@ def _assigned_secrets(text: str) -> list[tuple[int, int]]:
     self.token`) is none.
     """
     spans: list[tuple[int, int]] = []
-    at = 0
+    position = 0
     for place in _keywords(text):
-        match = _assignment().match(text, place) if place >= at else None
+        match = _assignment().match(text, place) if place >= position else None
         if match is None:
             continue
-        at = match.end()
+        position = match.end()
         name = _assigned_name(match)
         if not match["sep"] or not (_is_secret_name(name) or _is_bare_key(name)):
             continue
@@ -401,8 +401,8 @@ def _assigned_secrets(text: str) -> list[tuple[int, int]]:
         first = pattern.match(text, match.end(), match.end() + _VALUE_HEAD)
         if first and _is_assigned_secret(match, name, first[0], quoted):
             end = pattern.match(text, match.end())
-            at = end.end() if end else at
-            spans.append((match.end(), at))
+            position = end.end() if end else position
+            spans.append((match.end(), position))
     return spans
 
 
@@ -817,9 +817,9 @@ def shows_secret(text: str) -> bool:
     may.
     """
     # counted: one that is redacted already must not hide the next one
-    found = Counter(_RULE.findall(redact(text)))
-    found.subtract(Counter(_RULE.findall(text)))
-    return any(number > 0 for rule, number in found.items() if rule != "random")
+    counts = Counter(_RULE.findall(redact(text)))
+    counts.subtract(Counter(_RULE.findall(text)))
+    return any(number > 0 for rule, number in counts.items() if rule != "random")
 
 
 def builtin_rules(text: str) -> str:
@@ -891,7 +891,7 @@ def _redact_under(key: str, item: Any) -> Any:
 def _redact_list(items: list[Any] | tuple[Any, ...]) -> list[Any]:
     if len(items) > 1 and all(isinstance(item, str) for item in items):
         items = _hide_in_arguments(list(items))
-    found: list[Any] = []
+    redacted: list[Any] = []
     after_secret_option = False
     for item in items:
         hide = (
@@ -899,10 +899,10 @@ def _redact_list(items: list[Any] | tuple[Any, ...]) -> list[Any]:
             and isinstance(item, str)
             and not item.startswith(("-", "[redacted:"))
         )
-        found.append("[redacted:option]" if hide else redact_value(item))
+        redacted.append("[redacted:option]" if hide else redact_value(item))
         option = _OPTION_NAME.fullmatch(item) if isinstance(item, str) else None
         after_secret_option = option is not None and _is_secret_name(option[1])
-    return found
+    return redacted
 
 
 configure_redaction()

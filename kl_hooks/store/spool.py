@@ -92,8 +92,10 @@ class SpoolWriter:
         path = Path(directory) / (name if name.endswith(SPOOL_SUFFIX) else name + SPOOL_SUFFIX)
         # of very many nobody imports any: asking for the time of each would take longer than a
         # short capture
-        some = _by_last_write(path.parent) if len(os.listdir(path.parent)) <= _FEW else []  # noqa: PTH208
-        return cls(path, _create_locked(str(path)), some[-1][0] if some else 0, key)
+        earlier_spools = _by_last_write(path.parent) if len(os.listdir(path.parent)) <= _FEW else []  # noqa: PTH208
+        return cls(
+            path, _create_locked(str(path)), earlier_spools[-1][0] if earlier_spools else 0, key
+        )
 
     def line(self, json_text: str) -> None:
         """Write one record, which is one line of JSON already redacted; durable after the next
@@ -452,7 +454,7 @@ def pending_spools(directory: Path) -> list[Path]:
 
 
 def _by_last_write(directory: Path) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
+    spools: list[tuple[int, str]] = []
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if (
@@ -460,8 +462,8 @@ def _by_last_write(directory: Path) -> list[tuple[int, str]]:
                 and entry.name[0] != "."
                 and entry.is_file(follow_symlinks=False)
             ):
-                found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
-    return sorted(found)
+                spools.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
+    return sorted(spools)
 
 
 def remove_nameless_spools(directory: Path, now: float) -> int:

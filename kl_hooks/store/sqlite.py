@@ -215,8 +215,8 @@ class SqliteDatabase:
 
     def row(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         with self._translated():
-            found: Row | None = self._connection.execute(sql, params).fetchone()
-            return found
+            fetched: Row | None = self._connection.execute(sql, params).fetchone()
+            return fetched
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> None:
         with self._translated():
@@ -351,8 +351,8 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
         database = SqliteDatabase(connection, path, not write, copy)
         _configure(database)
         # after an unclean stop: is what SQLite recovered sound?
-        if suspect and (found := database.row("PRAGMA quick_check(1)")) != ("ok",):
-            raise damaged_error(path, f"is malformed ({one_line(str(found and found[0]), 80)})")
+        if suspect and (check := database.row("PRAGMA quick_check(1)")) != ("ok",):
+            raise damaged_error(path, f"is malformed ({one_line(str(check and check[0]), 80)})")
     except BaseException as error:
         if database:
             database.close()
@@ -419,9 +419,9 @@ def _configure(database: SqliteDatabase) -> None:
         "synchronous = FULL",
     ):
         database.execute(f"PRAGMA {pragma}")
-    made = database.row("PRAGMA user_version")
-    if not database.read_only and made and made[0] > FORMAT:
-        raise newer_error(database.path, f"format {made[0]}", f"format {FORMAT}")
+    version = database.row("PRAGMA user_version")
+    if not database.read_only and version and version[0] > FORMAT:
+        raise newer_error(database.path, f"format {version[0]}", f"format {FORMAT}")
     foreign = database.rows(
         "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
     )

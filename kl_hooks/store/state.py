@@ -200,15 +200,15 @@ def _appear(directory: Path) -> None:
     import tempfile
 
     # mkdtemp: 0700 whatever the umask; the rename below shows it complete or not at all
-    made = Path(tempfile.mkdtemp(prefix=".kl-", dir=directory.parent))
-    (made / "spool").mkdir(mode=0o700)
-    (made / "graph").mkdir(mode=0o700)
-    _explain(made)
+    fresh = Path(tempfile.mkdtemp(prefix=".kl-", dir=directory.parent))
+    (fresh / "spool").mkdir(mode=0o700)
+    (fresh / "graph").mkdir(mode=0o700)
+    _explain(fresh)
     try:
-        made.rename(directory)
+        fresh.rename(directory)
         sync_folder(directory.parent)
     except OSError:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(fresh, ignore_errors=True)
         if not directory.is_dir():  # otherwise somebody was faster, which is as good
             raise
 

@@ -305,9 +305,9 @@ class Store:
             return db
 
         try:
-            found = _twice(once)
+            opened = _twice(once)
             self._locked.pop(path, None)
-            return found
+            return opened
         except StoreBusy:
             if self._busy(path):
                 self._locked[path] = time.monotonic()
@@ -329,9 +329,9 @@ class Store:
         from kl_hooks.store.sqlite import FORMAT
 
         path = self._path(database)
-        made = db.row("PRAGMA user_version") if db.dialect == "sqlite" else None
-        if made and made[0] > FORMAT:
-            return newer_error(path, f"format {made[0]}", f"format {FORMAT}")
+        version = db.row("PRAGMA user_version") if db.dialect == "sqlite" else None
+        if version and version[0] > FORMAT:
+            return newer_error(path, f"format {version[0]}", f"format {FORMAT}")
         try:
             _refuse_newer(
                 db, self._of(database), path if db.dialect == "sqlite" else self.server.place
@@ -414,8 +414,10 @@ _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
 
 def steps_taken(db: Database) -> dict[str, int]:
     """Owner of tables → its newest step in this database."""
-    known = db.has_table("schema_step")
-    return dict(db.rows("SELECT room, MAX(step) FROM schema_step GROUP BY room")) if known else {}
+    has_steps = db.has_table("schema_step")
+    return (
+        dict(db.rows("SELECT room, MAX(step) FROM schema_step GROUP BY room")) if has_steps else {}
+    )
 
 
 def _schema_version(db: Database) -> tuple[Any, ...]:
@@ -488,14 +490,14 @@ def _split_statements(sql: str) -> list[str]:
     """The statements of a step: each ends with a `;` at the end of a line (the last one may go
     without).
     """
-    found, current = [], []
+    statements, current = [], []
     for line in sql.splitlines():
         current.append(line)
         if line.rstrip().endswith(";") and "--" not in line:
-            found.append("\n".join(current))
+            statements.append("\n".join(current))
             current = []
-    rest = [line for line in current if line.strip() and not line.lstrip().startswith("--")]
-    return [*found, "\n".join(current)] if rest else found
+    remaining = [line for line in current if line.strip() and not line.lstrip().startswith("--")]
+    return [*statements, "\n".join(current)] if remaining else statements
 
 
 def _refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> None:

@@ -123,19 +123,19 @@ class RedisValues:
         def ask() -> bytes | None:
             return self._verified(key, self._client.get(self._prefix + key))
 
-        found = self._try(ask, None)
+        stored = self._try(ask, None)
         # what was written while the server was away is on disk
-        return found if found is not None else self._local.get(key)
+        return stored if stored is not None else self._local.get(key)
 
     def change(self, key: str, function: Callable[[bytes | None], bytes], ttl: float) -> bytes:
         def ask() -> bytes | None:
-            made = self._change(self._prefix + key, key, function, ttl)
+            changed = self._change(self._prefix + key, key, function, ttl)
             # else an older value would answer as soon as the server can't be reached
             self._local.delete(key)
-            return made
+            return changed
 
-        made = self._try(ask, None)
-        return made if made is not None else self._local.change(key, function, ttl)
+        changed = self._try(ask, None)
+        return changed if changed is not None else self._local.change(key, function, ttl)
 
     def delete(self, key: str) -> bool:
         removed = self._try(lambda: bool(self._client.delete(self._prefix + key)), False)
@@ -147,8 +147,8 @@ class RedisValues:
             quoted = "".join(
                 f"\\{sign}" if sign in "*?[]\\" else sign for sign in self._prefix + prefix
             )
-            found = self._client.scan_iter(match=quoted.encode() + b"*", count=1000)
-            return [one.decode("utf-8", "replace").removeprefix(self._prefix) for one in found]
+            matching = self._client.scan_iter(match=quoted.encode() + b"*", count=1000)
+            return [key.decode("utf-8", "replace").removeprefix(self._prefix) for key in matching]
 
         on_server: list[str] = self._try(ask, [])
         return sorted({*on_server, *self._local.keys(prefix)})

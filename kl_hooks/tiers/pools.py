@@ -147,7 +147,7 @@ def create_pool(ws: Workspace, caller: Caller, name: str, options: PoolOptions) 
     """Make a pool of the caller's. UsageProblem for a name that is taken, or options that
     contradict each other.
     """
-    made = slug(redact(name))
+    pool_name = slug(redact(name))
     type = checked_choice(options.type, POOL_TYPES, "type")
     scope = checked_choice(options.scope, POOL_SCOPES, "scope", POOL_SCOPE_ALIASES)
     eviction = checked_choice(options.eviction, EVICTIONS, "eviction", EVICTION_ALIASES)
@@ -157,7 +157,7 @@ def create_pool(ws: Workspace, caller: Caller, name: str, options: PoolOptions) 
     if type == "agent_private" and (readers or writers or options.public):
         raise UsageProblem(
             "an agent_private pool is for its owner alone.",
-            place=made,
+            place=pool_name,
             hint="Type team_shared or shared.",
         )
     if not 1 <= options.most_bytes <= _LARGEST_POOL:
@@ -170,7 +170,7 @@ def create_pool(ws: Workspace, caller: Caller, name: str, options: PoolOptions) 
     )
     title = redact(one_line(options.title or name, 120))
     pool = Pool(
-        made,
+        pool_name,
         title,
         type,
         scope,
@@ -189,14 +189,14 @@ def create_pool(ws: Workspace, caller: Caller, name: str, options: PoolOptions) 
         now,
     )
     with writing(ws, "pools") as db:
-        if not made or made == DEFAULT_POOL or _row(db, made):
+        if not pool_name or pool_name == DEFAULT_POOL or _row(db, pool_name):
             # the same words for a pool that the caller may not see: its name must not be found out
             # by creating
             raise UsageProblem(
-                "this name is not available.", place=made or name, hint="Take another name."
+                "this name is not available.", place=pool_name or name, hint="Take another name."
             )
         _insert(db, pool)
-        insert_events(db, now, [TierEvent("created", _TIER, made, caller)])
+        insert_events(db, now, [TierEvent("created", _TIER, pool_name, caller)])
     return pool
 
 
@@ -270,7 +270,7 @@ def write_pool(
         )
     # redacted and measured as a whole first, so that no part of it is written where another part is
     # refused
-    made, now = json.loads(encoded(value)), ws.clock.now()
+    new_value, now = json.loads(encoded(value)), ws.clock.now()
     with writing(ws, "pools") as db:
         pool = _writable(ws, db, caller, name)
         if if_version is not None and pool.version != if_version:
@@ -286,7 +286,9 @@ def write_pool(
             (pool.name, now),
         )
         changed = (
-            {keys[0]: (keys[1:], made)} if keys else {key: ((), item) for key, item in made.items()}
+            {keys[0]: (keys[1:], new_value)}
+            if keys
+            else {key: ((), item) for key, item in new_value.items()}
         )
         for key, (below, new) in changed.items():
             row = next(iter(_values(db, pool, now, [key])), None)
@@ -347,16 +349,16 @@ def _evict(db: Database, pool: Pool, written: set[str]) -> list[str]:
     over = sum(size for _, size, _ in rows) - pool.most_bytes
     if over <= 0:
         return []
-    found = [row for row in rows if row[0] not in written] if pool.eviction != "none" else []
-    used = access_counts(db, _TIER, [_accessed(pool.name, [key]) for key, _, _ in found])
+    evictable = [row for row in rows if row[0] not in written] if pool.eviction != "none" else []
+    used = access_counts(db, _TIER, [_accessed(pool.name, [key]) for key, _, _ in evictable])
     # by version and not by time: two writes of one microsecond, or of a clock that was set back,
     # have an order too
     if pool.eviction == "unused":
-        found.sort(key=lambda row: (used[_accessed(pool.name, [row[0]])][1], row[2], row[0]))
+        evictable.sort(key=lambda row: (used[_accessed(pool.name, [row[0]])][1], row[2], row[0]))
     else:
-        found.sort(key=lambda row: (row[2], row[0]))
+        evictable.sort(key=lambda row: (row[2], row[0]))
     evicted = list[str]()
-    for key, size, _ in found:
+    for key, size, _ in evictable:
         if over <= 0:
             break
         evicted, over = [*evicted, key], over - size
@@ -398,7 +400,7 @@ def set_access(ws: Workspace, caller: Caller, name: str, actor: str, level: str)
     """Let an actor read or write a pool, or (level empty) neither; `public` as the actor: everybody
     may read.
     """
-    who = actor if actor == "public" else actor_name(actor)
+    grantee = actor if actor == "public" else actor_name(actor)
     with writing(ws, "pools") as db:
         pool = _find(ws, db, caller, name)
         # not a writer: he could give away what the owner did not mean to share
@@ -408,15 +410,19 @@ def set_access(ws: Workspace, caller: Caller, name: str, actor: str, level: str)
             )
         if level and pool.type == "agent_private":
             raise UsageProblem("an agent_private pool is for its owner alone.", place=pool.name)
-        readers = {one for one in pool.readers if one != who}
-        writers = {one for one in pool.writers if one != who}
-        if level and who != "public":
-            (readers if checked_choice(level, LEVELS, "level") == "read" else writers).add(who)
-        public = bool(level) if who == "public" else pool.public
+        readers = {reader for reader in pool.readers if reader != grantee}
+        writers = {reader for reader in pool.writers if reader != grantee}
+        if level and grantee != "public":
+            (readers if checked_choice(level, LEVELS, "level") == "read" else writers).add(grantee)
+        public = bool(level) if grantee == "public" else pool.public
         access = {"read": sorted(readers), "write": sorted(writers), "public": public}
         db.execute("UPDATE pool SET access = ? WHERE name = ?", (json.dumps(access), pool.name))
         event = TierEvent(
-            "granted" if level else "revoked", _TIER, pool.name, caller, {"to": who, "level": level}
+            "granted" if level else "revoked",
+            _TIER,
+            pool.name,
+            caller,
+            {"to": grantee, "level": level},
         )
         insert_events(db, ws.clock.now(), [event])
         return _pool(_row(db, pool.name))
@@ -536,15 +542,15 @@ def _accessed(name: str, keys: Sequence[str]) -> str:
 
 def _entry(pool: Pool, path: str, value: Any, rows: Sequence[Row]) -> Entry:
     last = max(rows, key=lambda row: row[3], default=None)
-    by, at, expires = (last[4], last[5], last[6]) if last else (pool.owner, pool.at, 0)
+    author, written_at, expires = (last[4], last[5], last[6]) if last else (pool.owner, pool.at, 0)
     source = f"pool {pool.name}, version {pool.version}"
     return Entry(
         path,
         value,
         _TIER,
         source,
-        by,
-        at=at,
+        author,
+        at=written_at,
         expires=expires,
         more={"pool": pool.name, "version": pool.version},
     )
@@ -612,7 +618,7 @@ def _row(db: Database, name: str) -> Row | None:
 
 def _pool(row: Row | None) -> Pool:
     assert row is not None
-    *first, access, version, at = row
+    *first, access, version, created = row
     lists = json.loads(access)
     first[7] = bool(first[7])
     # the columns are named in one order, in `_COLUMNS` and in `Pool`
@@ -622,19 +628,19 @@ def _pool(row: Row | None) -> Pool:
         tuple(lists["write"]),
         lists["public"],
         version,
-        at,
+        created,
     ]
     return Pool(*args)
 
 
 def _readable(ws: Workspace, db: Database, caller: Caller) -> list[Pool]:
-    found = [
+    open_pools = [
         _pool(row)
         for row in db.rows(f"SELECT {_COLUMNS} FROM pool WHERE status = 'open' ORDER BY name")
     ]
     now = ws.clock.now()
-    mine = [one for one in found if one.is_open(now) and one.can_read(caller.actor)]
-    return sorted(mine, key=lambda one: (one.name != DEFAULT_POOL, one.name))
+    mine = [pool for pool in open_pools if pool.is_open(now) and pool.can_read(caller.actor)]
+    return sorted(mine, key=lambda pool: (pool.name != DEFAULT_POOL, pool.name))
 
 
 def _find(ws: Workspace, db: Database | None, caller: Caller, name: str) -> Pool:

@@ -70,12 +70,12 @@ def _propose(ws: Workspace, promoted: tuple[ContextEntry, ...]) -> tuple[str, ..
         for one in promoted
         if one.importance >= _SHARED_FROM and isinstance(one.value, str)
     ]
-    made = list[str]()
+    ids = list[str]()
     for text in [one for one in texts if len(one) >= _SHORTEST][:_MOST]:
         try:
             record, what = add_memory(ws, text, authority="agent")
         except KlError:  # it was rejected before, or a person deleted it
             continue
         if what == "new":
-            made.append(record.id)
-    return tuple(made)
+            ids.append(record.id)
+    return tuple(ids)

@@ -109,37 +109,43 @@ def archivable(
     because an imported decision has only the day of its import; without one from its own last
     change.
     """
-    found, days, later = [], numbers.adr_retention_days, successors or {}
-    for one in records:
-        if one.status != "superseded" or one.archived or one.broken or not one.path:
+    changes, days, later = [], numbers.adr_retention_days, successors or {}
+    for decision in records:
+        if (
+            decision.status != "superseded"
+            or decision.archived
+            or decision.broken
+            or not decision.path
+        ):
             continue
-        newer = [later[i] for i in one.many("superseded_by") if i in later]
+        newer = [later[i] for i in decision.many("superseded_by") if i in later]
         since = max((new.text("decided_at") or new.text("date") for new in newer), default="")
-        since = since or one.text("updated") or one.text("date")
+        since = since or decision.text("updated") or decision.text("date")
         if days and since and not numbers.old(now, micros(since), days):
             continue
-        path, by = PurePosixPath(one.path), ", ".join(one.many("superseded_by"))
-        reason = f"superseded{f' by {by}' if by else ''}{f' since {since[:10]}' if since else ''}"
-        reason += f"; adr_retention_days: {days}"
-        found.append(
+        path = PurePosixPath(decision.path)
+        superseding = ", ".join(decision.many("superseded_by"))
+        reason = f"superseded{f' by {superseding}' if superseding else ''}"
+        reason += f"{f' since {since[:10]}' if since else ''}; adr_retention_days: {days}"
+        changes.append(
             Change(
                 "archive",
-                one.id,
+                decision.id,
                 _DECISIONS,
                 reason,
-                one.path,
+                decision.path,
                 str(path.parent / _ARCHIVE / path.name),
             )
         )
-    return found
+    return changes
 
 
 def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Move each file that is still there. EnvironmentProblem where the archive has a file of its
     name, or is a link.
     """
-    for one in changes:
-        source, target = ws.root / one.old, ws.root / one.new
+    for change in changes:
+        source, target = ws.root / change.old, ws.root / change.new
         if not source.is_file() or source.is_symlink():  # moved by another run, or not ours to move
             continue
         folder = target.parent
@@ -151,7 +157,7 @@ def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> Non
         # rename(2) replaces a file without a word; lexists() sees a link that leads nowhere too
         if os.path.lexists(target):
             raise EnvironmentProblem(
-                "is there already.", place=one.new, hint=f"Give {one.old} another name."
+                "is there already.", place=change.new, hint=f"Give {change.old} another name."
             )
         source.rename(target)
 
@@ -206,33 +212,33 @@ def _too_old(
     """Yield each record of a status that nothing confirmed for more than `days` (0: none), and for
     how many days.
     """
-    for one in records if days else ():
-        if one.status == status and not one.archived and not one.broken:
-            tally = tally_of(events.get(one.id, ()))
+    for record in records if days else ():
+        if record.status == status and not record.archived and not record.broken:
+            tally = tally_of(events.get(record.id, ()))
             moments = [
-                one.text("date"),
-                one.text("updated"),
+                record.text("date"),
+                record.text("updated"),
                 tally.reinforced_at,
                 tally.reviewed_at,
             ]
             moments += [tally.opened_at] if status == _CANDIDATE else []
             last = max((micros(moment) for moment in moments if moment), default=0)
             if Lifecycle.old(now, last, days):
-                yield one, (now - last) // 86_400_000_000
+                yield record, (now - last) // 86_400_000_000
 
 
 def _memories_and_events(ws: Workspace) -> tuple[list[Record], dict[str, list[Event]]]:
     events: dict[str, list[Event]] = {}
-    for one in list_events(ws):
-        events.setdefault(one.record, []).append(one)
+    for event in list_events(ws):
+        events.setdefault(event.record, []).append(event)
     return list_records(ws, RecordFilter(("memory",), expired=True)), events
 
 
 def demote_memories(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Make candidates of them again. Their files are deleted; git has them."""
-    for one in changes:
-        if any(record.status == one.old for record in get_records(ws, [one.id])):
-            apply_verb(ws, one.id, "demote", {"reason": one.reason}, by="upkeep")
+    for change in changes:
+        if any(record.status == change.old for record in get_records(ws, [change.id])):
+            apply_verb(ws, change.id, "demote", {"reason": change.reason}, by="upkeep")
 
 
 def prune_candidates(ws: Workspace, changes: Sequence[Change], now: int) -> None:
@@ -295,7 +301,7 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
 
     They are deleted as a whole. Inside a graph nothing is left over: it is derived from files.
     """
-    days, known = numbers.orphaned_node_grace_period_days, _graphs_of_worktrees(ws)
+    days, graphs_in_use = numbers.orphaned_node_grace_period_days, _graphs_of_worktrees(ws)
     folder = ws.state.graph.parent
     locks = [path for path in folder.glob("*.lock") if not path.with_suffix(".db").exists()]
     reason = f"its worktree was removed; orphaned_node_grace_period_days: {days}"
@@ -304,7 +310,7 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
         # a lock without a database too: a writer that was stopped before it made one leaves it
         # behind
         for path in sorted([*folder.glob("*.db"), *locks])
-        if path.with_suffix(".db").name not in known
+        if path.with_suffix(".db").name not in graphs_in_use
         and numbers.old(now, path.lstat().st_mtime_ns // 1000, days)
     ]
 
@@ -326,8 +332,8 @@ def _graphs_of_worktrees(ws: Workspace) -> set[str]:
 
 def delete_graphs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Delete these databases, unless there is a worktree of that name again."""
-    for one in changes:
-        path = ws.state.graph.parent / Path(one.id).with_suffix(".db").name
+    for change in changes:
+        path = ws.state.graph.parent / Path(change.id).with_suffix(".db").name
         # asked again: a worktree may have been added since the changes were listed
         if path.name not in _graphs_of_worktrees(ws):
             for end in _DATABASE_FILES:
@@ -348,10 +354,10 @@ def ephemeral_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
     if not patterns or not ws.state.directory.is_dir():
         return []
     with tempfile.TemporaryDirectory(prefix="kl-ignored-") as folder:
-        found = files_matching(ws.state.directory, patterns, Path(folder))
+        matching = files_matching(ws.state.directory, patterns, Path(folder))
     return [
         Change("remove", path, _FILES, f"named in {_IGNORE_FILE}", "kept")
-        for path in found
+        for path in matching
         if not _is_protected(path)
     ]
 
@@ -363,11 +369,11 @@ def _is_protected(path: str) -> bool:
 def delete_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Delete these files; of a link the link, not its target."""
     root = ws.state.directory
-    for one in changes:
-        path = root / one.id
+    for change in changes:
+        path = root / change.id
         # A link in the state directory may lead out of it: the parent is resolved, the file itself
         # never followed.
-        if not _is_protected(one.id) and path.parent.resolve().is_relative_to(root.resolve()):
+        if not _is_protected(change.id) and path.parent.resolve().is_relative_to(root.resolve()):
             path.unlink(missing_ok=True)
 
 
@@ -403,16 +409,16 @@ def idle_objectives(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
     """Return the active objectives that nobody changed for long: only reported, since giving one up
     is a person's.
     """
-    found = []
-    for one in list_records(ws, RecordFilter(("objective",), ("active",))):
-        since = one.text("updated") or one.text("date")
-        if not one.broken and since and Lifecycle.old(now, micros(since), _IDLE_GOAL):
+    changes = []
+    for objective in list_records(ws, RecordFilter(("objective",), ("active",))):
+        since = objective.text("updated") or objective.text("date")
+        if not objective.broken and since and Lifecycle.old(now, micros(since), _IDLE_GOAL):
             reason = (
                 f"unchanged since {since[:10]} (limit: {_IDLE_GOAL} days): kl objective abandon, or"
                 " edit it"
             )
-            found.append(Change("abandon", one.id, _GOALS, reason, one.status))
-    return found
+            changes.append(Change("abandon", objective.id, _GOALS, reason, objective.status))
+    return changes
 
 
 def decayed_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
@@ -434,27 +440,27 @@ def review_habits(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     # the last answer alone: what was approved, demoted and rejected was rejected
     answers: dict[str, list[str]] = {}
     records, events = _memories_and_events(ws)
-    for one in records:
+    for record in records:
         done = [
             str(event.body.get("do"))
-            for event in events.get(one.id, ())
+            for event in events.get(record.id, ())
             if event.name == "reviewed"
         ]
-        sort = f"{one.text('category') or 'pattern'} from {one.text('source') or 'people'}"
+        sort = f"{record.text('category') or 'pattern'} from {record.text('source') or 'people'}"
         answers.setdefault(sort, []).extend(do for do in done[-1:] if do in ("approve", "reject"))
-    found = []
-    for sort, some in sorted(answers.items()):
+    changes = []
+    for sort, decisions in sorted(answers.items()):
         for do, hint in (
             ("approve", "git config kl.reviewers"),
             ("reject", "kl memory configure --auto-extract no"),
         ):
-            if len(some) >= _FEWEST_REVIEWS and some.count(do) >= _HABIT * len(some):
+            if len(decisions) >= _FEWEST_REVIEWS and decisions.count(do) >= _HABIT * len(decisions):
                 reason = (
-                    f"{some.count(do)} of {len(some)} reviews: {do}. A setting may save them:"
+                    f"{decisions.count(do)} of {len(decisions)} reviews: {do}. A setting may save them:"
                     f" {hint}"
                 )
-                found.append(Change("suggest", sort, _HABITS, reason))
-    return found
+                changes.append(Change("suggest", sort, _HABITS, reason))
+    return changes
 
 
 POLICIES: Final = (

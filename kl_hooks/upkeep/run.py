@@ -67,9 +67,9 @@ class Report:
     def failures(self) -> list[str]:
         """Each reason why policies failed, once, with the names of these policies."""
         names: dict[str, list[str]] = {}
-        for one in self.results:
-            if one.trouble:
-                names.setdefault(one.trouble, []).append(one.policy.name)
+        for policy_result in self.results:
+            if policy_result.trouble:
+                names.setdefault(policy_result.trouble, []).append(policy_result.policy.name)
         return [f"{', '.join(some)}: {why}" for why, some in names.items()]
 
 
@@ -79,13 +79,15 @@ def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
 
     UsageProblem for a name that none has.
     """
-    found = {one.name: one for answer in ws.plugins.hook.kl_policies() for one in answer}
-    if unknown := [one for one in only if one not in found]:
-        hint = f"There are: {', '.join(sorted(found))}."
+    policy_by_name = {
+        policy.name: policy for answer in ws.plugins.hook.kl_policies() for policy in answer
+    }
+    if unknown := [policy for policy in only if policy not in policy_by_name]:
+        hint = f"There are: {', '.join(sorted(policy_by_name))}."
         raise UsageProblem(
             "there is no policy of this name.", place=one_line(unknown[0], 60), hint=hint
         )
-    return [found[name] for name in sorted(found) if not only or name in only]
+    return [policy_by_name[name] for name in sorted(policy_by_name) if not only or name in only]
 
 
 def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
@@ -93,11 +95,11 @@ def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
     require_setup(ws)
     numbers, problems = load_lifecycle(ws.root, ws.state.cache)
     now, results = ws.clock.now(), []
-    for one in policies(ws, only):
+    for policy in policies(ws, only):
         try:
-            results.append(PolicyResult(one, tuple(one.find_changes(ws, numbers, now))))
+            results.append(PolicyResult(policy, tuple(policy.find_changes(ws, numbers, now))))
         except (KlError, OSError) as problem:
-            results.append(PolicyResult(one, trouble=str(problem)))
+            results.append(PolicyResult(policy, trouble=str(problem)))
     return Report(tuple(results), numbers, tuple(problems))
 
 
@@ -202,9 +204,11 @@ def _verify(ws: Workspace) -> str:
 
     marks = read_marks(ws)
     with ws.store.reading() as db:
-        found = audit(db, marks)
-    hint = ". See: kl evidence verify" if found.problems else ""
-    return f"{counted(found.receipts, 'receipt')}, {counted(len(found.problems), 'problem')}{hint}"
+        report = audit(db, marks)
+    hint = ". See: kl evidence verify" if report.problems else ""
+    return (
+        f"{counted(report.receipts, 'receipt')}, {counted(len(report.problems), 'problem')}{hint}"
+    )
 
 
 ACTIONS: Final = (
