@@ -57,9 +57,9 @@ _start()
 class Report:
     """What one process left."""
 
-    def __init__(self, number: str, known: Mapping[str, Any] | None) -> None:
+    def __init__(self, number: str, notes: Mapping[str, Any] | None) -> None:
         self.number = number
-        self.known = known
+        self.known = notes
         """What it states at its end; None where it has not ended by itself."""
 
 
@@ -101,9 +101,9 @@ class Children:
         self._environ.pop(_NUMBER, None)
         now = self._environ.get("PYTHONPATH", "")
         if now.startswith(self._folder):
-            rest = now[len(self._folder) :].removeprefix(os.pathsep)
-            if rest:
-                self._environ["PYTHONPATH"] = rest
+            remaining = now[len(self._folder) :].removeprefix(os.pathsep)
+            if remaining:
+                self._environ["PYTHONPATH"] = remaining
             else:
                 del self._environ["PYTHONPATH"]
         try:
@@ -125,9 +125,9 @@ class Children:
         for any other.
         """
         executable, argv = event[:2]
-        known = (str, bytes, os.PathLike)
+        path_types = (str, bytes, os.PathLike)
         if not isinstance(argv, list | tuple) or not all(
-            isinstance(one, known) for one in (executable, *argv)
+            isinstance(one, path_types) for one in (executable, *argv)
         ):
             return None
         return (
@@ -140,15 +140,15 @@ class Children:
         where it is.
         """
         wanted, ended = list(processes), []
-        for known in (one.known for one in reports):
-            if known is None:
+        for notes in (one.known for one in reports):
+            if notes is None:
                 return "a process that it started did not end by itself"
-            if known["why"] or (
-                known["child_ran"] and not known["processes"] and len(reports) == 1
+            if notes["why"] or (
+                notes["child_ran"] and not notes["processes"] and len(reports) == 1
             ):
-                return f"of a process that it started: {known['why'] or 'a child process ran'}"
-            wanted += map(tuple, known["processes"])
-            ended.append(tuple(known["argv"]))
+                return f"of a process that it started: {notes['why'] or 'a child process ran'}"
+            wanted += map(tuple, notes["processes"])
+            ended.append(tuple(notes["argv"]))
         for argv in wanted:
             if argv not in ended:
                 return (
@@ -203,10 +203,10 @@ def _write(
         getattr(getattr(sys.modules.get("__main__"), "__spec__", None), "origin", None)
         or sys.argv[0]
     )
-    known = tracer.of_process(str(program))
-    known |= {"why": known["why"] or foreign.why, "argv": sys.orig_argv[1:]}
+    notes = tracer.of_process(str(program))
+    notes |= {"why": notes["why"] or foreign.why, "argv": sys.orig_argv[1:]}
     with open(f"{name}.new", "w", encoding="utf-8") as file:
-        file.write(ascii(known))
+        file.write(ascii(notes))
     os.rename(f"{name}.new", f"{name}.ended")
     os.unlink(f"{name}.started")
 

@@ -293,7 +293,7 @@ class Contents:
         attributes = None if is_class else self._public_attributes(value)
         only_containers = only_containers or bool(attributes)
         inner, members = [], len(parts) // 2
-        for at, part in enumerate(parts if levels and len(parts) <= _MOST_PARTS else ()):
+        for position, part in enumerate(parts if levels and len(parts) <= _MOST_PARTS else ()):
             kind = type(part)
             if kind in PLAIN or identity(part) in nodes or issubclass(kind, type | ModuleType):
                 continue
@@ -303,11 +303,11 @@ class Contents:
             if kind is FunctionType:
                 if not is_class:
                     continue
-            elif is_class and (is_reserved(parts[at - members]) or self._is_definition(kind)):
+            elif is_class and (is_reserved(parts[position - members]) or self._is_definition(kind)):
                 continue
             node = self._node(part, levels - 1, nodes, only_containers)
             if node is not None:
-                inner.append((at, node))
+                inner.append((position, node))
         is_fixed = type(value) in (tuple, frozenset) or (attributes is not None and not attributes)
         if not inner and is_fixed:
             return None
@@ -342,7 +342,7 @@ class Contents:
         if parts is None or (parts if node.itself else list(map(identity, parts))) != node.parts:
             return False
         # no generator: this is called for each object of each test
-        for at, inner in node.inner:  # noqa: SIM110
-            if not self.is_same(parts[at], inner):
+        for position, inner in node.inner:  # noqa: SIM110
+            if not self.is_same(parts[position], inner):
                 return False
         return True

@@ -62,7 +62,7 @@ def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
     process in which pytest runs; where `kl run` started that very process, its exit status is
     pytest's.
     """
-    found: dict[str, Any] = {
+    environment: dict[str, Any] = {
         "pid": os.getpid(),
         "facts": sorted(FACT_CLASSES),
         "pytest": pytest.__version__,
@@ -74,10 +74,10 @@ def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
         "way": execution_mode(config),
     }
     if (rootdir := config.rootpath.resolve()) != root:
-        found["rootdir"] = str(
+        environment["rootdir"] = str(
             rootdir.relative_to(root) if rootdir.is_relative_to(root) else rootdir
         )
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in environment.items() if value}
 
 
 def execution_mode(config: pytest.Config) -> dict[str, Any]:
@@ -93,20 +93,20 @@ def execution_mode(config: pytest.Config) -> dict[str, Any]:
     workers = config.getoption("tx", None) if config.getoption("dist", "no") != "no" else None
     # `3*popen` are three
     counts = [str(spec).partition("*")[0] for spec in workers or ()]
-    found: dict[str, Any] = {
+    mode: dict[str, Any] = {
         "distributed": sum(int(count) if count.isdecimal() else 1 for count in counts)
     }
     if plugins.hasplugin("randomly") and config.getoption("randomly_reorganize", False):
         seed = config.getoption("randomly_seed", None)
         # "default" and "last" are words for a seed not chosen yet
-        found |= {
+        mode |= {
             "random_order": "pytest-randomly",
             "seed": seed if isinstance(seed, int) else None,
         }
     elif plugins.hasplugin("random_order") and _random_order(config):
         seed = str(config.getoption("random_order_seed", "")).removeprefix("default:")
-        found |= {"random_order": "pytest-random-order", "seed": seed}
-    return found
+        mode |= {"random_order": "pytest-random-order", "seed": seed}
+    return mode
 
 
 def _random_order(config: pytest.Config) -> bool:
@@ -125,19 +125,19 @@ def _name_and_version(dist: Any) -> tuple[str, str]:
     # importlib.metadata parses the whole file, README included, with `email`: 65 ms for 47
     # packages, this takes 32
     head = (dist.read_text("METADATA") or "").partition("\n\n")[0]
-    found = dict(_HEADER.findall(head))
-    if len(found) == 2:
-        return found["Name"], found["Version"]
+    headers = dict(_HEADER.findall(head))
+    if len(headers) == 2:
+        return headers["Name"], headers["Version"]
     return str(dist.project_name), str(dist.version)
 
 
 def _local_plugins(config: pytest.Config, root: Path) -> dict[str, str]:
-    found = {}
+    digests = {}
     for plugin in config.pluginmanager.get_plugins():
         file = plugin.__file__ if isinstance(plugin, ModuleType) else None
         if file and (path := Path(file)).is_relative_to(root) and (digest := _file_digest(path)):
-            found[path.relative_to(root).as_posix()] = digest
-    return dict(sorted(found.items()))
+            digests[path.relative_to(root).as_posix()] = digest
+    return dict(sorted(digests.items()))
 
 
 def _file_digest(path: Path) -> str | None:
@@ -159,18 +159,18 @@ def selection_of(
     repository; `weakened`: see there. `listing`: what git listed of the repository. Plain values;
     secrets in them are redacted by whoever writes them down.
     """
-    found: dict[str, Any] = {"args": [str(arg) for arg in config.invocation_params.args]}
+    selection: dict[str, Any] = {"args": [str(arg) for arg in config.invocation_params.args]}
     added = [str(arg) for arg in config.getini("addopts")]
-    if more := os.environ.get("PYTEST_ADDOPTS"):
-        added.append(more)
+    if environment_addopts := os.environ.get("PYTEST_ADDOPTS"):
+        added.append(environment_addopts)
         # it is no part of the content, as the configuration is
-        found["environment_addopts"] = more
+        selection["environment_addopts"] = environment_addopts
     if added:
-        found["addopts"] = added
+        selection["addopts"] = added
     for option, ours in NARROWING.items():
         value = config.getoption(option, None)
         if value:
-            found[ours] = (
+            selection[ours] = (
                 value if isinstance(value, bool | int | str) else [str(one) for one in value]
             )
     overridden = [
@@ -179,21 +179,21 @@ def selection_of(
         if one.partition("=")[0] in OVERRIDES
     ]
     if overridden:
-        found["overridden"] = overridden
-    given = (
+        selection["overridden"] = overridden
+    config_file = (
         config.inipath.resolve()
         if config.inipath and config.getoption("inifilename", None)
         else None
     )
-    if given and repo and not given.is_relative_to(repo.top.resolve()):
-        found["config_file"] = str(config.inipath)
+    if config_file and repo and not config_file.is_relative_to(repo.top.resolve()):
+        selection["config_file"] = str(config.inipath)
     if config.getoption("kl_impacted", None) is not None:
-        found["impacted"] = True
+        selection["impacted"] = True
     if weaker := weakened(config):
-        found["weakened"] = weaker
+        selection["weakened"] = weaker
     if missing := omitted_test_files(config, repo, listing):
-        found["left_out"] = missing
-    return found
+        selection["left_out"] = missing
+    return selection
 
 
 def weakened(config: pytest.Config) -> list[str]:
@@ -203,23 +203,23 @@ def weakened(config: pytest.Config) -> list[str]:
     """
     typed = [str(arg) for arg in config.invocation_params.args]
     typed += (os.environ.get("PYTEST_ADDOPTS") or "").split()
-    found = []
+    weakening = []
     if sys.flags.optimize:
-        found.append("python -O: assert statements are not run")
+        weakening.append("python -O: assert statements are not run")
     if "--noconftest" in typed:
-        found.append("--noconftest")
-    found += [arg for arg in typed if arg.partition("=")[0] == "--confcutdir"]
+        weakening.append("--noconftest")
+    weakening += [arg for arg in typed if arg.partition("=")[0] == "--confcutdir"]
     # only where the content makes warnings errors is an ignored warning a check that did not count
     # (ADR-0017)
     if any(str(line).lstrip().startswith("error") for line in config.getini("filterwarnings")):
         configured = " ".join(str(arg) for arg in config.getini("addopts"))
         ignored = [str(one) for one in config.getoption("pythonwarnings", None) or ()]
-        found += [
+        weakening += [
             f"-W {one}" for one in ignored if not one.startswith("error") and one not in configured
         ]
         if "no:warnings" in " ".join(typed):
-            found.append("-p no:warnings")
-    return found
+            weakening.append("-p no:warnings")
+    return weakening
 
 
 def omitted_test_files(
@@ -250,8 +250,8 @@ def omitted_test_files(
             by_options += is_asked
     if not missing:
         return None
-    found: dict[str, Any] = {"files": len(missing), "first": missing[:NAMED]}
-    return found | ({"ignored": by_options} if by_options else {})
+    omitted: dict[str, Any] = {"files": len(missing), "first": missing[:NAMED]}
+    return omitted | ({"ignored": by_options} if by_options else {})
 
 
 def _project_folder(config: pytest.Config, repo: Repository) -> Path:

@@ -99,8 +99,8 @@ def failure_detail(report: pytest.TestReport | pytest.CollectReport, root: str) 
     `exception` and `frame`; `at` of a file that can't be collected.
     """
     place = getattr(report, ATTRIBUTE, None)
-    known = place if isinstance(place, Mapping) else {}
-    return {key: redact(str(value)) for key, value in known.items()} | detail_of(
+    facts = place if isinstance(place, Mapping) else {}
+    return {key: redact(str(value)) for key, value in facts.items()} | detail_of(
         report.longrepr, root
     )
 
@@ -149,6 +149,6 @@ class FailureReport:
             )
             for name, one in named.items()
         }
-        found = failure_histories(self._ws, failures, self._run, self._branch)
-        for name, history in found.items():
+        histories = failure_histories(self._ws, failures, self._run, self._branch)
+        for name, history in histories.items():
             named[name].sections.append((SECTION, "\n".join(history_lines(history)) + "\n"))

@@ -38,8 +38,12 @@ class Selection:
     def _find(self) -> frozenset[str]:
         """The lasting node IDs, from the repository's root, of tests that need not run."""
         if self._settled is None:
-            given = getattr(self._config, "workerinput", {}).get(WORKER_KEY)
-            self._settled = frozenset(given) if given is not None else self._read()
+            settled_by_controller = getattr(self._config, "workerinput", {}).get(WORKER_KEY)
+            self._settled = (
+                frozenset(settled_by_controller)
+                if settled_by_controller is not None
+                else self._read()
+            )
         return self._settled
 
     def _read(self) -> frozenset[str]:
@@ -52,10 +56,10 @@ class Selection:
         try:
             ws = open_workspace(self._folder)
             before = content_of(ws, changed=self._asked).before if self._asked else ""
-            with snapshot(ws) as seen:
+            with snapshot(ws) as stored:
                 if before or not self._audits():
-                    return settled_tests(ws, seen, before)
-                selected = settled_with_sample(ws, seen)
+                    return settled_tests(ws, stored, before)
+                selected = settled_with_sample(ws, stored)
                 self._sample = selected.sample
                 return selected.settled - selected.sample
         except KlError as problem:

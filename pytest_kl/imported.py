@@ -104,9 +104,9 @@ class Content:
     """Submodules and other repositories inside this one, with `/` at the end."""
 
     @classmethod
-    def of(cls, repo: Repository, seen: FileListing) -> Content:
+    def of(cls, repo: Repository, listing: FileListing) -> Content:
         """The content that git listed. Starts no process."""
-        return cls._made(realpath(repo.top), list(seen.paths((".py", *_PROJECT_FILES))))
+        return cls._made(realpath(repo.top), list(listing.paths((".py", *_PROJECT_FILES))))
 
     @classmethod
     def _made(cls, top: str, listed: Iterable[str]) -> Content:
@@ -151,7 +151,7 @@ class Content:
         """Top-level module name → folders that it could be imported from: neither a package nor
         inside one.
         """
-        found: dict[str, set[str]] = {}
+        roots_of: dict[str, set[str]] = {}
         done: set[str] = set()
         for path in self.files:
             folder, _, name = path.rpartition("/")
@@ -159,10 +159,10 @@ class Content:
                 done.add(folder)
                 parts = folder.split("/") if folder else []
                 for root, part in zip(self._outside(parts), parts, strict=False):
-                    found.setdefault(part, set()).add(root)
+                    roots_of.setdefault(part, set()).add(root)
             if not self._inside_package(folder) and name != "__init__.py":
-                found.setdefault(name.removesuffix(".py"), set()).add(folder)
-        return found
+                roots_of.setdefault(name.removesuffix(".py"), set()).add(folder)
+        return roots_of
 
     def _outside(self, parts: Sequence[str]) -> Iterator[str]:
         """The folders on the way down that are no package."""
@@ -279,8 +279,8 @@ class _Comparison:
     def judge(self, module: Loaded) -> bool:
         """Put a module where it belongs; False for one that is no business of this repository."""
         content = self._content
-        known = module.name.partition(".")[0] in content.roots
-        if not known and not module.file.startswith(content.top + "/"):
+        is_ours = module.name.partition(".")[0] in content.roots
+        if not is_ours and not module.file.startswith(content.top + "/"):
             return False
         real = self._real(module.file)
         if content.path_of(real) in content.files:
@@ -291,18 +291,20 @@ class _Comparison:
         if path and not real.startswith(self._nested) and _is_bytecode(module, real):
             self.rows["sourceless"].append((module.name, path))
             return True
-        found = [
+        candidates = [
             one
             for one in content.candidates(module.name)
             if self._assessed(*one, module.name, real)
         ]
-        package = found or self._package(module.name, real)
-        if not package or (not found and content.path_of(real) and real.startswith(self._nested)):
+        package = candidates or self._package(module.name, real)
+        if not package or (
+            not candidates and content.path_of(real) and real.startswith(self._nested)
+        ):
             return False
         if not real.endswith(".py"):
             self.rows["compiled"].append((module.name,))
-        elif found:
-            self._compare(module, real, [path for _, path in found])
+        elif candidates:
+            self._compare(module, real, [path for _, path in candidates])
         else:
             root, name = package[0][0], module.name.replace(".", "/")
             end = "/__init__.py" if basename(real) == "__init__.py" else ".py"
@@ -330,10 +332,10 @@ class _Comparison:
                 one for one in self._content.candidates(parent) if one[1].endswith("/__init__.py")
             ]
             if inits:
-                found = [one for one in inits if self._assessed(*one, parent, real)]
+                assessed = [one for one in inits if self._assessed(*one, parent, real)]
                 return [
                     one
-                    for one in found
+                    for one in assessed
                     if not _LEGACY_NAMESPACE.search(_read(join(self._content.top, one[1])))
                 ]
             parent = parent.rpartition(".")[0]
@@ -402,11 +404,11 @@ def report(
     """What is loaded in this process, against the content: plain values, lists of at most `MOST`,
     no surrogates.
     """
-    found = _Comparison(content, search_path)
-    foreign = [(one.name, one.file) for one in loaded(modules) if not found.judge(one)]
-    plain: dict[str, Any] = {"in_place": found.in_place, "counts": {}}
+    comparison = _Comparison(content, search_path)
+    foreign = [(one.name, one.file) for one in loaded(modules) if not comparison.judge(one)]
+    plain: dict[str, Any] = {"in_place": comparison.in_place, "counts": {}}
     plain["outside"] = Environment.outside_modules(foreign, content.top)
-    for key, rows in found.rows.items():
+    for key, rows in comparison.rows.items():
         unique = sorted(set(rows))
         plain["counts"][key] = len(unique)
         plain[key] = [list(row) for row in unique[:MOST]]
@@ -430,7 +432,7 @@ def summarize(
     sourceless = _sourceless(repo, rows["sourceless"]) if rows["sourceless"] else []
     missing = [row for row in rows["absent"] if row[0] not in generated]
     number["missing"] = number["absent"] - len(generated)
-    found: dict[str, Any] = {
+    summary: dict[str, Any] = {
         # not the sum: all workers import much the same modules
         "in_place": max((one["in_place"] for one in reports), default=0),
         "same": number["same"],
@@ -452,9 +454,9 @@ def summarize(
         "missing": number["missing"],
         "generated": len(generated),
     }
-    if cut := {key: total for key, total in totals.items() if total > len(found[key])}:
-        found["total"] = cut
-    return found, [
+    if cut := {key: total for key, total in totals.items() if total > len(summary[key])}:
+        summary["total"] = cut
+    return summary, [
         *_reasons(content, rows["different"], missing, number),
         *_unknown(rows["unknown"], number["unknown"]),
         *_without_source(sourceless),
@@ -481,9 +483,9 @@ def _sourceless(repo: Repository, rows: Sequence[Sequence[str]]) -> list[dict[st
 def _without_source(modules: Sequence[Mapping[str, str]]) -> Iterator[str]:
     if modules:
         first, others = modules[0], len(modules) - 1
-        more = f" (and {others} more module{'s' if others > 1 else ''})" if others else ""
+        remainder = f" (and {others} more module{'s' if others > 1 else ''})" if others else ""
         yield (
-            f"{first['module']} was imported from {first['path']}{more}, bytecode without source"
+            f"{first['module']} was imported from {first['path']}{remainder}, bytecode without source"
             f" that git ignores; hint: rm {first['path']}"
         )
 
@@ -500,8 +502,10 @@ def _reasons(
     ):
         if rows:
             name, path, file = rows[0]
-            more = f" (and {total - 1} more module{'s' if total > 2 else ''})" if total > 1 else ""
-            yield f"{what.format(name, file, path)}{more}; hint: {_hint(content, name, path)}"
+            remainder = (
+                f" (and {total - 1} more module{'s' if total > 2 else ''})" if total > 1 else ""
+            )
+            yield f"{what.format(name, file, path)}{remainder}; hint: {_hint(content, name, path)}"
 
 
 def _hint(content: Content, name: str, path: str) -> str:
@@ -529,8 +533,8 @@ def _installable(content: Content, folder: str) -> bool:
 def _unknown(rows: Sequence[Sequence[str]], total: int) -> Iterator[str]:
     if rows:
         name, path, why = rows[0]
-        more = f" and {total - 1} more" if total > 1 else ""
-        yield f"{NOT_COMPARED}: {name}{more} with {path} ({why})"
+        remainder = f" and {total - 1} more" if total > 1 else ""
+        yield f"{NOT_COMPARED}: {name}{remainder} with {path} ({why})"
 
 
 class Observer:

@@ -63,8 +63,8 @@ class Interference:
     def _look(self, items: Sequence[pytest.Item], config: pytest.Config) -> None:
         marked = {item.nodeid for item in items if has_foreign_switch(item)}
         config.pluginmanager.register(Switches(marked), "kl-switches")
-        if by := list(local_implementations(config, "pytest_pyfunc_call")):
-            self._calls = Calls(by[0])
+        if implementations := list(local_implementations(config, "pytest_pyfunc_call")):
+            self._calls = Calls(implementations[0])
             config.pluginmanager.register(self._calls, "kl-calls")
         self._replaced = [
             f"{name} in {file}"
@@ -74,32 +74,32 @@ class Interference:
 
     def plain(self) -> dict[str, Any]:
         """`not_called` and `replaced_hooks`, each where there is any."""
-        found: dict[str, Any] = {"replaced_hooks": self._replaced} if self._replaced else {}
+        tally: dict[str, Any] = {"replaced_hooks": self._replaced} if self._replaced else {}
         if self._calls is not None and self._calls.missed:
             missed = self._calls.missed
-            found["not_called"] = {
+            tally["not_called"] = {
                 "tests": len(missed),
                 "first": missed[:NAMED],
                 "by": self._calls.by,
             }
-        return found
+        return tally
 
 
-def merge_tallies(known: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def merge_tallies(first_tally: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The reports of workers, together: all of them collect the same, each calls tests of its
     own.
     """
-    both = {**known, **other}
-    first, second = known.get("not_called"), other.get("not_called")
+    merged = {**first_tally, **other}
+    first, second = first_tally.get("not_called"), other.get("not_called")
     if first and second:
-        both["not_called"] = {
+        merged["not_called"] = {
             "tests": first["tests"] + second["tests"],
             "by": first["by"],
             "first": [*first["first"], *second["first"]][:NAMED],
         }
     elif first or second:
-        both["not_called"] = first or second
-    return both
+        merged["not_called"] = first or second
+    return merged
 
 
 def has_foreign_switch(item: pytest.Item) -> bool:
@@ -137,9 +137,9 @@ class Switches:
         """One report of one phase."""
         report = yield
         if report.outcome == "skipped" or "wasxfail" in report.__dict__:
-            by = MARK if item.nodeid in self._marked else _raised_in(item, call)
-            if by:
-                setattr(report, BY, by)
+            switch = MARK if item.nodeid in self._marked else _raised_in(item, call)
+            if switch:
+                setattr(report, BY, switch)
         return report
 
 
@@ -166,11 +166,11 @@ def outside(report: pytest.TestReport, root: str) -> str:
     """Who switched a test off, if not its own file: a path, from `root` where it is below; empty
     for nobody else.
     """
-    by = str(getattr(report, BY, ""))
+    switch = str(getattr(report, BY, ""))
     return (
-        "/".join(by.split("/")[-2:])
-        if by.startswith("/") and not by.startswith(root)
-        else by.removeprefix(root)
+        "/".join(switch.split("/")[-2:])
+        if switch.startswith("/") and not switch.startswith(root)
+        else switch.removeprefix(root)
     )
 
 
@@ -181,9 +181,9 @@ def local_implementations(config: pytest.Config, name: str) -> Iterator[str]:
     paths = sysconfig.get_paths()
     installed = tuple(f"{Path(paths[key]).resolve()}/" for key in ("purelib", "platlib", "stdlib"))
     own = (str(PYTEST.resolve()), str(Path(__file__).resolve().parent))
-    for one in getattr(config.hook, name).get_hookimpls():
-        code = getattr(one.function, "__code__", None)
-        if one.hookwrapper or getattr(one, "wrapper", False) or code is None:
+    for implementation in getattr(config.hook, name).get_hookimpls():
+        code = getattr(implementation.function, "__code__", None)
+        if implementation.hookwrapper or getattr(implementation, "wrapper", False) or code is None:
             continue
         file = Path(code.co_filename).resolve()
         if not str(file).startswith(installed) and str(file.parent) not in own:
@@ -201,8 +201,8 @@ class Calls:
     A hook that runs a coroutine in a loop of its own starts it, and is no trouble.
     """
 
-    def __init__(self, by: str) -> None:
-        self.by = by
+    def __init__(self, implementer: str) -> None:
+        self.by = implementer
         self.missed: list[str] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -228,7 +228,7 @@ def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
     By `sys.monitoring`, for this code alone: whatever thread or event loop runs it.
     """
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
-    seen: list[CodeType] = []
+    started: list[CodeType] = []
     # sys.monitoring names 0, 1, 2 and 5 for debuggers, coverage, profilers and optimizers; 3 and 4
     # have no owner
     tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), None)
@@ -238,9 +238,9 @@ def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
     start = monitoring.events.PY_START
     monitoring.use_tool_id(tool, "kl")
     try:
-        monitoring.register_callback(tool, start, lambda code, offset: seen.append(code))
+        monitoring.register_callback(tool, start, lambda code, offset: started.append(code))
         monitoring.set_local_events(tool, code, start)
-        yield lambda: bool(seen)
+        yield lambda: bool(started)
     finally:
         # in CPython 3.12 free_tool_id neither disables events nor unregisters callbacks (its
         # documentation)
@@ -254,11 +254,11 @@ def _profiled(code: CodeType) -> Iterator[Callable[[], bool]]:
     """The same before CPython 3.12, where no other profiler is at work; threads are looked at from
     their start.
     """
-    seen: list[CodeType] = []
+    started: list[CodeType] = []
 
     def profile(frame: FrameType, event: str, value: object) -> None:
         if frame.f_code is code:
-            seen.append(code)
+            started.append(code)
 
     # there is one profile function a thread: replacing that of a user's profiler would end their
     # measurement
@@ -268,7 +268,7 @@ def _profiled(code: CodeType) -> Iterator[Callable[[], bool]]:
     threading.setprofile(profile)
     sys.setprofile(profile)
     try:
-        yield lambda: bool(seen)
+        yield lambda: bool(started)
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
@@ -354,19 +354,19 @@ class Tally:
         """
         if self.collected is None:
             return {}
-        found = {
+        tally = {
             "collected": self.collected,
             "deselected": self.deselected,
             **self._interference.plain(),
         }
         if self.deselected:
-            found["collected_names"] = self._names
-            found["deselected_by_options"] = self._deselected_by_options
+            tally["collected_names"] = self._names
+            tally["deselected_by_options"] = self._deselected_by_options
             # of all other files every test ran; of very many it is no longer worth a list in each
             # receipt
             if len(self._deselected_files) <= _MOST_FILES:
-                found["deselected_files"] = sorted(self._deselected_files)
-        return {**found, "dropped": self.dropped} if self.dropped else found
+                tally["deselected_files"] = sorted(self._deselected_files)
+        return {**tally, "dropped": self.dropped} if self.dropped else tally
 
 
 class WorkerTally(Tally):

@@ -47,8 +47,8 @@ def without_group(nodeid: str) -> str:
     """The id without the `@group` that xdist's `--dist loadgroup` appends: the same test has one
     name everywhere.
     """
-    at = nodeid.rfind("@")
-    return nodeid[:at] if at > nodeid.rfind("]") and at > nodeid.rfind("::") else nodeid
+    mark = nodeid.rfind("@")
+    return nodeid[:mark] if mark > nodeid.rfind("]") and mark > nodeid.rfind("::") else nodeid
 
 
 class Journal:
@@ -124,8 +124,8 @@ class Journal:
             if before[0] and worst_outcome((before[0], verdict)) == before[0]:
                 verdict, detail = before
             self._cleaned[own] = verdict, detail
-        more = "null" if detail is None else ENCODE(detail)
-        self._line(f'["t",{own},"{verdict}",{int(seconds * 1e6)},{more},{quoted_following}]')
+        detail_text = "null" if detail is None else ENCODE(detail)
+        self._line(f'["t",{own},"{verdict}",{int(seconds * 1e6)},{detail_text},{quoted_following}]')
         self.lines += 1
         now = self._now()
         if now - self._synced > SYNC_EVERY:
@@ -253,8 +253,8 @@ class Listener:
         if word in REFUTES:
             test.add(word, failure_detail(report, self._root))
         else:
-            by = outside(report, self._root) if word else ""
-            test.add(word, {"by": redact(by)} if by else None)
+            switch = outside(report, self._root) if word else ""
+            test.add(word, {"by": redact(switch)} if switch else None)
 
     def _through(self, nodeid: str, test: TestState) -> None:
         verdict, detail = test.verdict, test.detail

@@ -165,8 +165,8 @@ def names_asked(
     values = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
     if code.co_name == "__get__" and len(values) > 1:
         kind = type(values[1])
-        for one in type.__dict__["__mro__"].__get__(kind):
-            own = type.__dict__["__dict__"].__get__(one)
+        for base in type.__dict__["__mro__"].__get__(kind):
+            own = type.__dict__["__dict__"].__get__(base)
             yield from (name for name, value in list(own.items()) if value is values[0])
     elif code.co_name == "__getattr__" and values and type(values[-1]) is str:
         yield values[-1]
@@ -178,12 +178,12 @@ def names_asked(
 def _steps(code: CodeType) -> Iterator[tuple[int, int]]:
     """(operation, argument), after two placeholders for what comes before the first."""
     yield from ((-1, 0), (-1, 0))
-    more, text = 0, code.co_code
+    high_bits, text = 0, code.co_code
     for operation, arg in zip(text[::2], text[1::2], strict=True):
         if operation == _PADDING:
             continue
-        arg |= more
-        more = arg << 8 if operation == _EXTENDED else 0
+        arg |= high_bits
+        high_bits = arg << 8 if operation == _EXTENDED else 0
         if operation != _EXTENDED:
             yield operation, arg
 
@@ -215,8 +215,8 @@ def cached_functions(namespace: Mapping[str, Any]) -> Iterator[tuple[CodeType, s
         if issubclass(type(value), type):
             own = type.__dict__["__dict__"].__get__(value)
             if own.get("__module__") == module:
-                for inner, one in list(own.items()):
-                    yield from _cached(one, inner)
+                for inner, member in list(own.items()):
+                    yield from _cached(member, inner)
         else:
             yield from _cached(value, name)
 

@@ -83,17 +83,17 @@ class _Step(NamedTuple):
 
 def _pairs(text: bytes, operations: bytes, operation: int) -> Iterator[tuple[_Step, _Step]]:
     """Each such operation, and the one before."""
-    at = operations.find(operation)
-    while at >= 0:
-        before = at - 1
+    offset = operations.find(operation)
+    while offset >= 0:
+        before = offset - 1
         while before > 0 and operations[before] in (_CACHE, _EXTENDED):
             before -= 1
-        yield _step(text, at), _step(text, max(before, 0))
-        at = operations.find(operation, at + 1)
+        yield _step(text, offset), _step(text, max(before, 0))
+        offset = operations.find(operation, offset + 1)
 
 
-def _step(text: bytes, at: int) -> _Step:
-    argument = text[2 * at + 1]
-    if at and text[2 * at - 2] == _EXTENDED:
-        argument |= text[2 * at - 1] << 8
-    return _Step(text[2 * at], argument)
+def _step(text: bytes, index: int) -> _Step:
+    argument = text[2 * index + 1]
+    if index and text[2 * index - 2] == _EXTENDED:
+        argument |= text[2 * index - 1] << 8
+    return _Step(text[2 * index], argument)

@@ -98,8 +98,8 @@ class Ending(NamedTuple):
 
 def outcome_counts(verdicts: Iterable[str]) -> dict[str, int]:
     """How often each of the seven outcomes occurs, zeros included."""
-    seen = Counter(verdicts)
-    return {word: seen[word] for word in TEST_OUTCOMES}
+    counts = Counter(verdicts)
+    return {word: counts[word] for word in TEST_OUTCOMES}
 
 
 def how_it_ended(ending: Ending) -> str:
@@ -126,33 +126,35 @@ def objections(ending: Ending) -> list[str]:
     """Everything that speaks against calling this run passed, in plain words; empty for a pass."""
     numbers = outcome_counts(ending.verdicts)
     broken = count_phrase(numbers, [w for w in reversed(TEST_OUTCOMES) if w in REFUTES])
-    found = [broken] if broken else []
+    reasons = [broken] if broken else []
     if ending.collection_errors:
-        found.append(f"{counted(ending.collection_errors, 'file')} could not be collected")
+        reasons.append(f"{counted(ending.collection_errors, 'file')} could not be collected")
     if ending.internal_error:
-        found.append("pytest itself failed (internal error)")
+        reasons.append("pytest itself failed (internal error)")
     if ending.interrupted:
-        found.append(f"stopped early: {ending.interrupted}")
+        reasons.append(f"stopped early: {ending.interrupted}")
     if ending.collect_only:
-        found.append("--collect-only: tests were listed, not run")
+        reasons.append("--collect-only: tests were listed, not run")
     elif ending.selected is None:
-        found.append("the collection did not finish")
+        reasons.append("the collection did not finish")
     elif ending.selected == 0:
-        found.append("no test was selected")
+        reasons.append("no test was selected")
     elif ending.lost:
         first = name_list(ending.lost, NAMED)
-        found.append(
+        reasons.append(
             f"{len(ending.lost)} of {counted(ending.selected, 'selected test')} gave no result:"
             f" {first}"
         )
-    if not numbers["passed"] and not broken and (ending.ran or not found):
-        found.append(f"no test passed cleanly ({count_phrase(numbers) or 'nothing was reported'})")
+    if not numbers["passed"] and not broken and (ending.ran or not reasons):
+        reasons.append(
+            f"no test passed cleanly ({count_phrase(numbers) or 'nothing was reported'})"
+        )
     if ending.raised:
-        found.append(f"pytest failed after the tests: {ending.raised}")
+        reasons.append(f"pytest failed after the tests: {ending.raised}")
     else:
-        found.extend(_exit_objections(ending.exit, broken))
-    found.extend(ending.imports)
-    return found
+        reasons.extend(_exit_objections(ending.exit, broken))
+    reasons.extend(ending.imports)
+    return reasons
 
 
 def _exit_objections(status: int | None, broken: str) -> list[str]:

@@ -163,8 +163,8 @@ def _distribution(name: str) -> str:
     files.
     """
     for ending in _METADATA_FOLDERS:
-        folder, found, _ = name.partition(ending)
-        if found:
+        folder, separator, _ = name.partition(ending)
+        if separator:
             plain = folder.rpartition("/")[2].partition("-")[0]
             return plain.replace("_", "-").replace(".", "-").lower()
     return ""
@@ -439,9 +439,16 @@ class Reads:
 
     def _glob(self, parts: Sequence[str], frame: FrameType | None) -> None:
         last = len(parts) - 1
-        at = next((at for at, part in enumerate(parts) if _MAGIC.intersection(part)), last)
-        folder = "/".join(parts[:at]) or ("." if parts[0] else "/")
-        self._list(folder, "/".join(parts[at:]), frame, listing=False)
+        first_pattern = next(
+            (
+                first_pattern
+                for first_pattern, part in enumerate(parts)
+                if _MAGIC.intersection(part)
+            ),
+            last,
+        )
+        folder = "/".join(parts[:first_pattern]) or ("." if parts[0] else "/")
+        self._list(folder, "/".join(parts[first_pattern:]), frame, listing=False)
 
     def _list(
         self, folder: str, pattern: str, frame: FrameType | None, listing: bool = True
@@ -531,8 +538,8 @@ class Reads:
             value = getattr(value, part, None)
         codes = list(_codes(value))
         self._codes += codes
-        known = self._globs if name in _GLOB_FUNCTIONS else self._tools
-        known.update(map(_identity, codes))
+        identities = self._globs if name in _GLOB_FUNCTIONS else self._tools
+        identities.update(map(_identity, codes))
 
     def _kind(self, filename: str) -> int:
         if filename[:1] == "<":

@@ -102,9 +102,19 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     run, started, place = new_run_id(), ws.clock.now(), worktree_state(ws.repo)
     # before the file of this run is made: it would be the newest
     previous = unfinished_run(ws.state.spool)
-    more, selection = environment_of(config, ws.root), selection_of(config, ws.repo, place.listing)
+    environment, selection = (
+        environment_of(config, ws.root),
+        selection_of(config, ws.repo, place.listing),
+    )
     record = opening_record(
-        run, "pytest", "pytest", place, started, ws.environ, selection=selection, more=more
+        run,
+        "pytest",
+        "pytest",
+        place,
+        started,
+        ws.environ,
+        selection=selection,
+        further_environment=environment,
     )
     writer = begin_capture(ws, run, record)
     rootpath = config.rootpath.resolve()
@@ -202,10 +212,10 @@ def _edits_line(recording: Recording) -> str:
         # the same content, committed meanwhile: git need not be asked
         if green["tree"] and green["tree"] == recording.place.tree_all:
             return ""
-        found = edits_since(repo, green, recording.place)
+        edits = edits_since(repo, green, recording.place)
     except Exception:  # no such file, or none of ours: a line less, and no word about it
         return ""
-    return f"kl: {found}" if found else ""
+    return f"kl: {edits}" if edits else ""
 
 
 def unfinished_run(spool: Path) -> str:
@@ -471,24 +481,24 @@ class Recorder:
         ending = self._ending()
         result = outcome.run_result(ending) | self._measured()
         self._record_executed(recording, journal)
-        more = {
-            key: some
-            for key, some in (
+        further_facts = {
+            key: facts
+            for key, facts in (
                 ("imported", self._imported),
                 ("executed", self._executed),
                 (DISTRIBUTIONS, self._distributions),
             )
-            if some
+            if facts
         }
-        known = self._tally.plain() or self._from_workers
+        tally = self._tally.plain() or self._from_workers
         numbers = {
             "collected": None,
             "deselected": None,
-            **known,
+            **tally,
             "selected": ending.selected,
             "ran": ending.ran,
         }
-        record = end_record(recording, result, numbers, more, journal.lines)
+        record = end_record(recording, result, numbers, further_facts, journal.lines)
         if (
             (trouble := self._executed.get("trouble"))
             and not self._symbols_reported
@@ -561,12 +571,12 @@ class Recorder:
         self._compared = True
         try:
             reports = self._reports if self._workers else [self._observer.report()]
-            known = [one for one in reports if one is not None]
-            self._imported, self._import_reasons = summarize(self._content, repo, known)
-            if len(known) < max(self._workers, 1):
+            complete_reports = [one for one in reports if one is not None]
+            self._imported, self._import_reasons = summarize(self._content, repo, complete_reports)
+            if len(complete_reports) < max(self._workers, 1):
                 self._import_reasons.append(NOT_COMPARED)
             else:
-                self._record_distributions(known)
+                self._record_distributions(complete_reports)
         except Exception:
             self._imported, self._import_reasons = {}, [NOT_COMPARED]
 
@@ -581,8 +591,8 @@ class Recorder:
                 (str(name), str(file)) for report in reports for name, file in report["outside"]
             ]
             cache = self._recording.workspace.state.graph.with_suffix(".installed.json")
-            found = self._environment.record(rows, list(sys.path), cache)
-            self._distributions = found.to_dict()
+            distributions = self._environment.record(rows, list(sys.path), cache)
+            self._distributions = distributions.to_dict()
 
     def _stop_tracer(self) -> None:
         if self._tracer is not None:
@@ -731,8 +741,10 @@ def is_program(config: pytest.Config) -> bool:
 def uncaught_exception() -> BaseException | None:
     """The exception that Python last printed a traceback of, or that a debugger was offered."""
     # last_exc is new in CPython 3.12, which deprecates last_value
-    found: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    return found
+    exception: BaseException | None = getattr(sys, "last_exc", None) or getattr(
+        sys, "last_value", None
+    )
+    return exception
 
 
 def exit_status_of(problem: BaseException) -> int:

@@ -196,8 +196,8 @@ class Holder:
         before = dict(zip(self._names, node.identities()[number:], strict=True))
         now = {name: identity(part) for name, part in [*attributes.items()]}
         changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
-        for at, inner in node.inner:
-            name = self._names[at - number] if at >= number else self.name
+        for position, inner in node.inner:
+            name = self._names[position - number] if position >= number else self.name
             if name not in changed and not self._contents.is_same(attributes[name], inner):
                 changed.add(name)
         return changed or {self.name}

@@ -119,27 +119,27 @@ class _Operation(NamedTuple):
 def _operations(code: CodeType) -> list[_Operation]:
     """All but the paddings."""
     text, extended, jumps, padding = code.co_code, 0, _JUMPS, _CACHE
-    found: list[_Operation] = []
+    operations: list[_Operation] = []
     last = -1
     """The place of a jump that waits for the end of its padding."""
-    for at in range(0, len(text), 2):
-        number = text[at]
+    for offset in range(0, len(text), 2):
+        number = text[offset]
         if number == padding:
             continue
         if last >= 0:
-            found[last] = found[last]._replace(target=at + found[last].target)
+            operations[last] = operations[last]._replace(target=offset + operations[last].target)
             last = -1
-        argument = text[at + 1] | extended
+        argument = text[offset + 1] | extended
         if number == _EXTENDED:
             extended = argument << 8
             continue
         extended = 0
         if number in jumps:
-            last = len(found)
-            found.append(_Operation(at, number, argument, jumps[number] * argument))
+            last = len(operations)
+            operations.append(_Operation(offset, number, argument, jumps[number] * argument))
         else:
-            found.append(_Operation(at, number, argument, -1))
-    return found
+            operations.append(_Operation(offset, number, argument, -1))
+    return operations
 
 
 _CACHE, _EXTENDED = opname.index("CACHE"), opname.index("EXTENDED_ARG")
@@ -189,12 +189,12 @@ def _handlers(code: CodeType) -> list[_Handler]:
         if not byte & 64:
             numbers.append(value)
             value = 0
-    found = []
-    for at in range(0, len(numbers) - 3, 4):
-        start, size, handler, depth = numbers[at : at + 4]
+    handlers = []
+    for position in range(0, len(numbers) - 3, 4):
+        start, size, handler, depth = numbers[position : position + 4]
         below = (depth >> 1) + (depth & 1)
-        found.append(_Handler(start * 2, (start + size) * 2, handler * 2, below))
-    return found
+        handlers.append(_Handler(start * 2, (start + size) * 2, handler * 2, below))
+    return handlers
 
 
 _END_NAMES: Final = frozenset(
@@ -280,17 +280,17 @@ class _State:
     def take(self, other: _State) -> bool:
         """Add what another way has here; whether something is new."""
         changed = False
-        for at, value in enumerate(other.stack[: len(self.stack)]):
-            if value is not self.stack[at] and value != self.stack[at]:
-                merged = _union(self.stack[at], value)
-                changed |= merged != self.stack[at]
-                self.stack[at] = merged
+        for depth, value in enumerate(other.stack[: len(self.stack)]):
+            if value is not self.stack[depth] and value != self.stack[depth]:
+                merged = _union(self.stack[depth], value)
+                changed |= merged != self.stack[depth]
+                self.stack[depth] = merged
         for name, value in other.variables.items():
-            known = self.variables.get(name)
-            if value is known:
+            variable = self.variables.get(name)
+            if value is variable:
                 continue
-            merged = value if known is None else _union(known, value)
-            if merged != known:
+            merged = value if variable is None else _union(variable, value)
+            if merged != variable:
                 self.variables[name] = merged
                 changed = True
         return changed
@@ -356,43 +356,43 @@ class _Flow:
             marks.setdefault(handler.at, _Mark()).catches = True
             marks.setdefault(handler.start, _Mark()).handlers.append(handler)
             marks.setdefault(handler.end, _Mark())
-        for at, mark in marks.items():
-            mark.within = any(start <= at < end for start, end in catching)
+        for offset, mark in marks.items():
+            mark.within = any(start <= offset < end for start, end in catching)
         return marks
 
     def _asked(self) -> set[tuple[Place, bool]]:
-        at = ENTRY_POINTS[self._code.co_name]
-        if self._code.co_argcount <= at:
+        position = ENTRY_POINTS[self._code.co_name]
+        if self._code.co_argcount <= position:
             return set()
         if self._code.co_name == "__getattr__" and self._code.co_argcount == 1:
             return {((_GLOBALS,), True)}  # of a module (PEP 562)
-        return {((f"a:{self._arguments[at]}",), True)}
+        return {((f"a:{self._arguments[position]}",), True)}
 
     def _pass(self, operations: list[_Operation], marks: dict[int, _Mark]) -> None:
         reachable, steps, last = True, _STEPS, len(operations) - 1
-        for index, (at, number, argument, target) in enumerate(operations):
-            self._offset = at
-            if at in marks:
-                reachable = self._begin(at, marks[at], reachable)
+        for index, (offset, number, argument, target) in enumerate(operations):
+            self._offset = offset
+            if offset in marks:
+                reachable = self._begin(offset, marks[offset], reachable)
             if not reachable:
                 continue
             self._discarded = index < last and operations[index + 1].number == _POP_TOP
             if target >= 0:
                 self._jump(number, argument, target)
             steps[number](self, opname[number], argument)
-            if target > at:
+            if target > offset:
                 self._open_until = max(self._open_until, target)
             reachable = number not in _ENDS
 
-    def _begin(self, at: int, mark: _Mark, reachable: bool) -> bool:
+    def _begin(self, offset: int, mark: _Mark, reachable: bool) -> bool:
         """What is reached from elsewhere, or may end by an exception. Whether it is reached at all."""
-        known = self._states.get(at)
-        if reachable and known is not None:
+        state = self._states.get(offset)
+        if reachable and state is not None:
             self._offset = -1  # what comes next has not been looked at
-            known = self._merged(at, _State(self._stack, self._locals))
-            self._offset = at
-        if known is not None:
-            self._stack, self._locals = list(known.stack), dict(known.variables)
+            state = self._merged(offset, _State(self._stack, self._locals))
+            self._offset = offset
+        if state is not None:
+            self._stack, self._locals = list(state.stack), dict(state.variables)
             reachable = True
         if mark.catches:
             self._locals = dict(self._ever)
@@ -404,15 +404,15 @@ class _Flow:
             self._merged(handler.at, _State(stack, self._locals))
         return reachable
 
-    def _merged(self, at: int, state: _State) -> _State:
+    def _merged(self, offset: int, state: _State) -> _State:
         """The state at an offset that is reached in several ways."""
-        known = self._states.get(at)
-        if known is None:
-            known = self._states[at] = _State(list(state.stack), dict(state.variables))
-            self._changed |= at <= self._offset
-        elif known.take(state):
-            self._changed |= at <= self._offset  # a loop
-        return known
+        merged = self._states.get(offset)
+        if merged is None:
+            merged = self._states[offset] = _State(list(state.stack), dict(state.variables))
+            self._changed |= offset <= self._offset
+        elif merged.take(state):
+            self._changed |= offset <= self._offset  # a loop
+        return merged
 
     def _jump(self, number: int, argument: int, target: int) -> None:
         """The state at the target of a jump."""
@@ -489,7 +489,7 @@ class _Flow:
     @staticmethod
     def _computed(values: list[Value]) -> Value:
         """A new value that was computed from others."""
-        reads = [found for value in values if (found := value.all_reads())]
+        reads = [value_reads for value in values if (value_reads := value.all_reads())]
         if not reads:
             return _NOTHING
         return Value(frozenset(), reads[0].union(*reads[1:]))
@@ -526,16 +526,16 @@ class _Flow:
 
     # variables
 
-    def _variable(self, at: int) -> Value:
-        return self._locals.get(self._names[at], _NOTHING)
+    def _variable(self, number: int) -> Value:
+        return self._locals.get(self._names[number], _NOTHING)
 
-    def _assign(self, at: int, value: Value) -> None:
-        name = self._names[at]
+    def _assign(self, number: int, value: Value) -> None:
+        name = self._names[number]
         if name in self._code.co_cellvars:  # an inner function may assign at any time
             value = _union(self._locals.get(name, _NOTHING), value)
         self._locals[name] = value
-        known = self._ever.get(name)
-        self._ever[name] = value if known is None else _union(known, value)
+        assigned = self._ever.get(name)
+        self._ever[name] = value if assigned is None else _union(assigned, value)
 
     def _load_variable(self, name: str, argument: int) -> None:
         self._stack.append(self._variable(argument))
@@ -716,10 +716,12 @@ class _Flow:
                 if function.__globals__ is self._space:
                     self._write(place, *values)
             elif root.startswith("a:"):
-                at = names.index(root[2:])
-                known = positions is not None and at < len(positions)
-                for outer in positions[at].places if known and positions else ():
-                    self._write(_joined(outer, place[1:]), *values[:at], *values[at + 1 :])
+                position = names.index(root[2:])
+                is_given = positions is not None and position < len(positions)
+                for outer in positions[position].places if is_given and positions else ():
+                    self._write(
+                        _joined(outer, place[1:]), *values[:position], *values[position + 1 :]
+                    )
 
     def _resolve(self, callee: Value) -> Any:
         return self._at(next(iter(callee.places))) if len(callee.places) == 1 else UNKNOWN
@@ -792,13 +794,13 @@ def _is_argument(place: Place) -> bool:
     return place[0].startswith("a:") and RESULT not in place
 
 
-def _union(one: Value, other: Value) -> Value:
-    if one is other or one == other:
-        return one
-    places = one.places | other.places
+def _union(first: Value, second: Value) -> Value:
+    if first is second or first == second:
+        return first
+    places = first.places | second.places
     if len(places) > _MOST_PLACES:
         places = frozenset((place[0], ANY) for place in places)
-    return Value(places, one.reads | other.reads)
+    return Value(places, first.reads | second.reads)
 
 
 def _longer(place: Place, step: str) -> Place:
@@ -819,7 +821,7 @@ def _catching(operations: list[_Operation], handlers: list[_Handler]) -> list[tu
         return []
     places = {operation.offset: index for index, operation in enumerate(operations)}
     catches: dict[int, bool] = {}
-    found = []
+    ranges = []
     for handler in handlers:
         if handler.at not in catches:
             catches[handler.at] = False
@@ -831,8 +833,8 @@ def _catching(operations: list[_Operation], handlers: list[_Handler]) -> list[tu
                 if name in ("WITH_EXCEPT_START", "RERAISE", "COPY", "SWAP"):
                     break
         if catches[handler.at]:
-            found.append((handler.start, handler.end))
-    return found
+            ranges.append((handler.start, handler.end))
+    return ranges
 
 
 class Analysis:
@@ -910,8 +912,8 @@ def _member(owner: Any, name: str) -> Any:
         return UNKNOWN
     kind = type(owner)
     classes = type.__dict__["__mro__"].__get__(owner if issubclass(kind, type) else kind)
-    for one in classes:
-        own = type.__dict__["__dict__"].__get__(one)
+    for owner_class in classes:
+        own = type.__dict__["__dict__"].__get__(owner_class)
         if name in own:
             value = own[name]
             return value.__func__ if type(value) is classmethod else value

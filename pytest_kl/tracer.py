@@ -171,24 +171,24 @@ class Memoizing:
         self.tests = _WATCHED_TESTS
         """… and in how many others."""
 
-    def take(self, made: Pending) -> None:
+    def take(self, pending: Pending) -> None:
         """What was stored then, other tests may get."""
-        self.computed |= made.computed
-        self.reads |= made.reads
+        self.computed |= pending.computed
+        self.reads |= pending.reads
 
     def commit(self, test: Context, lives: list[Any] | None) -> None:
         """Objects of earlier tests are used in another one: what was stored in them counts. None: it
         is not known in which.
         """
         waiting = []
-        for made in self.pending:
+        for pending in self.pending:
             used = lives is None or any(
-                reference is other for reference in made.lives or () for other in lives
+                reference is other for reference in pending.lives or () for other in lives
             )
-            if used and made.test is not test:
-                self.take(made)
+            if used and pending.test is not test:
+                self.take(pending)
             else:
-                waiting.append(made)
+                waiting.append(pending)
         self.pending = waiting
 
 
@@ -401,24 +401,24 @@ class Tracer:
 
     def _flush(self) -> None:
         """Give what has started since the last time to the innermost context."""
-        some = self._hits[:]
-        if not some:
+        hits = self._hits[:]
+        if not hits:
             return
         # not clear(): another thread may have added something meanwhile
-        del self._hits[: len(some)]
+        del self._hits[: len(hits)]
         if self._stack:
-            context, known = self._stack[-1], self._known
+            context, numbers = self._stack[-1], self._known
             started = context.started[context.phase]
             try:
-                started.extend([known[_identity(code)] for code in some])
+                started.extend([numbers[_identity(code)] for code in hits])
             except KeyError:
-                for code in some:
-                    if _identity(code) not in known:
-                        known[_identity(code)] = self._numbers.setdefault(
+                for code in hits:
+                    if _identity(code) not in numbers:
+                        numbers[_identity(code)] = self._numbers.setdefault(
                             _KEY(code), len(self._numbers)
                         )
                         self._codes.append(code)
-                    started.append(known[_identity(code)])
+                    started.append(numbers[_identity(code)])
 
     def _push(self, context: Context) -> None:
         self._flush()
@@ -441,11 +441,11 @@ class Tracer:
     def _pop(self, context: Context) -> None:
         self._flush()
         if context in self._stack:
-            at = self._stack.index(context)
-            for one in self._stack[at + 1 :]:
-                if one.frame:
-                    self._merge(one, context)
-            del self._stack[at:]
+            depth = self._stack.index(context)
+            for inner in self._stack[depth + 1 :]:
+                if inner.frame:
+                    self._merge(inner, context)
+            del self._stack[depth:]
             self._announce()
         if self._engine is not None:
             # what ran inside may run again outside, where it counts again
@@ -519,63 +519,67 @@ class Tracer:
         """The starts of this code, and of all that is defined in it, are wanted."""
         if self._engine is None:
             return
-        for one in _inner(code):
-            if self._memoization is not None and self._memoization.may_store(one):
-                self.memoizing.setdefault(_identity(one), Memoizing(one, looks=True))
-            self._engine.watch(one)
+        for inner in _inner(code):
+            if self._memoization is not None and self._memoization.may_store(inner):
+                self.memoizing.setdefault(_identity(inner), Memoizing(inner, looks=True))
+            self._engine.watch(inner)
 
     def _find_cached(self, namespace: Mapping[str, Any]) -> None:
         for code, name in (
             self._memoization.cached_functions(namespace) if self._memoization else ()
         ):
             if self._engine is not None and self._path(code.co_filename):
-                known = Memoizing(code, looks=False)
-                known = self._storing.setdefault(_identity(code), known)
-                self.memoizing[_identity(code)] = known
-                known.decided = True
-                known.names.add(name)
-                known.computes |= {name}
+                memoizing = Memoizing(code, looks=False)
+                memoizing = self._storing.setdefault(_identity(code), memoizing)
+                self.memoizing[_identity(code)] = memoizing
+                memoizing.decided = True
+                memoizing.names.add(name)
+                memoizing.computes |= {name}
                 self._engine.watch(code)
 
-    def _decide(self, known: Memoizing, frame: FrameType) -> bool:
+    def _decide(self, memoizing: Memoizing, frame: FrameType) -> bool:
         """Whether a function stores what it computes."""
-        decision = self._decisions.decide(known.code, frame)
+        decision = self._decisions.decide(memoizing.code, frame)
         if decision is None:
-            del self.memoizing[_identity(known.code)]
+            del self.memoizing[_identity(memoizing.code)]
             return False
-        known.names |= decision.names
-        known.computes = decision.computed
-        known.arguments, known.decided = decision.arguments, True
-        self._storing[_identity(known.code)] = known
+        memoizing.names |= decision.names
+        memoizing.computes = decision.computed
+        memoizing.arguments, memoizing.decided = decision.arguments, True
+        self._storing[_identity(memoizing.code)] = memoizing
         return True
 
     def compute(self, code: CodeType, frame: FrameType) -> bool:
         """A memoizing function starts: what is executed until it returns is noted with it, too.
         False where it is not: it was watched often enough, or another thread runs it.
         """
-        known = self.memoizing[_identity(code)]
+        memoizing = self.memoizing[_identity(code)]
         if not self._stack or threading.get_ident() != self._thread or self._engine is None:
             return False
-        if known.left <= 0 and known.test is self._stack[0] and not known.pending:
+        if memoizing.left <= 0 and memoizing.test is self._stack[0] and not memoizing.pending:
             return False
-        if not known.decided and not self._decide(known, frame):
+        if not memoizing.decided and not self._decide(memoizing, frame):
             return False
         while self._stack[-1].frame and not _runs(self._stack[-1], frame):
             self._close()  # an exception left it
         test, lives = self._stack[0], None
-        if known.arguments and test.name in self._tests:
-            lives = self._memoization.lives_of(known.arguments, frame)
-            if known.pending:
-                known.commit(test, lives)
-        if known.test is not test:
-            known.test, known.left, known.tests = test, _WATCHED_CALLS, known.tests - 1
-        known.left -= 1
-        if known.left < 0 or known.tests < 0 or lives == []:
-            if known.tests < 0 and not known.pending:
+        if memoizing.arguments and test.name in self._tests:
+            lives = self._memoization.lives_of(memoizing.arguments, frame)
+            if memoizing.pending:
+                memoizing.commit(test, lives)
+        if memoizing.test is not test:
+            memoizing.test, memoizing.left, memoizing.tests = (
+                test,
+                _WATCHED_CALLS,
+                memoizing.tests - 1,
+            )
+        memoizing.left -= 1
+        if memoizing.left < 0 or memoizing.tests < 0 or lives == []:
+            if memoizing.tests < 0 and not memoizing.pending:
                 # until then an object of an earlier test may come again
                 del self.memoizing[_identity(code)]
             return False
-        known.names.update(self._memoization.names_asked(code, frame, self._namespaces))
+        memoizing.names.update(self._memoization.names_asked(code, frame, self._namespaces))
         self._flush()
         context = Context(code.co_name)
         context.lives = lives
@@ -596,26 +600,28 @@ class Tracer:
             self._close()
         if self._stack[-1].frame:
             context = self._stack[-1]
-            known = self.memoizing[_identity(code)]
-            made = Pending(self._stack[0], context.lives, {*context.started[0]}, {*context.reads})
+            memoizing = self.memoizing[_identity(code)]
+            pending = Pending(
+                self._stack[0], context.lives, {*context.started[0]}, {*context.reads}
+            )
             if context.lives is None:
-                known.take(made)
-            elif not (made.computed <= known.computed and made.reads <= known.reads):
-                known.pending.append(made)
+                memoizing.take(pending)
+            elif not (pending.computed <= memoizing.computed and pending.reads <= memoizing.reads):
+                memoizing.pending.append(pending)
             self._close()
         return True
 
     def _settle(self) -> None:
         """After the last test: what died with the test that it was stored in, no other test got."""
-        waiting = [known for known in self._storing.values() if known.pending]
-        if any(made.outlives(set()) for known in waiting for made in known.pending):
+        waiting = [memoizing for memoizing in self._storing.values() if memoizing.pending]
+        if any(pending.outlives(set()) for memoizing in waiting for pending in memoizing.pending):
             gc.collect()  # objects that refer to each other
         shared = {_identity(reference) for reference in self._shared}
-        for known in waiting:
-            for made in known.pending:
-                if made.outlives(shared):
-                    known.take(made)
-            known.pending = []
+        for memoizing in waiting:
+            for pending in memoizing.pending:
+                if pending.outlives(shared):
+                    memoizing.take(pending)
+            memoizing.pending = []
 
     def _share(self, value: Any) -> None:
         """An object that tests have in common, such as the value of a fixture of wider scope."""
@@ -644,23 +650,23 @@ class Tracer:
         """(code that gets a stored value, what was executed and read when it was computed)."""
         self._settle()
         computed = [
-            one
-            for one in self._storing.values()
-            if (one.computed or one.reads) and _identity(one.code) in self._known
+            memoizing
+            for memoizing in self._storing.values()
+            if (memoizing.computed or memoizing.reads) and _identity(memoizing.code) in self._known
         ]
-        wanted = {name for one in computed for name in one.names}
+        wanted = {name for memoizing in computed for name in memoizing.names}
         readers: dict[str, set[int]] = {name: set() for name in wanted}
         for code in self._codes if wanted else ():
             for name in wanted.intersection(code.co_names) if code.co_flags & _FUNCTION else ():
                 if self._memoization.gets(code, name):
                     readers[name].add(self._known[_identity(code)])
-        for one in computed:
-            own = self._known[_identity(one.code)]
-            found = {own} if one.looks else set()
+        for memoizing in computed:
+            own = self._known[_identity(memoizing.code)]
+            readers_of_value = {own} if memoizing.looks else set()
             yield (
-                sorted(found.union(*(readers[name] for name in one.names))),
-                sorted({own, *one.computed}),
-                sorted(one.reads),
+                sorted(readers_of_value.union(*(readers[name] for name in memoizing.names))),
+                sorted({own, *memoizing.computed}),
+                sorted(memoizing.reads),
             )
 
     def _left_behind(self) -> Iterator[tuple[list[int], list[int], list[int]]]:
@@ -685,8 +691,10 @@ class Tracer:
     def _with_fixtures(context: Context) -> list[Context]:
         """A test and the fixtures of wider scope that it uses."""
         contexts = [context]
-        for one in contexts:
-            contexts += [fixture for fixture in one.fixtures if fixture not in contexts]
+        for context_or_fixture in contexts:
+            contexts += [
+                fixture for fixture in context_or_fixture.fixtures if fixture not in contexts
+            ]
         return contexts
 
     def _functions_of(self, context: Context) -> list[int]:
@@ -848,10 +856,10 @@ class Tracer:
         """Of what was executed the functions that store what they compute: where, and numbers."""
         names: set[str] = set()
         functions = set()
-        for known in self._storing.values():
-            number = self._known.get(_identity(known.code), -1)
+        for memoizing in self._storing.values():
+            number = self._known.get(_identity(memoizing.code), -1)
             if number in executed:
-                names |= known.computes
+                names |= memoizing.computes
                 functions.add(number)
         return names, functions
 
@@ -1021,27 +1029,27 @@ class Tracer:
             if context.child_ran and not any(one.processes for one in context.fixtures):
                 context.why = context.why or "a child process ran"
 
-    def _take(self, context: Context, known: Mapping[str, Any]) -> None:
+    def _take(self, context: Context, notes: Mapping[str, Any]) -> None:
         """What one process executed belongs to a context."""
         own = []
-        for path, *rest in known["codes"]:
+        for path, *code_key in notes["codes"]:
             name = join(self._top, path)
             self._paths[name] = path
-            own.append(self._numbers.setdefault((name, *rest), len(self._numbers)))
+            own.append(self._numbers.setdefault((name, *code_key), len(self._numbers)))
         context.started[1].extend(own)
-        for path, some in known["modules"].items():
+        for path, executed in notes["modules"].items():
             module = self._modules.setdefault(path, Context(path))
-            module.started[0].extend(own[at] for at in some)
-            stamp = known["stamps"].get(path)
+            module.started[0].extend(own[at] for at in executed)
+            stamp = notes["stamps"].get(path)
             if stamp and self._stamps.setdefault(path, stamp)[:2] != stamp[:2]:
                 module.why = "it had another content in another process"
-        self._imports |= {(importer, imported) for importer, imported in known["imports"]}
+        self._imports |= {(importer, imported) for importer, imported in notes["imports"]}
         if self._reads is not None:
-            context.reads |= {self._reads.number(*key) for key in known["reads"]}
+            context.reads |= {self._reads.number(*key) for key in notes["reads"]}
 
     @staticmethod
-    def _indexes(context: Context, known: dict[Context, int]) -> list[int]:
-        return sorted({known.setdefault(one, len(known)) for one in context.fixtures})
+    def _indexes(context: Context, index_of: dict[Context, int]) -> list[int]:
+        return sorted({index_of.setdefault(one, len(index_of)) for one in context.fixtures})
 
 
 RECORDER: Final = "sys.monitoring" if hasattr(sys, "monitoring") else "sys.setprofile"
@@ -1051,9 +1059,9 @@ def _inner(code: CodeType) -> Iterator[CodeType]:
     """A code object and all that are defined in it."""
     todo = [code]
     while todo:
-        one = todo.pop()
-        yield one
-        todo += [const for const in one.co_consts if type(const) is CodeType]
+        inner = todo.pop()
+        yield inner
+        todo += [const for const in inner.co_consts if type(const) is CodeType]
 
 
 def _runs(context: Context, frame: FrameType | None) -> bool:
@@ -1156,31 +1164,31 @@ class _Monitoring:
         calls = events.CALL if self._tracer.may_call(code) else 0
         if code.co_name == MODULE:
             return int(events.PY_RETURN | calls)
-        more = events.PY_RESUME if code.co_flags & _SUSPENDING else 0
+        resume = events.PY_RESUME if code.co_flags & _SUSPENDING else 0
         return int(
             events.PY_START
-            | more
+            | resume
             | calls
             | (events.PY_RETURN if _identity(code) in self._tracer.memoizing else 0)
         )
 
     def rearm(self) -> None:
         """Let everything report its next start again."""
-        some = self._silent[:]
+        silent = self._silent[:]
         # not clear(): another thread may have added something meanwhile
-        del self._silent[: len(some)]
+        del self._silent[: len(silent)]
         # restart_events() makes every function of the process be instrumented anew when it runs
         # next, pytest's own ones too (a fifth of flask's suite), and those of another tool, such as
         # coverage, report everything again
         tool, local = self._tool, self._api.set_local_events
         start, suspending = self._events.PY_START, self._events.PY_START | self._events.PY_RESUME
         memoizing, calling = self._tracer.memoizing, self._calling
-        for one in some:
-            local(tool, one, 0)
-            if _identity(one) in memoizing or _identity(one) in calling:
-                local(tool, one, self._wanted(one))
+        for code in silent:
+            local(tool, code, 0)
+            if _identity(code) in memoizing or _identity(code) in calling:
+                local(tool, code, self._wanted(code))
             else:
-                local(tool, one, suspending if one.co_flags & _SUSPENDING else start)
+                local(tool, code, suspending if code.co_flags & _SUSPENDING else start)
 
     def switch(self, session: bool) -> None:
         """Outside of tests it matters who calls; inside only that something starts."""

@@ -57,27 +57,27 @@ def add_claim(
         )
     author = redact(author or _author(ws))
     with ledger_writer(ws) as db:
-        at, until = iso(ws.clock.now()), iso(expires) if expires else None
+        asserted_at, until = iso(ws.clock.now()), iso(expires) if expires else None
         # redacted before the claim is made: its ID is a digest of the text, and must be that of
         # what is stored
         claim = _asserted_claim(
             redact(text.strip()),
             redact(about.strip()),
             author,
-            at,
+            asserted_at,
             until,
-            now=at,
+            now=asserted_at,
             cites=tuple(cites),
         )
         named = tuple(anchor for anchor in rests_on if not shows_secret(anchor.name))
         head = worktree_state(ws.repo).head or ""
         claim = replace(claim, rests_on=named, tests=tuple(tests), head=head)
-        claim = replace(claim, confirmed=Confirmation(author, at) if confirms else None)
+        claim = replace(claim, confirmed=Confirmation(author, asserted_at) if confirms else None)
         append(db, [_assertion_receipt(claim)])
         if confirms:
             return claim
         db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
-        values = (claim.id, claim.text, claim.about, author, at, until)
+        values = (claim.id, claim.text, claim.about, author, asserted_at, until)
         db.execute(f"INSERT INTO claim (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
     return count_citations(ws, [claim])[0]
 
@@ -88,18 +88,18 @@ def _author(ws: Workspace) -> str:
 
 
 def _assertion_receipt(claim: Claim) -> Receipt:
-    author, at = claim.last_author, claim.since
+    author, asserted_at = claim.last_author, claim.since
     detail: dict[str, Any] = {"text": claim.text, "author": author, "expires": claim.expires}
     detail |= {"support": list(claim.cites)} if claim.cites else {}
     detail |= {key: value for key, value in claim.basis_to_dict().items() if value}
     detail |= {"confirms": True} if claim.confirmed else {}
     return Receipt(
-        run=digest("claim/1", [claim.id, author, at])[:32],
+        run=digest("claim/1", [claim.id, author, asserted_at])[:32],
         source="claim",
         observer=author,
         producer=author,
-        started=at,
-        ended=at,
+        started=asserted_at,
+        ended=asserted_at,
         evidence=(Evidence("AgentAssertion", claim.about, "asserted", 0, None, detail),),
         result={
             "exit": None,
@@ -122,7 +122,7 @@ def _asserted_claim(
     now: str,
     cites: tuple[str, ...] = (),
 ) -> Claim:
-    seen = Observation(
+    observation = Observation(
         "AgentAssertion", author, author, "", False, "an assertion is not an observation"
     )
     expired = expires is not None and expires <= now
@@ -132,7 +132,7 @@ def _asserted_claim(
         author,
         made_at,
         expires,
-        (Support(seen, "", "asserted", None, made_at, "for"),),
+        (Support(observation, "", "asserted", None, made_at, "for"),),
         "expired" if expired else "not assessed",
         (f"expired on {expires}" if expired else _UNOBSERVED,),
         cites=cites,
@@ -210,42 +210,48 @@ def known_assertions(ws: Workspace, db: Database, *, archived: bool = False) -> 
     Of one claim the one that was made here, but a person's before an agent's.
     """
     own = asserted_claims(db, ws.clock.now())
-    found = {one.id: (not one.author.startswith("agent:"), one) for one in own}
-    here = {one.id for one in own}
-    for one in foreign_evidence(ws).events(db, (_CLAIMED,)):
+    by_person_and_claim = {
+        claim.id: (not claim.author.startswith("agent:"), claim) for claim in own
+    }
+    here = {claim.id for claim in own}
+    for event in foreign_evidence(ws).events(db, (_CLAIMED,)):
         try:
-            body = one.body
-            author = f"{one.author} (signed by {one.signer})"
+            body = event.body
+            author = f"{event.author} (signed by {event.signer})"
             cites = tuple(map(str, body["cites"]))
-            made = _asserted_claim(
+            claim_of_other = _asserted_claim(
                 body["text"],
-                one.record,
+                event.record,
                 author,
-                one.at,
+                event.at,
                 body["expires"],
                 now=iso(ws.clock.now()),
                 cites=cites,
             )
             confirmed = body.get("confirmed")
-            made = replace(
-                made,
+            claim_of_other = replace(
+                claim_of_other,
                 confirmed=Confirmation(*map(str, confirmed)) if confirmed else None,
                 **basis_of(body),
             )
-            key = made.id
+            key = claim_of_other.id
         except (KeyError, TypeError, ValueError):
             continue  # whoever has a trusted key wrote something else; the rest of it counts
         # oldest first, so that of two from elsewhere the newer one counts
-        before = found.get(key)
+        before = by_person_and_claim.get(key)
         if (
             before is None
-            or one.by_person > before[0]
-            or (one.by_person == before[0] and key not in here)
+            or event.by_person > before[0]
+            or (event.by_person == before[0] and key not in here)
         ):
-            found[key] = one.by_person, made
-    claims = [claim for _, claim in found.values()]
+            by_person_and_claim[key] = event.by_person, claim_of_other
+    claims = [claim for _, claim in by_person_and_claim.values()]
     if archived:
-        claims += [claim for claim in archived_claims(db, ws.clock.now()) if claim.id not in found]
+        claims += [
+            claim
+            for claim in archived_claims(db, ws.clock.now())
+            if claim.id not in by_person_and_claim
+        ]
     return claims
 
 
@@ -258,29 +264,29 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
         " ORDER BY made_at, id"
     )
     claims = _with_receipts(db, [_asserted_claim(*row[:5], now=iso(now)) for row in rows])
-    made = zip(claims, (row[5] for row in rows), strict=True)
+    claims_and_times = zip(claims, (row[5] for row in rows), strict=True)
     # a dictionary in the order of the rows: of a claim that was archived twice the newer one counts
     newest = {
         one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}"))
-        for one, at in made
+        for one, at in claims_and_times
     }
     return list(newest.values())
 
 
 def count_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     """The same claims, with what their authors cite counted."""
-    cited = sorted({ref for one in claims for ref in one.cites})
+    cited = sorted({ref for observation_and_why in claims for ref in observation_and_why.cites})
     if not cited:
         return list(claims)
-    known = {
-        ref: one
+    observed = {
+        ref: observation_and_why
         for answer in ws.plugins.hook.kl_citations(workspace=ws, ids=cited)
-        for ref, one in answer.items()
+        for ref, observation_and_why in answer.items()
     }
-    return [_with_citations(claim, known) for claim in claims]
+    return [_with_citations(claim, observed) for claim in claims]
 
 
-def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) -> Claim:
+def _with_citations(claim: Claim, observed: Mapping[str, tuple[Observation, str]]) -> Claim:
     support, reasons = list(claim.support), list(claim.reasons)
     for ref in claim.cites:
         # what nobody answers for counts as removed: an unknown ID must not support anything
@@ -288,8 +294,10 @@ def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) 
             Observation("AgentAssertion", claim.author, claim.author, ref, False, "removed"),
             "removed",
         )
-        seen, why = known.get(ref, removed)
-        support.append(Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"))
+        observation, why = observed.get(ref, removed)
+        support.append(
+            Support(observation, "", "cited", None, claim.made_at, "nothing" if why else "for")
+        )
         reasons += (
             [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"] if why else []
         )

@@ -46,7 +46,7 @@ def new_run_id() -> str:
 
 def process_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Interpreter, platform, CI job, agent and its session."""
-    found = {
+    environment = {
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "platform": f"{sys.platform}-{platform.machine()}",
@@ -54,7 +54,7 @@ def process_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         "agent": agent(environ),
         "session": session(environ),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in environment.items() if value}
 
 
 def opening_record(
@@ -66,19 +66,19 @@ def opening_record(
     environ: Mapping[str, str],
     *,
     selection: Mapping[str, Any] | None = None,
-    more: Mapping[str, Any] | None = None,
+    further_environment: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The first record of a spool file.
 
-    `started` in microseconds; `more` adds to the environment.
+    `started` in microseconds; `further_environment` adds to the environment.
     """
     # notes, and what editors leave, are not counted: no test needs them
     needed = [name for name in place.untracked if not name.endswith(HARMLESS)]
     untracked = (
         {"untracked": {"files": len(needed), "first": needed[:_NAMED]}} if place.untracked else {}
     )
-    known = place.tree_all is not None and 0 < len(place.differences) <= _CHANGES
-    changes = {"changes": dict(place.differences)} if known else {}
+    has_changes = place.tree_all is not None and 0 < len(place.differences) <= _CHANGES
+    changes = {"changes": dict(place.differences)} if has_changes else {}
     return {
         "t": "open",
         "schema": SPOOL_SCHEMA,
@@ -93,7 +93,12 @@ def opening_record(
         "head": place.head,
         "branch": place.branch,
         "dirty": place.dirty,
-        "environment": {**process_environment(environ), **untracked, **changes, **(more or {})},
+        "environment": {
+            **process_environment(environ),
+            **untracked,
+            **changes,
+            **(further_environment or {}),
+        },
         "selection": dict(selection or {}),
     }
 
@@ -213,8 +218,8 @@ def close_capture(
         # counted: the reader drops altered lines, and only the numbers of the end record show that
         # some are missing
         count = 0
-        for count, one in enumerate(evidence, 1):  # noqa: B007
-            writer.record({"t": "evidence", **one.to_dict()})
+        for count, fact in enumerate(evidence, 1):  # noqa: B007
+            writer.record({"t": "evidence", **fact.to_dict()})
         writer.record(
             {
                 "t": "end",

@@ -110,7 +110,7 @@ def current_claims(
     """The claims that these receipts (newest first) make, by the settings of the repository and at
     their age.
     """
-    found = derived_claims(
+    derived = derived_claims(
         without_partial_passes(entries),
         trees,
         parents_of(db, entries),
@@ -124,36 +124,36 @@ def current_claims(
     )  # here: most commands that import claims ask for none
 
     flaky, receipts = FlakyPasses(ws, db), {one.id: one.receipt for one in entries}
-    return [aged(_without_flaky(claim, flaky, receipts), ws.clock.now(), days) for claim in found]
+    return [aged(_without_flaky(claim, flaky, receipts), ws.clock.now(), days) for claim in derived]
 
 
 def _without_flaky(claim: Claim, flaky: FlakyPasses, receipts: Mapping[str, Receipt]) -> Claim:
     """The claim in which a pass of a flaky test is no hard evidence, and no word for one."""
     if not claim.about.startswith("test:"):
         return claim
-    found = {
-        one.receipt: why
-        for one in claim.support
-        if one.speaks == "for"
-        and (one.observation.hard or one.observation.asserted)
-        and one.receipt in receipts
-        and (why := flaky.why(claim.about, receipts[one.receipt]))
+    why_flaky = {
+        item.receipt: why
+        for item in claim.support
+        if item.speaks == "for"
+        and (item.observation.hard or item.observation.asserted)
+        and item.receipt in receipts
+        and (why := flaky.why(claim.about, receipts[item.receipt]))
     }
     support = [
         (
             replace(
-                one,
+                item,
                 observation=replace(
-                    one.observation, hard=False, asserted=False, why_not=found[one.receipt]
+                    item.observation, hard=False, asserted=False, why_not=why_flaky[item.receipt]
                 ),
             )
-            if one.receipt in found
-            else one
+            if item.receipt in why_flaky
+            else item
         )
-        for one in claim.support
+        for item in claim.support
     ]
     return replace(
-        claim, support=tuple(support), reasons=(*claim.reasons, *dict.fromkeys(found.values()))
+        claim, support=tuple(support), reasons=(*claim.reasons, *dict.fromkeys(why_flaky.values()))
     )
 
 
@@ -191,28 +191,28 @@ def derived_claims(
     speaks for it. `about` limits it to these subjects. `parents` maps a run to the receipt of the
     command that started it; `rule` is `verified_requires`.
     """
-    seen: dict[str, list[tuple[Entry, Support, str]]] = {}
+    found_of_subject: dict[str, list[tuple[Entry, Support, str]]] = {}
     for entry in entries:
         for evidence in entry.receipt.evidence:
             if evidence.kind in SENTENCES and (about is None or evidence.subject in about):
                 support = _support(entry, evidence, parents)
-                seen.setdefault(evidence.subject, []).append(
+                found_of_subject.setdefault(evidence.subject, []).append(
                     (entry, support, SENTENCES[evidence.kind])
                 )
-    made = (
+    claims = (
         _derived_claim(subject, found, trees, parents, rule)
-        for subject, found in sorted(seen.items())
+        for subject, found in sorted(found_of_subject.items())
     )
-    return [claim for claim in made if claim]
+    return [claim for claim in claims if claim]
 
 
 def _support(entry: Entry, evidence: Evidence, parents: Mapping[str, Entry]) -> Support:
-    seen = observation(entry.receipt, evidence, entry.origin)
+    observed = observation(entry.receipt, evidence, entry.origin)
     parent = parents.get(entry.receipt.parent or "")
-    if parent and seen.hard and (why := contradiction(parent.receipt, entry.receipt)):
-        seen = replace(seen, hard=False, why_not=why)
+    if parent and observed.hard and (why := contradiction(parent.receipt, entry.receipt)):
+        observed = replace(observed, hard=False, why_not=why)
     return Support(
-        seen,
+        observed,
         entry.id,
         evidence.outcome,
         entry.receipt.tree,
@@ -229,9 +229,9 @@ def _derived_claim(
     parents: Mapping[str, Entry],
     rule: str,
 ) -> Claim | None:
-    here = [one for one in found if {one[0].receipt.tree, one[0].receipt.tree_all} & set(trees)]
+    here = [row for row in found if {row[0].receipt.tree, row[0].receipt.tree_all} & set(trees)]
     newest = found[0][0].receipt.tree
-    counted = here or [one for one in found if one[0].receipt.tree == newest]
+    counted = here or [row for row in found if row[0].receipt.tree == newest]
     if not any(support.speaks == "for" for _, support, _ in counted):
         return None
     support = [s for _, s, _ in counted]
@@ -243,9 +243,12 @@ def _derived_claim(
         ):
             # shown as what it is: one more look at the one execution that the run recorded itself
             for evidence in parent_confirmation(parent.receipt, entry.receipt):
-                seen = _support(parent, evidence, {})
+                counted_support = _support(parent, evidence, {})
                 support.append(
-                    replace(seen, observation=replace(seen.observation, run=entry.receipt.run))
+                    replace(
+                        counted_support,
+                        observation=replace(counted_support.observation, run=entry.receipt.run),
+                    )
                 )
     reasons = (
         []

@@ -182,10 +182,10 @@ def _digest(rows: Iterable[Row]) -> str:
 
 
 def _logged(row: Row) -> LoggedCommit:
-    sha, at, subject, body, files, tree, author, receipt, parents = row
+    sha, logged_at, subject, body, files, tree, author, receipt, parents = row
     return LoggedCommit(
         sha,
-        at,
+        logged_at,
         subject,
         body,
         tuple(json.loads(files)),
@@ -215,9 +215,9 @@ def commits_without_check(ws: Workspace, db: Database) -> list[str]:
     """
     if ws.repo is None:
         return []
-    some = (f"--max-count={_CHECKED}", "--no-merges", "HEAD")
+    options = (f"--max-count={_CHECKED}", "--no-merges", "HEAD")
     log = git_in(
-        ws.repo, "log", "--format=%H %T", *some, ok=(0, 128)
+        ws.repo, "log", "--format=%H %T", *options, ok=(0, 128)
     )  # 128: there is no commit yet
     rows = [line.split() for line in log.decode().splitlines()]
     trees = tuple({tree for _, tree in rows})
@@ -228,5 +228,5 @@ def commits_without_check(ws: Workspace, db: Database) -> list[str]:
     unchecked = [sha for sha, tree in newer if tree not in checked]
     if not unchecked:
         return []
-    here = set(git_in(ws.repo, "rev-list", *some, "--not", "--remotes").decode().split())
+    here = set(git_in(ws.repo, "rev-list", *options, "--not", "--remotes").decode().split())
     return [sha for sha in unchecked if sha in here]

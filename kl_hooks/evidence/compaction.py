@@ -67,27 +67,27 @@ def choose_compactable(
     # sets that were added: 200 runs of 20,000 tests took 2 s, of which nearly all was adding the
     # same names again
     added: set[int] = set()
-    found, of_tests = [], 0
-    for at, one in enumerate(runs):
-        of_tests += one.source in COMPACTABLE
-        newest = at < RETAINED or (one.source in COMPACTABLE and of_tests <= RETAINED)
-        cites = any(one.id.startswith(word) or one.run.startswith(word) for word in cited)
-        old = one.source in COMPACTABLE and Lifecycle.old(now, micros(one.ended), days)
+    compactable, of_tests = [], 0
+    for age, run in enumerate(runs):
+        of_tests += run.source in COMPACTABLE
+        newest = age < RETAINED or (run.source in COMPACTABLE and of_tests <= RETAINED)
+        cites = any(run.id.startswith(word) or run.run.startswith(word) for word in cited)
+        old = run.source in COMPACTABLE and Lifecycle.old(now, micros(run.ended), days)
         if (
             old
-            and not (one.folded or newest or cites or set(one.trees) & set(trees))
-            and (id(one.tests) in added or one.tests <= newer_tests)
+            and not (run.folded or newest or cites or set(run.trees) & set(trees))
+            and (id(run.tests) in added or run.tests <= newer_tests)
         ):
-            found.append(one)
+            compactable.append(run)
         # an import is not hard evidence (ADR-0003), so it takes no local run's place
         if (
-            one.source in COMPACTABLE
-            and not one.origin.startswith("imported")
-            and id(one.tests) not in added
+            run.source in COMPACTABLE
+            and not run.origin.startswith("imported")
+            and id(run.tests) not in added
         ):
-            newer_tests |= one.tests
-            added.add(id(one.tests))
-    return found[::-1]
+            newer_tests |= run.tests
+            added.add(id(run.tests))
+    return compactable[::-1]
 
 
 def all_runs(db: Database) -> list[Run]:
@@ -96,20 +96,20 @@ def all_runs(db: Database) -> list[Run]:
     special: dict[int, set[str]] = {}
     for seq, subject in db.rows("SELECT receipt, subject FROM evidence"):
         special.setdefault(seq, set()).add(subject)
-    found = []
+    runs = []
     for seq, key, run, source, ended, origin, tree, tree_all, tests, folded in db.rows(
         "SELECT seq, id, run, source, ended, origin, tree, tree_all, test_list, folded FROM receipt"
         " ORDER BY seq DESC"
     ):
         if tests is not None and tests not in lists:
             lists[tests] = frozenset(f"test:{name}" for name in test_names(db, tests))
-        names, more = lists.get(tests, frozenset()), special.get(seq, set())
+        names, special_names = lists.get(tests, frozenset()), special.get(seq, set())
         # nearly always a part of the list: then runs of one list share one set, see
         # `choose_compactable`
-        names = names if more <= names else names | more
+        names = names if special_names <= names else names | special_names
         trees = tuple(one for one in (tree, tree_all) if one)
-        found.append(Run(seq, key, run, source, ended, origin, trees, names, folded is not None))
-    return found
+        runs.append(Run(seq, key, run, source, ended, origin, trees, names, folded is not None))
+    return runs
 
 
 def compact(db: Database, ids: Iterable[str], now: int) -> int:
@@ -143,7 +143,7 @@ def compact(db: Database, ids: Iterable[str], now: int) -> int:
 
 def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> list[Change]:
     """The asserted claims that are to be archived. Pure."""
-    found, days = [], numbers.max_provenance_age_days
+    changes, days = [], numbers.max_provenance_age_days
     for claim in claims:
         if claim.freshness == "expired":
             reason = f"expired on {claim.expires}"
@@ -151,8 +151,8 @@ def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> lis
             reason = f"asserted on {claim.made_at[:10]}; max_provenance_age_days: {days}"
         else:
             continue
-        found.append(Change("archive", claim.id, _CLAIMS, reason, "claims", "archive of claims"))
-    return found
+        changes.append(Change("archive", claim.id, _CLAIMS, reason, "claims", "archive of claims"))
+    return changes
 
 
 def inspect_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
@@ -165,13 +165,13 @@ def archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Move them to their archive, all or none."""
     columns = "text, about, author, made_at, expires"
     with ws.store.writing(what="upkeep") as db, db.transaction():
-        for one in changes:
+        for change in changes:
             db.execute(
                 f"INSERT INTO claim_archive (id, {columns}, archived_at) SELECT id, {columns}, ?"
                 " FROM claim WHERE id = ? ON CONFLICT (id, made_at) DO NOTHING",
-                (iso(now), one.id),
+                (iso(now), change.id),
             )
-            db.execute("DELETE FROM claim WHERE id = ?", (one.id,))
+            db.execute("DELETE FROM claim WHERE id = ?", (change.id,))
 
 
 def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:

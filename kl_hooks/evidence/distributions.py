@@ -80,8 +80,10 @@ def read_folder(path: str) -> Folder:
         if name.endswith(_METADATA):
             distribution, version = _name_and_version(name)
             key = normalized(distribution)
-            both = {version, *versions[key].split(_SEVERAL)} if key in versions else {version}
-            versions[key] = _SEVERAL.join(sorted(both))
+            both_versions = (
+                {version, *versions[key].split(_SEVERAL)} if key in versions else {version}
+            )
+            versions[key] = _SEVERAL.join(sorted(both_versions))
             metadata[key] = name
         elif name.endswith(".pth") or name in _START_UP:
             start.append(name)
@@ -157,7 +159,7 @@ def start_up(folder: Folder) -> dict[str, str]:
     """Path → digest of each file of a folder that an interpreter executes when it starts. A `.pth`
     file is one where it has a line of code (`site.addpackage`).
     """
-    found = {}
+    digest_of = {}
     for name in folder.start:
         path = join(folder.path, name)
         try:
@@ -166,8 +168,8 @@ def start_up(folder: Folder) -> dict[str, str]:
             continue
         is_code = any(line.startswith((b"import ", b"import\t")) for line in content.splitlines())
         if is_code or not name.endswith(".pth"):
-            found[path] = _digest(content)
-    return found
+            digest_of[path] = _digest(content)
+    return digest_of
 
 
 # what a run recorded

@@ -91,14 +91,18 @@ class TestFile:
     @classmethod
     def of(cls, sets: Mapping[str, Mapping[int, str]]) -> TestFile:
         """Node ID → index of a symbol → the phase in which it first ran."""
-        symbols = tuple(sorted({index for one in sets.values() for index in one}))
+        symbols = tuple(sorted({index for phases in sets.values() for index in phases}))
         bit = {index: 1 << place for place, index in enumerate(symbols)}
         masks = {}
-        for nodeid, one in sets.items():
-            found = dict.fromkeys(PHASES, 0)
-            for index, phase in one.items():
-                found[phase] |= bit[index]
-            masks[nodeid] = (found["setup"], found["call"], found["teardown"])
+        for nodeid, phases in sets.items():
+            mask_of_phase = dict.fromkeys(PHASES, 0)
+            for index, phase in phases.items():
+                mask_of_phase[phase] |= bit[index]
+            masks[nodeid] = (
+                mask_of_phase["setup"],
+                mask_of_phase["call"],
+                mask_of_phase["teardown"],
+            )
         return cls(symbols, masks)
 
     def counts(self, nodeids: Iterable[str]) -> Counter[int]:
@@ -108,11 +112,11 @@ class TestFile:
             setup | call | teardown
             for setup, call, teardown in map(self.masks.__getitem__, nodeids)
         )
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for mask, tests in masks.items():
             for index in _chosen(self.symbols, mask):
-                found[index] += tests
-        return found
+                counts[index] += tests
+        return counts
 
     def rows(self) -> list[list[str]]:
         """Node ID and the three masks in hexadecimal digits, by node ID."""
@@ -229,12 +233,12 @@ class Executed:
         own = self.tests.indexes(nodeid)
         if self.values.keys().isdisjoint(own):
             return own
-        seen, todo = set(own), list(own)
+        indexes, todo = set(own), list(own)
         while todo:
-            new = self.values.get(todo.pop(), frozenset()) - seen
-            seen |= new
+            new = self.values.get(todo.pop(), frozenset()) - indexes
+            indexes |= new
             todo += new
-        return sorted(seen)
+        return sorted(indexes)
 
     def dependency_mask(self, nodeid: str) -> int:
         """The same as a bit mask over `symbols`."""
@@ -279,30 +283,34 @@ class Executed:
     def _start_mask(self, path: str) -> int:
         if ("start", path) not in self._cache:
             mask = 0
-            for one in self._starts(path):
-                mask |= self._import_mask(one)
+            for start in self._starts(path):
+                mask |= self._import_mask(start)
             self._cache["start", path] = mask
         return int(self._cache["start", path])
 
     def _import_mask(self, path: str) -> int:
         if ("mask", path) not in self._cache:
             mask = 0
-            for one in self._reachable(path):
-                for index in self.modules.get(one, ()):
+            for reached in self._reachable(path):
+                for index in self.modules.get(reached, ()):
                     mask |= 1 << index
             self._cache["mask", path] = mask
         return int(self._cache["mask", path])
 
     def _reachable(self, path: str) -> frozenset[str]:
         if ("files", path) not in self._cache:
-            seen, todo = {path}, [path]
+            paths, todo = {path}, [path]
             while todo:
-                new = [one for one in self.imports.get(todo.pop(), ()) if one not in seen]
-                seen.update(new)
+                new = [
+                    imported
+                    for imported in self.imports.get(todo.pop(), ())
+                    if imported not in paths
+                ]
+                paths.update(new)
                 todo += new
-            self._cache["files", path] = frozenset(seen)
-        found: frozenset[str] = self._cache["files", path]
-        return found
+            self._cache["files", path] = frozenset(paths)
+        reachable: frozenset[str] = self._cache["files", path]
+        return reachable
 
 
 def test_path(nodeid: str) -> str:
@@ -393,10 +401,10 @@ def read_executed(path: Path, digest: str) -> Executed:
     text = _unpacked(packed)
     if sha256(text).hexdigest() != digest:
         raise ValueError("it is not what the receipt of the run vouches for")
-    found = executed_from_dict(_decoded(text))
-    if found.run != path.name.removesuffix(SUFFIX):
+    executed = executed_from_dict(_decoded(text))
+    if executed.run != path.name.removesuffix(SUFFIX):
         raise ValueError("it is of another run")
-    return found
+    return executed
 
 
 def _unpacked(packed: bytes) -> bytes:
@@ -482,15 +490,15 @@ def _indexes(values: Any, number: int) -> tuple[int, ...]:
 
 def _test_file(path: str, plain: Any, number: int) -> TestFile:
     symbols, rows = plain
-    found = TestFile(
+    test_file = TestFile(
         _indexes(symbols, number), {_text(name): _masks(masks) for name, *masks in rows}
     )
-    most = 1 << len(found.symbols)
-    if any(mask >= most for masks in found.masks.values() for mask in masks):
+    most = 1 << len(test_file.symbols)
+    if any(mask >= most for masks in test_file.masks.values() for mask in masks):
         raise IndexError
-    if any(test_path(name) != path for name in found.masks):
+    if any(test_path(name) != path for name in test_file.masks):
         raise KeyError
-    return found
+    return test_file
 
 
 def _masks(values: Sequence[Any]) -> Masks:
@@ -568,24 +576,24 @@ def import_executed(db: Database, files: Iterable[PendingFile]) -> Settled:
     waits on.
     """
     done, bad = [], []
-    for one in files:
+    for pending in files:
         headers = [
             json.loads(row[0])
-            for row in db.rows("SELECT header FROM receipt WHERE run = ?", (one.run,))
+            for row in db.rows("SELECT header FROM receipt WHERE run = ?", (pending.run,))
         ]
         if not headers:
-            done += [one.path] if one.orphaned else []
+            done += [pending.path] if pending.orphaned else []
             continue
         digests = [vouched_digest(header.get("environment") or {}) for header in headers]
         try:
-            executed = read_executed(one.path, next(filter(None, digests), ""))
+            executed = read_executed(pending.path, next(filter(None, digests), ""))
         except FileNotFoundError:  # another process was faster
             continue
         except (OSError, ValueError):
-            bad.append(one.path)
+            bad.append(pending.path)
             continue
         store_executed(db, executed)
-        done.append(one.path)
+        done.append(pending.path)
     return Settled(tuple(done), tuple(bad))
 
 
@@ -612,9 +620,9 @@ def store_executed(db: Database, executed: Executed) -> None:
     number = _interned(db, [one.symbol for one in executed.symbols])
     of_index = [number[one.symbol] for one in executed.symbols]
     own: dict[str, list[tuple[int, str]]] = {}
-    for one in executed.symbols:
-        own.setdefault(executed.places[one.symbol], []).append(
-            (number[one.symbol], one.content_hash)
+    for symbol in executed.symbols:
+        own.setdefault(executed.places[symbol.symbol], []).append(
+            (number[symbol.symbol], symbol.content_hash)
         )
     parts = []
     for path in sorted({*own, *executed.modules, *executed.imports, *executed.unknown}):
@@ -634,8 +642,8 @@ def store_executed(db: Database, executed: Executed) -> None:
         keys = [of_index[at] for at in file.symbols]
         parts.append(_part(db, ["tests", path, keys, file.rows()], keys))
     values = sorted(
-        [of_index[at], sorted(of_index[one] for one in some)]
-        for at, some in executed.values.items()
+        [of_index[at], sorted(of_index[one] for one in entries)]
+        for at, entries in executed.values.items()
     )
     parts += [_part(db, ["values", values], ())] if values else []
     if executed.distributions is not None:
@@ -647,14 +655,16 @@ def store_executed(db: Database, executed: Executed) -> None:
         parts.append(_part(db, ["listed", dict(sorted(executed.listed.items()))], ()))
     if executed.private:
         parts.append(_part(db, ["private", dict(sorted(executed.private.items()))], ()))
-    for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
-        parts += [_part(db, [sort, dict(some)], ())] if some else []
+    for sort, entries in (("opened", executed.files), ("incomplete", executed.incomplete)):
+        parts += [_part(db, [sort, dict(entries)], ())] if entries else []
     parts += [_part(db, body, ()) for body in executed.reads.parts()] if executed.reads else []
     # here and not a part of its own: they are asked for alone (`runtime_imports`)
-    more = (
-        [{path: list(some) for path, some in executed.runtime.items()}] if executed.runtime else []
+    runtime_part = (
+        [{path: list(entries) for path, entries in executed.runtime.items()}]
+        if executed.runtime
+        else []
     )
-    row = (executed.run, executed.recorder, _part(db, ["run", parts, *more], ()))
+    row = (executed.run, executed.recorder, _part(db, ["run", parts, *runtime_part], ()))
     db.execute("INSERT INTO executed_run (run, recorder, part) VALUES (?, ?, ?)", row)
 
 
@@ -679,25 +689,26 @@ def _part(db: Database, body: list[Any], symbols: Iterable[int]) -> int:
     """
     text = canonical(body)
     key = sha256(text).digest()
-    known = db.row("SELECT id FROM executed_part WHERE digest = ?", (key,))
-    if known:
-        return int(known[0])
+    stored = db.row("SELECT id FROM executed_part WHERE digest = ?", (key,))
+    if stored:
+        return int(stored[0])
     db.execute(
         "INSERT INTO executed_part (digest, body) VALUES (?, ?)", (key, zlib.compress(text, 6))
     )
     row = db.row("SELECT id FROM executed_part WHERE digest = ?", (key,))
     assert row is not None
-    made = int(row[0])
+    number = int(row[0])
     db.many(
-        "INSERT INTO executed_in (symbol, part) VALUES (?, ?)", [(one, made) for one in symbols]
+        "INSERT INTO executed_in (symbol, part) VALUES (?, ?)",
+        [(symbol, number) for symbol in symbols],
     )
-    return made
+    return number
 
 
 def _bodies(db: Database, parts: Sequence[int]) -> Iterator[list[Any]]:
-    for some in chunks(parts):
+    for batch in chunks(parts):
         for (body,) in db.rows(
-            f"SELECT body FROM executed_part WHERE id IN ({placeholders(some)})", some
+            f"SELECT body FROM executed_part WHERE id IN ({placeholders(batch)})", batch
         ):
             yield json.loads(_unpacked(body))
 
@@ -716,13 +727,13 @@ def runtime_imports(db: Database, runs: int) -> dict[tuple[str, str], str]:
     """(importing file, imported file) that no import statement shows → the newest of these runs
     that saw it.
     """
-    found: dict[tuple[str, str], str] = {}
+    run_of_import: dict[tuple[str, str], str] = {}
     for run in runs_with_symbols(db, runs):
         row = db.row("SELECT part FROM executed_run WHERE run = ?", (run,))
         for importer, imported in _run_body(db, int(row[0]))[1].items() if row else ():
-            for one in imported:
-                found.setdefault((importer, one), run)
-    return found
+            for target in imported:
+                run_of_import.setdefault((importer, target), run)
+    return run_of_import
 
 
 def is_recorded(db: Database) -> bool:
@@ -798,14 +809,14 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
 
 
 def _names(db: Database, numbers: Iterable[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for some in chunks(sorted(numbers)):
-        found.update(
+    name_of: dict[int, str] = {}
+    for batch in chunks(sorted(numbers)):
+        name_of.update(
             db.rows(
-                f"SELECT id, symbol FROM executed_symbol WHERE id IN ({placeholders(some)})", some
+                f"SELECT id, symbol FROM executed_symbol WHERE id IN ({placeholders(batch)})", batch
             )
         )
-    return found
+    return name_of
 
 
 class Execution(NamedTuple):
@@ -826,15 +837,15 @@ def tests_of_symbols(
     """Symbol → node ID of each test that executed it in one of the newest runs → the newest of
     these runs.
     """
-    found: dict[str, dict[str, Execution]] = {}
+    tests_by_symbol: dict[str, dict[str, Execution]] = {}
     if not is_recorded(db) or not ids:
-        return found
+        return tests_by_symbol
     symbols = {number: symbol for symbol, number in _numbers(db, ids).items()}
     numbers = sorted(symbols)
     wanted: dict[int, set[int]] = {}
-    for some in chunks(numbers):
+    for batch in chunks(numbers):
         for number, part in db.rows(
-            f"SELECT symbol, part FROM executed_in WHERE symbol IN ({placeholders(some)})", some
+            f"SELECT symbol, part FROM executed_in WHERE symbol IN ({placeholders(batch)})", batch
         ):
             wanted.setdefault(part, set()).add(number)
     bodies: dict[int, list[Any]] = {}
@@ -854,15 +865,15 @@ def tests_of_symbols(
         for part in here:
             if bodies[part][0] == "tests":
                 for number in wanted[part]:
-                    tests = found.setdefault(symbols[number], {})
+                    tests = tests_by_symbol.setdefault(symbols[number], {})
                     for name in _tests_with(bodies[part], number):
-                        known = tests.get(name)
+                        earlier = tests.get(name)
                         tests[name] = (
-                            known._replace(runs=known.runs + 1)
-                            if known
+                            earlier._replace(runs=earlier.runs + 1)
+                            if earlier
                             else Execution(run, hashes.get(number, ""), recorder=str(row[1]))
                         )
-    return found
+    return tests_by_symbol
 
 
 def _tests_with(body: Sequence[Any], number: int) -> Iterator[str]:
@@ -890,7 +901,7 @@ def forget_runs(db: Database) -> None:
 
 def altered_parts(db: Database) -> list[str]:
     """What somebody edited of the executed symbols, a sentence each: for the audit of the store."""
-    found = []
+    problems = []
     for number, key, body in (
         db.rows("SELECT id, digest, body FROM executed_part") if is_recorded(db) else ()
     ):
@@ -899,5 +910,5 @@ def altered_parts(db: Database) -> list[str]:
         except (TypeError, ValueError):
             same = False
         if not same:
-            found.append(f"part {number} of the executed symbols was edited")
-    return found
+            problems.append(f"part {number} of the executed symbols was edited")
+    return problems

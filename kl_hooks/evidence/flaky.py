@@ -101,20 +101,20 @@ class Comparison:
         `names`: what a test was called in some of them → the name under which its results are
         wanted.
         """
-        found: dict[str, list[Attempt]] = {}
+        attempts_of: dict[str, list[Attempt]] = {}
         for receipt in receipts:
             if receipt.tree is None or receipt.moved:
                 continue
             environment = _environment(receipt)
-            for one in receipt.evidence:
-                name = one.subject.removeprefix("test:")
+            for evidence in receipt.evidence:
+                name = evidence.subject.removeprefix("test:")
                 name = names.get(name, name)
-                if name in wanted and one.kind == "TestResult":
-                    found.setdefault(name, []).append(Attempt(receipt, one, environment))
-        return found
+                if name in wanted and evidence.kind == "TestResult":
+                    attempts_of.setdefault(name, []).append(Attempt(receipt, evidence, environment))
+        return attempts_of
 
     def symbols(
-        self, one: Attempt, other: Attempt, *, same_test: bool = False
+        self, attempt: Attempt, other: Attempt, *, same_test: bool = False
     ) -> tuple[tuple[str, ...], bool]:
         """(the symbols on which the test rests in one of these runs and that differ, whether all
         could be compared).
@@ -124,33 +124,35 @@ class Comparison:
         has another name in the other run, and is known to be the same: nothing of its files is
         compared.
         """
-        a, b = self._executed(one.receipt), self._executed(other.receipt)
-        installed = self.distributions(one, other)
-        if a is None or b is None or one.test not in a.tests or other.test not in b.tests:
+        a, b = self._executed(attempt.receipt), self._executed(other.receipt)
+        installed = self.distributions(attempt, other)
+        if a is None or b is None or attempt.test not in a.tests or other.test not in b.tests:
             return installed, False
-        hashes = [dict(found.symbols) for found in (a, b)]
-        files = {test_path(one.test), test_path(other.test)} if same_test else set()
+        hashes = [dict(executed.symbols) for executed in (a, b)]
+        files = {test_path(attempt.test), test_path(other.test)} if same_test else set()
         needed = {
-            found.symbols[at].symbol
-            for found, name in ((a, one.test), (b, other.test))
-            for at in found.dependencies(name)
-            if found.places[found.symbols[at].symbol] not in files
+            executed.symbols[at].symbol
+            for executed, name in ((a, attempt.test), (b, other.test))
+            for at in executed.dependencies(name)
+            if executed.places[executed.symbols[at].symbol] not in files
         }
-        known = [name for name in needed if all(name in some for some in hashes)]
-        changed = sorted(name for name in known if hashes[0][name] != hashes[1][name])
-        closure = a.closure(one.test) | b.closure(other.test)
-        unknown = any(path in closure for found in (a, b) for path in found.unknown)
+        comparable = [name for name in needed if all(name in run_hashes for run_hashes in hashes)]
+        changed = sorted(name for name in comparable if hashes[0][name] != hashes[1][name])
+        closure = a.closure(attempt.test) | b.closure(other.test)
+        unknown = any(path in closure for executed in (a, b) for path in executed.unknown)
         # what the processes of a test ran and read is not recorded
-        seen = not unknown and one.test not in a.incomplete and other.test not in b.incomplete
-        complete = seen and len(known) == len(needed) and a.files == b.files
+        has_all_names = (
+            not unknown and attempt.test not in a.incomplete and other.test not in b.incomplete
+        )
+        complete = has_all_names and len(comparable) == len(needed) and a.files == b.files
         return (*installed, *changed), complete
 
-    def distributions(self, one: Attempt, other: Attempt) -> tuple[str, ...]:
+    def distributions(self, attempt: Attempt, other: Attempt) -> tuple[str, ...]:
         """`docutils 0.20 → 0.21`: what the test reaches, and had another version in these runs."""
-        reach, other_reach = self._reach(one.receipt), self._reach(other.receipt)
+        reach, other_reach = self._reach(attempt.receipt), self._reach(other.receipt)
         if reach is None or other_reach is None:
             return ()
-        return tuple(reach.differing(other_reach, one.test, other.test))
+        return tuple(reach.differing(other_reach, attempt.test, other.test))
 
     def imported(self, attempt: Attempt) -> dict[str, str] | None:
         """Distribution → version, of what the files import that the test needed in this run; None
@@ -173,12 +175,23 @@ class Comparison:
 
         A pass on a second attempt is both.
         """
-        counted = [one for one in attempts if one.failed or one.passed]
-        for one, other in pairwise(counted):
-            if one.failed != other.failed and one.environment == other.environment:
-                changed, complete = self.symbols(one, other)
+        counted = [
+            earlier_attempt
+            for earlier_attempt in attempts
+            if earlier_attempt.failed or earlier_attempt.passed
+        ]
+        for earlier_attempt, other in pairwise(counted):
+            if (
+                earlier_attempt.failed != other.failed
+                and earlier_attempt.environment == other.environment
+            ):
+                changed, complete = self.symbols(earlier_attempt, other)
                 if complete and not changed:
-                    return (one, other) if one.failed else (other, one)
+                    return (
+                        (earlier_attempt, other)
+                        if earlier_attempt.failed
+                        else (other, earlier_attempt)
+                    )
         groups: dict[tuple[Any, ...], dict[bool, list[Attempt]]] = {}
         for attempt in attempts:
             if attempt.result.outcome == "flaky":
@@ -263,12 +276,12 @@ def flaky_tests(ws: Workspace, db: Database | None, runs: int = _RUNS) -> list[F
 
 def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
     tests = {one.subject.removeprefix("test:") for receipt in receipts for one in receipt.evidence}
-    found = []
+    flaky_tests = []
     for test, attempts in compare.attempts(receipts, tests).items():
         if pair := compare.contradiction(attempts):
             comparable = [one for one in attempts if not compare.distributions(one, pair[0])]
-            found.append(FlakyTest(test, *pair, *_counts(comparable, pair)))
-    return sorted(found, key=lambda one: (-one.failures / one.runs, one.test))
+            flaky_tests.append(FlakyTest(test, *pair, *_counts(comparable, pair)))
+    return sorted(flaky_tests, key=lambda one: (-one.failures / one.runs, one.test))
 
 
 _KNOWN: Final[dict[tuple[int, str], Mapping[str, FlakyTest]]] = {}
@@ -297,20 +310,20 @@ class FlakyPasses:
         if self._db is None:
             return {}
         state = chain_head(self._db)
-        found = _KNOWN.get(state)
-        if found is None:
-            receipts = [one.receipt for one in failing_runs(self._db, RETAINED, "pytest")]
-            found = {one.test: one for one in _found(self._compare, receipts)}
+        flaky_by_test = _KNOWN.get(state)
+        if flaky_by_test is None:
+            receipts = [flaky.receipt for flaky in failing_runs(self._db, RETAINED, "pytest")]
+            flaky_by_test = {flaky.test: flaky for flaky in _found(self._compare, receipts)}
             _KNOWN.clear()
-            _KNOWN[state] = found
-        return found
+            _KNOWN[state] = flaky_by_test
+        return flaky_by_test
 
     def why(self, subject: str, receipt: Receipt) -> str:
         """`flaky: failed in 2 of 6 runs (10% to 70%)`, of a pass in this run; empty where it is no
         flaky one.
         """
-        found = self.test(subject, receipt)
-        return f"flaky: {found.rate}" if found else ""
+        flaky = self.test(subject, receipt)
+        return f"flaky: {flaky.rate}" if flaky else ""
 
     def test(self, subject: str, receipt: Receipt) -> FlakyTest | None:
         """The test, if its result in this run is that of a flaky one.
@@ -320,20 +333,23 @@ class FlakyPasses:
         name = subject.removeprefix("test:")
         if receipt.source != "pytest" or not self.tests:
             return None
-        found = self.tests.get(name) or self._under_earlier_name(name, receipt)
-        if found is None:
+        flaky = self.tests.get(name) or self._under_earlier_name(name, receipt)
+        if flaky is None:
             return None
-        result = found.passed.result._replace(subject=f"test:{name}")
-        witness, own = found.failed, Attempt(receipt, result, _environment(receipt))
+        result = flaky.passed.result._replace(subject=f"test:{name}")
+        witness, own = flaky.failed, Attempt(receipt, result, _environment(receipt))
         if witness.environment != own.environment:
             return None
         if self._compare.distributions(witness, own):
             return None
         content = (receipt.tree, receipt.tree_all)
-        if content in [(one.receipt.tree, one.receipt.tree_all) for one in (witness, found.passed)]:
-            return found
-        changed, complete = self._compare.symbols(witness, own, same_test=name != found.test)
-        return found if complete and not changed else None
+        if content in [
+            (run_attempt.receipt.tree, run_attempt.receipt.tree_all)
+            for run_attempt in (witness, flaky.passed)
+        ]:
+            return flaky
+        changed, complete = self._compare.symbols(witness, own, same_test=name != flaky.test)
+        return flaky if complete and not changed else None
 
     def _under_earlier_name(self, name: str, receipt: Receipt) -> FlakyTest | None:
         """The flaky test that this one was, when it was called otherwise and had the same
@@ -348,10 +364,10 @@ class FlakyPasses:
             ]
         function, _, case = name.partition("[")
         for test in self._absent[receipt.run]:
-            found = self.tests[test]
-            earlier = self._renamed(found.failed.receipt, receipt).get(function)
+            flaky = self.tests[test]
+            earlier = self._renamed(flaky.failed.receipt, receipt).get(function)
             if earlier and (earlier, case) == (test.partition("[")[0], test.partition("[")[2]):
-                return found
+                return flaky
         return None
 
 
@@ -361,17 +377,17 @@ def _counts(attempts: Sequence[Attempt], pair: tuple[Attempt, Attempt]) -> tuple
 
     The witnesses count together, whatever else differs between their contents.
     """
-    together = {one.receipt.tree for one in pair}
+    together = {attempt.receipt.tree for attempt in pair}
     groups: dict[tuple[Any, ...], list[Attempt]] = {}
-    for one in attempts:
-        if one.failed or one.passed or one.result.outcome == "flaky":
+    for attempt in attempts:
+        if attempt.failed or attempt.passed or attempt.result.outcome == "flaky":
             content = (
                 ("both",)
-                if one.receipt.tree in together
-                else (one.receipt.tree, one.receipt.tree_all)
+                if attempt.receipt.tree in together
+                else (attempt.receipt.tree, attempt.receipt.tree_all)
             )
-            key = (*content, one.environment)
-            groups.setdefault(key, []).append(one)
+            key = (*content, attempt.environment)
+            groups.setdefault(key, []).append(attempt)
     mixed = [
         some
         for some in groups.values()

@@ -52,15 +52,15 @@ def audit(db: Database | None, marks: Marks) -> Audit:
     mark = marks.first
     problems: list[str] = []
     folds: list[int] = []
-    chain, at, marked = CHAIN_START, 0, CHAIN_START if mark and not mark["seq"] else None
+    chain, last_seq, marked = CHAIN_START, 0, CHAIN_START if mark and not mark["seq"] else None
     for row in db.rows(_ROWS) if db else ():
         seq = row[0]
         if not isinstance(seq, int):
-            problems.append(f"the receipt after {at} has no number")
+            problems.append(f"the receipt after {last_seq} has no number")
             continue
-        if seq != at + 1:
-            problems.append(f"receipts {at + 1} to {seq - 1} are missing")
-        chain, at = chain_link(chain, str(row[3]), str(row[2])), seq
+        if seq != last_seq + 1:
+            problems.append(f"receipts {last_seq + 1} to {seq - 1} are missing")
+        chain, last_seq = chain_link(chain, str(row[3]), str(row[2])), seq
         if chain != row[1]:
             problems.append(
                 f"receipt {seq}: the chain is broken here (a receipt was edited, removed or"
@@ -84,33 +84,33 @@ def audit(db: Database | None, marks: Marks) -> Audit:
     problems += [
         f"receipt {n}: it is folded, and one of the newest {RETAINED} never is"
         for n in folds
-        if n > at - RETAINED
+        if n > last_seq - RETAINED
     ]
-    problems += _mark_problems(db, marks, at, marked)
-    return Audit(at, chain, tuple(problems), _anchors(mark), len(folds))
+    problems += _mark_problems(db, marks, last_seq, marked)
+    return Audit(last_seq, chain, tuple(problems), _anchors(mark), len(folds))
 
 
 def _damaged_pages(db: Database) -> list[str]:
     """An index that does not fit its table gives wrong answers to some questions, and right ones to
     those above.
     """
-    found = db.row("PRAGMA integrity_check(1)") if db.dialect == "sqlite" else None
-    return [f"the database is damaged: {found[0]}"] if found and found[0] != "ok" else []
+    check = db.row("PRAGMA integrity_check(1)") if db.dialect == "sqlite" else None
+    return [f"the database is damaged: {check[0]}"] if check and check[0] != "ok" else []
 
 
 def edited_headers(db: Database) -> list[str]:
     """The receipts whose ID is not the hash of their header, or that can't be read: each header is
     looked at.
     """
-    found = []
+    edited = []
     for seq, stored, header in db.rows("SELECT seq, id, header FROM receipt ORDER BY seq"):
         try:
             same = receipt_id(json.loads(header)) == stored
         except _DAMAGED:
             same = False
         if not same:
-            found.append(f"receipt {seq}")
-    return found
+            edited.append(f"receipt {seq}")
+    return edited
 
 
 def _row_problems(db: Database, row: Any) -> list[str]:
@@ -118,14 +118,14 @@ def _row_problems(db: Database, row: Any) -> list[str]:
     try:
         plain = json.loads(header)
         receipt = read_entry(db, row[:8]).receipt
-        found = list(_header_problems(plain, receipt, stored, tuple(row[8:14])))
-        found += _fold_problems(db, row)
+        problems = list(_header_problems(plain, receipt, stored, tuple(row[8:14])))
+        problems += _fold_problems(db, row)
         # an import brings its receipts along, not the rows of the log
         own = receipt.source == "commits" and not str(origin).startswith("imported")
         noted = receipt.result.get("log") if own else None
         if noted and noted != log_digest(db, stored):
-            found.append("its commits were edited in the log")
-        return [f"receipt {seq}: {what}" for what in found]
+            problems.append("its commits were edited in the log")
+        return [f"receipt {seq}: {what}" for what in problems]
     except _DAMAGED as problem:
         return [f"receipt {seq}: can't be read ({type(problem).__name__}: {problem})"]
 
@@ -198,18 +198,20 @@ def _altered_lists(db: Database) -> Iterator[str]:
             yield f"the list of tests {key} was edited (its digest differs)"
 
 
-def _mark_problems(db: Database | None, marks: Marks, at: int, marked: str | None) -> Iterator[str]:
+def _mark_problems(
+    db: Database | None, marks: Marks, last_seq: int, marked: str | None
+) -> Iterator[str]:
     mark = marks.first
-    if mark is None and at and db and db.dialect == "sqlite":
+    if mark is None and last_seq and db and db.dialect == "sqlite":
         yield "the high-water mark is missing, although there are receipts"
-    for one in rollbacks(db, marks):
-        if one.had:
+    for rollback in rollbacks(db, marks):
+        if rollback.had:
             cause = "an older copy was put in its place, or its newest part was cut off"
             yield (
-                f"{one} ({cause}). hint: put the newer copy back, or: kl evidence accept --reason"
+                f"{rollback} ({cause}). hint: put the newer copy back, or: kl evidence accept --reason"
                 " TEXT"
             )
-    if mark and mark["seq"] <= at and marked != mark["chain"]:
+    if mark and mark["seq"] <= last_seq and marked != mark["chain"]:
         yield (
             f"the chain differs from the high-water mark at receipt {mark['seq']}: history was"
             " rewritten"

@@ -47,12 +47,12 @@ _LONGEST: Final = 1 << 63
 
 def receipt_flaw(receipt: Receipt) -> str:
     """What is wrong with a receipt from a file, in a few words; empty: nothing."""
-    found = (
-        f"evidence {at}: {what}"
-        for at, one in enumerate(receipt.evidence)
-        if (what := _evidence_flaw(one))
+    flaws = (
+        f"evidence {place}: {what}"
+        for place, fact in enumerate(receipt.evidence)
+        if (what := _evidence_flaw(fact))
     )
-    return next(found, "") or _header_flaw(receipt)
+    return next(flaws, "") or _header_flaw(receipt)
 
 
 def _header_flaw(receipt: Receipt) -> str:
@@ -93,16 +93,16 @@ def _flaws(receipt: Receipt) -> Iterator[str]:
         yield "its counts are no numbers"
 
 
-def _evidence_flaw(one: Evidence) -> str:
-    if one.kind not in EVIDENCE_CLASSES:
-        return f"there is no class {str(one.kind)[:40]!r}"
-    if not _is_text(one.subject) or not _is_text(one.outcome):
+def _evidence_flaw(fact: Evidence) -> str:
+    if fact.kind not in EVIDENCE_CLASSES:
+        return f"there is no class {str(fact.kind)[:40]!r}"
+    if not _is_text(fact.subject) or not _is_text(fact.outcome):
         return "its subject or its outcome is no text"
-    if not _is_count(one.duration_us):
+    if not _is_count(fact.duration_us):
         return "its duration is no number of microseconds"
-    if not isinstance(one.executed, str | None):
+    if not isinstance(fact.executed, str | None):
         return "what it executed is no digest"
-    return "" if _is_mapping(one.detail) else "its details are no mapping"
+    return "" if _is_mapping(fact.detail) else "its details are no mapping"
 
 
 def _is_text(value: Any) -> bool:
@@ -236,18 +236,18 @@ def _test(record: Any) -> Evidence | None:
         return None
     if not isinstance(outcome, str) or outcome not in TEST_OUTCOMES:
         return None
-    made = Evidence("TestResult", make_id("test", nodeid), outcome, micros, None, detail or {})
-    return None if _evidence_flaw(made) else made
+    fact = Evidence("TestResult", make_id("test", nodeid), outcome, micros, None, detail or {})
+    return None if _evidence_flaw(fact) else fact
 
 
 def _other(record: Any) -> Evidence | None:
     if not _is(record, "evidence"):
         return None
     try:
-        made = Evidence.from_dict({k: v for k, v in record.items() if k != "t"})
+        fact = Evidence.from_dict({k: v for k, v in record.items() if k != "t"})
     except (KeyError, TypeError, ValueError):
         return None
-    return None if _evidence_flaw(made) else made
+    return None if _evidence_flaw(fact) else fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,16 +356,16 @@ def _capture(path: Path, key: bytes) -> tuple[Receipt | None, str]:
     )
 
 
-def remove_or_quarantine(one: PendingCapture) -> Path | None:
+def remove_or_quarantine(pending: PendingCapture) -> Path | None:
     """Remove a file from the spool once its receipt is durable; its new path, if it was
     quarantined. OSError.
     """
-    if not one.keep:
-        one.path.unlink(missing_ok=True)
+    if not pending.keep:
+        pending.path.unlink(missing_ok=True)
         return None
-    aside = one.path.with_name(one.path.name + QUARANTINED)
+    aside = pending.path.with_name(pending.path.name + QUARANTINED)
     with suppress(FileNotFoundError):  # another process was faster
-        one.path.replace(aside)
+        pending.path.replace(aside)
     return aside
 
 

@@ -91,8 +91,8 @@ def chain_link(previous: str, receipt: str, origin: str = "local") -> str:
 
     The origin of a receipt decides what it weighs, so an origin that is not `local` is part of it.
     """
-    more = "" if origin == "local" else f"\0{origin}"
-    return hashlib.sha256(f"kl/chain/1\0{previous}{receipt}{more}".encode()).hexdigest()
+    origin_part = "" if origin == "local" else f"\0{origin}"
+    return hashlib.sha256(f"kl/chain/1\0{previous}{receipt}{origin_part}".encode()).hexdigest()
 
 
 def chain_head(db: Database) -> tuple[int, str]:
@@ -116,7 +116,7 @@ def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> 
         if db.row("SELECT 1 FROM receipt WHERE id = ?", (receipt.id,)):
             continue
         seq, chain, new = seq + 1, chain_link(chain, receipt.id, origin), new + 1
-        test_list, outcomes, rest = _columns(db, receipt.evidence)
+        test_list, outcomes, unpacked = _columns(db, receipt.evidence)
         db.execute(
             "INSERT INTO receipt (seq, id, run, parent, source, tree, tree_all, ended, header,"
             " chain, origin, test_list, outcomes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -138,7 +138,7 @@ def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> 
         )
         db.many(
             "INSERT INTO evidence (receipt, position, subject, body) VALUES (?, ?, ?, ?)",
-            [(seq, place, e.subject, canonical(e.to_dict()).decode()) for place, e in rest],
+            [(seq, place, e.subject, canonical(e.to_dict()).decode()) for place, e in unpacked],
         )
     return new
 
@@ -152,8 +152,12 @@ def _columns(
     The column holds the tests at the beginning of the evidence; what follows has rows of its own.
     """
 
-    def fits(one: Evidence) -> bool:
-        return one.kind == "TestResult" and one.subject.startswith("test:") and one.outcome in _CODE
+    def fits(evidence_item: Evidence) -> bool:
+        return (
+            evidence_item.kind == "TestResult"
+            and evidence_item.subject.startswith("test:")
+            and evidence_item.outcome in _CODE
+        )
 
     # not a filter: the evidence has to be restored in its order, over which its digest is
     tests = list(takewhile(fits, evidence))
@@ -170,8 +174,8 @@ def _columns(
 
 def _intern(db: Database, names: Sequence[str]) -> int:
     key = list_digest(names)
-    known = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
-    if not known:
+    stored = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
+    if not stored:
         db.many(
             "INSERT INTO test (nodeid) VALUES (?) ON CONFLICT (nodeid) DO NOTHING",
             [(name,) for name in names],
@@ -181,9 +185,9 @@ def _intern(db: Database, names: Sequence[str]) -> int:
             "INSERT INTO test_list (digest, tests) VALUES (?, ?)",
             (key, pack_ids([ids[n] for n in names])),
         )
-        known = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
-    assert known is not None
-    return int(known[0])
+        stored = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
+    assert stored is not None
+    return int(stored[0])
 
 
 def list_digest(names: Sequence[str]) -> str:
@@ -244,21 +248,21 @@ def read_entry(db: Database, row: Sequence[object]) -> Entry:
     )
 
 
-def _entries(db: Database, rest: str, values: Sequence[object] = ()) -> list[Entry]:
+def _entries(db: Database, clause: str, values: Sequence[object] = ()) -> list[Entry]:
     """The entries that SQL after `FROM receipt` selects. StoreDamaged, naming the receipt, for an
     edited one.
     """
-    found = []
-    for row in db.rows(f"{_ENTRY} {rest}", tuple(values)):
+    entries = []
+    for row in db.rows(f"{_ENTRY} {clause}", tuple(values)):
         try:
-            found.append(read_entry(db, row))
+            entries.append(read_entry(db, row))
         except UNREADABLE as problem:
             reason = (
                 f"receipt {row[0]} of the store can't be read ({type(problem).__name__}:"
                 f" {problem})."
             )
             raise StoreDamaged(reason, hint="See: kl evidence verify") from problem
-    return found
+    return entries
 
 
 def recent(
@@ -300,13 +304,13 @@ def list_receipts(
         f"SELECT seq FROM receipt{where} ORDER BY seq DESC LIMIT ?", (*values, limit + len(hidden))
     )
     wanted = [seq for (seq,) in newest if seq not in hidden][:limit]
-    found = [
-        one
-        for some in chunks(wanted)
-        for one in _entries(db, f"WHERE seq IN ({placeholders(some)})", some)
+    entries = [
+        entry
+        for batch in chunks(wanted)
+        for entry in _entries(db, f"WHERE seq IN ({placeholders(batch)})", batch)
     ]
     return (
-        sorted(found, key=lambda one: -one.seq),
+        sorted(entries, key=lambda entry: -entry.seq),
         (int(row[0]) if row else 0) - len(hidden),
         len(hidden),
     )
@@ -319,13 +323,13 @@ def _runs_without_tests(db: Database) -> set[int]:
         # LIKE only narrows it down: an argument of the run may have the same words
         " AND (header LIKE '%\"usage-error\"%' OR header LIKE '%\"collect_only\"%')"
     )
-    found = set()
+    numbers = set()
     for seq, header in db.rows(sql):
         with suppress(*UNREADABLE):  # an edited row is listed, and reading it reports what is wrong
             plain = json.loads(header)
             if ran_no_test(plain["selection"], plain["result"]):
-                found.add(seq)
-    return found
+                numbers.add(seq)
+    return numbers
 
 
 def newest_before(
@@ -334,8 +338,8 @@ def newest_before(
     """The newest of the `among` pytest receipts of this store before a number whose header fits;
     None for none.
     """
-    found = newest_header(db, fits, seq, among)
-    return next(iter(_entries(db, "WHERE seq = ?", (found[0],))), None) if found else None
+    header = newest_header(db, fits, seq, among)
+    return next(iter(_entries(db, "WHERE seq = ?", (header[0],))), None) if header else None
 
 
 def newest_header(
@@ -381,8 +385,8 @@ def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
     seen.
     """
     omitted = selection.get("left_out")
-    found = {key: selection[key] for key in LIMITING_KEYS if selection.get(key)}
-    return found | (
+    limits = {key: selection[key] for key in LIMITING_KEYS if selection.get(key)}
+    return limits | (
         {"left_out": omitted} if isinstance(omitted, Mapping) and omitted.get("files") else {}
     )
 
@@ -391,9 +395,9 @@ def entries_of_tree(db: Database, trees: Sequence[str], *, notes: bool = False) 
     """The receipts whose `tree` or `tree_all` is one of these, newest first. `notes`: those of
     notes, and no others.
     """
-    some = placeholders(trees)
+    marks = placeholders(trees)
     which = f"NOT ({_OURS})" if notes else _OURS
-    where = f"WHERE (tree IN ({some}) OR tree_all IN ({some})) AND {which} ORDER BY seq DESC"
+    where = f"WHERE (tree IN ({marks}) OR tree_all IN ({marks})) AND {which} ORDER BY seq DESC"
     return _entries(db, where, (*trees, *trees)) if trees else []
 
 
@@ -403,7 +407,10 @@ def here_first(entries: Iterable[Entry], trees: Sequence[str]) -> list[Entry]:
     """
     return sorted(
         entries,
-        key=lambda one: (not {one.receipt.tree, one.receipt.tree_all} & set(trees), -one.seq),
+        key=lambda entry: (
+            not {entry.receipt.tree, entry.receipt.tree_all} & set(trees),
+            -entry.seq,
+        ),
     )
 
 
@@ -411,17 +418,19 @@ def entry_of_run(db: Database, run: str) -> Entry | None:
     """The receipt of a run; one that was imported under the same name only where there is no
     other.
     """
-    found = _entries(db, "WHERE run = ? ORDER BY origin LIKE 'imported%', seq DESC LIMIT 1", (run,))
-    return found[0] if found else None
+    entries = _entries(
+        db, "WHERE run = ? ORDER BY origin LIKE 'imported%', seq DESC LIMIT 1", (run,)
+    )
+    return entries[0] if entries else None
 
 
 def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:
     """The receipts of the commands that started these runs, by run."""
-    found = {
+    parent_of = {
         run: entry_of_run(db, run)
         for run in {e.receipt.parent for e in entries if e.receipt.parent}
     }
-    return {run: entry for run, entry in found.items() if entry}
+    return {run: entry for run, entry in parent_of.items() if entry}
 
 
 def find_receipt(db: Database, prefix: str) -> Entry:
@@ -449,13 +458,13 @@ def receipt_headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt
     """ID → (the receipt without its evidence, its origin), for those that are here and can be
     read.
     """
-    found: dict[str, tuple[Receipt, str]] = {}
-    for some in chunks(ids):
-        sql = f"SELECT id, header, origin FROM receipt WHERE id IN ({placeholders(some)})"
-        for id, header, origin in db.rows(sql, some):
+    header_of: dict[str, tuple[Receipt, str]] = {}
+    for batch in chunks(ids):
+        sql = f"SELECT id, header, origin FROM receipt WHERE id IN ({placeholders(batch)})"
+        for id, header, origin in db.rows(sql, batch):
             with suppress(*UNREADABLE):
-                found[str(id)] = (receipt_from_header(json.loads(header), ()), str(origin))
-    return found
+                header_of[str(id)] = (receipt_from_header(json.loads(header), ()), str(origin))
+    return header_of
 
 
 def receipts_since(db: Database, moment: str) -> list[Receipt]:
@@ -464,11 +473,11 @@ def receipts_since(db: Database, moment: str) -> list[Receipt]:
     """
     # headers alone: a run of 20,000 tests is as cheap as a command
     sql = "SELECT header FROM receipt WHERE origin = 'local' AND ended >= ? ORDER BY seq"
-    found = []
+    receipts = []
     for (header,) in db.rows(sql, (moment,)):
         with suppress(*UNREADABLE):
-            found.append(receipt_from_header(json.loads(header), (), folded=True))
-    return found
+            receipts.append(receipt_from_header(json.loads(header), (), folded=True))
+    return receipts
 
 
 def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
@@ -477,18 +486,20 @@ def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
 
     What somebody edited is omitted: the audit reports it.
     """
-    for at, body in db.rows(
+    for asserted_at, body in db.rows(
         "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
         " WHERE r.source = 'claim' AND r.origin = 'local' ORDER BY r.seq"
     ):
         try:
             plain = json.loads(body)
-            confirmed = Confirmation(plain["author"], at) if plain.get("confirms") else None
+            confirmed = (
+                Confirmation(plain["author"], asserted_at) if plain.get("confirms") else None
+            )
             claim = Claim(
                 plain["text"],
                 plain["subject"],
                 plain["author"],
-                at,
+                asserted_at,
                 plain["expires"],
                 cites=tuple(str(ref) for ref in plain.get("support", ())),
                 confirmed=confirmed,
@@ -558,12 +569,12 @@ def results_of(
     not its tests.
     """
     ids: dict[int, str] = {}
-    for some in chunks(sorted(tests)):
+    for batch in chunks(sorted(tests)):
         ids.update(
-            db.rows(f"SELECT id, nodeid FROM test WHERE nodeid IN ({placeholders(some)})", some)
+            db.rows(f"SELECT id, nodeid FROM test WHERE nodeid IN ({placeholders(batch)})", batch)
         )
     places: dict[int, tuple[int, list[tuple[int, str]]]] = {}
-    found: list[Entry] = []
+    entries: list[Entry] = []
     sql = f"{_ENTRY} WHERE source = ? AND folded IS NULL AND {_OURS} ORDER BY seq DESC LIMIT ?"
     for row in db.rows(sql, (source, limit)):
         seq, chain, origin, stored, header, test_list, outcomes, _ = row
@@ -595,8 +606,8 @@ def results_of(
             )
             if evidence:
                 receipt = receipt_from_header(json.loads(header), evidence)
-                found.append(Entry(seq, str(chain), str(origin), str(stored), receipt))
-    return found
+                entries.append(Entry(seq, str(chain), str(origin), str(stored), receipt))
+    return entries
 
 
 def functions_of_runs(
@@ -611,7 +622,7 @@ def functions_of_runs(
         for key, nodeid in db.rows("SELECT id, nodeid FROM test")
     }
     lists: dict[int | None, frozenset[str]] = {None: frozenset()}
-    found = []
+    runs = []
     sql = f"SELECT header, test_list FROM receipt WHERE source = ? AND folded IS NULL AND {_OURS}"
     for header, test_list in db.rows(f"{sql} ORDER BY seq DESC LIMIT ?", (source, limit)):
         with suppress(*UNREADABLE):
@@ -620,8 +631,8 @@ def functions_of_runs(
                 lists[test_list] = frozenset(
                     map(names.__getitem__, unpack_ids(row[0]) if row else ())
                 )
-            found.append((receipt_from_header(json.loads(header), ()), lists[test_list]))
-    return found
+            runs.append((receipt_from_header(json.loads(header), ()), lists[test_list]))
+    return runs
 
 
 def failed_results(db: Database, limit: int) -> list[tuple[str, Evidence]]:
@@ -633,12 +644,12 @@ def failed_results(db: Database, limit: int) -> list[tuple[str, Evidence]]:
         f" WHERE e.subject LIKE 'test:%' AND r.{_OURS} ORDER BY e.receipt DESC, e.position LIMIT ?",
         (limit,),
     )
-    found = []
+    failures = []
     for run, body in rows:
         with suppress(*UNREADABLE):
             evidence = Evidence.from_dict(json.loads(body))
-            found += [(str(run), evidence)] if evidence.outcome in REFUTES else []
-    return found
+            failures += [(str(run), evidence)] if evidence.outcome in REFUTES else []
+    return failures
 
 
 def _failing_entry(entry: Entry, names: Sequence[str], codes: bytes, failed: set[str]) -> Entry:
@@ -724,8 +735,8 @@ def pack_ids(ids: Sequence[int]) -> bytes:
 
 def unpack_ids(blob: bytes) -> list[int]:
     """The inverse."""
-    ids, at = [], 0
+    ids, identifier = [], 0
     for zigzag in _read_varints(_unpack(blob)):
-        at += zigzag // 2 if zigzag % 2 == 0 else -(zigzag + 1) // 2
-        ids.append(at)
+        identifier += zigzag // 2 if zigzag % 2 == 0 else -(zigzag + 1) // 2
+        ids.append(identifier)
     return ids

@@ -96,16 +96,16 @@ def worktree_state(repo: Repository | None, *, untracked: bool = True) -> Worktr
     """
     if repo is None or repo.bare:
         return WorktreeState()
-    known = _MOMENT.get()
-    if known is not None and (repo, untracked) in known:
-        return known[repo, untracked]
+    states = _MOMENT.get()
+    if states is not None and (repo, untracked) in states:
+        return states[repo, untracked]
     try:
-        found = snapshot(repo, untracked=untracked)
+        state = snapshot(repo, untracked=untracked)
     except (EnvironmentProblem, OSError):
         return WorktreeState()
-    if known is not None:
-        known[repo, untracked] = found
-    return found
+    if states is not None:
+        states[repo, untracked] = state
+    return state
 
 
 def is_document(path: str) -> bool:
@@ -134,8 +134,8 @@ def edits_since(repo: Repository, green: Mapping[str, Any], place: WorktreeState
         if before.get(path) != place.differences.get(path)
     }
     if head != place.head:
-        found = changed_files(repo, f"{head}^{{tree}}", f"{place.head}^{{tree}}")
-        for path, (old, new) in (found or {}).items():
+        changed = changed_files(repo, f"{head}^{{tree}}", f"{place.head}^{{tree}}")
+        for path, (old, new) in (changed or {}).items():
             same = before.get(path, old) == place.differences.get(path, new)
             paths = paths - {path} if same else paths | {path}
     edited = sorted(path for path in paths if not is_document(path))

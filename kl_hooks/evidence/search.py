@@ -65,28 +65,39 @@ def _claim_documents(ws: Workspace, db: Database, have: set[str]) -> dict[str, l
     made again.
     """
     rows = [
-        (one.id, one.text, one.about, one.author, one.made_at) for one in known_assertions(ws, db)
+        (
+            owner_or_documents.id,
+            owner_or_documents.text,
+            owner_or_documents.about,
+            owner_or_documents.author,
+            owner_or_documents.made_at,
+        )
+        for owner_or_documents in known_assertions(ws, db)
     ]
-    made = {
+    documents = {
         # with its time, so that a claim which is made again replaces its older document
         f"claim:{key}:{at}": [Document(f"claim:{key}", CLAIM, "", 0, text, f"{about}\n{author}")]
         for key, text, about, author, at in rows
     }
-    removed = {one for one in have if one.startswith("claim:")} - made.keys()
-    return {owner: one for owner, one in made.items() if owner not in have} | {
-        owner: [] for owner in removed
-    }
+    removed = {
+        owner_or_documents for owner_or_documents in have if owner_or_documents.startswith("claim:")
+    } - documents.keys()
+    return {
+        owner: owner_or_documents
+        for owner, owner_or_documents in documents.items()
+        if owner not in have
+    } | {owner: [] for owner in removed}
 
 
 def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Past commits whose messages or files match words of the task, best first."""
-    found = _search(ws, _words(task), limit, (COMMIT,))
+    hits = _search(ws, _words(task), limit, (COMMIT,))
     with ws.store.reading() as db:
-        known = commits_by_sha(db, [h.id.removeprefix("commit:") for h in found]) if db else {}
+        commit_of = commits_by_sha(db, [h.id.removeprefix("commit:") for h in hits]) if db else {}
     return [
-        _commit_candidate(known[sha])
-        for h in found
-        if (sha := h.id.removeprefix("commit:")) in known
+        _commit_candidate(commit_of[sha])
+        for h in hits
+        if (sha := h.id.removeprefix("commit:")) in commit_of
     ]
 
 

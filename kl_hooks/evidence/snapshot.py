@@ -141,11 +141,15 @@ class Snapshot:
 
     def parents(self, entries: Iterable[Entry]) -> dict[str, Entry]:
         """The receipts of the commands that started these runs, by run."""
-        some = list(entries)
-        wanted = {one.receipt.parent for one in some}
-        found = {one.receipt.run: one for one in self.waiting if one.receipt.run in wanted}
-        stored = parents_of(self.db, some) if self.db else {}
-        return found | dict(zip(stored, self._with_origins(list(stored.values())), strict=True))
+        children = list(entries)
+        wanted = {entry.receipt.parent for entry in children}
+        waiting_parents = {
+            entry.receipt.run: entry for entry in self.waiting if entry.receipt.run in wanted
+        }
+        stored = parents_of(self.db, children) if self.db else {}
+        return waiting_parents | dict(
+            zip(stored, self._with_origins(list(stored.values())), strict=True)
+        )
 
     def _with_origins(self, entries: list[Entry]) -> list[Entry]:
         if self.ask_others is None:
@@ -157,11 +161,15 @@ def _once(entries: Iterable[Entry]) -> list[Entry]:
     """Entries, of those that one key signed the first of each run: a bundle has a run whole, and a
     note its facts.
     """
-    found: dict[tuple[str, str], Entry] = {}
-    for one in entries:
-        key = (one.receipt.run, one.origin) if one.origin.startswith(ATTESTED) else (one.id, "")
-        found.setdefault(key, one)
-    return list(found.values())
+    first_of: dict[tuple[str, str], Entry] = {}
+    for entry in entries:
+        key = (
+            (entry.receipt.run, entry.origin)
+            if entry.origin.startswith(ATTESTED)
+            else (entry.id, "")
+        )
+        first_of.setdefault(key, entry)
+    return list(first_of.values())
 
 
 def newest_first(entries: Iterable[Entry]) -> list[Entry]:
@@ -171,10 +179,12 @@ def newest_first(entries: Iterable[Entry]) -> list[Entry]:
     The number of a receipt is the order of import, and a newer run of our own settles an older one
     of theirs.
     """
-    some = list(entries)
-    foreign = any(one.origin.startswith(ATTESTED) for one in some)
+    unordered = list(entries)
+    foreign = any(entry.origin.startswith(ATTESTED) for entry in unordered)
     return sorted(
-        some, key=lambda one: (one.receipt.ended if foreign else "", one.seq), reverse=True
+        unordered,
+        key=lambda entry: (entry.receipt.ended if foreign else "", entry.seq),
+        reverse=True,
     )
 
 
@@ -197,14 +207,14 @@ def snapshot(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Ite
         if newer:
             unread.insert(0, f"{newer.place} {newer.reason.rstrip('.')}")
         unread += map(str, _unsettled_missing_runs(ws, db, [receipt for receipt, _ in captures]))
-        at = ledger.chain_head(db)[0] if db else 0
+        head_seq = ledger.chain_head(db)[0] if db else 0
         new = [
             one
             for one in captures
             if not (db and db.row("SELECT 1 FROM receipt WHERE id = ?", (one[0].id,)))
         ]
         entries = [
-            Entry(at + n, "", origin, receipt.id, receipt)
+            Entry(head_seq + n, "", origin, receipt.id, receipt)
             for n, (receipt, origin) in enumerate(new, 1)
         ]
         yield Snapshot(

@@ -83,10 +83,10 @@ def environment_key(receipt: Receipt) -> tuple[str, ...]:
     """Implementation and minor version of Python, operating system and machine; empty texts for
     what is unknown.
     """
-    known = receipt.environment
-    minor = ".".join(str(known.get("python") or "").split(".")[:2])
-    platform = str(known.get("platform") or "")
-    return str(known.get("implementation") or ""), minor, platform
+    environment = receipt.environment
+    minor = ".".join(str(environment.get("python") or "").split(".")[:2])
+    platform = str(environment.get("platform") or "")
+    return str(environment.get("implementation") or ""), minor, platform
 
 
 def execution_mode(receipt: Receipt) -> str:

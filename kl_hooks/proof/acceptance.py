@@ -23,14 +23,14 @@ def accept(ws: Workspace, reason: str) -> list[Rollback]:
     require_setup(ws)
     with ledger_writer(ws, accept=True) as db:
         lost = rollbacks(db, read_marks(ws))
-        by = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
+        author = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
         body = {
             "reason": redact(reason),
-            "by": redact(by),
+            "by": redact(author),
             "lost": [rollback.to_dict() for rollback in lost],
         }
         if lost:
-            insert_events(db, [Event(ACCEPTED, STORE, by, body)], iso(ws.clock.now()))
+            insert_events(db, [Event(ACCEPTED, STORE, author, body)], iso(ws.clock.now()))
     return lost
 
 

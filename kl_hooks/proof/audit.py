@@ -59,10 +59,10 @@ class Selected(NamedTuple):
     """Those of them that run all the same."""
 
 
-def settled_with_sample(ws: Workspace, seen: Snapshot) -> Selected:
+def settled_with_sample(ws: Workspace, snapshot: Snapshot) -> Selected:
     """The tests that need not run on what is on disk, and the sample of them for this content."""
     content = content_of(ws)
-    runs = Runs(ws, seen, content)
+    runs = Runs(ws, snapshot, content)
     settled = {name for name, result in runs.results.items() if result.settled}
     durations: dict[str, int] = {}
     for part in runs.parts:
@@ -175,37 +175,42 @@ class Audit:
         return wilson_interval(self.wrong, self.checked) if self.checked else (0.0, 1.0)
 
 
-def audit(ws: Workspace, seen: Snapshot, limit: int, failed_only: bool = False) -> Audit:
+def audit(ws: Workspace, snapshot: Snapshot, limit: int, failed_only: bool = False) -> Audit:
     """Audit the newest runs that were not audited yet, and return the audits of all of them.
 
     `limit`: runs. `failed_only`: others can show no disagreement, so that a quick answer needs
     none of them.
     """
-    stored = _stored(seen.db)
-    entries = [entry for entry in seen.runs(limit + _EARLIER_RUNS) if is_sound(entry)]
+    stored = _stored(snapshot.db)
+    entries = [entry for entry in snapshot.runs(limit + _EARLIER_RUNS) if is_sound(entry)]
     new = []
     for index, entry in enumerate(entries[:limit]):
         failed = entry.receipt.result.get("verdict") == "failed"
         if entry.receipt.run not in stored and (failed or not failed_only):
-            new.append(_audit_run(ws, seen, entry, entries[index + 1 :]))
+            new.append(_audit_run(ws, snapshot, entry, entries[index + 1 :]))
     _store(ws, new)
     audits = [*stored.values(), *new]
     of_run = {entry.receipt.run: entry for entry in entries}
-    disagreements = (found for audited in audits for found in audited.disagreements)
+    disagreements = (disagreement for audited in audits for disagreement in audited.disagreements)
     return Audit(
         len(audits),
         sum(audited.checked for audited in audits),
-        tuple(_with_outcomes(seen, found, of_run.get(found.run)) for found in disagreements),
+        tuple(
+            _with_outcomes(snapshot, disagreement, of_run.get(disagreement.run))
+            for disagreement in disagreements
+        ),
     )
 
 
-def _audit_run(ws: Workspace, seen: Snapshot, entry: Entry, earlier: Sequence[Entry]) -> RunAudit:
+def _audit_run(
+    ws: Workspace, snapshot: Snapshot, entry: Entry, earlier: Sequence[Entry]
+) -> RunAudit:
     """Compare the results of a run with what earlier runs, newest first, state of them."""
     receipt, repo = entry.receipt, ws.repo
     trees = {receipt.tree, receipt.tree_all}
     valid_by: dict[str, OtherRun] = {}
     ran_before: set[str] = set()
-    for part in _judged(ws, seen, entry, earlier) if repo is not None else ():
+    for part in _judged(ws, snapshot, entry, earlier) if repo is not None else ():
         for name, verdict in part.verdicts.items():
             if verdict.state == VALID:
                 valid_by.setdefault(lasting_name(name), part)
@@ -235,19 +240,19 @@ def _audit_run(ws: Workspace, seen: Snapshot, entry: Entry, earlier: Sequence[En
 
 
 def _judged(
-    ws: Workspace, seen: Snapshot, entry: Entry, earlier: Iterable[Entry]
+    ws: Workspace, snapshot: Snapshot, entry: Entry, earlier: Iterable[Entry]
 ) -> Iterator[OtherRun]:
     """Earlier runs of other contents in the same environment, judged for the content of a run."""
     receipt, repo = entry.receipt, ws.repo
     tree = str(receipt.tree_all or receipt.tree)
-    known: dict[str, Difference] = {}
+    differences: dict[str, Difference] = {}
     environments, whole = Environments(), 0
     for other in earlier:
         same = {other.receipt.tree, other.receipt.tree_all} & {receipt.tree, receipt.tree_all}
         if same or environment_key(other.receipt) != environment_key(receipt):
             continue
         assert repo is not None
-        yield OtherRun.judged(ws, repo, seen, other, tree, tree, known, environments)
+        yield OtherRun.judged(ws, repo, snapshot, other, tree, tree, differences, environments)
         whole += not selection_limits(other.receipt.selection)
         if whole == _WHOLE_RUNS:
             return
@@ -262,13 +267,15 @@ def _outcomes(entry: Entry) -> dict[str, str]:
     }
 
 
-def _with_outcomes(seen: Snapshot, disagreement: Disagreement, entry: Entry | None) -> Disagreement:
+def _with_outcomes(
+    snapshot: Snapshot, disagreement: Disagreement, entry: Entry | None
+) -> Disagreement:
     """With how the test ended in other runs of the same content."""
     if entry is None:
         return disagreement
     trees = [tree for tree in (entry.receipt.tree, entry.receipt.tree_all) if tree]
     again = []
-    for other in seen.of_tree(trees):
+    for other in snapshot.of_tree(trees):
         outcome = _outcomes(other).get(disagreement.test)
         is_other = other.receipt.run != disagreement.run
         if is_other and (outcome in _DECIDED or outcome == "flaky"):

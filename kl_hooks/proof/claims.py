@@ -81,35 +81,35 @@ def record_claim(
     return _with_ended(ws, assess(ws, [claim]))[0]
 
 
-def claim_with_id(ws: Workspace, given: str, warn: Callable[[str], None]) -> Claim:
+def claim_with_id(ws: Workspace, typed: str, warn: Callable[[str], None]) -> Claim:
     """The claim whose ID begins so, as it counts now; also as packages write it, `claim:3f9a…`.
 
     UsageProblem for none, or for several.
     """
-    name = given.strip().lower().removeprefix("claim:")
+    name = typed.strip().lower().removeprefix("claim:")
     hint = "See: kl claim list --all"
     if not is_hex(name):
         raise UsageProblem(
-            "an id is at least 4 hexadecimal digits.", place=given or "''", hint=hint
+            "an id is at least 4 hexadecimal digits.", place=typed or "''", hint=hint
         )
     claims = [claim for claim in claims_now(ws, warn) if claim.id.startswith(name)]
     if not claims:
-        raise UsageProblem("no claim has this id.", place=given, hint=hint)
+        raise UsageProblem("no claim has this id.", place=typed, hint=hint)
     if len(claims) > 1:
         reason = "several claims begin like this; give more digits."
-        raise UsageProblem(reason, place=given, hint=hint)
+        raise UsageProblem(reason, place=typed, hint=hint)
     return claims[0]
 
 
 def confirm_claim(
-    ws: Workspace, given: str, warn: Callable[[str], None], author: str = ""
+    ws: Workspace, typed: str, warn: Callable[[str], None], author: str = ""
 ) -> Claim:
     """Record that a claim is still so, for the files as they are now: what it rests on is theirs.
 
     The word is that of `author`, else of whoever runs this, as an assertion is. UsageProblem for a
     claim that follows from evidence, that has ended, or that a cited test refutes.
     """
-    claim = claim_with_id(ws, given, warn)
+    claim = claim_with_id(ws, typed, warn)
     if claim.author == "auto":
         hint = f"Run it: {pytest_command([claim.about.removeprefix('test:')])}"
         reason = "it follows from evidence, and nobody's word makes it current."
@@ -192,9 +192,13 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
     At most `limit` of them; the number is of all.
     """
     # without a limit: expired claims are dropped here, and the number returned is of all that match
-    found = find_assertions(ws, words)
-    known = {one.id: one for one in all_claims(ws)} if found else {}
-    live = [known[key] for key in found if key in known and known[key].freshness != "expired"]
+    keys = find_assertions(ws, words)
+    claim_by_id = {claim.id: claim for claim in all_claims(ws)} if keys else {}
+    live = [
+        claim_by_id[key]
+        for key in keys
+        if key in claim_by_id and claim_by_id[key].freshness != "expired"
+    ]
     return _with_ended(ws, assess(ws, live[:limit])), len(live)
 
 
@@ -258,23 +262,23 @@ def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation,
     names = [ref for ref in ids if RECORD_ID.fullmatch(ref)]
     if names:
         sync_records(ws)
-    found: dict[str, tuple[Observation, str]] = {}
+    observed: dict[str, tuple[Observation, str]] = {}
     for record in get_records(ws, names) if names else ():
         why = ended_words(ws.kinds[record.kind], record) or not_live_reason(ws, record)
         kind = ws.kinds[record.kind].proof or "AgentAssertion"
         note = why or "cited, not observed"
-        found[record.id] = (
+        observed[record.id] = (
             Observation(kind, "records", record.authority, record.id, False, note),
             why,
         )
-    found |= _cited_results(ws, [ref for ref in ids if ref.startswith("test:")])
+    observed |= _cited_results(ws, [ref for ref in ids if ref.startswith("test:")])
     for ref in ids:
-        if ref not in found and is_hex(ref):
+        if ref not in observed and is_hex(ref):
             why = "" if _commit(ws, ref) else "not in this repository"
             # it shows that something was committed, and nothing of what is claimed
             note = why or "cited, not observed"
-            found[ref] = Observation("GitHistory", "git", "git", ref, False, note), why
-    return found
+            observed[ref] = Observation("GitHistory", "git", "git", ref, False, note), why
+    return observed
 
 
 def _cited_results(ws: Workspace, refs: Sequence[str]) -> dict[str, tuple[Observation, str]]:
@@ -283,7 +287,7 @@ def _cited_results(ws: Workspace, refs: Sequence[str]) -> dict[str, tuple[Observ
     """
     if not refs:
         return {}
-    found: dict[str, tuple[Observation, str]] = {}
+    observed: dict[str, tuple[Observation, str]] = {}
     with ws.store.reading() as db:
         names = TestNames(ws, db)
         flaky = FlakyPasses(ws, db, names.pairs) if db else None
@@ -292,17 +296,19 @@ def _cited_results(ws: Workspace, refs: Sequence[str]) -> dict[str, tuple[Observ
             wanted = {nodeid, *names.earlier(nodeid), ref.removeprefix("test:")}
             entry = next(iter(_results(db, wanted)), None) if db else None
             if entry is None or flaky is None:
-                found[ref] = _unobserved(ref), "a test of no recorded run"
+                observed[ref] = _unobserved(ref), "a test of no recorded run"
                 continue
             row = entry.receipt.evidence[0]
-            seen = observation(entry.receipt, row, entry.origin)
+            observation_of_test = observation(entry.receipt, row, entry.origin)
             chance = flaky.why(row.subject, entry.receipt) if row.outcome == "passed" else ""
             if chance:
-                seen = replace(seen, hard=False, asserted=False, why_not=chance)
-            stopped = f"a test that {row.outcome} in run {seen.run[:8]}"
+                observation_of_test = replace(
+                    observation_of_test, hard=False, asserted=False, why_not=chance
+                )
+            stopped = f"a test that {row.outcome} in run {observation_of_test.run[:8]}"
             stopped = "" if stance(row) == "for" else stopped
-            found[ref] = seen, stopped
-    return found
+            observed[ref] = observation_of_test, stopped
+    return observed
 
 
 def _results(db: Database, tests: Collection[str]) -> list[Entry]:
@@ -314,11 +320,11 @@ def _unobserved(ref: str) -> Observation:
     return Observation("TestResult", "pytest", "pytest", ref, False, "cited, not observed")
 
 
-def _resolved(ws: Workspace, given: str) -> list[str]:
+def _resolved(ws: Workspace, cited: str) -> list[str]:
     """The ID of a record, or the full hash of a commit, that somebody cites; of a parametrized test
     without its parameters each case. UsageProblem for what is not there.
     """
-    name = given.strip()
+    name = cited.strip()
     prefix, bare = split_id(name)
     hint = (
         "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b), a commit or a recorded test"
@@ -450,16 +456,16 @@ def history_of(ws: Workspace, db: Database, name: str) -> SubjectHistory:
 
 
 def _latest_results(runs: Sequence[Entry], name: str) -> dict[str, LatestResult]:
-    found: dict[str, LatestResult] = {}
+    latest: dict[str, LatestResult] = {}
     for entry in runs:
         for evidence in entry.receipt.evidence:
             places = _enclosing_ids(evidence.subject.removeprefix("test:"))
             concerned = evidence.detail.get("path") == name or any(
                 _is_inside(place, name) for place in places
             )
-            if concerned and evidence.subject not in found:
-                found[evidence.subject] = LatestResult(entry, evidence)
-    return found
+            if concerned and evidence.subject not in latest:
+                latest[evidence.subject] = LatestResult(entry, evidence)
+    return latest
 
 
 def _enclosing_ids(nodeid: str) -> Iterator[str]:

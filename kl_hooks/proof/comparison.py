@@ -180,15 +180,15 @@ class Comparison:
     def _test_names(self) -> dict[tuple[str, int], frozenset[str]]:
         return {}
 
-    def test_names(self, path: str, at: int) -> frozenset[str]:
+    def test_names(self, path: str, side: int) -> frozenset[str]:
         """The definitions of a test file before (0) or now (1) that are tests: `TestA.test_b`."""
-        if (path, at) not in self._test_names:
-            self._test_names[path, at] = self._read_test_names(path, at)
-        return self._test_names[path, at]
+        if (path, side) not in self._test_names:
+            self._test_names[path, side] = self._read_test_names(path, side)
+        return self._test_names[path, side]
 
-    def _read_test_names(self, path: str, at: int) -> frozenset[str]:
+    def _read_test_names(self, path: str, side: int) -> frozenset[str]:
         file = self.executed.tests.files.get(path)
-        content = self.difference.text(path, at) if file is not None else None
+        content = self.difference.text(path, side) if file is not None else None
         if file is None or content is None:
             return frozenset()
         config = self.difference.pytest_config(path)

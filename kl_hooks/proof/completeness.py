@@ -130,8 +130,8 @@ def _missing(
         *must_run,
         *(test for test in assessment.missing if not _is_named(test.name, stale)),
     )
-    for at, run in enumerate(earlier):
-        lost = _lost_since(expected, reported, runs, run, is_newest=not at)
+    for position, run in enumerate(earlier):
+        lost = _lost_since(expected, reported, runs, run, is_newest=not position)
         names = {test.name for test in missing}
         missing += tuple(test for test in lost if test.name not in names)
     if not missing and _is_selection_of_others(expected, reported):
@@ -232,10 +232,10 @@ def _switched_off(runs: Sequence[Entry], earlier: Entry, label: str) -> Iterator
     for result in results:
         # one that was skipped all along is no loss: many projects skip slow tests in a conftest.py
         # (ADR-0017)
-        by = result.detail.get("by")
-        is_off = by and result.outcome in SWITCHED_OFF
+        switch = result.detail.get("by")
+        is_off = switch and result.outcome in SWITCHED_OFF
         if is_off and result.subject in passed_before - passed:
-            reason = f"it passed in {label}, and now {by} makes it {result.outcome}"
+            reason = f"it passed in {label}, and now {switch} makes it {result.outcome}"
             yield Missing(split_id(result.subject)[1], reason)
 
 

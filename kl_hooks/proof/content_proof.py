@@ -131,8 +131,8 @@ class Proof:
         """
         if not self.transfers:
             return ""
-        known = f"; {self._known}" if self.known_failures else ""
-        return f"{self._transferred_tests_text()}{known}"
+        known_text = f"; {self._known}" if self.known_failures else ""
+        return f"{self._transferred_tests_text()}{known_text}"
 
     def _transferred_tests_text(self) -> str:
         first = max(self.transfers, key=lambda transfer: transfer.valid)
@@ -191,13 +191,13 @@ def _proof_of_passing(
     transferred = _transferred_runs(proving, facts.other_runs)
     transferred_tests, compared_tests = _test_numbers(transferred)
     observations = [*_observations(complete.alone, facts.parents), *complete.joint_observations]
-    known = facts.expected().known_failures if facts.expected and failures.accepted else ()
+    known_failures = facts.expected().known_failures if facts.expected and failures.accepted else ()
     newest = counting[0].run.receipt.selection if counting else {}
     limits, undoing = addopts_limits(newest)
     return Proof(
         known_failures=tuple(
             failure
-            for failure in known
+            for failure in known_failures
             if any(failure.covers(failed.test) for failed in failures.accepted)
         ),
         tier=tier(observations, strength),
@@ -254,14 +254,14 @@ def _removable(
     proving: Sequence[Entry], facts: ContentFacts, failures: FailedTests
 ) -> Iterator[str]:
     """Known failures that pass: the entry can be removed."""
-    known = facts.expected().known_failures if facts.expected and proving else ()
+    known_failures = facts.expected().known_failures if facts.expected and proving else ()
     passed = {
         split_id(result.subject)[1]
         for entry in proving
         for result in entry.receipt.evidence
         if result.outcome == "passed"
     }
-    for failure in known:
+    for failure in known_failures:
         if any(failure.covers(failed.test) for failed in failures.accepted):
             continue
         if any(failure.covers(test) for test in passed):

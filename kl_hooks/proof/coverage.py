@@ -80,8 +80,8 @@ class ImportedCoverage:
         """What could not be named, a sentence each."""
         for path, why in list(self.unknown.items())[:_SHOWN]:
             yield f"{path}: no links, because {why}."
-        if (more := len(self.unknown) - _SHOWN) > 0:
-            yield f"{counted(more, 'more file')} without links."
+        if (omitted := len(self.unknown) - _SHOWN) > 0:
+            yield f"{counted(omitted, 'more file')} without links."
         if _CHANGED in self.unknown.values():
             yield "Name the content that was measured with --tree, or measure again."
         if self.unnamed:
@@ -189,9 +189,9 @@ def _read_lines(path: Path) -> Iterator[_Lines]:
             raise UsageProblem("it is no data file of coverage.py.", place=str(path), hint=hint)
         version = db.row("SELECT version FROM coverage_schema")
         if version != (_FORMAT,):
-            found = version[0] if version else "none"
+            stored_format = version[0] if version else "none"
             raise UsageProblem(
-                f"its format {found} is not {_FORMAT}, of coverage.py 5.0 and later.",
+                f"its format {stored_format} is not {_FORMAT}, of coverage.py 5.0 and later.",
                 place=str(path),
             )
         names = "SELECT file.path, context.context"
@@ -202,8 +202,8 @@ def _read_lines(path: Path) -> Iterator[_Lines]:
             yield _Lines(str(file), str(context), frozenset(_numbers(bits)), frozenset())
         # a negative number is the entry of the code object with that first line
         arcs = db.rows(f"{names}, fromno, tono FROM arc {joined} ORDER BY file_id, context_id")
-        for (file, context), some in groupby(arcs, key=lambda row: (str(row[0]), str(row[1]))):
-            pairs = [(int(start), int(end)) for _, _, start, end in some]
+        for (file, context), file_arcs in groupby(arcs, key=lambda row: (str(row[0]), str(row[1]))):
+            pairs = [(int(start), int(end)) for _, _, start, end in file_arcs]
             lines = {number for pair in pairs for number in pair if number > 0}
             yield _Lines(
                 file,
@@ -242,9 +242,9 @@ class _Code(NamedTuple):
 def _codes(code: CodeType, around: frozenset[int] = frozenset()) -> Iterator[_Code]:
     lines = frozenset(line for _, _, line in code.co_lines() if line)
     yield _Code(code.co_qualname, code.co_firstlineno, code.co_flags, lines - around)
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _codes(one, around | lines)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant, around | lines)
 
 
 class _Measured:
@@ -263,21 +263,21 @@ class _Measured:
     def trace(self, rows: Sequence[_Lines], done: ImportedCoverage) -> Trace:
         """What the tests executed. Notes in `done` what could not be named."""
         trace = Trace(recorder=COVERAGE)
-        paths = self._paths({one.path for one in rows})
-        done.outside = len({one.path for one in rows} - paths.keys())
+        paths = self._paths({row.path for row in rows})
+        done.outside = len({row.path for row in rows} - paths.keys())
         self._load(sorted(set(paths.values())), trace)
         by_file: dict[str, list[_Lines]] = {}
-        for one in rows:
-            if one.path in paths and paths[one.path] in self._codes:
-                by_file.setdefault(paths[one.path], []).append(one)
+        for row in rows:
+            if row.path in paths and paths[row.path] in self._codes:
+                by_file.setdefault(paths[row.path], []).append(row)
         contexts = _Contexts(
-            {one.context for one in rows}, sorted(self._entries), sorted(set(paths.values()))
+            {row.context for row in rows}, sorted(self._entries), sorted(set(paths.values()))
         )
-        for path, some in by_file.items():
-            if why := self._flaw(path, some):
+        for path, file_rows in by_file.items():
+            if why := self._flaw(path, file_rows):
                 trace.unknown[path] = why
             else:
-                self._add(trace, path, some, contexts)
+                self._add(trace, path, file_rows, contexts)
         done.unnamed = contexts.unnamed
         trace.incomplete = dict.fromkeys(trace.tests, "from imported coverage data")
         return trace
@@ -287,10 +287,10 @@ class _Measured:
         files fit.
         """
         roots: Counter[str] = Counter()
-        found: dict[str, tuple[str, str]] = {}
+        root_and_tail: dict[str, tuple[str, str]] = {}
         top = f"{self._repo.top}/"
-        for one in measured:
-            plain = one.replace("\\", "/")
+        for measured_path in measured:
+            plain = measured_path.replace("\\", "/")
             parts = plain.split("/")
             tails = ("/".join(parts[at:]) for at in range(len(parts)))
             tail = next((tail for tail in tails if tail in self._entries), "")
@@ -298,9 +298,13 @@ class _Measured:
                 root = plain[: len(plain) - len(tail)]
                 # a file of this checkout beats any number of others, such as installed copies
                 roots[root] += 1_000_000 if root == top else 1
-                found[one] = (root, tail)
+                root_and_tail[measured_path] = (root, tail)
         best = max(roots, key=lambda root: (roots[root], root), default="")
-        return {one: tail for one, (root, tail) in found.items() if root == best}
+        return {
+            measured_path: tail
+            for measured_path, (root, tail) in root_and_tail.items()
+            if root == best
+        }
 
     def _load(self, paths: Sequence[str], trace: Trace) -> None:
         """The code objects of these files; the reason where a file is of no use."""
@@ -345,21 +349,23 @@ class _Measured:
         by_line: dict[int, set[int]] = {}
         first: dict[int, set[int]] = {}
         codes = self._codes[path]
-        for at, code in enumerate(codes):
+        for index, code in enumerate(codes):
             for line in code.lines:
-                by_line.setdefault(line, set()).add(at)
+                by_line.setdefault(line, set()).add(index)
             if code.name != _MODULE:
-                first.setdefault(code.first, set()).add(at)
+                first.setdefault(code.first, set()).add(index)
         numbers = [trace.number((path, one.name, one.first, one.flags)) for one in codes]
         at_import = trace.modules.setdefault(path, set())
         for row in rows:
-            started = {at for line in row.lines for at in by_line.get(line, ())}
-            started |= {at for line in row.entered for at in first.get(line, ())}
-            at_import |= {numbers[at] for at in started if codes[at].runs_at_import}
+            started = {index for line in row.lines for index in by_line.get(line, ())}
+            started |= {index for line in row.entered for index in first.get(line, ())}
+            at_import |= {numbers[index] for index in started if codes[index].runs_at_import}
             if test := contexts.tests.get(row.context):
                 name, phase = test
                 sets = trace.tests.setdefault(name, (set(), set(), set()))
-                sets[phase].update(numbers[at] for at in started if not codes[at].runs_at_import)
+                sets[phase].update(
+                    numbers[index] for index in started if not codes[index].runs_at_import
+                )
 
 
 class _Contexts:
@@ -371,8 +377,8 @@ class _Contexts:
         """Module as its frames call it → its measured files."""
         for path, module in module_names(files).items():
             parts = module.split(".")
-            for at in range(len(parts) if path in set(measured) else 0):
-                self._modules.setdefault(".".join(parts[at:]), []).append(path)
+            for start in range(len(parts) if path in set(measured) else 0):
+                self._modules.setdefault(".".join(parts[start:]), []).append(path)
         # a static context comes before the dynamic one, with a bar between (coverage.collector)
         static = [
             one
@@ -384,9 +390,9 @@ class _Contexts:
         unnamed = []
         for context in sorted(contexts - {"", *static}):
             prefix = next((f"{one}|" for one in static if context.startswith(f"{one}|")), "")
-            found = self._test(context.removeprefix(prefix))
-            if found:
-                self.tests[context] = found
+            test = self._test(context.removeprefix(prefix))
+            if test:
+                self.tests[context] = test
             else:
                 unnamed.append(context)
         self.unnamed = tuple(unnamed)
@@ -394,17 +400,21 @@ class _Contexts:
     def _test(self, context: str) -> tuple[str, int] | None:
         name, _, phase = context.rpartition("|")
         if phase in _PHASES:
-            path, colons, rest = name.partition("::")
+            path, colons, qualified = name.partition("::")
             # pytest names files from its own root, which may be a folder of the repository
-            found = (
+            candidates = (
                 [path]
                 if path in self._files
-                else [one for one in self._files if one.endswith(f"/{path}")]
+                else [file for file in self._files if file.endswith(f"/{path}")]
             )
-            return (f"{found[0]}{colons}{rest}", _PHASES[phase]) if len(found) == 1 else None
+            return (
+                (f"{candidates[0]}{colons}{qualified}", _PHASES[phase])
+                if len(candidates) == 1
+                else None
+            )
         parts = context.split(".")
-        for at in range(len(parts) - 1, 0, -1):
-            found = self._modules.get(".".join(parts[:at]), [])
-            if len(found) == 1 and parts[-1].startswith("test"):
-                return "::".join([found[0], *parts[at:]]), 1
+        for split in range(len(parts) - 1, 0, -1):
+            candidates = self._modules.get(".".join(parts[:split]), [])
+            if len(candidates) == 1 and parts[-1].startswith("test"):
+                return "::".join([candidates[0], *parts[split:]]), 1
         return None

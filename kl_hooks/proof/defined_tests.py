@@ -343,7 +343,7 @@ class _Bases:
         looked at.
         """
         read = self._scope(path)
-        first, _, rest = name.partition(".")
+        first, _, attributes = name.partition(".")
         if read is None or not first or not deep:
             return False
         scope, names = read
@@ -352,11 +352,11 @@ class _Bases:
         if scope.bound[first] != 1:
             return False
         if first in names:
-            return self._is_no_case_of(".".join(filter(None, (names[first], rest))), deep - 1)
+            return self._is_no_case_of(".".join(filter(None, (names[first], attributes))), deep - 1)
         node = next(
             (node for node, direct in scope.definitions if node.name == first and direct), None
         )
-        if not isinstance(node, ast.ClassDef) or rest:
+        if not isinstance(node, ast.ClassDef) or attributes:
             return False
         bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
         # what a call returns, such as `type(…)`, may be anything
@@ -385,15 +385,15 @@ class _Bases:
     def _imported(self, path: str, tree: ast.Module) -> dict[str, str]:
         """As `_imports`, with relative ones."""
         package = self._modules[path].split(".")[: None if path.endswith("/__init__.py") else -1]
-        found = dict(_imports(tree))
+        imports = dict(_imports(tree))
         for node in tree.body:
             if isinstance(node, ast.ImportFrom) and node.level:
                 start = [*package[: len(package) - node.level + 1], *filter(None, (node.module,))]
-                found |= {
+                imports |= {
                     alias.asname or alias.name: ".".join([*start, alias.name])
                     for alias in node.names
                 }
-        return found
+        return imports
 
 
 def _without_helper_classes(
@@ -407,7 +407,7 @@ def _without_helper_classes(
     unittest.
     """
     bases: _Bases | None = None
-    found = dict(functions)
+    tests_by_path = dict(functions)
     for path, defined in functions.items():
         config = configs[path]
         named = {
@@ -419,8 +419,10 @@ def _without_helper_classes(
             if defined.classes[name] == BASED and not name_matches(name, config.python_classes):
                 bases = bases or _Bases(source)
                 if bases.is_no_case(path, name):
-                    found[path] = found[path]._replace(classes={**found[path].classes, name: PLAIN})
-    return found
+                    tests_by_path[path] = tests_by_path[path]._replace(
+                        classes={**tests_by_path[path].classes, name: PLAIN}
+                    )
+    return tests_by_path
 
 
 def _is_main(node: ast.stmt) -> bool:
@@ -437,29 +439,29 @@ def _yields(node: _Def) -> bool:
     """A generator: no test for pytest, since version 4 or 9."""
     stack: list[ast.AST] = list(node.body)
     while stack:
-        one = stack.pop()
-        if isinstance(one, ast.Yield | ast.YieldFrom):
+        inner = stack.pop()
+        if isinstance(inner, ast.Yield | ast.YieldFrom):
             return True
-        if not isinstance(one, (*_Deferred, ast.ClassDef)):
-            stack += ast.iter_child_nodes(one)
+        if not isinstance(inner, (*_Deferred, ast.ClassDef)):
+            stack += ast.iter_child_nodes(inner)
     return False
 
 
 def defined_tests_from_dict(plain: Any) -> DefinedTests | None:
     """The way back from `DefinedTests.plain()`; None for data that is not of this form."""
     try:
-        found = DefinedTests(plain["functions"], plain["classes"], plain["error"])
+        defined = DefinedTests(plain["functions"], plain["classes"], plain["error"])
     except (TypeError, KeyError):
         return None
     if not (
-        isinstance(found.functions, dict)
-        and isinstance(found.classes, dict)
-        and isinstance(found.error, str)
+        isinstance(defined.functions, dict)
+        and isinstance(defined.classes, dict)
+        and isinstance(defined.error, str)
     ):
         return None
-    values = ((found.functions, bool), (found.classes, str))
+    values = ((defined.functions, bool), (defined.classes, str))
     return (
-        found
+        defined
         if all(type(value) is kind for names, kind in values for value in names.values())
         else None
     )
@@ -495,21 +497,21 @@ def _decoded(cached: bytes) -> DefinedTests | None:
 
 
 def expected_names(
-    found: DefinedTests, config: PytestConfig, seen: Iterable[str] = ()
+    defined: DefinedTests, config: PytestConfig, reported: Iterable[str] = ()
 ) -> tuple[list[str], list[str]]:
     """The names that pytest surely collects from a file by this configuration, and those that it
     may collect.
 
-    `seen`: names that were reported: a class with a base of its own is collected if one of its
+    `reported`: names that were reported: a class with a base of its own is collected if one of its
     tests was.
     """
-    collected = {name.rpartition("::")[0] for name in seen}
+    collected = {name.rpartition("::")[0] for name in reported}
     certain: list[str] = []
     doubtful: list[str] = []
-    for name, plain in found.functions.items():
+    for name, plain in defined.functions.items():
         *classes, function = name.split("::")
         chain = ["::".join(classes[:depth]) for depth in range(1, len(classes) + 1)]
-        kinds = [found.classes.get(one, "") for one in chain]
+        kinds = [defined.classes.get(class_name, "") for class_name in chain]
         if not _is_test(function, chain, kinds, config):
             continue
         sure = plain and all(

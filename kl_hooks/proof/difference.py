@@ -82,12 +82,12 @@ def changed_states(repo: Repository, base: Base, other: str | None) -> dict[str,
     """Path → its state in the content of a run and in `other` (see `changed_files`), where they
     differ. GitFailed.
     """
-    found = changed_files(repo, base.tree, other) or {}
-    rest = [path for path in base.states if path not in found]
-    same = states_at(repo, base.tree, rest) if rest else {}
+    states = changed_files(repo, base.tree, other) or {}
+    unchanged = [path for path in base.states if path not in states]
+    same = states_at(repo, base.tree, unchanged) if unchanged else {}
     for path, before in base.states.items():
-        found[path] = (before, found[path][1] if path in found else same.get(path, ""))
-    return {path: pair for path, pair in found.items() if pair[0] != pair[1]}
+        states[path] = (before, states[path][1] if path in states else same.get(path, ""))
+    return {path: pair for path, pair in states.items() if pair[0] != pair[1]}
 
 
 def difference(
@@ -111,7 +111,7 @@ def difference(
         documents,
         reads,
         lambda words: mentions(repo, words, other),
-        lambda path, at: reader.now(path) if at else reader.before(path),
+        lambda path, side: reader.now(path) if side else reader.before(path),
         cache(lambda folder: _is_lasting(repo, changed, other, folder)),
         tuple(required),
         cache(reader.pytest_config),
@@ -178,21 +178,23 @@ class _Reader:
 
     def load(self, paths: Sequence[str]) -> None:
         """Read changed files of both contents at once, so that git is not started for each."""
-        for at in (0, 1):
-            states = [(path, state) for path in paths if (state := self._changed[path][at])]
-            for entry, text in _read(self._repo, states, at, self._other):
-                self._texts[entry.path, at] = text
+        for side in (0, 1):
+            states = [(path, state) for path in paths if (state := self._changed[path][side])]
+            for entry, text in _read(self._repo, states, side, self._other):
+                self._texts[entry.path, side] = text
 
-    def text(self, path: str, at: int) -> bytes | None:
+    def text(self, path: str, side: int) -> bytes | None:
         """The content of a changed file before (0) or now (1); empty where it is not there, None
         for none.
         """
-        state = self._changed[path][at]
+        state = self._changed[path][side]
         if not state:
             return b""
-        if (path, at) in self._texts:
-            return self._texts[path, at]
-        return next((text for _, text in _read(self._repo, [(path, state)], at, self._other)), None)
+        if (path, side) in self._texts:
+            return self._texts[path, side]
+        return next(
+            (text for _, text in _read(self._repo, [(path, state)], side, self._other)), None
+        )
 
     def before(self, path: str) -> bytes | None:
         """A file of the run's content; None where there is none."""
@@ -232,30 +234,32 @@ class _Reader:
 
 
 def _read(
-    repo: Repository, states: Iterable[tuple[str, str]], at: int, other: str | None
+    repo: Repository, states: Iterable[tuple[str, str]], side: int, other: str | None
 ) -> Iterator[tuple[FileEntry, bytes]]:
     entries = [
         FileEntry(path, state[7:], state[:6]) for path, state in states if state.startswith("100")
     ]
-    return read_files(repo, entries, "worktree" if at and other is None else "objects")
+    return read_files(repo, entries, "worktree" if side and other is None else "objects")
 
 
 def symbols_of_files(
     ws: Workspace,
     repo: Repository,
     changed: Mapping[str, tuple[str, str]],
-    at: int,
+    side: int,
     other: str | None,
 ) -> dict[str, FileSymbols]:
     """Path → what each changed Python file defines before (0) or now (1)."""
     states = {
-        path: pair[at]
+        path: pair[side]
         for path, pair in changed.items()
-        if path.endswith(".py") and pair[at].startswith("100")
+        if path.endswith(".py") and pair[side].startswith("100")
     }
     entries = [FileEntry(path, state[7:], state[:6]) for path, state in sorted(states.items())]
-    source = "worktree" if at and other is None else "objects"
-    return symbols_of_content(ws, entries, lambda some: read_files(repo, some, source))
+    source = "worktree" if side and other is None else "objects"
+    return symbols_of_content(
+        ws, entries, lambda entries_to_read: read_files(repo, entries_to_read, source)
+    )
 
 
 def symbols_of_content(
@@ -264,8 +268,8 @@ def symbols_of_content(
     """Path → what each of these files defines. `read`: as `facts_of`; only contents never seen
     before are read.
     """
-    found = facts_of(ws.store, entries, read, scanners_of(ws))
-    return {path: file_symbols(facts) for path, facts in found.items()}
+    facts_by_path = facts_of(ws.store, entries, read, scanners_of(ws))
+    return {path: file_symbols(facts) for path, facts in facts_by_path.items()}
 
 
 def file_symbols(facts: Facts) -> FileSymbols:
@@ -362,13 +366,13 @@ def mentions(
     repo: Repository, words: Iterable[str], other: str | None
 ) -> dict[str, frozenset[str]]:
     """Words → the Python files of a content that have them as words."""
-    found: dict[str, set[str]] = {}
-    for some in chunks(sorted(set(words))):
-        options = [part for word in some for part in ("-e", word)]
+    files_by_word: dict[str, set[str]] = {}
+    for batch in chunks(sorted(set(words))):
+        options = [part for word in batch for part in ("-e", word)]
         rows = iter(_grep(repo, ("-o", "-w", "-F", *options), other))
         for path in rows:
-            found.setdefault(next(rows, ""), set()).add(path)
-    return {word: frozenset(files) for word, files in found.items()}
+            files_by_word.setdefault(next(rows, ""), set()).add(path)
+    return {word: frozenset(files) for word, files in files_by_word.items()}
 
 
 def _grep(repo: Repository, options: Sequence[str], other: str | None) -> Iterator[str]:

@@ -91,19 +91,19 @@ class Trace:
         own = [self.number(tuple(code)) for code in plain["codes"]]
 
         def codes(packed: bytes) -> set[int]:
-            return {own[at] for at in array("I", packed)}
+            return {own[number] for number in array("I", packed)}
 
         self.reads.begin(plain["reads"])
         fixtures = plain["fixtures"]
         for nodeid, setup, call, teardown, used, why in plain["tests"]:
             sets = self.tests.setdefault(name(nodeid), (set(), set(), set()))
             everything = sorted(_reached(used, fixtures))
-            for at, packed in enumerate((setup, call, teardown)):
-                sets[at].update(codes(packed))
-            for at in everything:
-                sets[0].update(codes(fixtures[at][0]))
+            for number, packed in enumerate((setup, call, teardown)):
+                sets[number].update(codes(packed))
+            for number in everything:
+                sets[0].update(codes(fixtures[number][0]))
             self.reads.add_test(nodeid, name(nodeid), everything)
-            reasons = [why, *(fixtures[at][2] for at in everything)]
+            reasons = [why, *(fixtures[number][2] for number in everything)]
             if any(reasons):
                 self.incomplete[name(nodeid)] = next(filter(None, reasons))
         for path, (packed, why) in plain["modules"].items():
@@ -112,10 +112,12 @@ class Trace:
                 self.unknown[path] = why.replace("it ", "its import ", 1)
         self.reads.add_values(own.__getitem__)
         for readers, computed in plain["values"]:
-            for at in readers:
-                self.values.setdefault(own[at], set()).update(own[one] for one in computed)
-        for path, some in plain["session"].items():
-            self.modules.setdefault(path, set()).update(own[at] for at in some)
+            for number in readers:
+                self.values.setdefault(own[number], set()).update(own[one] for one in computed)
+        for path, executed_in_session in plain["session"].items():
+            self.modules.setdefault(path, set()).update(
+                own[number] for number in executed_in_session
+            )
         for path, (mtime, size, before) in plain["stamps"].items():
             self.stamps.setdefault(path, set()).add((mtime, size))
             self.before |= {path} if before else set()
@@ -152,12 +154,12 @@ class Trace:
 
 def _reached(used: Iterable[int], fixtures: Sequence[Any]) -> set[int]:
     """These fixtures, and those that were set up in their set-up."""
-    seen, todo = set(used), list(used)
+    reached, todo = set(used), list(used)
     while todo:
-        new = [one for one in fixtures[todo.pop()][1] if one not in seen]
-        seen.update(new)
+        new = [fixture for fixture in fixtures[todo.pop()][1] if fixture not in reached]
+        reached.update(new)
         todo += new
-    return seen
+    return reached
 
 
 def record_executed(
@@ -178,8 +180,8 @@ def record_executed(
     `uses`, `started`: see `Trace.executed`.
     """
     trace = Trace()
-    for one in traces:
-        trace.add(one, name)
+    for process_trace in traces:
+        trace.add(process_trace, name)
     if trace.trouble:
         return {"trouble": trace.trouble}
     with ws.store.reusing():
@@ -229,13 +231,13 @@ class _Resolver:
         self._tracked, self._untracked = set[str](), set[str]()
         suffixes = (".py", *MARKERS)
         if tree:
-            found = files_at(repo, tree, suffixes)
+            files = files_at(repo, tree, suffixes)
         else:
             scan = scan_worktree(repo)
             self._tracked = {path for _, _, path in scan.listing.staged_blobs()}
             self._untracked = {os.fsdecode(path) for path in scan.listing.untracked}
-            found = worktree_files(repo, suffixes, scan)
-        self.entries = {one.path: one for one in found}
+            files = worktree_files(repo, suffixes, scan)
+        self.entries = {file.path: file for file in files}
         self._keys = content_keys(self.entries.values(), self._scanners)
         self._known: dict[Key, Facts] = {}
         self._fresh: dict[Key, Facts] = {}
@@ -275,10 +277,10 @@ class _Resolver:
                 self._known.update(load(db, missing, symbols) if db is not None else {})
         todo = [path for path in paths if not self._has(self._keys[path], symbols)]
         for start in range(0, len(todo), _AT_ONCE):
-            some = [self.entries[path] for path in todo[start : start + _AT_ONCE]]
-            keys = {one.path: self._keys[one.path] for one in some}
-            found = scan_missing(some, keys, {}, self._read, self._scanners)
-            self._fresh.update(found)
+            batch = [self.entries[path] for path in todo[start : start + _AT_ONCE]]
+            keys = {file.path: self._keys[file.path] for file in batch}
+            facts = scan_missing(batch, keys, {}, self._read, self._scanners)
+            self._fresh.update(facts)
         return [
             path
             for path in paths
@@ -291,9 +293,9 @@ class _Resolver:
     def _has(self, key: Key, symbols: bool) -> bool:
         # without symbols a row has an empty list: every file that can be read has its module among
         # them
-        known = self._known.get(key)
+        facts = self._known.get(key)
         return key in self._fresh or (
-            known is not None and bool(not symbols or known["symbols"] or known["error"])
+            facts is not None and bool(not symbols or facts["symbols"] or facts["error"])
         )
 
     def _content(self, path: str) -> Facts:
@@ -330,10 +332,12 @@ class _Resolver:
         by_code = [symbols.find(*code) for code in trace.codes]
         tests: dict[str, dict[str, dict[int, str]]] = {}
         for name, sets in trace.tests.items():
-            found = tests.setdefault(test_path(name), {}).setdefault(name, {})
+            symbols_of_test = tests.setdefault(test_path(name), {}).setdefault(name, {})
             # the first phase in which it ran wins: the last to be written
             for phase, codes in zip(("teardown", "call", "setup"), reversed(sets), strict=True):
-                found.update({at: phase for code in codes if (at := by_code[code]) is not None})
+                symbols_of_test.update(
+                    {at: phase for code in codes if (at := by_code[code]) is not None}
+                )
         modules = {
             path: {at for code in trace.modules.get(path, ()) if (at := by_code[code]) is not None}
             | symbols.at_import(path, everything=path in trace.before)
@@ -434,22 +438,24 @@ class _Resolver:
         at_run_time: dict[str, set[str]] = {}
         for importer, imported in self._trace.imports:
             at_run_time.setdefault(importer, set()).add(imported)
-        found: dict[str, tuple[str, ...]] = {}
+        imports_of: dict[str, tuple[str, ...]] = {}
         hidden: dict[str, tuple[str, ...]] = {}
         todo = [path for path in starts if path in self._keys]
         for folder_path in list(todo):
             todo += [one for one in _conftests(folder_path) if one in self._keys]
         while todo:
-            new = list(dict.fromkeys(path for path in todo if path not in found))
+            new = list(dict.fromkeys(path for path in todo if path not in imports_of))
             readable = set(self._all(new, symbols=False))
             for path in new:
                 targets = self._imported(path) if path in readable else set()
-                seen = at_run_time.get(path, set()) & self._keys.keys()
-                if path in readable and seen - targets:
-                    hidden[path] = tuple(sorted(seen - targets))
-                found[path] = tuple(sorted((targets | seen) - {path}))
-            todo = [one for path in new for one in found[path]]
-        return {path: some for path, some in found.items() if some}, hidden
+                seen_at_run_time = at_run_time.get(path, set()) & self._keys.keys()
+                if path in readable and seen_at_run_time - targets:
+                    hidden[path] = tuple(sorted(seen_at_run_time - targets))
+                imports_of[path] = tuple(sorted((targets | seen_at_run_time) - {path}))
+            todo = [one for path in new for one in imports_of[path]]
+        return {
+            path: imported_paths for path, imported_paths in imports_of.items() if imported_paths
+        }, hidden
 
     def _imported(self, path: str) -> set[str]:
         """What a file's import statements mean, wherever they are, with the packages above; no
@@ -460,8 +466,10 @@ class _Resolver:
             return set()
         inits = path.rpartition("/")[2] == "__init__.py"
         names: set[str] = set()
-        for wanted, name, level, _, how, _ in self._content(path)["imports"]:
-            base = None if how == "type-checking import" else absolute(wanted, level, module, inits)
+        for wanted, name, level, _, manner, _ in self._content(path)["imports"]:
+            base = (
+                None if manner == "type-checking import" else absolute(wanted, level, module, inits)
+            )
             if base is not None:
                 names |= {base, f"{base}.{name}"} if name and name != "*" else {base}
         for name in list(names):
@@ -473,7 +481,11 @@ class _Resolver:
             own = target or targets.get(top) or self._index.inside(top)
             if not own and top not in sys.stdlib_module_names:
                 self.outside.setdefault(path, set()).add(name)
-        return {found for one in targets.values() if one and (found := self._index.path_of(one))}
+        return {
+            imported_path
+            for one in targets.values()
+            if one and (imported_path := self._index.path_of(one))
+        }
 
     def _data(self) -> dict[str, str]:
         """The opened files that git tracks, with their blob IDs."""
@@ -574,8 +586,8 @@ class _Symbols:
         self._by_name: dict[str, dict[str, list[int]]] = {}
         self._own: dict[str, tuple[int, list[int]]] = {}
         """Path → its module's index, and those of what is decorated in it."""
-        for path, one in facts.items():
-            self._add(path, one)
+        for path, file_facts in facts.items():
+            self._add(path, file_facts)
 
     def _add(self, path: str, facts: Facts) -> None:
         names: dict[str, list[int]] = {}
@@ -584,16 +596,16 @@ class _Symbols:
         module = facts["symbols"][0][0].partition(":")[2] if facts["symbols"] else ""
         for place, (identifier, *_, content_hash) in enumerate(facts["symbols"]):
             kind, _, name = identifier.partition(":")
-            at = len(self.rows)
+            index = len(self.rows)
             self.rows.append((identifier, content_hash, path))
             if kind == "namespace":
-                own = at
+                own = index
             elif kind != "field":
-                names.setdefault(name[len(module) + 1 :], []).append(at)
+                names.setdefault(name[len(module) + 1 :], []).append(index)
             # a function that is decorated is wrapped when the module is imported; one inside
             # another when that runs
             if place in marked and ".<locals>." not in name:
-                decorated.append(at)
+                decorated.append(index)
         self._by_name[path] = names
         if own >= 0:
             self._own[path] = (own, decorated)
@@ -606,26 +618,26 @@ class _Symbols:
             return None
         is_function = bool(flags & _OPTIMIZED)
         short = _without_unnamed(name)
-        found = self._by_name[path].get(short, ()) if short else ()
+        candidates = self._by_name[path].get(short, ()) if short else ()
         fitting = [
             at
-            for at in found
+            for at in candidates
             if self.rows[at][0].startswith(("type:", "interface:")) is not is_function
         ]
         # generated code has names that the file does not have: it is the module that makes it
-        return next(iter(fitting or found), self._own[path][0])
+        return next(iter(fitting or candidates), self._own[path][0])
 
     def at_import(self, path: str, everything: bool) -> set[int]:
         """What runs in any case when a file is imported; `everything`: what does is not known."""
         if path not in self._own:
             return set()
         own, decorated = self._own[path]
-        more = (
+        more_indexes = (
             [at for some in self._by_name[path].values() for at in some]
             if everything
             else decorated
         )
-        return {own, *more}
+        return {own, *more_indexes}
 
 
 def _without_unnamed(name: str) -> str:
@@ -637,9 +649,9 @@ def _without_unnamed(name: str) -> str:
     if "<" not in name:
         return name.removesuffix(".__annotate__")
     parts = name.split(".")
-    for at, part in enumerate(parts):
+    for position, part in enumerate(parts):
         if part.startswith("<") and part != "<locals>":
-            parts = parts[:at]
+            parts = parts[:position]
             break
     while parts and parts[-1] == "<locals>":
         parts.pop()

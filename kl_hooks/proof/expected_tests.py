@@ -115,16 +115,16 @@ class Expected:
         for path, (config, reason) in sorted(self.files.items()):
             if reported.skips(path):
                 continue
-            found = self.functions.get(path)
-            if path not in reported.tests and (why := self._unsure(path, found)):
+            defined = self.functions.get(path)
+            if path not in reported.tests and (why := self._unsure(path, defined)):
                 unsure.append(f"{path} ({why})")
             if (
-                found is None
-                or found.error
+                defined is None
+                or defined.error
                 or (path in self.ignored and path not in reported.tests)
             ):
                 continue
-            lost, open_ = compare_file(path, found, config, reported)
+            lost, open_ = compare_file(path, defined, config, reported)
             if reported.omits(path):
                 lost = []
             missing += [
@@ -133,20 +133,20 @@ class Expected:
             unsure += open_
         return Assessment(tuple(missing), tuple(unsure))
 
-    def _unsure(self, path: str, found: DefinedTests | None) -> str:
+    def _unsure(self, path: str, defined: DefinedTests | None) -> str:
         """Why it is unknown whether this file has tests that could be collected; empty where it is
         known.
         """
         if path in self.ignored:
             return "a conftest.py ignores it under a condition"
-        return found.error if found is not None else "its content could not be read"
+        return defined.error if defined is not None else "its content could not be read"
 
 
 def compare_file(
-    path: str, found: DefinedTests, config: PytestConfig, reported: Reported
+    path: str, defined: DefinedTests, config: PytestConfig, reported: Reported
 ) -> tuple[list[Missing], list[str]]:
     """The tests of one file that are missing, and those that can't be assessed."""
-    certain, doubtful = expected_names(found, config, reported.tests.get(path, ()))
+    certain, doubtful = expected_names(defined, config, reported.tests.get(path, ()))
     if path not in reported.tests:
         if certain:
             number = f"{len(certain)} test{'' if len(certain) == 1 else 's'}"
@@ -159,9 +159,9 @@ def compare_file(
         for name in certain
         if not _was_reported(reported, path, name)
     ]
-    rest = [name for name in doubtful if not _was_reported(reported, path, name)]
-    open_ = [f"{path}::{name}" for name in rest]
-    if not reported.complete(path, rest) and not lost:
+    unreported = [name for name in doubtful if not _was_reported(reported, path, name)]
+    open_ = [f"{path}::{name}" for name in unreported]
+    if not reported.complete(path, unreported) and not lost:
         return [Missing(path, "only a part of it ran")], open_
     return lost, open_
 
@@ -196,12 +196,12 @@ def expected_tests(
     ]
     wanted: dict[str, tuple[PytestConfig, str]] = {}
     for path in python:
-        now, was = configs.for_file(path), older.for_file(path)
+        now, earlier_config = configs.for_file(path), older.for_file(path)
         if now.collects(path):
-            wider = now.wider(was)
-            wanted[path] = (wider, _narrower(now, was, label) if wider != now else "")
-        elif was.collects(path):
-            wanted[path] = (was, _narrower(now, was, label))
+            wider = now.wider(earlier_config)
+            wanted[path] = (wider, _narrower(now, earlier_config, label) if wider != now else "")
+        elif earlier_config.collects(path):
+            wanted[path] = (earlier_config, _narrower(now, earlier_config, label))
     configured, changed = _configured(configs, older if before is not None else None, label)
     omitted = sorted(path for path in wanted if configured.ignores(path))
     wanted = {path: wanted[path] for path in wanted if path not in omitted}
@@ -267,10 +267,10 @@ def _ignored(source: ContentSource, paths: Iterable[str]) -> frozenset[str]:
     )
 
 
-def _narrower(now: PytestConfig, was: PytestConfig, label: str) -> str:
+def _narrower(now: PytestConfig, earlier_config: PytestConfig, label: str) -> str:
     return (
         f"no longer collected since {label}:"
-        f" {now.difference(was) or 'pytest is configured elsewhere'}"
+        f" {now.difference(earlier_config) or 'pytest is configured elsewhere'}"
     )
 
 
@@ -281,14 +281,14 @@ def outside_testpaths(source: ContentSource) -> list[str]:
     configs = PytestConfigs.of(source.blobs, source.text)
     python = [path for path in source.blobs if path.endswith(".py")]
     tests = [path for path in python if configs.for_file(path).collects(path)]
-    found: set[str] = set()
+    globs: set[str] = set()
     for path in sorted(set(python).difference(tests)):
         config, folder = configs.for_file(path), path.rpartition("/")[0]
         if config.testpaths and config._replace(testpaths=()).collects(path):
             mixed = not folder or any(test.startswith(f"{folder}/") for test in tests)
-            found.add(path if mixed else folder)
+            globs.add(path if mixed else folder)
     configured = ConfiguredSelection.of(configs.by_folder.get("", PytestConfig()))
-    found |= {path for path in tests if configured.ignores(path)}
+    globs |= {path for path in tests if configured.ignores(path)}
     return sorted(
-        one for one in found if not any(path_matches(one, other) for other in found - {one})
+        one for one in globs if not any(path_matches(one, other) for other in globs - {one})
     )

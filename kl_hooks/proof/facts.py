@@ -66,7 +66,7 @@ class FileChange:
         )
 
 
-def _no_text(path: str, at: int) -> bytes | None:
+def _no_text(path: str, side: int) -> bytes | None:
     return None
 
 

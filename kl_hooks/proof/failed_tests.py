@@ -34,8 +34,8 @@ class Failure(NamedTuple):
     @classmethod
     def of(cls, result: Evidence, judged: JudgedRun) -> Failure:
         """A failed result of a run."""
-        at = str(result.detail.get("at") or "")
-        return cls(split_id(result.subject)[1], judged.run.receipt.run, at)
+        place = str(result.detail.get("at") or "")
+        return cls(split_id(result.subject)[1], judged.run.receipt.run, place)
 
     def __str__(self) -> str:
         """Why it counts."""

@@ -90,24 +90,24 @@ _LATEST: Final[dict[tuple[Any, ...], list[FailingTest]]] = {}
 package asks several times."""
 
 
-def failing_tests(ws: Workspace, seen: Snapshot | None = None) -> list[FailingTest]:
+def failing_tests(ws: Workspace, snapshot_of_store: Snapshot | None = None) -> list[FailingTest]:
     """Return the tests that fail now, newest failure first; none where kl was never used.
 
-    `seen`: evidence that was read before. EnvironmentProblem where the store can't be read.
+    `snapshot_of_store`: evidence that was read before. EnvironmentProblem where the store can't be read.
     """
-    if seen is None:
+    if snapshot_of_store is None:
         if not is_set_up(ws):
             return []
         with snapshot(ws) as read:
             return failing_tests(ws, read)
     place = worktree_state(ws.repo)
-    waiting = tuple(entry.id for entry in seen.waiting)
-    head = chain_head(seen.db) if seen.db else None
+    waiting = tuple(entry.id for entry in snapshot_of_store.waiting)
+    head = chain_head(snapshot_of_store.db) if snapshot_of_store.db else None
     key = (ws.root, head, waiting, place.trees, place.tree_all)
     # another thread may replace the answer at any moment
     answer = _LATEST.get(key)
     if answer is None:
-        answer = list(_Content(ws, seen, place.trees).failing())
+        answer = list(_Content(ws, snapshot_of_store, place.trees).failing())
         _LATEST.clear()
         _LATEST[key] = answer
     return answer
@@ -116,8 +116,8 @@ def failing_tests(ws: Workspace, seen: Snapshot | None = None) -> list[FailingTe
 class _Content:
     """What runs show of the content on disk."""
 
-    def __init__(self, ws: Workspace, seen: Snapshot, trees: tuple[str, ...]) -> None:
-        self._ws, self._seen, self._trees = ws, seen, trees
+    def __init__(self, ws: Workspace, snapshot: Snapshot, trees: tuple[str, ...]) -> None:
+        self._ws, self._seen, self._trees = ws, snapshot, trees
         self._differences: dict[str, Difference] = {}
         self._judged: dict[str, OtherRun] = {}
 
@@ -143,7 +143,10 @@ class _Content:
         waiting = [entry for entry in self._seen.waiting if entry.receipt.source in _SOURCES]
         db = self._seen.db
         stored = (failing_runs(db, _RUNS, source) for source in _SOURCES) if db else ()
-        by_age = sorted((one for runs in stored for one in runs), key=lambda one: -one.seq)
+        by_age = sorted(
+            (run_entry for runs in stored for run_entry in runs),
+            key=lambda run_entry: -run_entry.seq,
+        )
         return [*waiting, *by_age]
 
     def _is_here(self, entry: Entry) -> bool:

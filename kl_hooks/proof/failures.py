@@ -130,15 +130,15 @@ def failure_histories(
         if receipt.source == "pytest"
     ][::-1]
     with ws.store.reading() as db:
-        known = failed_results(db, FAILURES) if db else []
-        known += [
+        recorded_failures = failed_results(db, FAILURES) if db else []
+        recorded_failures += [
             (one.run, evidence)
             for one in waiting
             for evidence in one.evidence
             if evidence.outcome in REFUTES
         ]
         by_signature: dict[str, dict[str, None]] = {}
-        for run, evidence in known:
+        for run, evidence in recorded_failures:
             if run != current:
                 by_signature.setdefault(signature(evidence), {})[
                     evidence.subject.removeprefix("test:")
@@ -158,16 +158,16 @@ def failure_histories(
             [one for one in (*waiting, *stored) if one.run != current], wanted, names
         )
         changes = _Changes(ws, db)
-        found = {}
+        histories = {}
         for test, evidence in failures.items():
             mark = signature(evidence)
             others = [
                 name for name in by_signature.get(mark, ()) if name != test and name in attempts
             ]
-            made = _history(test, mark, attempts, others, changes, branch, earlier[test])
-            if made.earlier or made.flaky:
-                found[test] = made
-    return {test: _with_decisions(ws, one, failures[test]) for test, one in found.items()}
+            history = _history(test, mark, attempts, others, changes, branch, earlier[test])
+            if history.earlier or history.flaky:
+                histories[test] = history
+    return {test: _with_decisions(ws, one, failures[test]) for test, one in histories.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ def changed_since_pass(ws: Workspace, tests: Collection[str]) -> dict[str, tuple
     """Return failing test → the symbols that it rests on and that changed since it passed, where
     runs recorded them.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    changed: dict[str, tuple[str, ...]] = {}
     with ws.store.reading() as db:
         if db is None:
             return {}
@@ -251,16 +251,16 @@ def changed_since_pass(ws: Workspace, tests: Collection[str]) -> dict[str, tuple
         for test, attempts in Comparison.attempts(receipts, set(tests), names).items():
             failure, passed = _failure_and_pass(attempts)
             if failure and passed:
-                found[test] = tuple(changes.symbols(failure, passed)[0])
-    return found
+                changed[test] = tuple(changes.symbols(failure, passed)[0])
+    return changed
 
 
 def _test_named(db: Database, names: TestNames, name: str) -> str:
     """The recorded test of this node ID or end of one, under its name of now; empty for none.
     UsageProblem.
     """
-    found = matching_tests(name, [nodeid for (nodeid,) in db.rows("SELECT nodeid FROM test")])
-    if not found:
+    matching = matching_tests(name, [nodeid for (nodeid,) in db.rows("SELECT nodeid FROM test")])
+    if not matching:
         cases = {
             new + str(nodeid).removeprefix(old)
             for new, old in names.unrecorded().items()
@@ -269,13 +269,13 @@ def _test_named(db: Database, names: TestNames, name: str) -> str:
                 (old, len(old) + 1, f"{old}["),
             )
         }
-        found = matching_tests(name, cases)
-    found = sorted({names.current(one) for one in found})
-    if len(found) < 2:
-        return "".join(found)
-    hint = f"Use one of: {name_list(found, _NAMED)}"
+        matching = matching_tests(name, cases)
+    matching = sorted({names.current(one) for one in matching})
+    if len(matching) < 2:
+        return "".join(matching)
+    hint = f"Use one of: {name_list(matching, _NAMED)}"
     raise UsageProblem(
-        f"ambiguous ({len(found)} tests are named like this).", place=name, hint=hint
+        f"ambiguous ({len(matching)} tests are named like this).", place=name, hint=hint
     )
 
 
@@ -338,16 +338,16 @@ def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Cha
     changed.
     """
     passed: Attempt | None = None
-    for one in attempts:
-        if one.passed:
-            passed = one
-        elif one.failed:
-            same = passed is not None and one.environment == passed.environment
-            if passed is not None and same and signature(_as_named(test, one)) == mark:
-                changed = changes.between(one, passed)
+    for attempt in attempts:
+        if attempt.passed:
+            passed = attempt
+        elif attempt.failed:
+            same = passed is not None and attempt.environment == passed.environment
+            if passed is not None and same and signature(_as_named(test, attempt)) == mark:
+                changed = changes.between(attempt, passed)
                 # nothing changed: it passed by chance, and nothing can be learned from that
                 if changed is None or changed:
-                    return Fix(one, passed, changed or (), changes.commit(one, passed))
+                    return Fix(attempt, passed, changed or (), changes.commit(attempt, passed))
             passed = None  # what the pass ended is this failure, not an older one
     return None
 
@@ -355,14 +355,14 @@ def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Cha
 class _Changes(Comparison):
     """What differs between the contents of two runs, and the commits in between."""
 
-    def between(self, one: Attempt, other: Attempt) -> tuple[str, ...] | None:
+    def between(self, attempt: Attempt, other: Attempt) -> tuple[str, ...] | None:
         """What differs: symbols where both runs recorded them, else files. Empty: nothing does.
         None: not known.
         """
-        a, b = one.receipt, other.receipt
+        a, b = attempt.receipt, other.receipt
         if (a.tree, a.tree_all) == (b.tree, b.tree_all):
             return ()
-        changed, complete = self.symbols(one, other)
+        changed, complete = self.symbols(attempt, other)
         if changed or complete:
             return changed
         # untracked files are in no tree that git has
@@ -381,10 +381,10 @@ class _Changes(Comparison):
 
         assert self._ws.repo is not None
         try:
-            found = differing_paths(self._ws.repo, tree, other)
+            paths = differing_paths(self._ws.repo, tree, other)
         except GitFailed:  # git does not have the second one
             return None
-        return None if found is None else tuple(found)
+        return None if paths is None else tuple(paths)
 
     def commit(self, failed: Attempt, passed: Attempt) -> tuple[str, str]:
         """Hash and subject of the commit that ended the failure; two empty texts where none is
@@ -395,13 +395,13 @@ class _Changes(Comparison):
         sql = "SELECT sha, subject, at FROM commit_log WHERE tree = ? ORDER BY at, sha"
         rows = self._db.rows(sql, (passed.receipt.tree,)) if self._db else []
         # a commit has whole seconds; the one that the failure was seen on may be of the very second
-        made = [
+        candidates = [
             row
             for row in rows
             if row[0] != failed.receipt.head
             and micros(str(row[2])) + SECOND > micros(failed.receipt.ended)
         ]
-        return (str(made[0][0]), str(made[0][1])) if made else ("", "")
+        return (str(candidates[0][0]), str(candidates[0][1])) if candidates else ("", "")
 
 
 _MAIN: Final = ("main", "master")
@@ -416,9 +416,9 @@ def _failing_on_main(
     """
     for name in _MAIN:
         there = [
-            one
-            for one in attempts
-            if one.receipt.branch == name and not one.receipt.dirty and one.receipt.head
+            attempt
+            for attempt in attempts
+            if attempt.receipt.branch == name and not attempt.receipt.dirty and attempt.receipt.head
         ]
         if (
             name == branch
@@ -428,10 +428,10 @@ def _failing_on_main(
         ):
             continue
         first = there[0]
-        for one in there:
-            if not one.failed:
+        for attempt in there:
+            if not attempt.failed:
                 break
-            first = one
+            first = attempt
         return name, str(first.receipt.head), there[0]
     return None
 
@@ -445,11 +445,15 @@ def _with_decisions(ws: Workspace, history: FailureHistory, failure: Evidence) -
     if not path or "decision" not in ws.kinds:
         return history
     # only what a person accepted: the text of anything else is nobody's decision
-    found = live_records(ws, list_records(ws, RecordFilter(("decision",), ("accepted",))))
+    decisions = live_records(ws, list_records(ws, RecordFilter(("decision",), ("accepted",))))
     govern = [
-        one for one in found if any(_covers(pattern, path) for pattern in one.many("governs"))
+        decision
+        for decision in decisions
+        if any(_covers(pattern, path) for pattern in decision.many("governs"))
     ]
-    return replace(history, decisions=tuple((one.id, one.text("title")) for one in govern))
+    return replace(
+        history, decisions=tuple((decision.id, decision.text("title")) for decision in govern)
+    )
 
 
 def _covers(pattern: str, path: str) -> bool:
@@ -484,8 +488,11 @@ def history_lines(history: FailureHistory) -> list[str]:
 def _seen_line(history: FailureHistory) -> str:
     parts = []
     if history.earlier:
-        newest, oldest = history.earlier[0], min(history.earlier, key=lambda one: one.receipt.ended)
-        runs = len({one.receipt.run for one in history.earlier})
+        newest, oldest = (
+            history.earlier[0],
+            min(history.earlier, key=lambda earlier: earlier.receipt.ended),
+        )
+        runs = len({earlier.receipt.run for earlier in history.earlier})
         place = (
             f" in {name_list(history.others, 1)}"
             if len(history.earlier) == len(history.others)

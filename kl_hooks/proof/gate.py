@@ -41,7 +41,7 @@ _SEE_KEYS: Final = "see: kl trust list, kl sync --pull"
 
 def judge(
     ws: Workspace,
-    seen: Snapshot,
+    snapshot: Snapshot,
     trees: Sequence[str],
     committed: bool = False,
     *,
@@ -63,12 +63,14 @@ def judge(
     signed, and one of them of this content is enough for `verified`; a failure counts whoever saw
     it.
     """
-    entries = seen.of_tree(trees)
-    if seen.unread:
-        return entries, not_assessed(seen.gaps)
+    entries = snapshot.of_tree(trees)
+    if snapshot.unread:
+        return entries, not_assessed(snapshot.gaps)
     strength = ws.settings.verified_requires
     if ws.repo is None or not trees:
-        content = ContentFacts(entries, seen.parents(entries), trees, lost_until=seen.lost_until)
+        content = ContentFacts(
+            entries, snapshot.parents(entries), trees, lost_until=snapshot.lost_until
+        )
         return entries, prove(content, strength)
     if trees[0] == object_id(ws.repo.object_format, b"tree", b""):
         # before the first `git add` every repository has this tree, whatever its files
@@ -77,45 +79,45 @@ def judge(
     tree = STAGED if staged else trees[0] if committed else None
     policy = partial(expected_of_content, rev=rev, base=base, trust_ref=trust_ref)
     expected = cache(partial(policy, ws, ws.repo, trees, tree or ""))
-    names = TestNames(ws, seen.db)
-    content = facts_of_content(ws.repo, seen, trees, tree, expected)
+    names = TestNames(ws, snapshot.db)
+    content = facts_of_content(ws.repo, snapshot, trees, tree, expected)
     content = replace(content, current_name=names.current)
-    own_runs = runs_of_content(seen, entries, environments_of(ws, ws.repo, tree))
+    own_runs = runs_of_content(snapshot, entries, environments_of(ws, ws.repo, tree))
     no_runs: Callable[[], Sequence[OtherRun]] = tuple
     facts = GateFacts(
         for_environment(content, own_runs.values()),
         own_runs=list(own_runs.values()),
-        other_runs=partial(other_runs, ws, ws.repo, seen, trees, tree) if transfer else no_runs,
-        parents=seen.parents,
+        other_runs=partial(other_runs, ws, ws.repo, snapshot, trees, tree) if transfer else no_runs,
+        parents=snapshot.parents,
         strength=strength,
         origin=origin,
-        executed=seen.executed,
-        why_flaky=FlakyPasses(ws, seen.db, names.pairs).why,
+        executed=snapshot.executed,
+        why_flaky=FlakyPasses(ws, snapshot.db, names.pairs).why,
         untracked=partial(_untracked, ws.repo) if tree is None else tuple,
         variable_notes=partial(variable_notes, ws) if tree is None else lambda runs: (),
-        untrusted=seen.untrusted(trees),
-        losses=tuple(map(str, seen.lost)),
+        untrusted=snapshot.untrusted(trees),
+        losses=tuple(map(str, snapshot.lost)),
     )
     return entries, decide(facts)
 
 
 def facts_of_content(
     repo: Repository,
-    seen: Snapshot,
+    snapshot: Snapshot,
     trees: Sequence[str],
     tree: str | None,
     expected: Callable[[], Expected],
 ) -> ContentFacts:
     """What the runs of a content itself showed. `tree`: as `git.worktree.changed_files` takes it."""
-    entries = seen.of_tree(trees)
+    entries = snapshot.of_tree(trees)
     return ContentFacts(
         entries,
-        seen.parents(entries),
+        snapshot.parents(entries),
         trees,
         path_exists=_path_exists(repo, tree or ""),
         expected=expected,
-        earlier_runs=partial(_earlier_runs, seen.db, expected),
-        lost_until=seen.lost_until,
+        earlier_runs=partial(_earlier_runs, snapshot.db, expected),
+        lost_until=snapshot.lost_until,
     )
 
 

@@ -125,18 +125,18 @@ class Result(NamedTuple):
 class Runs:
     """The recorded runs as far as they speak about one content, newest first."""
 
-    def __init__(self, ws: Workspace, seen: Snapshot, content: Content) -> None:
+    def __init__(self, ws: Workspace, snapshot: Snapshot, content: Content) -> None:
         repo = _repository(ws)
         environments = environments_of(ws, repo, content.other)
-        self._direct = runs_of_content(seen, seen.of_tree(content.trees), environments)
-        others = other_runs(ws, repo, seen, content.trees, content.other)
+        self._direct = runs_of_content(snapshot, snapshot.of_tree(content.trees), environments)
+        others = other_runs(ws, repo, snapshot, content.trees, content.other)
         by_id = {one.original.id: one for one in (*self._direct.values(), *others)}
         self.parts = [
             by_id[one.id] for one in newest_first(part.original for part in by_id.values())
         ]
-        self.names = TestNames(ws, seen.db)
-        self.flaky = FlakyPasses(ws, seen.db, self.names.pairs)
-        self._ws, self._repo, self._seen, self._content = ws, repo, seen, content
+        self.names = TestNames(ws, snapshot.db)
+        self.flaky = FlakyPasses(ws, snapshot.db, self.names.pairs)
+        self._ws, self._repo, self._seen, self._content = ws, repo, snapshot, content
         self._ages: dict[str, int | None] = {}
 
     def age(self, head: str | None) -> int | None:
@@ -149,8 +149,8 @@ class Runs:
     def imported(self) -> list[tuple[Entry, Executed]]:
         """The newest imported coverage data: which tests executed a symbol, without outcomes."""
         entries = recent(self._seen.db, _IMPORTED, COVERAGE) if self._seen.db else []
-        found = ((entry, self._seen.executed(entry)) for entry in entries)
-        return [(entry, executed) for entry, executed in found if executed is not None]
+        executed_by_entry = ((entry, self._seen.executed(entry)) for entry in entries)
+        return [(entry, executed) for entry, executed in executed_by_entry if executed is not None]
 
     @cached_property
     def results(self) -> dict[str, Result]:
@@ -228,13 +228,13 @@ class Runs:
         """Run → lasting node ID → the verdict of its result; of several tests of one name that of
         the invalid one.
         """
-        found: dict[str, dict[str, Verdict]] = {}
+        verdict_of: dict[str, dict[str, Verdict]] = {}
         for part in self.parts:
-            here = found[part.original.receipt.run] = {}
-            for nodeid, one in part.verdicts.items():
-                if here.setdefault(lasting_name(nodeid), one).state == VALID:
-                    here[lasting_name(nodeid)] = one
-        return found
+            here = verdict_of[part.original.receipt.run] = {}
+            for nodeid, verdict in part.verdicts.items():
+                if here.setdefault(lasting_name(nodeid), verdict).state == VALID:
+                    here[lasting_name(nodeid)] = verdict
+        return verdict_of
 
     def removed(self, nodeid: str) -> bool:
         """Whether this content has the test no more."""
@@ -278,16 +278,16 @@ class Impacted(NamedTuple):
 
 
 def impacted_tests(
-    ws: Workspace, seen: Snapshot, content: Content, before: str = ""
+    ws: Workspace, snapshot: Snapshot, content: Content, before: str = ""
 ) -> tuple[list[Impacted], int]:
     """The tests that must run to know how they end on a content, and how many need not.
 
     `before`: a revision; then those that a change from there reaches, whether they were run since
     or not.
     """
-    runs = Runs(ws, seen, content)
-    there = Runs(ws, seen, content_of(ws, before)) if before else None
-    found: list[Impacted] = []
+    runs = Runs(ws, snapshot, content)
+    there = Runs(ws, snapshot, content_of(ws, before)) if before else None
+    impacted: list[Impacted] = []
     settled = 0
     for name, result in sorted(runs.results.items()):
         if runs.removed(name):
@@ -298,21 +298,21 @@ def impacted_tests(
         if result.settled:
             settled += 1
         else:
-            found.append(Impacted(name, _why(result), result.symbols, result.run))
+            impacted.append(Impacted(name, _why(result), result.symbols, result.run))
     limits = addopts_limits(runs.parts[0].original.receipt.selection)[0] if runs.parts else ""
     for name, why in _never_recorded(ws, content, runs.results):
         earlier = runs.earlier_name(name)
         why += f"; addopts may deselect it: {limits}" if limits else ""
-        found.append(Impacted(name, f"not recorded yet; it was {earlier}" if earlier else why))
-    return sorted(found), settled
+        impacted.append(Impacted(name, f"not recorded yet; it was {earlier}" if earlier else why))
+    return sorted(impacted), settled
 
 
-def settled_tests(ws: Workspace, seen: Snapshot, before: str = "") -> frozenset[str]:
+def settled_tests(ws: Workspace, snapshot: Snapshot, before: str = "") -> frozenset[str]:
     """The tests that need not run on what is on disk; with `before`, those that a change from there
     does not reach.
     """
-    now = Runs(ws, seen, content_of(ws)).results
-    there = Runs(ws, seen, content_of(ws, before)) if before else None
+    now = Runs(ws, snapshot, content_of(ws)).results
+    there = Runs(ws, snapshot, content_of(ws, before)) if before else None
     return frozenset(
         name
         for name, one in now.items()
@@ -327,7 +327,7 @@ def _why(result: Result) -> str:
 
 
 def _never_recorded(
-    ws: Workspace, content: Content, known: Iterable[str]
+    ws: Workspace, content: Content, recorded: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
     """Tests in the source that no run reported: each function that is surely one, else the file."""
     repo = _repository(ws)
@@ -335,7 +335,7 @@ def _never_recorded(
     source = content_source(repo, content.other or "", untracked=True)
     # what `addopts` omits now is omitted: these are tests to run, no proof
     wanted = expected_tests(ws, source, source, "", ws.settings.verify_exclude)
-    functions = {name.partition("[")[0] for name in known}
+    functions = {name.partition("[")[0] for name in recorded}
     files = {name.partition("::")[0] for name in functions}
     for path, (config, _) in sorted(wanted.files.items()):
         defined = wanted.functions.get(path)
@@ -376,7 +376,7 @@ class SymbolState(NamedTuple):
 
 
 def symbol_states(
-    ws: Workspace, seen: Snapshot, content: Content, paths: Sequence[str] = (), origin: str = ""
+    ws: Workspace, snapshot: Snapshot, content: Content, paths: Sequence[str] = (), origin: str = ""
 ) -> list[SymbolState]:
     """The state of each symbol that differs from `content.before`, by file and line.
 
@@ -392,12 +392,14 @@ def symbol_states(
         for path, pair in changed_states(repo, Base(tree, {}), content.other).items()
         if _below(path, paths)
     }
-    found = difference(ws, repo, states, content.other)
-    runs = Runs(ws, seen, content)
+    content_difference = difference(ws, repo, states, content.other)
+    runs = Runs(ws, snapshot, content)
     parts = [one for one in runs.parts if not origin or _is_of_ci(one.original, ws.environ)]
-    names = module_names(sorted({*content_source(repo, content.other or "").blobs, *found.changes}))
+    names = module_names(
+        sorted({*content_source(repo, content.other or "").blobs, *content_difference.changes})
+    )
     answer: list[SymbolState] = []
-    for change in found.changes.values():
+    for change in content_difference.changes.values():
         if change.is_python and change.new is not None:
             answer += _states_of(change, names.get(change.path, change.path), parts, runs.flaky)
     answer = [one._replace(tests=tuple(runs.names_now(one.tests))) for one in answer]
@@ -565,8 +567,8 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
 
     UsageProblem where no recorded run knows it, or several symbols of different names end so.
     """
-    found: dict[str, SymbolTest] = {}
-    known: set[str] = set()
+    test_by_name: dict[str, SymbolTest] = {}
+    symbols_meant: set[str] = set()
     known_runs: dict[str, set[str]] = {}
     for part in runs.parts:
         executed, symbols = part.executed, part.symbols
@@ -577,7 +579,7 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
             for at, one in enumerate(executed.symbols)
             if _matches(one.symbol, symbols.paths[at], name)
         ]
-        known |= {
+        symbols_meant |= {
             executed.symbols[at].symbol.partition(":")[2]
             for at in indexes
             if symbols.paths[at] != name
@@ -592,7 +594,7 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
                     state, reason, _ = part.verdicts[test]
                     # the results of a test that was renamed since are those of one test
                     now = runs.names.current(test) if part.removed(test) else test
-                    one = SymbolTest(
+                    symbol_test = SymbolTest(
                         now,
                         executed.symbols[index].symbol,
                         outcomes[test],
@@ -604,21 +606,27 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
                         flaky=runs.flaky.why(test, receipt),
                     )
                     known_runs.setdefault(now, set()).add(receipt.run)
-                    found.setdefault(now, one)
-    functions = {test.partition("[")[0] for test in found}
-    for one in _imported_tests(runs, name):
-        known |= {one.symbol.partition(":")[2]} if _matches(one.symbol, "", name) else set()
+                    test_by_name.setdefault(now, symbol_test)
+    functions = {test.partition("[")[0] for test in test_by_name}
+    for symbol_test in _imported_tests(runs, name):
+        symbols_meant |= (
+            {symbol_test.symbol.partition(":")[2]}
+            if _matches(symbol_test.symbol, "", name)
+            else set()
+        )
         # coverage's own contexts are functions: of one whose cases were recorded it shows nothing
         # more
-        if one.test not in functions:
-            found.setdefault(one.test, one)
-    if len(known) > 1:
-        hint = f"Give one of: {', '.join(sorted(known)[:5])}"
+        if symbol_test.test not in functions:
+            test_by_name.setdefault(symbol_test.test, symbol_test)
+    if len(symbols_meant) > 1:
+        hint = f"Give one of: {', '.join(sorted(symbols_meant)[:5])}"
         raise UsageProblem("several executed symbols are named so.", place=name, hint=hint)
-    if not found and not known:
+    if not test_by_name and not symbols_meant:
         hint = "A symbol is a name such as shop.cart.total; runs with symbols: kl evidence list"
         raise UsageProblem("no recorded test executed it.", place=name, hint=hint)
-    return sorted(one._replace(runs=len(known_runs.get(one.test, ()))) for one in found.values())
+    return sorted(
+        one._replace(runs=len(known_runs.get(one.test, ()))) for one in test_by_name.values()
+    )
 
 
 def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:
@@ -627,26 +635,30 @@ def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:
     """
     why = "imported coverage data shows that it executed it"
     for entry, executed in runs.imported:
-        for index, one in enumerate(executed.symbols):
-            if not _matches(one.symbol, executed.places[one.symbol], name):
+        for index, symbol in enumerate(executed.symbols):
+            if not _matches(symbol.symbol, executed.places[symbol.symbol], name):
                 continue
             for test in executed.tests:
                 if index in executed.tests.indexes(test):
-                    known = _result_of(runs, test)
+                    latest_result = _result_of(runs, test)
                     outcome, run = (
-                        (known.outcome, known.run) if known else ("unknown", entry.receipt.run)
+                        (latest_result.outcome, latest_result.run)
+                        if latest_result
+                        else ("unknown", entry.receipt.run)
                     )
                     yield SymbolTest(
-                        test, one.symbol, outcome, entry.receipt.ended, run, NOT_ASSESSED, why
+                        test, symbol.symbol, outcome, entry.receipt.ended, run, NOT_ASSESSED, why
                     )
 
 
 def _result_of(runs: Runs, test: str) -> Result | None:
     """The newest result of a test; of a function with cases the worst."""
     cases = [
-        one for name, one in runs.results.items() if name == test or name.partition("[")[0] == test
+        result
+        for name, result in runs.results.items()
+        if name == test or name.partition("[")[0] == test
     ]
-    return min(cases, key=lambda one: one.outcome not in REFUTES, default=None)
+    return min(cases, key=lambda result: result.outcome not in REFUTES, default=None)
 
 
 def _matches(symbol: str, path: str, name: str) -> bool:

@@ -60,7 +60,7 @@ def changes_since(distributions: Distributions | None, uses: Uses | None) -> Env
     if any("[redacted:" in path for path in distributions.folders):  # of an earlier kl
         why = "the folders of its distributions were not recorded; run the tests once"
         return EnvironmentChanges(not_compared=_NOT_COMPARED.format(why))
-    folders = [found for path in distributions.folders if (found := _listing(path))]
+    folders = [folder for path in distributions.folders if (folder := _listing(path))]
     if not folders:
         return EnvironmentChanges(not_compared=_NOT_COMPARED.format("its environment was removed"))
     return EnvironmentChanges(

@@ -47,29 +47,35 @@ class Nearest:
         """`only CHANGELOG.rst and .kl/ (2 files) differ from the proven content of run
         5d1e0a77`.
         """
-        of = f"the proven content of run {self.run[:8]}"
+        proven_content = f"the proven content of run {self.run[:8]}"
         places = _places(self.paths)
         if not places:
-            return f"no tracked file differs from {of}; untracked files or their number do"
+            return (
+                f"no tracked file differs from {proven_content}; untracked files or their number do"
+            )
         if len(places) > NAMED:
-            return f"{len(self.paths)} files differ from {of}: {name_list(places, NAMED)}"
+            return (
+                f"{len(self.paths)} files differ from {proven_content}: {name_list(places, NAMED)}"
+            )
         last = places[-1]
         named = f"{', '.join(places[:-1])} and {last}" if len(places) > 1 else last
-        return f"only {named} {'differs' if len(self.paths) == 1 else 'differ'} from {of}"
+        return (
+            f"only {named} {'differs' if len(self.paths) == 1 else 'differ'} from {proven_content}"
+        )
 
 
 def nearest(
-    ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | None
+    ws: Workspace, snapshot: Snapshot, trees: Sequence[str], other: str | None
 ) -> Nearest | None:
     """The newest proven content whose objects git has, against the content with these tree IDs.
 
     `other`: the tree to compare with; None: what is on disk. None where nothing was proven, or git
     has no answer.
     """
-    if ws.repo is None or seen.gaps:
+    if ws.repo is None or snapshot.gaps:
         return None
     left = _TREES
-    for tree in _passing_trees(seen, trees):
+    for tree in _passing_trees(snapshot, trees):
         if not left:
             break
         try:
@@ -82,7 +88,7 @@ def nearest(
         # judgment
         left -= 1
         try:
-            proof = judge(ws, seen, (tree,), committed=True, transfer=False)[1]
+            proof = judge(ws, snapshot, (tree,), committed=True, transfer=False)[1]
         except UsageProblem:  # the settings of that content are invalid; another one may be proven
             continue
         if proof.tier >= Tier.INFERRED and proof.run:
@@ -90,7 +96,7 @@ def nearest(
     return None
 
 
-def _passing_trees(seen: Snapshot, besides: Sequence[str]) -> list[str]:
+def _passing_trees(snapshot: Snapshot, besides: Sequence[str]) -> list[str]:
     """The tree IDs of the newest passing runs of tests, newest first, but for these."""
     # the header is canonical JSON, with no space after a colon, so its text can be matched
     sql = (
@@ -98,11 +104,13 @@ def _passing_trees(seen: Snapshot, besides: Sequence[str]) -> list[str]:
         ' AND header LIKE \'%"verdict":"passed"%\' ORDER BY seq DESC LIMIT ?'
     )
     waiting = (
-        entry.receipt for entry in seen.waiting if entry.receipt.result.get("verdict") == "passed"
+        entry.receipt
+        for entry in snapshot.waiting
+        if entry.receipt.result.get("verdict") == "passed"
     )
     rows = [
         *((receipt.tree_all, receipt.tree) for receipt in waiting),
-        *(seen.db.rows(sql, (_LOOK_BACK,)) if seen.db else ()),
+        *(snapshot.db.rows(sql, (_LOOK_BACK,)) if snapshot.db else ()),
     ]
     return [
         tree

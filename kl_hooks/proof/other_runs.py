@@ -135,7 +135,7 @@ class OtherRun:
         cls,
         ws: Workspace,
         repo: Repository,
-        seen: Snapshot,
+        snapshot: Snapshot,
         entry: Entry,
         tree: str,
         other: str | None,
@@ -158,7 +158,7 @@ class OtherRun:
                 entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference()
             )
         environments = environments or environments_of(ws, repo, other)
-        facts, not_compared = environments.facts_of_run(entry, seen.executed(entry))
+        facts, not_compared = environments.facts_of_run(entry, snapshot.executed(entry))
         verdicts = judge_results(facts, differences[key], results)
         valid = [result for name, result in results.items() if verdicts[name].state == VALID]
         part = len(valid) < len(results) or any(
@@ -214,7 +214,7 @@ def environments_of(ws: Workspace, repo: Repository, other: str | None) -> Envir
 
 
 def other_runs(
-    ws: Workspace, repo: Repository, seen: Snapshot, trees: Sequence[str], other: str | None
+    ws: Workspace, repo: Repository, snapshot: Snapshot, trees: Sequence[str], other: str | None
 ) -> list[OtherRun]:
     """The newest runs of other contents, newest first, with the results that are valid.
 
@@ -224,20 +224,22 @@ def other_runs(
     whole: dict[tuple[str, ...], int] = {}
     differences: dict[str, Difference] = {}
     environments = environments_of(ws, repo, other)
-    for entry in _candidates(seen, trees):
+    for entry in _candidates(snapshot, trees):
         key = environment_key(entry.receipt)
         # by environment: runs of one Python must not use up the places of another one's
         if whole.get(key, 0) < _WHOLE_RUNS:
             runs.append(
-                OtherRun.judged(ws, repo, seen, entry, trees[0], other, differences, environments)
+                OtherRun.judged(
+                    ws, repo, snapshot, entry, trees[0], other, differences, environments
+                )
             )
             whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
     return runs
 
 
-def _candidates(seen: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
+def _candidates(snapshot: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
     """The newest runs of tests, newest first, on other contents."""
-    for entry in seen.runs(_RUNS):
+    for entry in snapshot.runs(_RUNS):
         receipt = entry.receipt
         if not {receipt.tree, receipt.tree_all} & set(trees) and is_sound(entry):
             yield entry
@@ -257,21 +259,23 @@ def is_sound(entry: Entry) -> bool:
 
 
 def runs_of_content(
-    seen: Snapshot, entries: Iterable[Entry], environments: Environments
+    snapshot: Snapshot, entries: Iterable[Entry], environments: Environments
 ) -> dict[str, OtherRun]:
     """ID of each sound run of the content itself → its results, and which of them are valid for
     what is installed, and on disk, now.
     """
     return {
-        entry.id: of_this_content(seen, entry, environments) for entry in entries if is_sound(entry)
+        entry.id: of_this_content(snapshot, entry, environments)
+        for entry in entries
+        if is_sound(entry)
     }
 
 
-def of_this_content(seen: Snapshot, entry: Entry, environments: Environments) -> OtherRun:
+def of_this_content(snapshot: Snapshot, entry: Entry, environments: Environments) -> OtherRun:
     """A run of the content itself: its results are valid, but those of tests that reach what was
     installed otherwise, or opened files that have other bytes now.
     """
-    facts, not_compared = environments.facts_of_run(entry, seen.executed(entry), is_own=True)
+    facts, not_compared = environments.facts_of_run(entry, snapshot.executed(entry), is_own=True)
     results = _results_of(entry)
     verdicts = judge_results(facts, Difference(), results)
     valid = [result for name, result in results.items() if verdicts[name].state == VALID]
@@ -329,10 +333,10 @@ def addopts_limits(selection: Mapping[str, Any]) -> tuple[str, str]:
         return "", ""
     words = [str(word) for word in selection.get("addopts") or ()]
     limits, undoing = [], []
-    for at, word in enumerate(words):
+    for position, word in enumerate(words):
         option, joined, _ = word.partition("=")
         if undo := _UNDOING.get(option):
-            limits += [word] if joined else words[at : at + 2]
+            limits += [word] if joined else words[position : position + 2]
             undoing.append(undo)
     return shlex.join(limits), " ".join(dict.fromkeys(undoing))
 

@@ -83,10 +83,10 @@ class ProvenTests:
         )
         never = names.add(_expected_names(facts, names.functions))
         collected = _collected(own)
-        known = known_failures + failing + running + proven + transferred + unfinished + rerun
+        accounted = known_failures + failing + running + proven + transferred + unfinished + rerun
         if collected is not None:
             # a run that collected everything has counted the cases of parametrized tests too
-            never = max(collected - known, 0)
+            never = max(collected - accounted, 0)
         return cls(
             proven,
             transferred,

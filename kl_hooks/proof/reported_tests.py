@@ -52,16 +52,16 @@ class Reported:
                 self.omits_anywhere = True
         part = receipt.environment.get("rootdir") not in (None, "")
         reported_files: set[str] = set()
-        for one in receipt.evidence:
-            if one.kind != "TestResult":
+        for evidence in receipt.evidence:
+            if evidence.kind != "TestResult":
                 continue
-            path, _, name = one.subject.removeprefix("test:").partition("::")
+            path, _, name = evidence.subject.removeprefix("test:").partition("::")
             path = self._path(receipt, path)
             self.ids.add(f"{path}::{name}")
             if name:
                 self.tests.setdefault(path, set()).add(name.partition("[")[0])
                 reported_files.add(path)
-            elif one.outcome == "skipped":
+            elif evidence.outcome == "skipped":
                 self.skipped.add(path.removesuffix("/__init__.py"))
         if not limits and not part:
             self.everything = True
@@ -107,9 +107,9 @@ class Reported:
 
     def has(self, path: str, name: str) -> bool:
         """Whether this test, or the class that it is in, was reported."""
-        known = self.tests.get(path, ())
+        reported_names = self.tests.get(path, ())
         parts = name.split("::")
-        return any("::".join(parts[:depth]) in known for depth in range(1, len(parts) + 1))
+        return any("::".join(parts[:depth]) in reported_names for depth in range(1, len(parts) + 1))
 
     def omits(self, path: str) -> bool:
         """Whether the configuration may deselect what of this file was not reported."""

@@ -57,8 +57,8 @@ def no_symbols_recorded(run: RunFacts, difference: Difference) -> Verdict | None
     paths = [change.path for change in difference.changes.values() if change.is_python]
     if run.executed is not None or not paths:
         return None
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    shown = ", ".join(paths[:3]) + more
+    remainder = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    shown = ", ".join(paths[:3]) + remainder
     return Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded")
 
 

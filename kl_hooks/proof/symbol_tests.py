@@ -98,8 +98,8 @@ class TestResults(NamedTuple):
                 if total > 1
                 else "passed"
             )
-            more = f", {self.tier}" if not self.failed else ""
-            return f"{tests}, {ended}{more if self.current else age}"
+            tier_text = f", {self.tier}" if not self.failed else ""
+            return f"{tests}, {ended}{tier_text if self.current else age}"
         tests = "test that uses it" if total == 1 else "tests that use it"
         older = "" if self.current else age
         if self.failed:
@@ -211,53 +211,63 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
 
     Empty where no run recorded which symbols its tests executed.
     """
-    found: dict[str, ExecutedBy] = {}
+    executed_of: dict[str, ExecutedBy] = {}
     with ws.store.reading() as db:
         names = TestNames(ws, db)
-        known = _executions(names, db, _members(graph, symbol.id)) if db is not None else {}
+        executions = _executions(names, db, _members(graph, symbol.id)) if db is not None else {}
         entries = {
-            one.run: entry_of_run(db, one.run)
-            for some in known.values()
-            for _, one in some.values()
+            execution.run: entry_of_run(db, execution.run)
+            for symbol_tests in executions.values()
+            for _, execution in symbol_tests.values()
             if db
         }
         passes = FlakyPasses(ws, db, names.pairs)
-        runs = {(test, one.run) for some in known.values() for test, one in some.values()}
+        runs = {
+            (test, execution.run)
+            for symbol_tests in executions.values()
+            for test, execution in symbol_tests.values()
+        }
         flaky = {
             key: passes.why(key[0], entry.receipt) for key in runs if (entry := entries[key[1]])
         }
         # coverage data has no outcomes: those of the newest runs of these tests
         imported = {
             test
-            for some in known.values()
-            for test, one in some.values()
-            if one.recorder == COVERAGE
+            for symbol_tests in executions.values()
+            for test, execution in symbol_tests.values()
+            if execution.recorder == COVERAGE
         }
         newest = recent(db, RECENT_RUNS, "pytest") if db and imported else []
         last = _last_outcomes(newest, set(), {f"test:{test}" for test in imported})[0]
     heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
     since = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
     outcomes = {run: _outcomes(entry) for run, entry in entries.items()}
-    for identifier, tests in known.items():
-        for now, (test, one) in tests.items():
-            entry, before = entries[one.run], found.get(now)
-            if entry is None or (before is not None and before.runs >= one.runs):
+    for identifier, tests in executions.items():
+        for now, (test, execution) in tests.items():
+            entry, before = entries[execution.run], executed_of.get(now)
+            if entry is None or (before is not None and before.runs >= execution.runs):
                 continue
-            changed = identifier == symbol.id and one.content_hash != symbol.content_hash
+            changed = identifier == symbol.id and execution.content_hash != symbol.content_hash
             cases = [last[case][0] for case in last if f"test:{test}" in (case, _function(case))]
             shown = min(cases, key=lambda word: word not in REFUTES, default="unknown")
-            outcome, age = outcomes[one.run].get(test, shown), since.get(entry.receipt.head or "")
-            found[now] = ExecutedBy(
+            outcome, age = (
+                outcomes[execution.run].get(test, shown),
+                since.get(entry.receipt.head or ""),
+            )
+            executed_of[now] = ExecutedBy(
                 now,
                 outcome,
-                one.run,
+                execution.run,
                 age,
-                one.runs,
+                execution.runs,
                 changed,
-                flaky.get((test, one.run), ""),
-                one.recorder,
+                flaky.get((test, execution.run), ""),
+                execution.recorder,
             )
-    return sorted(found.values(), key=lambda one: (one.outcome not in REFUTES, one.test))
+    return sorted(
+        executed_of.values(),
+        key=lambda execution: (execution.outcome not in REFUTES, execution.test),
+    )
 
 
 def _outcomes(entry: Entry | None) -> dict[str, str]:
@@ -292,7 +302,7 @@ def suspects(ws: Workspace, tests: Sequence[str]) -> list[Suspect]:
             if executed is None:
                 continue
             runs.append((executed, _outcomes(entry_of_run(db, run))))
-            for case in (one for one in _cases(executed, tests) if one not in failing):
+            for case in (symbol for symbol in _cases(executed, tests) if symbol not in failing):
                 failing[case] = executed, executed.tests.indexes(case)
             if failing and len(executed.tests) - len(failing) >= _COMPARED:
                 break
@@ -301,31 +311,35 @@ def suspects(ws: Workspace, tests: Sequence[str]) -> list[Suspect]:
     for executed, indexes in failing.values():
         here = [executed.symbols[at].symbol for at in indexes]
         by_failing.update(here)
-        paths.update((one, executed.places[one]) for one in here)
+        paths.update((symbol, executed.places[symbol]) for symbol in here)
     by_passing = _passing(runs, set(failing))
     scores = [
-        Suspect(one, paths[one], times / sqrt(len(failing) * (times + by_passing[one])))
-        for one, times in by_failing.items()
+        Suspect(symbol, paths[symbol], times / sqrt(len(failing) * (times + by_passing[symbol])))
+        for symbol, times in by_failing.items()
         # pytest calls it to show what an assertion compared
-        if split_id(one)[0] in _CALLABLE and not one.endswith(".__repr__")
+        if split_id(symbol)[0] in _CALLABLE and not symbol.endswith(".__repr__")
     ]
-    return sorted(scores, key=lambda one: (-round(one.score, 9), one.symbol))
+    return sorted(scores, key=lambda symbol: (-round(symbol.score, 9), symbol.symbol))
 
 
-def _passing(runs: Sequence[tuple[Executed, Mapping[str, str]]], seen: set[str]) -> Counter[str]:
-    """Return how many tests, other than those of `seen`, executed a symbol and passed when they ran
+def _passing(
+    runs: Sequence[tuple[Executed, Mapping[str, str]]], cases_seen: set[str]
+) -> Counter[str]:
+    """Return how many tests, other than those of `cases_seen`, executed a symbol and passed when they ran
     last.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for executed, outcomes in runs:
         for file in executed.tests.files.values():
             passed = [
-                case for case in file.masks if case not in seen and outcomes.get(case) == "passed"
+                case
+                for case in file.masks
+                if case not in cases_seen and outcomes.get(case) == "passed"
             ]
-            for at, times in file.counts(passed).items():
-                found[executed.symbols[at].symbol] += times
-        seen = seen.union(*(file.masks for file in executed.tests.files.values()))
-    return found
+            for index, times in file.counts(passed).items():
+                counts[executed.symbols[index].symbol] += times
+        cases_seen = cases_seen.union(*(file.masks for file in executed.tests.files.values()))
+    return counts
 
 
 def _cases(executed: Executed, tests: Sequence[str]) -> list[str]:

@@ -68,44 +68,48 @@ def moved_tests(
     removed, added = _only_in(changes := list(changes), old=True), _only_in(changes, old=False)
     pairs = dict(
         _unique_pairs(
-            [((one.name, value), one) for one, value in removed.items()],
-            [((one.name, value), one) for one, value in added.items()],
+            [((place.name, value), place) for place, value in removed.items()],
+            [((place.name, value), place) for place, value in added.items()],
         )
     )
     settled = set(pairs.values())
-    rest = {one: value for one, value in removed.items() if one not in settled}
-    others = [one for one in added if one not in pairs]
-    if rest and others and len(rest) * len(others) <= _PAIRS:
-        names = {one.name for one in rest}
+    unsettled = {place: value for place, value in removed.items() if place not in settled}
+    others = [place for place in added if place not in pairs]
+    if unsettled and others and len(unsettled) * len(others) <= _PAIRS:
+        names = {place.name for place in unsettled}
         keys = [
-            ((name, value), one)
-            for path in sorted({one.path for one in others})
-            for one, name, value in _hashes_under(
-                names, path, [one for one in others if one.path == path], read(path)
+            ((name, value), place)
+            for path in sorted({place.path for place in others})
+            for place, name, value in _hashes_under(
+                names, path, [place for place in others if place.path == path], read(path)
             )
         ]
-        found = list(_unique_pairs([((one.name, value), one) for one, value in rest.items()], keys))
-        times = Counter(new for new, _ in found)
-        pairs |= {new: old for new, old in found if times[new] == 1}
+        renamed = list(
+            _unique_pairs(
+                [((place.name, value), place) for place, value in unsettled.items()], keys
+            )
+        )
+        times = Counter(new for new, _ in renamed)
+        pairs |= {new: old for new, old in renamed if times[new] == 1}
     return {new.test: old.test for new, old in pairs.items()}
 
 
 def _only_in(changes: Iterable[FileChange], *, old: bool) -> dict[_Place, str]:
     """The functions that only the older or only the newer content has → their content hashes."""
-    found: dict[_Place, str] = {}
+    functions: dict[_Place, str] = {}
     for change in changes:
         here, there = (change.old, change.new) if old else (change.new, change.old)
         if here is None or here.error or (there is not None and there.error):
             continue
-        known = there.hashes if there is not None else {}
+        other_hashes = there.hashes if there is not None else {}
         for local, value in here.hashes.items():
             if (
-                local not in known
+                local not in other_hashes
                 and local.startswith(("function:_.", "method:_."))
                 and "<locals>" not in local
             ):
-                found[_Place(change.path, local)] = value
-    return found
+                functions[_Place(change.path, local)] = value
+    return functions
 
 
 def _unique_pairs(
@@ -114,8 +118,8 @@ def _unique_pairs(
     """(newer, older) of the keys that one function of each content has, and no two."""
     sides: tuple[dict[tuple[str, str], list[_Place]], dict[tuple[str, str], list[_Place]]] = {}, {}
     for side, rows in zip(sides, (old, new), strict=True):
-        for key, one in rows:
-            side.setdefault(key, []).append(one)
+        for key, place in rows:
+            side.setdefault(key, []).append(place)
     for key, places in sides[1].items():
         before = sides[0].get(key, ())
         if len(places) == 1 and len(before) == 1:
@@ -137,15 +141,15 @@ def _hashes_under(
     for frame in frames:
         if frame.kind == "function" and frame.outer is not None:
             functions.setdefault(frame.outer.prefix + frame.names[0], []).append(frame)
-    for one in places:
-        same = functions.get(one.qualified, [])
+    for place in places:
+        same = functions.get(place.qualified, [])
         # of several definitions of one name the hash is over all; two bodies that use nothing are
         # equal by chance
         if len(same) == 1 and len(same[0].uses) > same[0].head:
             for name in sorted(names):
                 same[0].text[1] = name  # after the sort of node, see `scanner.visitor`
                 set_digests(same)
-                yield one, name, combined_digest([same[0].own])
+                yield place, name, combined_digest([same[0].own])
 
 
 def matching_tests(name: str, nodeids: Collection[str]) -> list[str]:
@@ -155,13 +159,13 @@ def matching_tests(name: str, nodeids: Collection[str]) -> list[str]:
     if name in nodeids:
         return [name]
     ends = (f"::{name}", f"/{name}")
-    found = [one for one in nodeids if one.endswith(ends)]
+    matching = [nodeid for nodeid in nodeids if nodeid.endswith(ends)]
     cases = (
-        one
-        for one in nodeids
-        if (function := one.partition("[")[0]) == name or function.endswith(ends)
+        nodeid
+        for nodeid in nodeids
+        if (function := nodeid.partition("[")[0]) == name or function.endswith(ends)
     )
-    return sorted(found or cases)
+    return sorted(matching or cases)
 
 
 class _Run(NamedTuple):
@@ -185,23 +189,25 @@ class TestNames:
     def earlier(self, nodeid: str) -> tuple[str, ...]:
         """What a test was called before, newest name first; nothing where no name is certain."""
         function, bracket, case = nodeid.partition("[")
-        found = [function]
-        for name in found:  # grows while it is walked
-            found += [one for one in self._before(name) if one not in found]
-            if len(found) > _COMPARED:
+        names = [function]
+        for name in names:  # grows while it is walked
+            names += [
+                earlier_name for earlier_name in self._before(name) if earlier_name not in names
+            ]
+            if len(names) > _COMPARED:
                 break
-        return tuple(f"{name}{bracket}{case}" for name in found[1 : _COMPARED + 1])
+        return tuple(f"{name}{bracket}{case}" for name in names[1 : _COMPARED + 1])
 
     def current(self, nodeid: str) -> str:
         """What a test of a recorded run is called now; as it was where no other name is certain."""
         function, bracket, case = nodeid.partition("[")
-        found = [function]
-        while len(found) <= _COMPARED and not self._is_here(found[-1]):
-            name = self._after(found[-1])
-            if not name or name in found:
+        names = [function]
+        while len(names) <= _COMPARED and not self._is_here(names[-1]):
+            name = self._after(names[-1])
+            if not name or name in names:
                 break
-            found.append(name)
-        return f"{found[-1]}{bracket}{case}"
+            names.append(name)
+        return f"{names[-1]}{bracket}{case}"
 
     def unrecorded(self) -> Mapping[str, str]:
         """Test functions on disk that were called otherwise in the content of the newest run →
@@ -239,52 +245,54 @@ class TestNames:
         ]
 
     def _before(self, function: str) -> list[str]:
-        at = max(
+        index = max(
             (place for place, run in enumerate(self._runs) if function in run.functions), default=-1
         )
-        newest = self._runs[at].receipt if at >= 0 else None
+        newest = self._runs[index].receipt if index >= 0 else None
         # not the newest name alone: of a content that was never committed no earlier name is known
-        names = [self.pairs(receipt, newest).get(function) for receipt in self._others(at, 1)]
+        names = [self.pairs(receipt, newest).get(function) for receipt in self._others(index, 1)]
         return list(dict.fromkeys(filter(None, names)))
 
     def _after(self, function: str) -> str:
-        at = next((place for place, run in enumerate(self._runs) if function in run.functions), -1)
-        if at < 0:
+        index = next(
+            (place for place, run in enumerate(self._runs) if function in run.functions), -1
+        )
+        if index < 0:
             return ""
-        for receipt in (None, *self._others(at, -1)):
-            key = (self._runs[at].receipt.run, receipt.run if receipt else "")
+        for receipt in (None, *self._others(index, -1)):
+            key = (self._runs[index].receipt.run, receipt.run if receipt else "")
             if key not in self._names_after:
-                pairs = self.pairs(self._runs[at].receipt, receipt)
+                pairs = self.pairs(self._runs[index].receipt, receipt)
                 self._names_after[key] = {before: name for name, before in pairs.items()}
             if name := self._names_after[key].get(function):
                 return name
         return ""
 
-    def _others(self, at: int, step: int) -> list[Receipt]:
+    def _others(self, index: int, step: int) -> list[Receipt]:
         """The next runs, older (1) or newer (-1) than that at a place, that have tests which none
         before them has.
 
         What was renamed is among those.
         """
-        if (at, step) not in self._known_others:
-            known, other = self._runs[: at + 1], self._runs[at + 1 :]
+        if (index, step) not in self._known_others:
+            runs_passed, other = self._runs[: index + 1], self._runs[index + 1 :]
             if step < 0:
-                known, other = self._runs[at:], self._runs[:at][::-1]
+                runs_passed, other = self._runs[index:], self._runs[:index][::-1]
             # runs of one suite share their set
-            seen: set[str] = set().union(
-                *{id(run.functions): run.functions for run in known}.values()
+            functions_seen: set[str] = set().union(
+                *{id(run.functions): run.functions for run in runs_passed}.values()
             )
-            found: list[Receipt] = []
+            receipts: list[Receipt] = []
             before: frozenset[str] = frozenset()
             for run in other:
-                if run.functions is not before and not run.functions <= seen:
-                    found.append(run.receipt)
-                    if len(found) == _COMPARED:
+                if run.functions is not before and not run.functions <= functions_seen:
+                    receipts.append(run.receipt)
+                    if len(receipts) == _COMPARED:
                         break
                 before = run.functions
-                seen |= run.functions
-            self._known_others[at, step] = found
-        return self._known_others[at, step]
+                functions_seen |= run.functions
+            self._known_others[index, step] = receipts
+        return self._known_others[index, step]
 
     def _is_here(self, function: str) -> bool:
         """Whether what is on disk seems to have it."""
@@ -307,12 +315,12 @@ class TestNames:
         other = now.tree if now else None
         changed = changed_states(repo, before, other)
         for path, state in now.states.items() if now else ():
-            known = (
+            unchanged_state = (
                 changed[path][0]
                 if path in changed
                 else states_at(repo, before.tree, [path]).get(path, "")
             )
-            changed[path] = (before.states.get(path, known), state)
+            changed[path] = (before.states.get(path, unchanged_state), state)
 
         def read(path: str) -> bytes | None:
             mode, _, blob = changed[path][1].partition(" ")

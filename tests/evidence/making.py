@@ -148,7 +148,7 @@ def leave_run(
             ws.clock.now(),
             ws.environ,
             selection=selection or {"args": ["-q"]},
-            more={"facts": sorted(FACT_CLASSES)},
+            further_environment={"facts": sorted(FACT_CLASSES)},
         )
     )
     for name, outcome, micros in tests:

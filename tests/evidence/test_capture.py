@@ -93,7 +93,7 @@ def test_the_opening_states_who_and_where(repo: Checkout, monkeypatch: pytest.Mo
     repo.write("new.py", "")
     place = worktree_state(ws.repo)
     found = opening_record(
-        "cd" * 16, "pytest", "pytest", place, NOW, ws.environ, more={"plugins": "x"}
+        "cd" * 16, "pytest", "pytest", place, NOW, ws.environ, further_environment={"plugins": "x"}
     )
     assert found["parent"] == "ab" * 16
     assert (found["head"], found["branch"]) == (repo.git("rev-parse", "HEAD"), "main")

@@ -98,7 +98,14 @@ def _receipt_by_hand(repo: Checkout) -> None:
     writer = open_spool(ws, run)
     writer.record(
         opening_record(
-            run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={}, more={}
+            run,
+            "pytest",
+            "pytest",
+            place,
+            ws.clock.now(),
+            ws.environ,
+            selection={},
+            further_environment={},
         )
     )
     for test in ("test_sum", "test_type"):

@@ -111,11 +111,11 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
         raise
     if writer:
         evidence = exit_evidence(shown, ended, max(0, ws.clock.now() - started))
-        how, word = "signal" if ended.code < 0 else "finished", evidence.outcome
+        ending, word = "signal" if ended.code < 0 else "finished", evidence.outcome
         result = {
             "exit": exit_code(ended),
             "complete": True,
-            "how": how,
+            "how": ending,
             "verdict": word,
             "reasons": [],
             "counts": {word: 1},
@@ -185,8 +185,8 @@ def redacted_tail(ended: Ended) -> str:
     """
     text = ended.tail.decode("utf-8", "replace")
     if ended.cut:
-        _, newline, rest = text.partition("\n")
-        text = rest if newline else text
+        _, newline, after_newline = text.partition("\n")
+        text = after_newline if newline else text
     return redact(text)[-TAIL:]
 
 

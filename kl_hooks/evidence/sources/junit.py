@@ -96,11 +96,11 @@ def _result(evidence: tuple[Evidence, ...]) -> dict[str, object]:
 
 def _evidence(root: Element) -> tuple[Evidence, ...]:
     """One per test: a rerun or a teardown error writes a second <testcase> of the same name."""
-    found: dict[str, list[Evidence]] = {}
+    cases_of: dict[str, list[Evidence]] = {}
     for case in root.iter("testcase"):
-        one = _case(case)
-        found.setdefault(one.subject, []).append(one)
-    return tuple(_merged(found[subject]) for subject in sorted(found))
+        evidence = _case(case)
+        cases_of.setdefault(evidence.subject, []).append(evidence)
+    return tuple(_merged(cases_of[subject]) for subject in sorted(cases_of))
 
 
 def _merged(cases: list[Evidence]) -> Evidence:
@@ -121,9 +121,9 @@ def _merged(cases: list[Evidence]) -> Evidence:
 def _case(case: Element) -> Evidence:
     outcome, message = "passed", ""
     for child in case:
-        found = _outcome_of(child)
-        if found and worst_outcome([outcome, found]) != outcome:
-            outcome, message = found, child.get("message") or ""
+        child_outcome = _outcome_of(child)
+        if child_outcome and worst_outcome([outcome, child_outcome]) != outcome:
+            outcome, message = child_outcome, child.get("message") or ""
     detail = {"message": redact(one_line(message, 300))} if message else {}
     try:
         micros = max(0, int(float(case.get("time") or 0) * 1_000_000))

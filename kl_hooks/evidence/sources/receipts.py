@@ -43,21 +43,21 @@ def to_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
 def executed_lines(db: Database) -> Iterator[str]:
     """What the tests of the newest runs executed, a line for each run."""
     for run in runs_with_symbols(db, NEWEST_SHARED):
-        if (found := executed_of_run(db, run)) is not None:
-            yield canonical(executed_to_dict(found)).decode()
+        if (executed := executed_of_run(db, run)) is not None:
+            yield canonical(executed_to_dict(executed)).decode()
 
 
 def read_executed_lines(file: FileOfEvidence) -> dict[str, Executed]:
     """Run → what its tests executed, of the lines that are that; whether a receipt vouches for it
     is not asked.
     """
-    found = {}
+    executed_by_run = {}
     for line in file.content.splitlines():
         if f'"schema":"{EXECUTED_SCHEMA}"'.encode() in line and len(line) <= _LONGEST:
             with suppress(ValueError, RecursionError):
-                one = executed_from_dict(replace_surrogates(json.loads(line)))
-                found[one.run] = one
-    return found
+                executed = executed_from_dict(replace_surrogates(json.loads(line)))
+                executed_by_run[executed.run] = executed
+    return executed_by_run
 
 
 def read_lines(file: FileOfEvidence) -> Iterator[Receipt | Problem]:

@@ -56,22 +56,22 @@ class ToolCall:
     @property
     def command(self) -> str:
         """The command line, where the tool runs one; else empty."""
-        given = self.given.get("command") or self.given.get("cmd") or ""
-        if isinstance(given, list | tuple):
-            words = [str(word) for word in given]
+        argument = self.given.get("command") or self.given.get("cmd") or ""
+        if isinstance(argument, list | tuple):
+            words = [str(word) for word in argument]
             return words[-1] if len(words) > 2 and words[1] in ("-c", "-lc") else " ".join(words)
-        return given if isinstance(given, str) else ""
+        return argument if isinstance(argument, str) else ""
 
     @property
     def path(self) -> str:
         """The file it is about, where it names one; else empty."""
-        given = (
+        argument = (
             self.given.get("file_path")
             or self.given.get("path")
             or self.given.get("notebook_path")
             or ""
         )
-        return given if isinstance(given, str) else ""
+        return argument if isinstance(argument, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,15 @@ def read_transcript(path: Path) -> Transcript:
                 f"is larger than {LARGEST >> 20} MB.", place=str(path), hint="Give a part of it."
             )
         with path.open("rb") as lines:
-            found = parse(lines)
+            transcript = parse(lines)
     except OSError as problem:
         raise UsageProblem(
             f"can't be read: {problem.strerror}.", place=str(path), hint="Check the name."
         ) from problem
-    if not found.items and found.bad:
+    if not transcript.items and transcript.bad:
         hint = "Expected: JSON lines as Claude Code or Codex write them."
         raise UsageProblem("holds no line of a transcript.", place=str(path), hint=hint)
-    return found
+    return transcript
 
 
 def parse(lines: Iterable[bytes]) -> Transcript:
@@ -146,46 +146,46 @@ def _line(reading: _Reading, line: bytes) -> None:
         return
     inner = plain.get("payload") if isinstance(plain.get("payload"), dict) else plain.get("message")
     body = inner if isinstance(inner, dict) else plain
-    at = str(plain.get("timestamp") or "")[:40]
+    time = str(plain.get("timestamp") or "")[:40]
     reading.session = (
         reading.session or _text(plain.get("sessionId")) or _text(plain.get("session_id"))
     )
     if plain.get("type") == "session_meta":
         reading.session = reading.session or _text(body.get("id"))
     reading.folder = reading.folder or _text(plain.get("cwd")) or _text(body.get("cwd"))
-    known = _take(reading, body, at)
-    reading.bad += not known and plain.get("type") not in (*_SILENT, "session_meta")
+    is_known = _take(reading, body, time)
+    reading.bad += not is_known and plain.get("type") not in (*_SILENT, "session_meta")
 
 
-def _take(reading: _Reading, body: Mapping[str, Any], at: str) -> bool:
+def _take(reading: _Reading, body: Mapping[str, Any], time: str) -> bool:
     """Add the texts, calls and results of a message; False where it has none that we know."""
     kind, role = body.get("type"), body.get("role")
     if kind == "function_call":
-        _call(reading, body.get("call_id"), body.get("name"), body.get("arguments"), at)
+        _call(reading, body.get("call_id"), body.get("name"), body.get("arguments"), time)
     elif kind == "function_call_output":
         _answer(reading, body.get("call_id"), body.get("output"), None)
     elif role == "tool":
         _answer(reading, body.get("tool_call_id"), body.get("content"), None)
     elif role in ("user", "assistant"):
-        _message(reading, str(role), body, at)
+        _message(reading, str(role), body, time)
     else:
         return False
     return True
 
 
-def _message(reading: _Reading, role: str, body: Mapping[str, Any], at: str) -> None:
+def _message(reading: _Reading, role: str, body: Mapping[str, Any], time: str) -> None:
     for part in _parts(body.get("content")):
         kind = part.get("type")
         if kind == "tool_use":
-            _call(reading, part.get("id"), part.get("name"), part.get("input"), at)
+            _call(reading, part.get("id"), part.get("name"), part.get("input"), time)
         elif kind == "tool_result":
             _answer(reading, part.get("tool_use_id"), part.get("content"), part.get("is_error"))
         elif isinstance(part.get("text"), str) and kind != "thinking":
-            reading.items.append(Message(role, part["text"], at))
+            reading.items.append(Message(role, part["text"], time))
     for call in _parts(body.get("tool_calls")):
         function = call.get("function")
         if isinstance(function, dict):
-            _call(reading, call.get("id"), function.get("name"), function.get("arguments"), at)
+            _call(reading, call.get("id"), function.get("name"), function.get("arguments"), time)
 
 
 def _parts(content: Any) -> Iterator[Mapping[str, Any]]:
@@ -195,14 +195,16 @@ def _parts(content: Any) -> Iterator[Mapping[str, Any]]:
         yield from (part for part in content if isinstance(part, dict))
 
 
-def _call(reading: _Reading, id: Any, name: Any, given: Any, at: str) -> None:
-    if isinstance(given, str):
+def _call(reading: _Reading, id: Any, name: Any, arguments: Any, time: str) -> None:
+    if isinstance(arguments, str):
         try:
-            given = json.loads(given)
+            arguments = json.loads(arguments)
         except (ValueError, RecursionError):
-            given = {"command": given}
+            arguments = {"command": arguments}
     reading.waiting[str(id)] = len(reading.items)
-    reading.items.append(ToolCall(_text(name), given if isinstance(given, dict) else {}, at=at))
+    reading.items.append(
+        ToolCall(_text(name), arguments if isinstance(arguments, dict) else {}, at=time)
+    )
 
 
 def _answer(reading: _Reading, id: Any, content: Any, failed: Any) -> None:
