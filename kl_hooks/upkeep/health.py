@@ -86,8 +86,8 @@ class Health:
     @property
     def counts(self) -> dict[str, int]:
         """Sort → how many records, all sorts."""
-        seen = Counter(sort for _, sort in {(one.id, one.sort) for one in self.found})
-        return {sort: seen[sort] for sort in SORTS}
+        counts = Counter(sort for _, sort in {(one.id, one.sort) for one in self.found})
+        return {sort: counts[sort] for sort in SORTS}
 
 
 def check_health(
@@ -123,7 +123,7 @@ def check_health(
     no_events = "" if used else "unused: no Event shows yet that a record was used"
     unreadable = [issue for issue in _unreadable_files(ws) if is_counted(issue.id)]
     decisions = [one for one in records if one.kind == "decision"]
-    found = [
+    issues = [
         *(_issue(one, "broken", f"{one.path}: {one.broken}") for one in records if one.broken),
         *unreadable,
         *stale_records(
@@ -141,17 +141,17 @@ def check_health(
         ),
     ]
     if not no_symbols:
-        found += unanchored_records(records, named, existing)
+        issues += unanchored_records(records, named, existing)
     if used:
         offered = [
             one for one in records if ws.kinds[one.kind].budget_category not in NAMED_CATEGORIES
         ]
-        found += unused_records(offered, used, ws.clock.now(), since)
-    found.sort(key=lambda one: (SORTS.index(one.sort), one.id))
+        issues += unused_records(offered, used, ws.clock.now(), since)
+    issues.sort(key=lambda one: (SORTS.index(one.sort), one.id))
     gaps = tuple(
         line for line in (no_symbols, no_manifest, synced.trouble, no_seeds, no_events) if line
     )
-    return Health(len(records) + len(unreadable), tuple(found), synced.problems, gaps)
+    return Health(len(records) + len(unreadable), tuple(issues), synced.problems, gaps)
 
 
 def _issue(record: Record, sort: str, reason: str) -> Issue:
@@ -163,31 +163,33 @@ def stale_records(
 ) -> Iterator[Issue]:
     """Yield records whose subject has changed since (`reasons`), and those that expired."""
     over = set(expired)
-    for one in records:
-        if one.id in reasons:
-            yield _issue(one, "stale", reasons[one.id])
-        elif one.id in over:
-            yield _issue(one, "stale", f"expired on {one.text('expires')}")
+    for record in records:
+        if record.id in reasons:
+            yield _issue(record, "stale", reasons[record.id])
+        elif record.id in over:
+            yield _issue(record, "stale", f"expired on {record.text('expires')}")
 
 
 def long_records(records: Iterable[Record], sizes: Mapping[str, int]) -> Iterator[Issue]:
     """Yield records so long that others do not fit into a context package. `sizes`: ID →
     characters.
     """
-    for one in records:
-        if sizes.get(one.id, 0) > _LONGEST:
-            yield _issue(one, "over-long", f"{sizes[one.id]} characters (limit: {_LONGEST})")
+    for record in records:
+        if sizes.get(record.id, 0) > _LONGEST:
+            yield _issue(record, "over-long", f"{sizes[record.id]} characters (limit: {_LONGEST})")
 
 
 def unanchored_records(
     records: Iterable[Record], named: Named, existing: Iterable[str]
 ) -> Iterator[Issue]:
     """Yield records that name files, symbols or records of which none exists."""
-    known = set(existing)
-    for one in records:
-        names = named.get(one.id, ())
-        if names and known.isdisjoint(names):
-            yield _issue(one, "unanchored", f"nothing that it names exists: {', '.join(names[:3])}")
+    existing_names = set(existing)
+    for record in records:
+        names = named.get(record.id, ())
+        if names and existing_names.isdisjoint(names):
+            yield _issue(
+                record, "unanchored", f"nothing that it names exists: {', '.join(names[:3])}"
+            )
 
 
 def unused_records(
@@ -198,12 +200,12 @@ def unused_records(
 
     `since`: the time of the first Event; nothing is known of the time before.
     """
-    for one in records:
-        changed = one.text("updated") or one.text("date")
-        last = max(used.get(one.id, 0), micros(changed) if changed else 0, since)
+    for record in records:
+        changed = record.text("updated") or record.text("date")
+        last = max(used.get(record.id, 0), micros(changed) if changed else 0, since)
         if last and Lifecycle.old(now, last, _UNUSED_DAYS):
             yield _issue(
-                one, "unused", f"not used for {counted((now - last) // 86_400_000_000, 'day')}"
+                record, "unused", f"not used for {counted((now - last) // 86_400_000_000, 'day')}"
             )
 
 
@@ -212,22 +214,22 @@ def contradicting_decisions(decisions: Iterable[Record], subjects: Named) -> Ite
     any field.
     """
     governing: dict[str, list[Record]] = {}
-    for one in decisions:
-        for subject in dict.fromkeys(subjects.get(one.id, ())):
-            governing.setdefault(subject, []).append(one)
-    for subject, some in sorted(governing.items()):
-        for one in some:
+    for decision in decisions:
+        for subject in dict.fromkeys(subjects.get(decision.id, ())):
+            governing.setdefault(subject, []).append(decision)
+    for subject, governing_decisions in sorted(governing.items()):
+        for decision in governing_decisions:
             others = [
                 other.id
-                for other in some
-                if not (other is one or _names(one, other) or _names(other, one))
+                for other in governing_decisions
+                if not (other is decision or _names(decision, other) or _names(other, decision))
             ]
             if others:
-                yield _issue(one, "contradicted", f"{', '.join(others)} governs {subject} too")
+                yield _issue(decision, "contradicted", f"{', '.join(others)} governs {subject} too")
 
 
-def _names(one: Record, other: Record) -> bool:
-    return any(other.id in value for value in one.values.values() if isinstance(value, tuple))
+def _names(decision: Record, other: Record) -> bool:
+    return any(other.id in value for value in decision.values.values() if isinstance(value, tuple))
 
 
 def forbidden_imports(
@@ -236,10 +238,10 @@ def forbidden_imports(
     """Yield memories that ask for an import which the manifest forbids in a file that they name."""
     if manifest is None:
         return
-    for one in memories:
-        modules = imported_modules("\n".join((one.title, one.text("pattern"), one.body)))
+    for memory in memories:
+        modules = imported_modules("\n".join((memory.title, memory.text("pattern"), memory.body)))
         for path in (
-            split_id(name)[1] for name in named.get(one.id, ()) if name.startswith("file:")
+            split_id(name)[1] for name in named.get(memory.id, ()) if name.startswith("file:")
         ):
             # the longest match wins
             matches = [
@@ -248,7 +250,7 @@ def forbidden_imports(
                 for p in layer.paths
                 if path.startswith(p)
             ]
-            source = max(matches, key=lambda one: one[0])[1] if matches else None
+            source = max(matches, key=lambda memory: memory[0])[1] if matches else None
             for module in modules if source else ():
                 target = _layer_of_module(manifest, module)
                 if (
@@ -259,7 +261,7 @@ def forbidden_imports(
                 ):
                     where = f"{manifest.path}:{source.line}: {path} ({source.name})"
                     yield _issue(
-                        one, "contradicted", f"{where} may not import {module} ({target.name})"
+                        memory, "contradicted", f"{where} may not import {module} ({target.name})"
                     )
 
 
@@ -339,7 +341,7 @@ def _node(text: str) -> str:
 def _existing(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
     """Return those of these IDs that exist, and why symbols could not be looked up."""
     bare = {name: name.removeprefix("adr:") for name in names}
-    found = {
+    existing = {
         name
         for name in names
         if name.startswith("file:") and (ws.root / split_id(name)[1]).exists()
@@ -348,18 +350,18 @@ def _existing(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
         one.id
         for one in get_records(ws, sorted({i for i in bare.values() if RECORD_ID.fullmatch(i)}))
     }
-    found |= {name for name in names if bare[name] in records}
-    symbols = {name for name in names - found if split_id(name)[0] not in ("", "file", "adr")}
+    existing |= {name for name in names if bare[name] in records}
+    symbols = {name for name in names - existing if split_id(name)[0] not in ("", "file", "adr")}
     if not symbols:
-        return found, ""
+        return existing, ""
     from kl_hooks.code.query.lookup import symbols_by_id
     from kl_hooks.code.query.session import open_graph
 
     try:
         with open_graph(ws) as graph:
-            return found | set(symbols_by_id(graph.db, symbols)), ""
+            return existing | set(symbols_by_id(graph.db, symbols)), ""
     except KlError as problem:
-        return found, f"unanchored: {problem}"
+        return existing, f"unanchored: {problem}"
 
 
 def _manifest(ws: Workspace) -> tuple[Manifest | None, str]:
