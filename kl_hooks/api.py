@@ -320,7 +320,7 @@ class Knowledge:
                     str(values.get("pattern", "")),
                     {k: v for k, v in values.items() if k != "pattern"},
                 )
-                return add_memory(ws, text, tags=more.pop("tags", ()), more=more)[0].id
+                return add_memory(ws, text, tags=more.pop("tags", ()), further_values=more)[0].id
             if kind == "outcome":
                 identifier, aside = record_outcome(ws, values)
                 if aside:

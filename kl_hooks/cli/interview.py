@@ -236,7 +236,7 @@ class _Answers:
         raw: dict[str, Any] = {}
         by = sign_record(self.ws, raw)
         made, others = record_answer(
-            self.ws, question, answer, short=bool(self.mode), task=self.task, raw=raw, by=by
+            self.ws, question, answer, short=bool(self.mode), task=self.task, raw=raw, author=by
         )
         self.answered = [pair for pair in self.answered if pair[0] != question.key] + [
             (question.key, made)

@@ -42,7 +42,7 @@ the file.
 
 
 def record_failure(
-    ws: Workspace, raw: Mapping[str, Any], by: str = ""
+    ws: Workspace, raw: Mapping[str, Any], author: str = ""
 ) -> tuple[Record, OccurrenceCount]:
     """Record an occurrence of a failed approach; return its record, made or found, and the count
     with this time.
@@ -63,11 +63,13 @@ def record_failure(
     for left in reversed(range(_TRIES)):
         # in each try: the record that a faster process has made must be found now
         sync(ws)
-        if found := get_records(ws, [identifier]):
-            record = _record_again(ws, found[0], raw, by)
+        if recorded := get_records(ws, [identifier]):
+            record = _record_again(ws, recorded[0], raw, author)
             break
         try:
-            record = create_record(ws, FAILURE, {"title": one_line(approach, 120), **raw}, by=by)
+            record = create_record(
+                ws, FAILURE, {"title": one_line(approach, 120), **raw}, by=author
+            )
             break
         except IdTaken:  # another process was faster: the record exists now
             if not left:
@@ -75,7 +77,7 @@ def record_failure(
     return record, occurrences(ws, record)
 
 
-def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str) -> Record:
+def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], author: str) -> Record:
     from kl_hooks.records.write import apply_verb, change_record
 
     news = {
@@ -89,11 +91,11 @@ def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str
         record.values.get(name) != (tuple(v) if isinstance(v, list) else v)
         for name, v in news.items()
     ):
-        record = change_record(ws, record, news, by=by)
+        record = change_record(ws, record, news, by=author)
     if record.status == "mitigated":
-        record = apply_verb(ws, record.id, "reopen", by=by)
+        record = apply_verb(ws, record.id, "reopen", by=author)
     append_events(
-        ws, [Event(FAILURE.counted, record.id, by, {"task": str(raw.get("task_id") or "")})]
+        ws, [Event(FAILURE.counted, record.id, author, {"task": str(raw.get("task_id") or "")})]
     )
     return record
 
@@ -116,13 +118,13 @@ def failures_to_share(ws: Workspace) -> list[CommonEvent]:
 
 def _elsewhere(ws: Workspace) -> dict[str, dict[str, list[str]]]:
     """ID → other clone → when it failed there."""
-    found: dict[str, dict[str, list[str]]] = {}
+    moments_by_clone: dict[str, dict[str, list[str]]] = {}
     with ws.store.reading() as db:
-        for one in common_events(ws, db, (FAILURE.counted,)):
-            found.setdefault(one.record, {}).setdefault(
-                str(one.body.get("clone") or ""), []
-            ).append(one.at)
-    return found
+        for event in common_events(ws, db, (FAILURE.counted,)):
+            moments_by_clone.setdefault(event.record, {}).setdefault(
+                str(event.body.get("clone") or ""), []
+            ).append(event.at)
+    return moments_by_clone
 
 
 def times_phrase(count: int) -> str:
@@ -134,11 +136,13 @@ def failure_candidate(ws: Workspace, record: Record) -> Candidate:
     """Return a failure as a candidate for a context package: with the warning, and how often it
     happened.
     """
-    made, count = record_candidate(ws, record), occurrences(ws, record)
+    candidate, count = record_candidate(ws, record), occurrences(ws, record)
     warning = f"DO NOT REPEAT: this failed {times_phrase(count.total)}, last on {count.last[:10]}."
     instead = (
         f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
     )
     return replace(
-        made, text=f"{made.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}"
+        candidate,
+        text=f"{candidate.text}\n{warning}{instead}",
+        summary=f"{record.title}. {warning}{instead}",
     )

@@ -33,12 +33,14 @@ def feature_ids(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found[0].upper() for found in _ID.finditer(text)))
 
 
-def related_features(feature: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `known` with the same prefix (`FEAT-AUTH-`), without the feature itself."""
+def related_features(feature: str, features: Iterable[str]) -> tuple[str, ...]:
+    """Return those of `features` with the same prefix (`FEAT-AUTH-`), without the feature itself."""
     prefix = _prefix(feature)
-    found = {one.upper() for one in known if prefix and _prefix(one) == prefix} - {feature.upper()}
+    related = {other.upper() for other in features if prefix and _prefix(other) == prefix} - {
+        feature.upper()
+    }
     # by number: FEAT-A-9 before FEAT-A-10
-    return tuple(sorted(found, key=lambda one: (int(one.rpartition("-")[2]), one)))
+    return tuple(sorted(related, key=lambda other: (int(other.rpartition("-")[2]), other)))
 
 
 def _prefix(feature: str) -> str:
@@ -52,13 +54,13 @@ def specification_files(root: Path) -> dict[str, str]:
     """Return feature ID → the path from `root` of its specification: a file whose name begins with
     it.
     """
-    found: dict[str, str] = {}
+    path_of_feature: dict[str, str] = {}
     for path in _files(root):
         name = path.rpartition("/")[2]
         identifier = _ID.match(name) if name.lower().endswith(_SUFFIXES) else None
         if identifier:
-            found.setdefault(identifier[0].upper(), path)
-    return found
+            path_of_feature.setdefault(identifier[0].upper(), path)
+    return path_of_feature
 
 
 def _files(root: Path) -> Iterator[str]:

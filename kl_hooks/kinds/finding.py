@@ -251,8 +251,15 @@ class Call:
 
     def text(self, *names: str) -> str:
         """Return the first of these arguments that is a text and not blank."""
-        found = (self.given.get(name) for name in names)
-        return next((one.strip() for one in found if isinstance(one, str) and one.strip()), "")
+        arguments = (self.given.get(name) for name in names)
+        return next(
+            (
+                argument.strip()
+                for argument in arguments
+                if isinstance(argument, str) and argument.strip()
+            ),
+            "",
+        )
 
     @classmethod
     def from_hook(cls, content: bytes, place: str = "stdin") -> Call:
@@ -272,7 +279,7 @@ class Call:
             ) from None
         if not isinstance(hook, dict) or not isinstance(hook.get("tool_name"), str):
             raise UsageProblem("names no tool.", place=place, hint=_HINT)
-        given = hook.get("tool_input")
+        arguments = hook.get("tool_input")
         answer = hook.get("tool_response", hook.get("tool_result", hook.get("error", "")))
         result = text_of(answer)
         failed = (
@@ -282,7 +289,7 @@ class Call:
         )
         return cls(
             hook["tool_name"][:100],
-            given if isinstance(given, dict) else {},
+            arguments if isinstance(arguments, dict) else {},
             result,
             failed or result.startswith(_FAILED),
             _short(hook.get("session_id")),
@@ -291,13 +298,21 @@ class Call:
         )
 
     @classmethod
-    def in_transcript(cls, found: Transcript, agent: str = "") -> Iterator[Call]:
+    def in_transcript(cls, transcript: Transcript, agent: str = "") -> Iterator[Call]:
         """Yield the calls of a transcript, in its order."""
-        for item in found.items:
+        for item in transcript.items:
             if isinstance(item, ToolCall):
                 result = item.result[:_MAX_RESULT]
                 failed = item.failed or result.startswith(_FAILED)
-                yield cls(item.name, item.given, result, failed, found.session, agent, found.folder)
+                yield cls(
+                    item.name,
+                    item.given,
+                    result,
+                    failed,
+                    transcript.session,
+                    agent,
+                    transcript.folder,
+                )
 
 
 def _is_failure(answer: Any) -> bool:
@@ -482,7 +497,7 @@ def _summary(lines: list[str], name: str) -> str:
             continue
         names = list(
             dict.fromkeys(
-                found[1].strip() for line in lines[:_MAX_LINES] if (found := pattern.match(line))
+                match[1].strip() for line in lines[:_MAX_LINES] if (match := pattern.match(line))
             )
         )
         if names:
@@ -498,7 +513,7 @@ def _search_hits(lines: list[str]) -> str:
     if not lines:
         return "found nowhere"
     files = list(
-        dict.fromkeys(found[1] or found[2] for line in lines if (found := _HIT.match(line)))
+        dict.fromkeys(match[1] or match[2] for line in lines if (match := _HIT.match(line)))
     )
     if not files:
         return f"{_line_count(lines)} found"
@@ -542,15 +557,15 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     extracted: list[Found] = []
     nothing = 0
     for call in calls:
-        who = call.agent or agent(ws.environ) or ""
-        one = extract(
-            replace(call, agent=who, session=call.session or session(ws.environ) or ""),
+        caller = call.agent or agent(ws.environ) or ""
+        observed = extract(
+            replace(call, agent=caller, session=call.session or session(ws.environ) or ""),
             str(ws.root),
         )
-        if one is None:
+        if observed is None:
             nothing += 1
         else:
-            extracted.append(one)
+            extracted.append(observed)
     if not extracted:
         return RecordedFindings(nothing=nothing)
     # here: after most calls of an agent there is nothing to record
@@ -558,15 +573,15 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     from kl_hooks.records.repository import identity_digest
     from kl_hooks.records.sync import sync
 
-    found: dict[str, Found] = {}
-    for one in extracted:
-        digest = identity_digest(FINDING, {"entity": one.entity, "finding": one.finding})
+    finding_by_id: dict[str, Found] = {}
+    for observed in extracted:
+        digest = identity_digest(FINDING, {"entity": observed.entity, "finding": observed.finding})
         # the first of equal ones: the ID is a hash of entity and wording, so they are one finding
-        found.setdefault(f"{FINDING.prefix}-{digest}", one)
+        finding_by_id.setdefault(f"{FINDING.prefix}-{digest}", observed)
     sync(ws)
-    existing = {record.id: record for record in get_records(ws, list(found))}
-    fresh = [one for key, one in found.items() if key not in existing]
-    today = _anchors_of(ws, [found[key] for key in existing])
+    existing = {record.id: record for record in get_records(ws, list(finding_by_id))}
+    fresh = [observed for key, observed in finding_by_id.items() if key not in existing]
+    today = _anchors_of(ws, [finding_by_id[key] for key in existing])
     moved = [
         (record, anchors)
         for record, anchors in zip(existing.values(), today, strict=True)
@@ -576,15 +591,15 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
         return RecordedFindings((), tuple(sorted(existing)), nothing)
     from kl_hooks.records.write import change_record, create_records
 
-    tiers = _observed_tiers(ws) if any(one.command for one in fresh) else {}
+    tiers = _observed_tiers(ws) if any(observed.command for observed in fresh) else {}
     raws = [
-        _fields_of(one, anchors, tiers)
-        for one, anchors in zip(fresh, _anchors_of(ws, fresh), strict=True)
+        _fields_of(observed, anchors, tiers)
+        for observed, anchors in zip(fresh, _anchors_of(ws, fresh), strict=True)
     ]
-    made = create_records(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
+    records = create_records(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
     for record, anchors in moved:
         change_record(ws, record, {"anchors": anchors}, how="found again")
-    return RecordedFindings(tuple(made), tuple(sorted(existing)), nothing)
+    return RecordedFindings(tuple(records), tuple(sorted(existing)), nothing)
 
 
 def _observed_tiers(ws: Workspace) -> dict[str, Tier]:
@@ -597,47 +612,47 @@ def _observed_tiers(ws: Workspace) -> dict[str, Tier]:
 
 
 def _fields_of(
-    found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tier]
+    finding: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tier]
 ) -> dict[str, Any]:
-    about = list(anchors) or ([make_id("file", found.entity)] if found.is_path else [])
+    about = list(anchors) or ([make_id("file", finding.entity)] if finding.is_path else [])
     from kl_hooks.model.claim import Tier
 
-    tier = tiers.get(make_id("command", found.command)) if found.command else None
-    confidence = _REFUTED_CONFIDENCE if tier is Tier.GUESSED else found.confidence
+    tier = tiers.get(make_id("command", finding.command)) if finding.command else None
+    confidence = _REFUTED_CONFIDENCE if tier is Tier.GUESSED else finding.confidence
     confidence = max(confidence, _VERIFIED_CONFIDENCE) if tier is Tier.VERIFIED else confidence
     return {
-        "title": f"{found.entity}: {found.finding}"[:300],
-        "entity": found.entity,
-        "finding": found.finding,
-        "kind": found.sort,
+        "title": f"{finding.entity}: {finding.finding}"[:300],
+        "entity": finding.entity,
+        "finding": finding.finding,
+        "kind": finding.sort,
         "confidence": confidence,
-        "agent": found.agent,
-        "tool": found.tool,
-        "source": found.session,
+        "agent": finding.agent,
+        "tool": finding.tool,
+        "source": finding.session,
         "anchors": anchors,
-        "evidence": found.evidence,
+        "evidence": finding.evidence,
         "about": about,
         "authority": "agent",
     }
 
 
-def _anchors_of(ws: Workspace, found: Sequence[Found]) -> list[dict[str, str]]:
+def _anchors_of(ws: Workspace, findings: Sequence[Found]) -> list[dict[str, str]]:
     """For each finding: ID → digest of its file, and of the symbol of its name where there is one.
 
     The graph is opened once and each file read once, however many findings there are.
     """
-    symbols = _symbols_named(ws, {one.entity for one in found if not one.is_path})
-    paths = {one.entity for one in found if one.is_path} | {
+    symbols = _symbols_named(ws, {finding.entity for finding in findings if not finding.is_path})
+    paths = {finding.entity for finding in findings if finding.is_path} | {
         symbol.path for symbol in symbols.values()
     }
     blobs = {path: blob_of(ws, path) for path in sorted(paths)}
-    made = []
-    for one in found:
-        symbol = None if one.is_path else symbols.get(one.entity)
-        path = symbol.path if symbol else one.entity
+    anchors_of_findings = []
+    for finding in findings:
+        symbol = None if finding.is_path else symbols.get(finding.entity)
+        path = symbol.path if symbol else finding.entity
         anchors = {make_id("file", path): blobs[path]} if blobs.get(path) else {}
-        made.append(anchors | ({symbol.id: symbol.content_hash} if symbol else {}))
-    return made
+        anchors_of_findings.append(anchors | ({symbol.id: symbol.content_hash} if symbol else {}))
+    return anchors_of_findings
 
 
 def _symbols_named(ws: Workspace, names: Iterable[str]) -> dict[str, Symbol]:
@@ -720,10 +735,13 @@ def _symbol_digests(ws: Workspace, ids: Iterable[str]) -> dict[str, str]:
 
     try:
         with open_graph(ws) as graph:
-            found = symbols_by_id(graph.db, wanted)
+            symbol_by_id = symbols_by_id(graph.db, wanted)
     except EnvironmentProblem:
         return {}  # not assessed: the file decides
-    return {one: found[one].content_hash if one in found else "" for one in wanted}
+    return {
+        symbol_id: symbol_by_id[symbol_id].content_hash if symbol_id in symbol_by_id else ""
+        for symbol_id in wanted
+    }
 
 
 def stale_reason(anchors: Mapping[str, str], today: Mapping[str, str]) -> str:
@@ -734,12 +752,12 @@ def stale_reason(anchors: Mapping[str, str], today: Mapping[str, str]) -> str:
     that it was removed; an ID that `today` does not have was not looked up.
     """
     symbols = {
-        one: digest
-        for one, digest in anchors.items()
-        if not one.startswith("file:") and one in today
+        anchor: digest
+        for anchor, digest in anchors.items()
+        if not anchor.startswith("file:") and anchor in today
     }
-    for one, digest in (symbols or anchors).items():
-        if one in today and today[one] != digest:
-            name = split_id(one)[1] if one.startswith("file:") else one
-            return f"{name} has changed since" if today[one] else f"{name} was removed"
+    for anchor, digest in (symbols or anchors).items():
+        if anchor in today and today[anchor] != digest:
+            name = split_id(anchor)[1] if anchor.startswith("file:") else anchor
+            return f"{name} has changed since" if today[anchor] else f"{name} was removed"
     return ""

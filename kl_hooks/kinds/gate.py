@@ -42,16 +42,16 @@ class Gate:
         first, at most four.
         """
         wanted = task_type.strip().casefold()
-        ranges = {one.id: cls(one).complexity for one in gates}
-        found = [
-            one
-            for one in gates
-            if one.status == "active"
-            and one.text("task_type").strip().casefold() == wanted
-            and ranges[one.id][0] <= complexity <= ranges[one.id][1]
+        ranges = {gate.id: cls(gate).complexity for gate in gates}
+        fitting = [
+            gate
+            for gate in gates
+            if gate.status == "active"
+            and gate.text("task_type").strip().casefold() == wanted
+            and ranges[gate.id][0] <= complexity <= ranges[gate.id][1]
         ]
         # the order decides: `kl verify --task` applies the first one
-        return sorted(found, key=lambda one: (ranges[one.id][1] - ranges[one.id][0], one.id))[
+        return sorted(fitting, key=lambda gate: (ranges[gate.id][1] - ranges[gate.id][0], gate.id))[
             :_MAX_GATES
         ]
 
@@ -164,11 +164,11 @@ def fitting_gates(ws: Workspace, task_type: str, complexity: int) -> list[Record
     an unknown type.
     """
     gates = list_records(ws, RecordFilter(("gate",)))
-    known = sorted({one.text("task_type").strip() for one in gates if one.status == "active"})
-    if task_type.strip().casefold() not in {one.casefold() for one in known}:
-        hint = suggest_spelling(task_type, known) or (
-            f"Types: {', '.join(known)}."
-            if known
+    known_types = sorted({one.text("task_type").strip() for one in gates if one.status == "active"})
+    if task_type.strip().casefold() not in {one.casefold() for one in known_types}:
+        hint = suggest_spelling(task_type, known_types) or (
+            f"Types: {', '.join(known_types)}."
+            if known_types
             else "Take those that kl brings: kl seed --system"
         )
         raise UsageProblem(
@@ -191,19 +191,19 @@ def find_role(roles: Sequence[Record], name: str, context: str = "") -> Record |
     none.
     """
     wanted = name.strip().casefold()
-    found = [
-        one
-        for one in roles
-        if one.status == "active"
-        and wanted in (one.text("role").strip().casefold(), one.id.casefold())
+    matching = [
+        role
+        for role in roles
+        if role.status == "active"
+        and wanted in (role.text("role").strip().casefold(), role.id.casefold())
     ]
     # without one for this context, a role of that name is better than none
     fitting = [
-        one
-        for one in found
-        if context and one.text("context").casefold() == context.strip().casefold()
+        role
+        for role in matching
+        if context and role.text("context").casefold() == context.strip().casefold()
     ]
-    return next(iter(fitting or found), None)
+    return next(iter(fitting or matching), None)
 
 
 def render_role(role: Record) -> str:

@@ -147,7 +147,11 @@ class GateEvidence:
                     command = evidence.subject.removeprefix("command:")
                     commands.setdefault(command, evidence.outcome == "passed")
         tests = [entry for entry in sound if entry.receipt.source == "pytest"]
-        measured = [found for entry in tests if (found := _MeasuredCoverage.of(entry))]
+        measured = [
+            measured_coverage
+            for entry in tests
+            if (measured_coverage := _MeasuredCoverage.of(entry))
+        ]
         # of all tests before of a part of them
         coverage = next((one for one in measured if not one.is_part), None)
         return cls(tests_pass, commands, coverage or next(iter(measured), None))
@@ -182,10 +186,10 @@ def _report_limit(command: str) -> float | None:
     program, arguments = _program(command)
     if program != "coverage" or not arguments or arguments[0] not in _REPORTS:
         return None
-    for at, argument in enumerate(arguments):
+    for position, argument in enumerate(arguments):
         option, has_value, value = argument.partition("=")
         if option == _FAIL_UNDER:
-            text = value if has_value else "".join(arguments[at + 1 : at + 2])
+            text = value if has_value else "".join(arguments[position + 1 : position + 2])
             try:
                 return float(text)
             except ValueError:

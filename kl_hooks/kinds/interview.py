@@ -84,8 +84,14 @@ def open_questions(
     """Return at most `most` questions without an answer, of the category `focus` if given, most
     important first.
     """
-    found = [one for one in questions if one.key not in answered and focus in ("", one.category)]
-    return sorted(found, key=lambda one: IMPORTANCES.index(one.importance))[: max(most, 0)]
+    unanswered = [
+        question
+        for question in questions
+        if question.key not in answered and focus in ("", question.category)
+    ]
+    return sorted(unanswered, key=lambda question: IMPORTANCES.index(question.importance))[
+        : max(most, 0)
+    ]
 
 
 def answered_keys(
@@ -94,15 +100,15 @@ def answered_keys(
     """Return the keys of the questions that records answer. `facts`: live ones; `others`: kind →
     its live records.
     """
-    found = {one.text("answers") for one in facts if one.text("source") != SYSTEM_SOURCE}
+    keys = {fact.text("answers") for fact in facts if fact.text("source") != SYSTEM_SOURCE}
     for question in questions:
         if any(
             _answers(record, place)
             for place in question.filled_by
             for record in others.get(place.kind, ())
         ):
-            found.add(question.key)
-    return found - {""}
+            keys.add(question.key)
+    return keys - {""}
 
 
 def _answers(record: Record, place: AnswerField) -> bool:
@@ -122,8 +128,12 @@ def split_sentences(text: str) -> tuple[str, ...]:
             parts[-1] = f"{parts[-1]} {part}"
         else:
             parts.append(part)
-    found = (" ".join(_BULLET.sub("", part).split()) for part in parts)
-    return tuple(dict.fromkeys(one for one in found if len(one) >= _SHORTEST_SENTENCE))
+    parts_on_one_line = (" ".join(_BULLET.sub("", part).split()) for part in parts)
+    return tuple(
+        dict.fromkeys(
+            sentence for sentence in parts_on_one_line if len(sentence) >= _SHORTEST_SENTENCE
+        )
+    )
 
 
 def facts_of_answer(answer: str, category: str) -> tuple[str, ...]:
@@ -515,7 +525,7 @@ def record_answer(
     short: bool = False,
     task: str = "",
     raw: Mapping[str, Any] = {},
-    by: str = "",
+    author: str = "",
 ) -> tuple[Record, list[Record]]:
     """Record an answer at once; return its fact, and the gates, modes and roles that it changed.
 
@@ -546,20 +556,23 @@ def record_answer(
     )
     before = next(earlier, None)
     if before is not None:
-        made = change_record(
+        fact = change_record(
             ws,
             before,
             {name: value for name, value in values.items() if name != "authority"},
-            by=by,
+            by=author,
         )
     else:
-        made = create_record(
-            ws, FACT, {name: value for name, value in values.items() if value is not None}, by=by
+        fact = create_record(
+            ws,
+            FACT,
+            {name: value for name, value in values.items() if value is not None},
+            by=author,
         )
     effect = _effect_of(question, before.text("answer") if before else "")
-    if made.authority != "human" or effect is None:
-        return made, []
-    return made, _apply_changes(ws, effect.changes(answer, _live_records(ws, effect.kind)), by)
+    if fact.authority != "human" or effect is None:
+        return fact, []
+    return fact, _apply_changes(ws, effect.changes(answer, _live_records(ws, effect.kind)), author)
 
 
 def is_applicable(ws: Workspace, key: str, answer: str) -> bool:
@@ -619,7 +632,7 @@ def _live_records(ws: Workspace, kind: str) -> list[Record]:
     return live_records(ws, list_records(ws, RecordFilter((kind,)))) if kind in ws.kinds else []
 
 
-def _apply_changes(ws: Workspace, changes: _Changes, by: str) -> list[Record]:
+def _apply_changes(ws: Workspace, changes: _Changes, author: str) -> list[Record]:
     changed = []
     for record in get_records(ws, list(changes)):
         # records hold tuples where answers give lists
@@ -629,7 +642,7 @@ def _apply_changes(ws: Workspace, changes: _Changes, by: str) -> list[Record]:
             if record.values.get(name) != (tuple(value) if isinstance(value, list) else value)
         }
         if values:
-            changed.append(change_record(ws, record, values, how="interview", by=by))
+            changed.append(change_record(ws, record, values, how="interview", by=author))
     return changed
 
 
@@ -665,18 +678,22 @@ def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
     least = _percent(_SIZE.sub("", answer))
     if size is None and least is None:
         return {}
-    types = {one.text("task_type") for one in gates if Gate(one).demands("arch_review")}
+    types = {
+        gate_record.text("task_type")
+        for gate_record in gates
+        if Gate(gate_record).demands("arch_review")
+    }
     changes: dict[str, dict[str, Any]] = {}
-    for one in (gate for gate in gates if gate.text("task_type") in types):
+    for gate_record in (gate for gate in gates if gate.text("task_type") in types):
         wanted = (
-            Gate(one).demands("arch_review")
+            Gate(gate_record).demands("arch_review")
             if size is None
-            else one.number("complexity_to", 10) >= size
+            else gate_record.number("complexity_to", 10) >= size
         )
-        score = least if least is not None else one.number("arch_review_threshold")
-        changes[one.id] = {"arch_review_required": wanted}
+        score = least if least is not None else gate_record.number("arch_review_threshold")
+        changes[gate_record.id] = {"arch_review_required": wanted}
         if wanted and score:
-            changes[one.id]["arch_review_threshold"] = score
+            changes[gate_record.id]["arch_review_threshold"] = score
     return changes
 
 
@@ -686,28 +703,28 @@ def _mode_changes(answer: str, modes: Sequence[Record]) -> _Changes:
     """
     words = _plain_words(answer)
     places: dict[str, int] = {}
-    for one in modes:
-        names = (_plain_words(name) for name in (one.text("mode"), one.title))
+    for mode in modes:
+        names = (_plain_words(name) for name in (mode.text("mode"), mode.title))
         starts = [
             match.start()
             for name in names
             if name and (match := re.search(rf"\b{re.escape(name)}\b", words))
         ]
         if starts:
-            places[one.id] = min(starts)
+            places[mode.id] = min(starts)
     if not places:
         return {}
     chosen = min(places, key=lambda name: (places[name], name))
     changes: dict[str, dict[str, Any]] = {}
-    for one in modes:
-        if one.id == chosen:
-            uses = [use for use in one.many("when_to_use") if not use.startswith("By default: ")]
-            changes[one.id] = {
+    for mode in modes:
+        if mode.id == chosen:
+            uses = [use for use in mode.many("when_to_use") if not use.startswith("By default: ")]
+            changes[mode.id] = {
                 "default": True,
                 "when_to_use": [*uses, f"By default: {one_line(answer, 200)}"],
             }
-        elif one.values.get("default"):
-            changes[one.id] = {"default": None}
+        elif mode.values.get("default"):
+            changes[mode.id] = {"default": None}
     return changes
 
 
@@ -754,14 +771,14 @@ _LEAST: Final = re.compile(
 
 
 def _percent(text: str) -> int | None:
-    found = next((int(a or b) for a, b in _LEAST.findall(text)), None)
-    number = found if found is not None else _number(text)
+    percentage = next((int(a or b) for a, b in _LEAST.findall(text)), None)
+    number = percentage if percentage is not None else _number(text)
     return number if number is not None and 0 <= number <= 100 else None
 
 
 def _number(text: str) -> int | None:
-    found = _NUMBER.search(text)
-    return (int(found[1]) if found[1] else _WORDS.index(found[2].lower())) if found else None
+    match = _NUMBER.search(text)
+    return (int(match[1]) if match[1] else _WORDS.index(match[2].lower())) if match else None
 
 
 _EFFECTS: Final[Mapping[str, _Effect]] = {

@@ -122,7 +122,7 @@ def _key(task: str) -> str:
 
 
 def link_task(
-    ws: Workspace, identifier: str, task: str, *, done: bool, session: str = "", by: str = ""
+    ws: Workspace, identifier: str, task: str, *, done: bool, session: str = "", author: str = ""
 ) -> Record:
     """Put a task on one list of an objective, take it off the other, and record the session that
     did it.
@@ -135,7 +135,7 @@ def link_task(
     before = Progress.of(record)
     # ADR-0018: a link is an observation, so an agent's counts at once, and the file stays as people
     # wrote it
-    if agent := agent_author(ws, by):
+    if agent := agent_author(ws, author):
         reported = reported_progress(ws, [record])[record.id]
         if reported.with_task(task, done=done) != reported:
             body = {
@@ -159,14 +159,14 @@ def link_task(
         change_record,
     )  # here: before a compaction an agent's hook only reads
 
-    return change_record(ws, record, raw, how="link", by=by or session)
+    return change_record(ws, record, raw, how="link", by=author or session)
 
 
 _MAX_TURNS: Final = 5
 
 
 def add_turn(
-    ws: Workspace, feature: str, task: str, raw: Mapping[str, Any], by: str = ""
+    ws: Workspace, feature: str, task: str, raw: Mapping[str, Any], author: str = ""
 ) -> Record:
     """Record a turn under the next number of its feature and task, with an ID of its feature.
 
@@ -191,17 +191,19 @@ def add_turn(
     title = " ".join(f"{feature} {task} turn {number}".split())
     values = {**raw, "title": title, "feature_id": feature, "turn_number": number}
     values |= {"task_id": task} if task else {}
-    return create_record(ws, TURN, values, asked=next_id([one.id for one in turns], feature), by=by)
+    return create_record(
+        ws, TURN, values, asked=next_id([one.id for one in turns], feature), by=author
+    )
 
 
 def last_turns(
     turns: Sequence[Record], feature: str, task: str = "", most: int = _MAX_TURNS
 ) -> list[Record]:
     """Return the last turns of this feature and task, the oldest first."""
-    found = _turns_of(turns, feature, task)
-    return sorted(found, key=lambda one: (one.number("turn_number"), one.text("date"), one.id))[
-        -most:
-    ]
+    matching = _turns_of(turns, feature, task)
+    return sorted(
+        matching, key=lambda turn: (turn.number("turn_number"), turn.text("date"), turn.id)
+    )[-most:]
 
 
 def next_number(turns: Sequence[Record], feature: str, task: str = "") -> int:
@@ -211,12 +213,12 @@ def next_number(turns: Sequence[Record], feature: str, task: str = "") -> int:
     )
 
 
-def next_id(known: Sequence[str], feature: str) -> str:
+def next_id(known_ids: Sequence[str], feature: str) -> str:
     """Return `TURN-FEAT-AUTH-12-3`: counted per feature, over all its tasks, so that two tasks
     never share an ID.
     """
     prefix = f"TURN-{feature}-"
-    numbers = [one.removeprefix(prefix) for one in known if one.startswith(prefix)]
+    numbers = [turn_id.removeprefix(prefix) for turn_id in known_ids if turn_id.startswith(prefix)]
     return f"{prefix}{max((int(number) for number in numbers if number.isdigit()), default=0) + 1}"
 
 
@@ -242,8 +244,8 @@ def continuation(turns: Sequence[Record]) -> str:
     last = turns[-1]
     task = f", {last.text('task_id')}" if last.text("task_id") else ""
     lines = [f"## Earlier turns of {last.text('feature_id')}{task}"]
-    for one in turns:
-        lines += ["", *_turn_lines(one, feedback=one is not last)]
+    for turn in turns:
+        lines += ["", *_turn_lines(turn, feedback=turn is not last)]
     if is_rejected(last):
         feedback = (
             last.text("coach_feedback")

@@ -174,7 +174,7 @@ def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)
-    found = (
+    candidates = (
         select_symbols(
             db, f"name IN ({placeholders(by_last)}) AND id NOT LIKE 'test:%'", list(by_last)
         )
@@ -183,7 +183,9 @@ def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:
     )
     for last, whole in by_last.items():
         symbols = [
-            (one, plain) for one in found if (plain := _plain_name(one)).rpartition(".")[2] == last
+            (one, plain)
+            for one in candidates
+            if (plain := _plain_name(one)).rpartition(".")[2] == last
         ]
         for name in whole:
             meant = [one for one, plain in symbols if plain == name or plain.endswith(f".{name}")]
@@ -200,11 +202,11 @@ def _matches(
     db: Database | None, paths: Sequence[str], symbols: Sequence[Symbol]
 ) -> dict[str, _Match]:
     """Every node that a record may be about, with its distance from these files and symbols."""
-    found: dict[str, _Match] = {}
+    match_of_node: dict[str, _Match] = {}
 
     def add(node: str, distance: int, named: str) -> None:
-        if node not in found or distance < found[node].distance:
-            found[node] = _Match(distance, named)
+        if node not in match_of_node or distance < match_of_node[node].distance:
+            match_of_node[node] = _Match(distance, named)
 
     def add_folders(path: str, named: str) -> None:
         for level, folder in enumerate(PurePosixPath(path).parents):
@@ -226,17 +228,17 @@ def _matches(
                 add(part.id, 1, plain)
         add(f"file:{symbol.path}", 1, plain)
         add_folders(symbol.path, plain)
-    return found
+    return match_of_node
 
 
 def _nearest(
     ws: Workspace, records: Sequence[Record], matches: Mapping[str, _Match]
 ) -> list[_Anchored]:
     files = [node.removeprefix("file:") for node in matches if node.startswith("file:")]
-    found = [one for record in records if (one := _anchored(ws, record, matches, files))]
-    live = {record.id for record in live_records(ws, [one.record for one in found])}
-    found = [one for one in found if one.record.id in live]
-    return sorted(found, key=lambda one: (one.match.distance, one.record.kind, one.record.id))
+    anchored = [one for record in records if (one := _anchored(ws, record, matches, files))]
+    live = {record.id for record in live_records(ws, [one.record for one in anchored])}
+    anchored = [one for one in anchored if one.record.id in live]
+    return sorted(anchored, key=lambda one: (one.match.distance, one.record.kind, one.record.id))
 
 
 def _anchored(
@@ -267,21 +269,21 @@ def _node_of(text: str) -> str:
 
 
 def _candidates(
-    ws: Workspace, db: Database | None, found: Sequence[_Anchored]
+    ws: Workspace, db: Database | None, anchored: Sequence[_Anchored]
 ) -> Iterator[Candidate]:
-    given: dict[str, int] = {}
-    for record, node, match in found:
-        given[record.kind] = given.get(record.kind, 0) + 1
-        made = _candidate(ws, record)
-        if given[record.kind] > _MAX_PER_KIND:
+    shown_of_kind: dict[str, int] = {}
+    for record, node, match in anchored:
+        shown_of_kind[record.kind] = shown_of_kind.get(record.kind, 0) + 1
+        candidate = _candidate(ws, record)
+        if shown_of_kind[record.kind] > _MAX_PER_KIND:
             beyond = (
                 f"anchored further away: the nearest {_MAX_PER_KIND} of {record.kind} are given"
             )
-            yield replace(made, beyond=beyond)
+            yield replace(candidate, beyond=beyond)
             continue
         verb = "governs" if record.many("governs") else "is about"
         reason = f"it {verb} {split_id(node)[1] or node}, and the task names {match.named}"
-        yield replace(made, is_lasting=True, reasons=(*made.reasons, reason))
+        yield replace(candidate, is_lasting=True, reasons=(*candidate.reasons, reason))
         if db is not None:
             yield from _governed_symbols(db, record, node)
 
@@ -301,8 +303,8 @@ def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Can
     anchored to.
     """
     nodes = [node for text in record.many("governs") if (node := _node_of(text))]
-    known = symbols_by_id(db, [node for node in nodes if not node.startswith("file:")])
-    symbols = [known[node] for node in nodes if node in known]
+    symbol_by_id = symbols_by_id(db, [node for node in nodes if not node.startswith("file:")])
+    symbols = [symbol_by_id[node] for node in nodes if node in symbol_by_id]
     if anchor.startswith("file:"):
         inside = symbols_in_file(db, anchor.removeprefix("file:"))
         owners = {split_id(one.id)[1] for one in inside if not one.id.startswith("namespace:")}
@@ -328,8 +330,8 @@ def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Can
 
 def _find_always_offered(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return feedback and features first, then objectives, then failures."""
-    found = [*_features(ws, task), *_objectives(ws), *_failures(ws, task)]
-    return demote_uncommitted(ws, list({one.id: one for one in found}.values())[:limit])
+    candidates = [*_features(ws, task), *_objectives(ws), *_failures(ws, task)]
+    return demote_uncommitted(ws, list({one.id: one for one in candidates}.values())[:limit])
 
 
 def _live_records(ws: Workspace, kind: str, *statuses: str) -> list[Record]:
@@ -339,29 +341,31 @@ def _live_records(ws: Workspace, kind: str, *statuses: str) -> list[Record]:
 def _objectives(ws: Workspace) -> Iterator[Candidate]:
     active = _live_records(ws, "objective", "active")
     active.sort(key=lambda one: (one.text("updated") or one.text("date"), one.id), reverse=True)
-    more = len(active) - _MAX_OBJECTIVES
+    omitted = len(active) - _MAX_OBJECTIVES
     for number, record in enumerate(active[:_MAX_OBJECTIVES]):
-        made = replace(
+        candidate = replace(
             _objective_candidate(ws, record), is_lasting=True, reasons=("an active objective",)
         )
         if number == 0:
             others = f"(+{len(active) - 1} more active) " if len(active) > 1 else ""
             count = (
                 f"\n{len(active)} objectives are active; the newest {_MAX_OBJECTIVES} are shown"
-                if more > 0
+                if omitted > 0
                 else ""
             )
-            line = made.summary.removeprefix(f"{record.id} ")  # the line above it names the ID
-            made = replace(made, pinned=True, text=made.text + count, summary=others + line)
-        if more > 0 and number == _MAX_OBJECTIVES - 1:
-            made = replace(
-                made,
+            line = candidate.summary.removeprefix(f"{record.id} ")  # the line above it names the ID
+            candidate = replace(
+                candidate, pinned=True, text=candidate.text + count, summary=others + line
+            )
+        if omitted > 0 and number == _MAX_OBJECTIVES - 1:
+            candidate = replace(
+                candidate,
                 text=(
-                    f"{made.text}\nand {counted(more, 'more active objective')}: kl objective"
+                    f"{candidate.text}\nand {counted(omitted, 'more active objective')}: kl objective"
                     " status"
                 ),
             )
-        yield made
+        yield candidate
 
 
 def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:

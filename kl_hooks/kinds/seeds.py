@@ -205,12 +205,12 @@ def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
         folder = shipped(f"templates/seed/{kind.plural}")
         for path in sorted(folder.glob("*.md")) if folder.is_dir() else ():
             name, data = f"templates/seed/{kind.plural}/{path.name}", path.read_bytes()
-            found = read_document(kind, name, data)
-            if found.record is None:
-                raise Problems(found.problems)
+            document = read_document(kind, name, data)
+            if document.record is None:
+                raise Problems(document.problems)
             values = {
                 field: list(v) if isinstance(v, tuple) else v
-                for field, v in found.record.values.items()
+                for field, v in document.record.values.items()
             }
             values |= {"source": SYSTEM_SOURCE, "authority": "auto"}
             values.pop("status", None)
@@ -273,9 +273,9 @@ def seeds_of_file(root: Path, name: str, file: Path, sort: str) -> tuple[list[Se
             [],
             f"{name}: unknown type of document; omitted. Give --type, or link to it from a record.",
         )
-    found = seeds_of_document(_project_id_of(root), name, data.decode("utf-8-sig", "replace"), sort)
+    seeds = seeds_of_document(_project_id_of(root), name, data.decode("utf-8-sig", "replace"), sort)
     missing = ": no id such as FEAT-AUTH-12." if sort == "feature-spec" else "."
-    return found, "" if found else f"{name}: holds nothing of a {sort}{missing}"
+    return seeds, "" if seeds else f"{name}: holds nothing of a {sort}{missing}"
 
 
 def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[Seed]:
@@ -283,8 +283,8 @@ def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[See
     `project-overview` is a README.
     """
     if sort == "feature-spec":
-        found = feature_seed(project, path, text)
-        return [found] if found else []
+        seed = feature_seed(project, path, text)
+        return [seed] if seed else []
     return document_seeds(project, path, text, readme=True if sort == "project-overview" else None)
 
 
@@ -343,7 +343,7 @@ def _fact_seed(
 
 
 def _guide_seeds(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:
-    found = 0
+    sections_read = 0
     for section in split_sections(lines)[1:]:
         text = section.text_in(lines).strip()
         heading = one_line(_BADGE.sub("", section.heading).strip(" *_`"), 120)
@@ -354,10 +354,10 @@ def _guide_seeds(project: str, name: str, lines: list[str], readme: bool) -> Ite
             words.fullmatch(heading.strip(" :")) for _, _, _, words in _README_FACTS[1:]
         ):
             continue  # it is a fact
-        found += 1
-        if found > _MAX_SECTIONS:
+        sections_read += 1
+        if sections_read > _MAX_SECTIONS:
             return
-        key = f"{project}__{_stem(name)}-{slug(heading) or found}"
+        key = f"{project}__{_stem(name)}-{slug(heading) or sections_read}"
         yield _guide_seed(
             key, topic or "rule", heading, _cut(text, name), name, f"{heading}\n{text}"
         )
@@ -595,14 +595,14 @@ def _stack(settings: Mapping[str, Any]) -> list[str]:
     ]
     if needs:
         lines.append(f"- needs {_joined(needs)}")
-    for group, some in sorted(
+    for group, requirements in sorted(
         {
             **_table(project, "optional-dependencies"),
             **_table(settings, "dependency-groups"),
         }.items()
     ):
-        if _texts(some):
-            lines.append(f"- with `{one_line(str(group), 60)}`: {_joined(_texts(some))}")
+        if _texts(requirements):
+            lines.append(f"- with `{one_line(str(group), 60)}`: {_joined(_texts(requirements))}")
     backend = _table(settings, "build-system").get("build-backend")
     lines += [f"- built by {one_line(backend, 60)}"] if isinstance(backend, str) else []
     tools = [name for name in _TOOLS if name in _table(settings, "tool")]
@@ -626,8 +626,8 @@ def _commands(settings: Mapping[str, Any]) -> list[str]:
 def _table(settings: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """The table at this path; empty where there is none."""
     for name in names:
-        found = settings.get(name)
-        settings = found if isinstance(found, Mapping) else {}
+        table = settings.get(name)
+        settings = table if isinstance(table, Mapping) else {}
     return settings
 
 
@@ -637,6 +637,6 @@ def _texts(value: Any) -> list[str]:
 
 def _joined(needs: Iterable[str]) -> str:
     """Names without versions, each once, in their order."""
-    found = [re.split(r"[\s<>=!~;\[(@]", need.strip(), maxsplit=1)[0] for need in needs]
-    names = list(dict.fromkeys(one_line(name, 60) for name in found if name))
+    bare_names = [re.split(r"[\s<>=!~;\[(@]", need.strip(), maxsplit=1)[0] for need in needs]
+    names = list(dict.fromkeys(one_line(name, 60) for name in bare_names if name))
     return name_list(names, _MOST)

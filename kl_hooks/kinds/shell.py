@@ -92,17 +92,17 @@ def _split(line: str) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _unwrapped(words: Sequence[str]) -> list[str]:
-    rest = list(words)
-    while rest:
-        name = PurePosixPath(rest[0]).name
+    words_left = list(words)
+    while words_left:
+        name = PurePosixPath(words_left[0]).name
         # alone, `env` and `time` are commands themselves
-        if _ASSIGNMENT.fullmatch(rest[0]) or (name in _WRAPPERS and len(rest) > 1):
-            rest = rest[1:]
-        elif name == "timeout" and len(rest) > 2:
-            rest = rest[2:]
+        if _ASSIGNMENT.fullmatch(words_left[0]) or (name in _WRAPPERS and len(words_left) > 1):
+            words_left = words_left[1:]
+        elif name == "timeout" and len(words_left) > 2:
+            words_left = words_left[2:]
         else:
-            return rest
-    return rest
+            return words_left
+    return words_left
 
 
 def _shell_script(words: Sequence[str]) -> str:
@@ -110,8 +110,8 @@ def _shell_script(words: Sequence[str]) -> str:
         return ""
     # `-lc` and `-euc` too: options without a value may share one word (POSIX, Utility Syntax
     # Guidelines)
-    at = next(
+    option_position = next(
         (i for i, word in enumerate(words[1:-1], 1) if word.startswith("-") and word.endswith("c")),
         None,
     )
-    return words[at + 1] if at else ""
+    return words[option_position + 1] if option_position else ""

@@ -47,7 +47,7 @@ _FOLDER: Final = "outcomes"
 _NAME: Final = re.compile(r"OUT-[0-9a-f]{8}\.json")
 
 
-def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple[str, str]:
+def record_outcome(ws: Workspace, raw: Mapping[str, Any], author: str = "") -> tuple[str, str]:
     """Record an outcome; return (its ID, why it was queued: empty where it was recorded).
 
     Problems for invalid values; EnvironmentProblem only where it can't be queued either.
@@ -56,12 +56,12 @@ def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
     validate_or_raise(OUTCOME, values, "kl outcome capture")
     identifier = f"{OUTCOME.prefix}-{secrets.token_hex(4)}"
     try:
-        create_record(ws, OUTCOME, raw, asked=identifier, by=by)
+        create_record(ws, OUTCOME, raw, asked=identifier, by=author)
     except EnvironmentProblem as problem:
         # ASCII: JSON has an escape for lone surrogates (undecodable bytes of an argument, PEP 383),
         # UTF-8 has none
         data = json.dumps(
-            {"raw": values, "by": by, "at": ws.clock.now()}, ensure_ascii=True
+            {"raw": values, "by": author, "at": ws.clock.now()}, ensure_ascii=True
         ).encode()
         for folder in _queue_folders(ws):
             with suppress(OSError):
@@ -249,7 +249,7 @@ class Works:
             list(map(Work.of, records)), {one.id: one.title for one in records}, done, errors
         )
 
-    def fulfilled(self, ws: Workspace, given: Iterable[str] = ()) -> set[str]:
+    def fulfilled(self, ws: Workspace, stated: Iterable[str] = ()) -> set[str]:
         """Return the tokens given, the required ones that exist, and those reported or produced by
         what is done.
         """
@@ -260,7 +260,7 @@ class Works:
         files = {one for one in wanted if _is_file(ws.root, one)}
         produced = {one for work in self.all if work.name in self.done for one in work.produces}
         return set(
-            map(normalized_token, reported | files | produced | set(given))
+            map(normalized_token, reported | files | produced | set(stated))
         ) | _existing_symbols(ws, wanted)
 
     def eligible(self, available: Collection[str]) -> tuple[str, ...]:
@@ -312,10 +312,10 @@ def plan_waves(
     groups = components(list(order), waits)
     cyclic = [group for group in groups if len(group) > 1 or group[0] in waits[group[0]]]
     if cyclic:
-        found = [
+        cycles = [
             _shortest_cycle(waits, min(group, key=order.__getitem__), group) for group in cyclic
         ]
-        return Plan((), unmet, tuple(sorted(found, key=lambda cycle: order[cycle[0]])), (), active)
+        return Plan((), unmet, tuple(sorted(cycles, key=lambda cycle: order[cycle[0]])), (), active)
     blocked = set() if outside else {name for name, _ in unmet}
     level: dict[str, int] = {}
     for (name,) in groups:  # each after all that it waits for
@@ -350,10 +350,10 @@ def _shortest_cycle(
     raise AssertionError("every member of a strongly connected component is on a cycle")
 
 
-def record_fulfilled(ws: Workspace, text: str, by: str = "") -> str:
+def record_fulfilled(ws: Workspace, text: str, author: str = "") -> str:
     """Record that a token is fulfilled; return it. ValueError for an invalid one."""
     token = normalized_token(text)
-    append_events(ws, [Event(_FULFILLED, "", by, {"token": token})])
+    append_events(ws, [Event(_FULFILLED, "", author, {"token": token})])
     return token
 
 
@@ -368,7 +368,7 @@ class Completed(NamedTuple):
 
 
 def complete_task(
-    ws: Workspace, identifier: str, works: Works, *, force: bool, by: str, authority: str = ""
+    ws: Workspace, identifier: str, works: Works, *, force: bool, author: str, authority: str = ""
 ) -> Completed:
     """Mark a task as done and record how it ended, once. UsageProblem where something that it
     requires is not there.
@@ -384,7 +384,9 @@ def complete_task(
             f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint
         )
     if record.status != "done":
-        record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
+        record = change_record(
+            ws, record, {"status": "done", "reason": None}, how="fulfil", by=author
+        )
     if any(
         one.text("task_id") == record.id for one in list_records(ws, RecordFilter(("outcome",)))
     ):
@@ -405,7 +407,7 @@ def complete_task(
         "authority": authority,
     }
     return Completed(
-        record, *record_outcome(ws, {name: value for name, value in raw.items() if value}, by)
+        record, *record_outcome(ws, {name: value for name, value in raw.items() if value}, author)
     )
 
 
@@ -434,7 +436,7 @@ def _existing_symbols(ws: Workspace, wanted: Sequence[str]) -> set[str]:
     from kl_hooks.code.query.lookup import Ambiguous, Unknown, resolve_text
     from kl_hooks.code.query.session import open_graph
 
-    found = set()
+    existing = set()
     with open_graph(ws) as graph:
         for token, name in names.items():
             try:
@@ -443,8 +445,8 @@ def _existing_symbols(ws: Workspace, wanted: Sequence[str]) -> set[str]:
                 continue
             except Ambiguous:
                 pass  # there are several of that name
-            found.add(token)
-    return found
+            existing.add(token)
+    return existing
 
 
 def read_works(path: str, text: bytes) -> list[Work]:
@@ -510,25 +512,27 @@ def _work(reader: NodeReader, node: Node) -> Work | None:
         reader.report(node, "expected a map with name, requires and produces.")
         return None
     # reversed: of `Name` and `name`, which are one key here, the first counts
-    found = {snake_case(key.value): value for key, value in reversed(node.entries)}
-    name = next((found[key] for key in _NAMES if key in found), None)
+    node_of_key = {snake_case(key.value): value for key, value in reversed(node.entries)}
+    name = next((node_of_key[key] for key in _NAMES if key in node_of_key), None)
     text = reader.text(name, "its name") if name is not None else ""
     if name is None:
         reader.report(node, 'an entry without "name".')
-    requires, produces = (_tokens(reader, found, keys) for keys in (_REQUIRES, _PRODUCES))
+    requires, produces = (_tokens(reader, node_of_key, keys) for keys in (_REQUIRES, _PRODUCES))
     return Work(text.strip(), requires, produces, node.line) if text else None
 
 
-def _tokens(reader: NodeReader, found: dict[str, Node], keys: tuple[str, ...]) -> tuple[str, ...]:
-    key = next((one for one in keys if one in found), "")
-    node = found.get(key)
+def _tokens(
+    reader: NodeReader, node_of_key: dict[str, Node], keys: tuple[str, ...]
+) -> tuple[str, ...]:
+    key = next((one for one in keys if one in node_of_key), "")
+    node = node_of_key.get(key)
     if node is None or (isinstance(node, TextNode) and not node.value):
         return ()
     tokens = []
-    for one in [node] if isinstance(node, TextNode) else reader.items(node, f'"{key}"'):
-        if text := reader.text(one, f'each of "{key}"'):
+    for token_node in [node] if isinstance(node, TextNode) else reader.items(node, f'"{key}"'):
+        if text := reader.text(token_node, f'each of "{key}"'):
             try:
                 tokens.append(normalized_token(text))
             except ValueError as error:
-                reader.report(one, f'in "{key}": {error}.')
+                reader.report(token_node, f'in "{key}": {error}.')
     return tuple(tokens)

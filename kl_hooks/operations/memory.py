@@ -176,7 +176,7 @@ def _add(ws: Workspace, request: AddRequest, access: Access) -> Changed:
         authority="auto" if request.by_program else authority,
         ttl_days=_days(request.ttl_days),
         tags=request.tags,
-        more=_given(request, (*_DESCRIBED, "source")),
+        further_values=_given(request, (*_DESCRIBED, "source")),
     )
     remarks = ["this session added it before; nothing was changed."] if done == "known" else []
     return _changed(ws, record, access, done, *remarks)

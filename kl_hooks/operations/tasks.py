@@ -175,7 +175,7 @@ def _fulfil(ws: Workspace, request: FulfilRequest, access: Access) -> Fulfilled:
     authority = "agent" if request.author or agent(ws.environ) else ""
     works = Works.load(ws, None)
     completed = complete_task(
-        ws, request.id, works, force=request.force, by=author, authority=authority
+        ws, request.id, works, force=request.force, author=author, authority=authority
     )
     aside = f"{completed.aside} The outcome is put aside, and recorded with the next one."
     return Fulfilled("", completed, (aside,) if completed.aside else ())

@@ -182,7 +182,7 @@ def _link(ws: Workspace, request: LinkRequest, _access: Access) -> Linked:
     require_initialized(ws)
     name = request.session.strip() or ("" if request.author else session(ws.environ) or "")
     record = link_task(
-        ws, request.id, request.task, done=request.done, session=name, by=request.author
+        ws, request.id, request.task, done=request.done, session=name, author=request.author
     )
     state = ObjectiveState(record, reported_progress(ws, [record])[record.id])
     return Linked(record.id, (state,), iso(ws.clock.now()))

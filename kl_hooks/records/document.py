@@ -199,14 +199,24 @@ def _node_value(path: str, node: Node, problems: list[Problem]) -> Any:
     if isinstance(node, TextNode):
         return node.value if node.value or not node.plain else None
     inner = node.items if isinstance(node, ListNode) else tuple(value for _, value in node.entries)
-    for one in inner:
-        if not isinstance(one, TextNode):
+    for inner_node in inner:
+        if not isinstance(inner_node, TextNode):
             problems.append(
-                Problem(path, one.line, one.column, "is nested too deep here.", "Write text.")
+                Problem(
+                    path,
+                    inner_node.line,
+                    inner_node.column,
+                    "is nested too deep here.",
+                    "Write text.",
+                )
             )
     if isinstance(node, ListNode):
-        return [one.value for one in node.items if isinstance(one, TextNode)]
-    return {key.value: one.value for key, one in node.entries if isinstance(one, TextNode)}
+        return [inner_node.value for inner_node in node.items if isinstance(inner_node, TextNode)]
+    return {
+        key.value: inner_node.value
+        for key, inner_node in node.entries
+        if isinstance(inner_node, TextNode)
+    }
 
 
 def _scalar(value: str | int | bool, typed: bool = False) -> str:
@@ -250,7 +260,7 @@ def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
     body = lines[front.end + 1 :]
     for name, (line, value) in _section_values(kind, body, front).items():
         raw[name], places[name] = value, front.end + 2 + line
-    given = raw.pop("id", None)
+    stated_id = raw.pop("id", None)
 
     def locate(name: str) -> tuple[str, int, int]:
         return (path, places.get(name, 1), 1)
@@ -258,37 +268,43 @@ def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
     remarks: list[Problem] = []
     values, wrong = validate(kind, raw, locate, unknown=remarks)
     name = path.rpartition("/")[2]
-    if not isinstance(given, str) or not kind.has_id(given):
+    if not isinstance(stated_id, str) or not kind.has_id(stated_id):
         wrong.append(
             Problem(
                 *locate("id"), f"the id must be like {kind.prefix}-0001.", "Write it as `id: …`."
             )
         )
-    elif not name.startswith(given) or name[len(given)] not in "-.":
+    elif not name.startswith(stated_id) or name[len(stated_id)] not in "-.":
         remarks.append(
             Problem(
-                *locate("id"), f"{given} is in a file of another name.", f"Rename it: {given}-….md"
+                *locate("id"),
+                f"{stated_id} is in a file of another name.",
+                f"Rename it: {stated_id}-….md",
             )
         )
     if wrong:
         return ParsedDocument(None, tuple(sorted(wrong)), tuple(remarks))
     values.setdefault("status", kind.statuses[0])
-    known = {field.name: places[name] for name in places if (field := kind.by_name.get(name))}
+    lines_of_fields = {
+        field.name: places[name] for name in places if (field := kind.by_name.get(name))
+    }
     return ParsedDocument(
-        Record(kind.name, str(given), values, "\n".join(body), path, known), (), tuple(remarks)
+        Record(kind.name, str(stated_id), values, "\n".join(body), path, lines_of_fields),
+        (),
+        tuple(remarks),
     )
 
 
 def _section_values(kind: Kind, body: list[str], front: FrontMatter) -> dict[str, tuple[int, Any]]:
     """Return field → (line in the body, value of its section)."""
-    found: dict[str, tuple[int, Any]] = {}
+    value_of_field: dict[str, tuple[int, Any]] = {}
     for section in split_sections(body):
         field = _section_field(kind, section)
-        if field is not None and field.name not in found and field.name not in front.raw:
-            found[field.name] = (section.start, _section_value(field, body, section))
+        if field is not None and field.name not in value_of_field and field.name not in front.raw:
+            value_of_field[field.name] = (section.start, _section_value(field, body, section))
     if "title" not in front.raw and (title := leading_title(body)):
-        found.setdefault("title", (0, title))
-    return found
+        value_of_field.setdefault("title", (0, title))
+    return value_of_field
 
 
 def _section_field(kind: Kind, section: Section) -> Field | None:
@@ -309,12 +325,12 @@ def text_outside_fields(kind: Kind, record: Record) -> str:
     """Return the body of a file without the sections whose content is the value of a field."""
     body = split_lines(record.body)
     dropped: set[int] = set()
-    seen: set[str] = set()
+    fields_read: set[str] = set()
     for section in split_sections(body):
         field = _section_field(kind, section)
-        if field is None or field.name in seen:
+        if field is None or field.name in fields_read:
             continue
-        seen.add(field.name)
+        fields_read.add(field.name)
         values, _ = validate(
             kind,
             {field.name: _section_value(field, body, section)},
@@ -379,15 +395,15 @@ def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
     """Return an empty file of a kind, each field with a line about its use; the values of `raw` are
     filled in.
     """
-    given = dict(raw or {})
+    stated_values = dict(raw or {})
     if kind.folders:
-        return _skill_template(kind, given)
+        return _skill_template(kind, stated_values)
     head = ["---", f"# A {kind.name}: {kind.purpose}", f"id: {kind.prefix}-0000"]
     body: list[str] = []
     for field in kind.all_fields:
         if field.internal or field.name in ("updated", "superseded_by"):
             continue
-        value = given.get(field.name)
+        value = stated_values.get(field.name)
         if field.section:
             text = (
                 "\n".join(f"- {one}" for one in value)
@@ -416,10 +432,10 @@ def _fits_in_section(field: Field, value: Value) -> bool:
     if _UNSAFE_IN_BODY.search(text):
         return False
     lines = ["## X", "", *split_lines(text), "", f"## {field.section}", ""]
-    found = split_sections(lines)
-    if len(found) != 3 or found[2].start != len(lines) - 2:
+    sections = split_sections(lines)
+    if len(sections) != 3 or sections[2].start != len(lines) - 2:
         return False
-    read = found[1].text_in(lines)
+    read = sections[1].text_in(lines)
     return (list_items(read) if isinstance(value, tuple) else read) == value
 
 
@@ -461,9 +477,9 @@ def _change_field(
     if span is None:
         lines[front.end : front.end] = new
         return _join_lines(text, lines)
-    rest = lines[span.start][span.column + len(str(front.raw[span.key])) :]
-    if span.one_line and len(new) == 1 and re.match(r"\s+#", rest):
-        new[0] += rest  # the comment after the old value is its author's, and stays
+    after_value = lines[span.start][span.column + len(str(front.raw[span.key])) :]
+    if span.one_line and len(new) == 1 and re.match(r"\s+#", after_value):
+        new[0] += after_value  # the comment after the old value is its author's, and stays
     lines[span.start : span.end] = new
     return _join_lines(text, lines)
 
@@ -490,10 +506,10 @@ def split_sections(lines: Sequence[str]) -> list[Section]:
     starts = [(0, "")]
     fence = ""
     for number, line in enumerate(lines):
-        found = _ANY_FENCE.match(line)
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+        fence_match = _ANY_FENCE.match(line)
+        if fence_match and not fence:
+            fence = fence_match[1]
+        elif fence_match and fence_match[1].startswith(fence) and not line.strip().strip(fence[0]):
             fence = ""
         elif not fence and (heading := _SECTION_HEADING.fullmatch(line)):
             starts.append((number, heading[1]))
@@ -505,8 +521,8 @@ def split_sections(lines: Sequence[str]) -> list[Section]:
 
 def leading_title(lines: Sequence[str]) -> str:
     """Return the heading of the first level that begins the text; empty where there is none."""
-    found = _TITLE.fullmatch(next((line for line in lines if line.strip()), ""))
-    return found[1] if found else ""
+    match = _TITLE.fullmatch(next((line for line in lines if line.strip()), ""))
+    return match[1] if match else ""
 
 
 def fields_by_heading(
@@ -532,20 +548,20 @@ def list_items(text: str) -> tuple[str, ...]:
     """Return the items of a list, continuation lines joined to them; a paragraph outside a list is
     an item too.
     """
-    found: list[list[str]] = []
+    item_lines: list[list[str]] = []
     gap = True
     for line in split_lines(text):
         bullet = _BULLET.fullmatch(line)
         if bullet:
-            found.append([bullet[1]])
-        elif line.strip() and (not gap or (found and line.startswith("  "))):
+            item_lines.append([bullet[1]])
+        elif line.strip() and (not gap or (item_lines and line.startswith("  "))):
             if gap:
-                found[-1].append("")
-            found[-1].append(line[2:] if line.startswith("  ") else line)
+                item_lines[-1].append("")
+            item_lines[-1].append(line[2:] if line.startswith("  ") else line)
         elif line.strip():
-            found.append([line])
+            item_lines.append([line])
         gap = not line.strip()
-    return tuple("\n".join(item) for item in found)
+    return tuple("\n".join(item) for item in item_lines)
 
 
 def _value_to_markdown(value: Value) -> str:
@@ -629,9 +645,11 @@ def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> P
         hint = "Small letters, digits and single hyphens, at most 64 characters."
         remarks.append(Problem(*locate("title"), f"{safe_text(name)} is no name of a skill.", hint))
     identifier = f"{kind.prefix}-{identity_digest(kind, values)}"
-    known = {name: locate(name)[1] for name in values}
+    lines_of_fields = {name: locate(name)[1] for name in values}
     return ParsedDocument(
-        Record(kind.name, identifier, values, "\n".join(body), path, known), (), tuple(remarks)
+        Record(kind.name, identifier, values, "\n".join(body), path, lines_of_fields),
+        (),
+        tuple(remarks),
     )
 
 
@@ -640,10 +658,14 @@ def _listed(text: str) -> str | list[str]:
     everywhere.
     """
     try:
-        found = json.loads(text) if text.startswith("[") else None
+        decoded = json.loads(text) if text.startswith("[") else None
     except (ValueError, RecursionError):
         return text
-    return found if isinstance(found, list) and all(isinstance(one, str) for one in found) else text
+    return (
+        decoded
+        if isinstance(decoded, list) and all(isinstance(one, str) for one in decoded)
+        else text
+    )
 
 
 def _joined(field: Field, value: Value) -> str:
@@ -657,13 +679,13 @@ def _joined(field: Field, value: Value) -> str:
         else one
         for one in value
     ]
-    made = ", ".join(bare)
+    joined = ", ".join(bare)
     is_plain = (
-        not made.startswith("[")
-        and made.split(", ") == bare
+        not joined.startswith("[")
+        and joined.split(", ") == bare
         and not any("," in one for one in bare)
     )
-    return made if is_plain else json.dumps(bare, ensure_ascii=False)
+    return joined if is_plain else json.dumps(bare, ensure_ascii=False)
 
 
 def _change_skill(kind: Kind, text: str, values: Mapping[str, Value | None]) -> str:
@@ -703,22 +725,25 @@ def _change_skill(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
     return _join_lines(text, lines)
 
 
-def _skill_template(kind: Kind, given: Mapping[str, Any]) -> str:
+def _skill_template(kind: Kind, stated_values: Mapping[str, Any]) -> str:
     """Return an empty SKILL.md, or one with these values."""
     head = ["---", f"# A {kind.name}: {kind.purpose}"]
     for name, key in _SKILL_KEYS.items():
-        field, value = kind.by_name[name], given.get(name)
+        field, value = kind.by_name[name], stated_values.get(name)
         entry = (
             format_entry(key, str(value))
             if value
             else [f"{key}:" if field.required else f"# {key}:"]
         )
         head += [f"# {field.description}", *entry]
-    head += ["metadata:", *(format_entry("  version", str(given.get("version") or "1.0.0")))]
+    head += [
+        "metadata:",
+        *(format_entry("  version", str(stated_values.get("version") or "1.0.0"))),
+    ]
     for field in kind.all_fields:
         if field.name in (*_SKILL_KEYS, "version", "updated", "superseded_by") or field.internal:
             continue
-        value = given.get(field.name)
+        value = stated_values.get(field.name)
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
         choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
         key = f"  {_OUR_KEY}{field.name.replace('_', '-')}"

@@ -64,10 +64,10 @@ class OccurrenceCount(NamedTuple):
 
 def append_events(ws: Workspace, events: Iterable[Event]) -> None:
     """Store these events now. Raises as `Store.writing`."""
-    some = list(events)
-    if some:
+    new_events = list(events)
+    if new_events:
         with ws.store.writing(what="storing events") as db, db.transaction():
-            insert_events(db, some, iso(ws.clock.now()))
+            insert_events(db, new_events, iso(ws.clock.now()))
 
 
 def insert_events(db: Database, events: Sequence[Event], now: str) -> None:
@@ -87,29 +87,31 @@ def insert_events(db: Database, events: Sequence[Event], now: str) -> None:
 
 def list_events(ws: Workspace, record: str = "", name: str = "") -> list[Event]:
     """Return the events, oldest first: all, of one record, of one name."""
-    given = [(column, value) for column, value in (("record", record), ("name", name)) if value]
+    conditions = [
+        (column, value) for column, value in (("record", record), ("name", name)) if value
+    ]
     with ws.store.reading() as db:
         if db is None:
             return []
-        where = " AND ".join(f"{column} = ?" for column, _ in given) or "1 = 1"
-        return stored_events(db, where, [value for _, value in given])
+        where = " AND ".join(f"{column} = ?" for column, _ in conditions) or "1 = 1"
+        return stored_events(db, where, [value for _, value in conditions])
 
 
 def events_by_record(
     ws: Workspace, ids: Sequence[str], names: Sequence[str] = ()
 ) -> dict[str, list[Event]]:
     """Return ID → its Events, oldest first, of these names if any are given."""
-    found: dict[str, list[Event]] = {one: [] for one in ids}
+    events_of: dict[str, list[Event]] = {one: [] for one in ids}
     with ws.store.reading() as db:
         if db is None:
-            return found
+            return events_of
         also = f" AND name IN ({placeholders(names)})" if names else ""
-        for some in chunks(ids):
+        for batch in chunks(ids):
             for event in stored_events(
-                db, f"record IN ({placeholders(some)}){also}", [*some, *names]
+                db, f"record IN ({placeholders(batch)}){also}", [*batch, *names]
             ):
-                found[event.record].append(event)
-    return found
+                events_of[event.record].append(event)
+    return events_of
 
 
 def stored_events(db: Database, where: str, params: Sequence[Any]) -> list[Event]:
@@ -146,13 +148,19 @@ def occurrence_count(
     base = base or (0 if made_here and moments else 1)
     new = max(0, len(moments) - by_clone.get(clone, 0))
     there = sum(
-        max(0, len(some) - by_clone.get(name, 0))
-        for name, some in others.items()
+        max(0, len(other_moments) - by_clone.get(name, 0))
+        for name, other_moments in others.items()
         if name != clone or not name
     )
-    known = [*moments, *(one for some in others.values() for one in some)]
-    first = min([one for one in (record.text("date"), *known) if one], default="")
-    last = max([one for one in (record.text("last_occurred"), *known) if one], default=first)
+    moments_known = [
+        *moments,
+        *(moment for other_moments in others.values() for moment in other_moments),
+    ]
+    first = min([moment for moment in (record.text("date"), *moments_known) if moment], default="")
+    last = max(
+        [moment for moment in (record.text("last_occurred"), *moments_known) if moment],
+        default=first,
+    )
     return OccurrenceCount(base + new + there, first, last, len(moments), new)
 
 
@@ -171,14 +179,14 @@ def counted_fields(
     kind: Kind,
     record: Record,
     now: int,
-    given: Mapping[str, Any],
+    stated_values: Mapping[str, Any],
     *,
     new: bool = False,
 ) -> dict[str, Any]:
     """Return the fields `COUNTED` with all Events of this clone, for a file that is being written.
     Under the lock.
 
-    `given`: values of the writer; a count among them is taken as the number up to now. `new`: a
+    `stated_values`: values of the writer; a count among them is taken as the number up to now. `new`: a
     file that is being made; its first Event is stored already, and so are those of a file of this
     ID that was deleted or is on another branch.
     """
@@ -188,7 +196,7 @@ def counted_fields(
         clone = os.urandom(4).hex()
         insert_events(db, [Event(_CLONE, "", body={"id": clone})], iso(now))
     by_clone = _counts_by_clone(record) | ({clone: str(count.here)} if count.here else {})
-    total = int(given.get("occurrence_count") or count.total)
+    total = int(stated_values.get("occurrence_count") or count.total)
     return {"occurrence_count": total, "last_occurred": count.last, "counted": by_clone}
 
 
@@ -206,8 +214,8 @@ def rank_by_sessions(
         " = r.id AND e.name = ? WHERE r.kind = ? AND r.status = ? AND r.rests = 'state' GROUP BY"
         " r.id ORDER BY 2 DESC, 1 LIMIT ?"
     )
-    found = select_rows(ws, sql, (name, kind, status, limit))
-    return [(str(i), int(n)) for i, n in found], count_records(ws, kind, status)
+    ranked = select_rows(ws, sql, (name, kind, status, limit))
+    return [(str(i), int(n)) for i, n in ranked], count_records(ws, kind, status)
 
 
 def count_records(ws: Workspace, kind: str, status: str) -> int:
@@ -239,24 +247,24 @@ def _occurrence_counts(
     if db is None:
         return {one.id: occurrence_count(one, "", ()) for one in records}
     moments: dict[str, list[str]] = {one.id: [] for one in records}
-    made: set[str] = set()
-    for some in chunks(list(moments)):
+    created: set[str] = set()
+    for batch in chunks(list(moments)):
         sql = (
-            f"SELECT record, name, at FROM record_event WHERE record IN ({placeholders(some)}) AND"
+            f"SELECT record, name, at FROM record_event WHERE record IN ({placeholders(batch)}) AND"
             " name IN (?, ?)"
         )
-        for identifier, name, at in db.rows(sql, [*some, kind.counted, "created"]):
+        for identifier, name, at in db.rows(sql, [*batch, kind.counted, "created"]):
             if name == kind.counted:
                 moments[identifier].append(at)
             else:
-                made.add(identifier)
+                created.add(identifier)
     clone = _clone_id(db)
     return {
         one.id: occurrence_count(
             one,
             clone,
             moments[one.id],
-            made_here=new or one.id in made,
+            made_here=new or one.id in created,
             others=(others or {}).get(one.id, _NO_OTHERS),
         )
         for one in records

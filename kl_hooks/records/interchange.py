@@ -84,7 +84,7 @@ def parse_records(kind: Kind, path: str, data: bytes) -> tuple[list[ImportedReco
     if not items:
         hint = "Leave it out, or put one object, or a list of them, in it."
         return [], [Problem(path, 0, 0, "holds no record.", hint)]
-    found: list[ImportedRecord] = []
+    imported: list[ImportedRecord] = []
     for number, item in enumerate([] if problems else items, 1):
         place = (path if len(items) == 1 else f"{path} ({number})", 0, 0)
         if not isinstance(item, Mapping):
@@ -103,15 +103,15 @@ def parse_records(kind: Kind, path: str, data: bytes) -> tuple[list[ImportedReco
             )
             continue
         problems += validate(kind, raw, _at(place), unknown=[])[1]
-        known = {name: value for name, value in raw.items() if has_field(kind, name)}
-        rest = {
+        known_fields = {name: value for name, value in raw.items() if has_field(kind, name)}
+        unknown_fields = {
             n: value
             for n, value in raw.items()
-            if n not in known and value not in (None, "", [], {})
+            if n not in known_fields and value not in (None, "", [], {})
         }
-        body = _with_unknown_fields(replace_surrogates(body), rest)
-        found.append(ImportedRecord(identifier, known, body, place))
-    return ([] if problems else found), problems
+        body = _with_unknown_fields(replace_surrogates(body), unknown_fields)
+        imported.append(ImportedRecord(identifier, known_fields, body, place))
+    return ([] if problems else imported), problems
 
 
 def format_records(
@@ -145,13 +145,13 @@ def format_records(
     )
     text = "\n".join(blocks[0]) + "\n" if len(blocks) == 1 else text
     # eight digits: the `\u` of YAML has four, and no surrogate pairs as JSON has them
-    return _NOT_ASCII.sub(lambda found: f"\\U{ord(found[0]):08x}", text) if ascii_only else text
+    return _NOT_ASCII.sub(lambda match: f"\\U{ord(match[0]):08x}", text) if ascii_only else text
 
 
 def plan_import(
     ws: Workspace,
     kind: Kind,
-    given: Sequence[ImportedRecord],
+    imported_records: Sequence[ImportedRecord],
     sign: Callable[[dict[str, Any]], str],
 ) -> ImportPlan:
     """Check an import as a whole; write nothing. Problems, with everything that blocks it.
@@ -159,34 +159,43 @@ def plan_import(
     `sign` sets the authority in the values of a record, and returns the author of the import.
     """
     problems: list[Problem] = []
-    named, by = [], ""
-    for one in given:
-        valid, wrong = validate(kind, redact_values(one.raw), _at(one.place))
+    named, author = [], ""
+    for imported in imported_records:
+        valid, wrong = validate(kind, redact_values(imported.raw), _at(imported.place))
         problems += wrong
         values: dict[str, Any] = {
             name: value for name, value in valid.items() if name not in _SEEDED
         }
-        if one.raw.get("expires", "") is None:
+        if imported.raw.get("expires", "") is None:
             values["expires"] = None
         try:
-            by = sign(values)
+            author = sign(values)
         except UsageProblem as refused:
-            problems.append(Problem(*one.place, refused.reason, refused.hint))
+            problems.append(Problem(*imported.place, refused.reason, refused.hint))
         if kind.nature == "directive" and not values.get("source"):
-            values["source"] = "import:" + PurePath(one.place[0]).name.partition(" (")[0]
+            values["source"] = "import:" + PurePath(imported.place[0]).name.partition(" (")[0]
         named.append(
-            replace(one, raw=values, id=_imported_id(kind, one.id, values, problems, one.place))
+            replace(
+                imported,
+                raw=values,
+                id=_imported_id(kind, imported.id, values, problems, imported.place),
+            )
         )
     sync(ws)
-    existing = {one.id for one in get_records(ws, [one.id for one in named if one.id])}
-    new = [one for one in named if one.id not in existing]
+    existing = {
+        imported.id
+        for imported in get_records(ws, [imported.id for imported in named if imported.id])
+    }
+    new = [imported for imported in named if imported.id not in existing]
     problems += _id_conflicts(ws, kind, new)
     if problems:
         raise Problems(problems)
     if kind.numbering == "hash":  # the ID follows from the values when they are written
-        new = [replace(one, id="") for one in new]
+        new = [replace(imported, id="") for imported in new]
     return ImportPlan(
-        tuple(new), tuple(dict.fromkeys(one.id for one in named if one.id in existing)), by
+        tuple(new),
+        tuple(dict.fromkeys(imported.id for imported in named if imported.id in existing)),
+        author,
     )
 
 
@@ -194,13 +203,13 @@ def _at(place: tuple[str, int, int]) -> Callable[[str], tuple[str, int, int]]:
     return lambda name: place
 
 
-def _with_unknown_fields(body: str, rest: Mapping[str, Any]) -> str:
+def _with_unknown_fields(body: str, unknown_fields: Mapping[str, Any]) -> str:
     """Return the body with the values of unknown fields after it, as a Markdown list."""
-    if not rest:
+    if not unknown_fields:
         return body
     lines = [
         f"- {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in rest.items()
+        for name, value in unknown_fields.items()
     ]
     return "\n".join([*([body, ""] if body else []), "Imported besides:", "", *lines])
 
@@ -231,7 +240,7 @@ def _plain_value(node: Node) -> Any:
 
 def _imported_id(
     kind: Kind,
-    given: str,
+    stated_id: str,
     values: dict[str, Any],
     problems: list[Problem],
     place: tuple[str, int, int],
@@ -239,28 +248,32 @@ def _imported_id(
     """Return the ID that a record will have; empty: a new one."""
     if kind.numbering == "hash":
         return f"{kind.prefix}-{identity_digest(kind, values)}"
-    if not given.startswith(f"{kind.prefix}-"):
+    if not stated_id.startswith(f"{kind.prefix}-"):
         return ""  # another tool's
-    if not kind.has_id(given):
+    if not kind.has_id(stated_id):
         problems.append(
-            Problem(*place, f"{given!r} is no id of a {kind.name}.", f"Such as {kind.prefix}-0001.")
+            Problem(
+                *place, f"{stated_id!r} is no id of a {kind.name}.", f"Such as {kind.prefix}-0001."
+            )
         )
-    return given
+    return stated_id
 
 
 def _id_conflicts(ws: Workspace, kind: Kind, new: Sequence[ImportedRecord]) -> list[Problem]:
     """Return the IDs that two of them share, and those that were used before."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     first: dict[str, str] = {}
     stored = (
-        stored_records(ws, [one.id for one in new if one.id]) if kind.numbering != "hash" else {}
+        stored_records(ws, [imported.id for imported in new if imported.id])
+        if kind.numbering != "hash"
+        else {}
     )
-    for one in new:
-        if one.id and one.id in first:
-            reason = f"{one.id} is the id of {first[one.id]} too."
-            found.append(Problem(*one.place, reason, "Leave one of them out, or its id."))
-        elif one.id in stored:
-            reason, hint = _WHY_TAKEN[stored[one.id].rests]
-            found.append(Problem(*one.place, f"{one.id} {reason}", hint))
-        first.setdefault(one.id, one.place[0])
-    return found
+    for imported in new:
+        if imported.id and imported.id in first:
+            reason = f"{imported.id} is the id of {first[imported.id]} too."
+            problems.append(Problem(*imported.place, reason, "Leave one of them out, or its id."))
+        elif imported.id in stored:
+            reason, hint = _WHY_TAKEN[stored[imported.id].rests]
+            problems.append(Problem(*imported.place, f"{imported.id} {reason}", hint))
+        first.setdefault(imported.id, imported.place[0])
+    return problems

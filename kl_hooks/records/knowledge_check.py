@@ -69,20 +69,20 @@ def check_knowledge(
     result = check_files(ws.kinds, texts, _ids_in_database(ws))
     result.unread += unread
     if only:
-        for some in (result.findings, result.unread, result.remarks):
-            some[:] = [one for one in some if one.path in only]
+        for problems in (result.findings, result.unread, result.remarks):
+            problems[:] = [one for one in problems if one.path in only]
     result.unread += (
         ws.catalog.problems
     )  # whichever files are named: records of a broken kind can't be checked
-    for some in (result.findings, result.unread, result.remarks):
-        some[:] = sorted(set(some))
+    for problems in (result.findings, result.unread, result.remarks):
+        problems[:] = sorted(set(problems))
     return result
 
 
 def check_files(
-    kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozenset[str]
+    kinds: Mapping[str, Kind], files: Mapping[str, bytes], known_ids: frozenset[str]
 ) -> CheckResult:
-    """Check these files (path → content) as a whole. `known`: IDs of records in the database."""
+    """Check these files (path → content) as a whole. `known_ids`: IDs of records in the database."""
     result = CheckResult(files=len(files))
     records: dict[str, Record] = {}
     pages: list[Page] = []
@@ -97,37 +97,37 @@ def check_files(
         if kind is None:
             pages.append(Page(path, f"file:{path}", "", texts[path].title))
             continue
-        found = read_document(kind, path, data)
-        result.findings += found.problems
-        result.remarks += found.remarks
+        document = read_document(kind, path, data)
+        result.findings += document.problems
+        result.remarks += document.remarks
         for problem, sure in find_secrets(path, data.decode("utf-8-sig")):
             (result.findings if sure else result.remarks).append(problem)
-        if found.record:
-            records[path] = found.record
-            pages.append(Page(path, found.record.id, found.record.id, found.record.title))
-    result.findings += [*_duplicate_ids(records), *_broken_chains(kinds, records, known)]
+        if document.record:
+            records[path] = document.record
+            pages.append(Page(path, document.record.id, document.record.id, document.record.title))
+    result.findings += [*_duplicate_ids(records), *_broken_chains(kinds, records, known_ids)]
     result.remarks += _ended_citations(kinds, records)
     names = PageNames(pages)
     for path, text in texts.items():
         result.links += len(text.links)
-        result.findings += _broken_links(path, text, names, known)
-    for some in (result.findings, result.remarks):
-        some[:] = [redact_problem(one) for one in some]
+        result.findings += _broken_links(path, text, names, known_ids)
+    for problems in (result.findings, result.remarks):
+        problems[:] = [redact_problem(one) for one in problems]
     return result
 
 
 def _working_files(ws: Workspace, unread: list[Problem]) -> dict[str, bytes]:
-    made = {}
+    contents = {}
     # Only Markdown has `[[links]]`: nothing of kl is in pages of other formats.
     for path in [
         *authored_files(ws.root, ws.kinds, 0),
         *(one for one in docs_pages(ws) if one.endswith(".md")),
     ]:
         try:
-            made[path] = read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b""
+            contents[path] = read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b""
         except UsageProblem as wrong:
             unread.append(Problem(path, 0, 0, wrong.reason, wrong.hint))
-    return made
+    return contents
 
 
 def _staged_files(ws: Workspace) -> dict[str, bytes]:
@@ -174,73 +174,79 @@ def _why_unreadable(data: bytes) -> tuple[int, int, str, str] | None:
 
 def _duplicate_ids(records: Mapping[str, Record]) -> Iterator[Problem]:
     first: dict[str, str] = {}
-    for path, one in sorted(records.items(), key=lambda pair: (pair[1].id, pair[0])):
-        if one.id in first:
-            yield duplicate_id(one.kind, one.id, path, [first[one.id]], one.lines.get("id", 1))
-        first.setdefault(one.id, path)
+    for path, record in sorted(records.items(), key=lambda pair: (pair[1].id, pair[0])):
+        if record.id in first:
+            yield duplicate_id(
+                record.kind, record.id, path, [first[record.id]], record.lines.get("id", 1)
+            )
+        first.setdefault(record.id, path)
 
 
 def _broken_links(
-    path: str, text: PageText, names: PageNames, known: frozenset[str]
+    path: str, text: PageText, names: PageNames, known_ids: frozenset[str]
 ) -> Iterator[Problem]:
-    for one in text.links:
-        found = names.find(one.target)
-        if not found and one.target not in known:
-            reason = f"[[{one.target}]] leads nowhere: no page has this title, slug or id."
+    for link in text.links:
+        pages = names.find(link.target)
+        if not pages and link.target not in known_ids:
+            reason = f"[[{link.target}]] leads nowhere: no page has this title, slug or id."
             yield Problem(
-                path, one.line, one.column, reason, suggest_spelling(one.target, names.all())
+                path, link.line, link.column, reason, suggest_spelling(link.target, names.all())
             )
-        elif len(found) > 1:
-            some = ", ".join(page.path for page in found)
+        elif len(pages) > 1:
+            paths = ", ".join(page.path for page in pages)
             yield Problem(
                 path,
-                one.line,
-                one.column,
-                f"[[{one.target}]] may mean any of: {some}.",
+                link.line,
+                link.column,
+                f"[[{link.target}]] may mean any of: {paths}.",
                 "Link to the id.",
             )
 
 
 def _broken_chains(
-    kinds: Mapping[str, Kind], records: Mapping[str, Record], known: frozenset[str]
+    kinds: Mapping[str, Kind], records: Mapping[str, Record], known_ids: frozenset[str]
 ) -> Iterator[Problem]:
     """Yield records that name a missing one, state one half of a supersession only, or supersede
     themselves.
     """
-    by_id = {one.id: one for one in records.values()}
-    for path, one in sorted(records.items()):
-        kind = kinds[one.kind]
+    by_id = {record.id: record for record in records.values()}
+    for path, record in sorted(records.items()):
+        kind = kinds[record.kind]
 
         def problem(
-            name: str, reason: str, hint: str = "", path: str = path, one: Record = one
+            name: str, reason: str, hint: str = "", path: str = path, record: Record = record
         ) -> Problem:
-            return Problem(path, one.lines.get(name, 1), 1, reason, hint)
+            return Problem(path, record.lines.get(name, 1), 1, reason, hint)
 
         for name in (f.name for f in kind.all_fields if f.type == "ids"):
-            for other in one.many(name):
-                if _is_missing(other, kinds, by_id, known):
+            for other in record.many(name):
+                if _is_missing(other, kinds, by_id, known_ids):
                     yield problem(
                         name, f"{name}: there is no {other}.", suggest_spelling(other, by_id)
                     )
         for name, inverse in (("supersedes", "superseded_by"), ("superseded_by", "supersedes")):
-            if name == "supersedes" and (kind.is_pending(one.status) or one.status == REJECTED):
+            if name == "supersedes" and (
+                kind.is_pending(record.status) or record.status == REJECTED
+            ):
                 continue  # it supersedes nothing before it is accepted
-            for other in one.many(name):
-                if other in by_id and one.id not in by_id[other].many(inverse):
+            for other in record.many(name):
+                if other in by_id and record.id not in by_id[other].many(inverse):
                     reason = f"{name} {other}, but {inverse} is missing in {by_id[other].path}."
-                    yield problem(name, reason, f"Add there: {inverse}: [{one.id}]")
-        if one.many("superseded_by") and one.status in kind.live:
-            reason = f"is {one.status}, and superseded by {', '.join(one.many('superseded_by'))}."
+                    yield problem(name, reason, f"Add there: {inverse}: [{record.id}]")
+        if record.many("superseded_by") and record.status in kind.live:
+            reason = (
+                f"is {record.status}, and superseded by {', '.join(record.many('superseded_by'))}."
+            )
             yield problem("status", reason, "Set its status to superseded.")
-        reached = {*one.many("supersedes")}
+        reached = {*record.many("supersedes")}
         todo = [*reached]
         while todo:
             older = by_id.get(todo.pop())
             further = {*older.many("supersedes")} - reached if older else set[str]()
             reached |= further
             todo += further
-        if one.id in reached:
-            yield problem("supersedes", f"{one.id} supersedes itself, through others.")
+        if record.id in reached:
+            yield problem("supersedes", f"{record.id} supersedes itself, through others.")
 
 
 def _ended_citations(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -> Iterator[Problem]:
@@ -257,10 +263,10 @@ def _ended_citations(kinds: Mapping[str, Kind], records: Mapping[str, Record]) -
 
 
 def _is_missing(
-    other: str, kinds: Mapping[str, Kind], by_id: Mapping[str, Record], known: frozenset[str]
+    other: str, kinds: Mapping[str, Kind], by_id: Mapping[str, Record], known_ids: frozenset[str]
 ) -> bool:
     """Return True for the ID of a kind whose records are all files, where no file has it."""
-    if not RECORD_ID.fullmatch(other) or other in by_id or other in known:
+    if not RECORD_ID.fullmatch(other) or other in by_id or other in known_ids:
         return False
     return any(
         one.storage == "file" and other.startswith(f"{one.prefix}-") for one in kinds.values()
@@ -309,13 +315,13 @@ def seal_records(ws: Workspace, ids: Sequence[str] = ()) -> list[Seal]:
             "a seal is a person's word.", place="--seal", hint="Ask a person to read the files."
         )
     # what is valid is not sealed again: the moment of the first reading is the one that counts
-    found = [one for one in verify_seals(ws, ids) if one.state != _VALID]
+    unsealed = [seal for seal in verify_seals(ws, ids) if seal.state != _VALID]
     events = list[Event]()
-    for one in found:
-        if digest := _digest(ws, one.path):
-            events.append(Event(_SEALED, one.id, "human", {CONTENT: digest}))
+    for seal in unsealed:
+        if digest := _digest(ws, seal.path):
+            events.append(Event(_SEALED, seal.id, "human", {CONTENT: digest}))
     append_events(ws, events)
-    return verify_seals(ws, [one.id for one in found]) if found else []
+    return verify_seals(ws, [seal.id for seal in unsealed]) if unsealed else []
 
 
 def _seal(ws: Workspace, record: Record, events: Sequence[Event]) -> Seal:

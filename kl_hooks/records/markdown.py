@@ -44,21 +44,21 @@ def headings(text: str, most: int = 6) -> list[Heading]:
 
     An indented one is none, for it may belong to an item of a list.
     """
-    raw, found = text.split("\n"), []
+    raw, all_headings = text.split("\n"), []
     prose = blank_code(text).split("\n")
     for number, line in enumerate(prose):
         if match := _HASHES.fullmatch(raw[number]) if line.startswith("#") else None:
             words = re.sub(r"(?:^|[ \t])#+[ \t]*$", "", match[2] or "").strip()
-            found.append(Heading(number, 1, len(match[1]), words))
+            all_headings.append(Heading(number, 1, len(match[1]), words))
         elif (
             line[:1] in ("=", "-")
             and re.fullmatch(r"=+[ \t]*|-{2,}[ \t]*", line)
             and _can_be_underlined(prose, number - 1)
         ):
-            found.append(
+            all_headings.append(
                 Heading(number - 1, 2, 1 if line[0] == "=" else 2, raw[number - 1].strip())
             )
-    return [one for one in found if one.level <= most]
+    return [heading for heading in all_headings if heading.level <= most]
 
 
 def close_open_blocks(text: str) -> str:
@@ -157,20 +157,20 @@ def _blank_inline(text: str, comments: bool = True) -> str:
     for run in re.finditer("`+", text):
         runs.setdefault(len(run[0]), []).append(run.start())
     gaps = [gap.start() for gap in _GAP.finditer(text)]
-    made, at = [], 0
-    while mark := _MARKS.search(text, at):
+    blanked, position = [], 0
+    while mark := _MARKS.search(text, position):
         start = mark.start()
         if mark[0] == "<!--":
-            found = text.find("-->", mark.end()) if comments else mark.end() - 3
-            end, is_text = len(text) if found < 0 else found + 3, not comments
+            comment_end = text.find("-->", mark.end()) if comments else mark.end() - 3
+            end, is_text = len(text) if comment_end < 0 else comment_end + 3, not comments
         else:
             end, is_text = _end_of_code(text, mark, runs[len(mark[0])], gaps)
-        made += [
-            text[at:start],
+        blanked += [
+            text[position:start],
             text[start:end] if is_text else _NOT_NEWLINE.sub(" ", text[start:end]),
         ]
-        at = end
-    return "".join(made) + text[at:]
+        position = end
+    return "".join(blanked) + text[position:]
 
 
 def _end_of_code(

@@ -76,7 +76,7 @@ def _doc_sections(ws: Workspace, hits: Sequence[index.Hit]) -> list[DocSection]:
     meanwhile.
     """
     texts: dict[str, PageText] = {}
-    made: list[DocSection] = []
+    doc_sections: list[DocSection] = []
     with ws.store.reading("graph") as db:
         for hit in hits:
             if db is None:
@@ -87,14 +87,18 @@ def _doc_sections(ws: Workspace, hits: Sequence[index.Hit]) -> list[DocSection]:
             )
             if hit.path not in texts:
                 texts[hit.path] = read_page(ws, hit.path)
-            some = texts[hit.path].sections
-            if row is not None and row[0] < len(some) and some[row[0]].node(hit.path) == hit.id:
-                made.append(
+            sections = texts[hit.path].sections
+            if (
+                row is not None
+                and row[0] < len(sections)
+                and sections[row[0]].node(hit.path) == hit.id
+            ):
+                doc_sections.append(
                     DocSection(
-                        hit, row[2], tuple(json.loads(row[1])), redact_text(some[row[0]].text)
+                        hit, row[2], tuple(json.loads(row[1])), redact_text(sections[row[0]].text)
                     )
                 )
-    return made
+    return doc_sections
 
 
 def search_all(
@@ -115,20 +119,30 @@ def search_all(
     with ws.store.reading("graph") as db:
         hits = index.search(db, words, NO_LIMIT, kinds) if db is not None else []
     records = {
-        one.id: one for one in get_records(ws, [hit.id for hit in hits if hit.kind != PAGE_KIND])
+        hit_id.id: hit_id
+        for hit_id in get_records(ws, [hit.id for hit in hits if hit.kind != PAGE_KIND])
     }
     matching = [
-        one for one in records.values() if matches_filter(ws, one, replace(wanted, expired=True))
+        hit_id
+        for hit_id in records.values()
+        if matches_filter(ws, hit_id, replace(wanted, expired=True))
     ]
     live, omitted = filter_live(ws, select(matching), wanted)
-    live_ids = {one.id for one in live}
+    live_ids = {hit_id.id for hit_id in live}
     order = list(
         dict.fromkeys(hit.id for hit in hits if hit.kind == PAGE_KIND or hit.id in live_ids)
     )
     first = set(order[:limit])
     sections = _doc_sections(ws, [hit for hit in hits if hit.kind == PAGE_KIND and hit.id in first])
-    found: Mapping[str, Record | DocSection] = {**records, **{one.hit.id: one for one in sections}}
-    return [found[one] for one in order[:limit] if one in found], len(order), omitted
+    match_by_id: Mapping[str, Record | DocSection] = {
+        **records,
+        **{hit_id.hit.id: hit_id for hit_id in sections},
+    }
+    return (
+        [match_by_id[hit_id] for hit_id in order[:limit] if hit_id in match_by_id],
+        len(order),
+        omitted,
+    )
 
 
 def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
@@ -139,12 +153,14 @@ def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
     paragraphs = [part.strip("\n") for part in text.split("\n\n") if part.strip()]
     scores = [sum(one in part.lower() for one in stems) for part in paragraphs]
     best = scores.index(max(scores)) if scores else 0
-    made = ""
+    excerpt = ""
     for line in "\n".join(paragraphs[best:]).split("\n"):
-        if len(made) + len(line) > most:
-            return f"{made}{line[: max(0, most - len(made))]}…" if not made else f"{made}…"
-        made += f"{line.rstrip()}\n"
-    return made.strip()
+        if len(excerpt) + len(line) > most:
+            return (
+                f"{excerpt}{line[: max(0, most - len(excerpt))]}…" if not excerpt else f"{excerpt}…"
+            )
+        excerpt += f"{line.rstrip()}\n"
+    return excerpt.strip()
 
 
 def get_page(ws: Workspace, name: str, documents: Callable[[], Sequence[Page]] = tuple) -> Page:
@@ -162,14 +178,14 @@ def get_page(ws: Workspace, name: str, documents: Callable[[], Sequence[Page]] =
     )
     path = path.removeprefix("./")
     pages = _pages(ws)
-    found = PageNames(pages).find(path)
-    if not found:
+    matching = PageNames(pages).find(path)
+    if not matching:
         pages += documents()
-        found = PageNames(pages).find(path)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        reason = f"may be {', '.join(page.path for page in found)}."
+        matching = PageNames(pages).find(path)
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        reason = f"may be {', '.join(page.path for page in matching)}."
         raise UsageProblem(reason, place=name, hint="Name the file.")
     near = get_close_matches(
         name, [n for page in pages for n in (page.id or page.path, page.title)], 1
@@ -197,31 +213,31 @@ def outgoing_links(
         pages = all_pages(db)
         names, others = PageNames(pages), PageNames(documents)
         titles = {one.node: one.title for one in (*documents, *pages)}
-        made = []
-        for target, _, line, _, how in (
+        page_links = []
+        for target, _, line, _, method in (
             json.loads(row[0]) if row else written_links(text or PageText("", (), ""))
         ):
-            some = names.find(target) or others.find(target)
+            targets = names.find(target) or others.find(target)
             node = (
-                some[0].node
-                if len(some) == 1
+                targets[0].node
+                if len(targets) == 1
                 else ""
-                if some
-                else link_target(ws, db, names, target, how)
+                if targets
+                else link_target(ws, db, names, target, method)
             )
-            several = tuple(one.path for one in some) if len(some) > 1 else ()
-            made.append(PageLink(target, line, node, titles.get(node, ""), several, how))
-        return made
+            several = tuple(one.path for one in targets) if len(targets) > 1 else ()
+            page_links.append(PageLink(target, line, node, titles.get(node, ""), several, method))
+        return page_links
 
 
 def backlinks(ws: Workspace, page: Page) -> list[PageLine]:
     """Return all lines that link to a page, by path and line."""
     with ws.store.reading("graph") as db:
-        found = links.incoming(db, page.node, LINK_RELATION) if db is not None else []
+        incoming = links.incoming(db, page.node, LINK_RELATION) if db is not None else []
         pages = {one.path: one for one in all_pages(db)}
     return [
         PageLine(pages[one.path], one.line, _line_text(ws, one.path, one.line))
-        for one in sorted(found, key=lambda link: (link.path, link.line))
+        for one in sorted(incoming, key=lambda link: (link.path, link.line))
         if one.path in pages
     ]
 
@@ -234,7 +250,7 @@ def unlinked_mentions(ws: Workspace, page: Page, limit: int = 20) -> list[PageLi
     names, mention = _names(page), mention_of(page)
     if mention is None:
         return []
-    found: list[PageLine] = []
+    mentions: list[PageLine] = []
     with ws.store.reading("graph") as db:
         rows = (
             db.rows("SELECT path, node, id, title FROM page ORDER BY changed DESC, path")
@@ -243,14 +259,14 @@ def unlinked_mentions(ws: Workspace, page: Page, limit: int = 20) -> list[PageLi
         )
         likely = _pages_with_words(ws, db, names) if db is not None else None
     for row in rows:
-        one = Page(*row)
-        if one.path in linked or (likely is not None and one.path not in likely):
+        other = Page(*row)
+        if other.path in linked or (likely is not None and other.path not in likely):
             continue
-        if number := _first_mention(ws, one.path, mention):
-            found.append(PageLine(one, number, _line_text(ws, one.path, number)))
-            if len(found) == limit:
+        if number := _first_mention(ws, other.path, mention):
+            mentions.append(PageLine(other, number, _line_text(ws, other.path, number)))
+            if len(mentions) == limit:
                 break
-    return found
+    return mentions
 
 
 def mention_of(page: Page) -> re.Pattern[str] | None:
@@ -295,14 +311,14 @@ def related_pages(
         for (path, line), _ in sorted(sections.items(), key=lambda pair: (pair[1], -pair[0][1]))
     }
     lengths = _relative_lengths(ws)
-    found = [
+    alike = [
         PageLine(
             pages[path], best[path], "", min(100, round(100 * score / total / lengths.get(path, 1)))
         )
         for path, score in sorted(whole.items())
         if path != page.path
     ]
-    return sorted((one for one in found if one.percent >= least), key=lambda one: -one.percent)[
+    return sorted((one for one in alike if one.percent >= least), key=lambda one: -one.percent)[
         :limit
     ]
 
@@ -313,31 +329,31 @@ def page_to_dict(page: Page) -> dict[str, Any]:
     return {"id": page.id or page.node, **names, "kind": "record" if page.id else PAGE_KIND}
 
 
-def page_line_to_dict(one: PageLine) -> dict[str, Any]:
+def page_line_to_dict(page_line: PageLine) -> dict[str, Any]:
     """Return a line of a page as JSON has it. `percent` and `similarity` are the same number."""
-    line = {"line": one.line, "text": one.text, "excerpt": one.text}
+    line = {"line": page_line.line, "text": page_line.text, "excerpt": page_line.text}
     return {
-        **page_to_dict(one.page),
+        **page_to_dict(page_line.page),
         **line,
-        "percent": one.percent,
-        "similarity": one.percent / 100,
+        "percent": page_line.percent,
+        "similarity": page_line.percent / 100,
     }
 
 
-def section_to_dict(one: DocSection, words: Sequence[str]) -> dict[str, Any]:
+def section_to_dict(section: DocSection, words: Sequence[str]) -> dict[str, Any]:
     """Return a section of a page as JSON has it, with its best excerpt for the words."""
-    place = {"path": one.hit.path, "line": one.hit.line, "end_line": one.end_line}
+    place = {"path": section.hit.path, "line": section.hit.line, "end_line": section.end_line}
     names = {
-        "title": one.hit.title,
-        "slug": slug(one.heading[-1], None),
-        "heading": list(one.heading),
+        "title": section.hit.title,
+        "slug": slug(section.heading[-1], None),
+        "heading": list(section.heading),
     }
     return {
-        "id": one.hit.id,
+        "id": section.hit.id,
         "kind": PAGE_KIND,
         **names,
         **place,
-        "excerpt": _best_excerpt(one.text, words),
+        "excerpt": _best_excerpt(section.text, words),
     }
 
 
@@ -359,13 +375,13 @@ def _pages_with_words(ws: Workspace, db: Database, names: Sequence[str]) -> set[
     """Return the pages with a rare word of these names; None where all are too common to narrow the
     search.
     """
-    found: set[str] = set()
+    paths: set[str] = set()
     for name in names:
         hits = index.search(db, [name], _MAX_HITS, _searched_kinds(ws))
         if len(hits) == _MAX_HITS or not name.isascii():
             return None
-        found.update(hit.path for hit in hits)
-    return found
+        paths.update(hit.path for hit in hits)
+    return paths
 
 
 def _first_mention(ws: Workspace, path: str, mention: re.Pattern[str]) -> int:
@@ -374,8 +390,8 @@ def _first_mention(ws: Workspace, path: str, mention: re.Pattern[str]) -> int:
     text = blank_code(page.body)
     for link in page.links:
         text = text.replace(f"[[{link.target}", " " * (len(link.target) + 2))
-    found = mention.search(text)
-    return text.count("\n", 0, found.start()) + 1 if found else 0
+    match = mention.search(text)
+    return text.count("\n", 0, match.start()) + 1 if match else 0
 
 
 def _significant_words(ws: Workspace, page: Page) -> list[str]:

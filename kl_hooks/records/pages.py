@@ -148,13 +148,15 @@ def find_wikilinks(text: str) -> list[Wikilink]:
     """
     if "[[" not in text:
         return []
-    found = []
+    wikilinks = []
     for number, line in enumerate(blank_code(text).split("\n"), 1):
         for match in _WIKILINK.finditer(line):
             target = match[1].removesuffix("\\").strip()  # in a table the bar is written `\|`
             if target:
-                found.append(Wikilink(target, (match[2] or "").strip(), number, match.start() + 1))
-    return found
+                wikilinks.append(
+                    Wikilink(target, (match[2] or "").strip(), number, match.start() + 1)
+                )
+    return wikilinks
 
 
 class PageNames:
@@ -201,14 +203,14 @@ def all_pages(db: Database | None) -> list[Page]:
     )
 
 
-def link_target(ws: Workspace, db: Database, names: PageNames, target: str, how: str) -> str:
-    """Return the graph ID that a link leads to; empty where it is broken or ambiguous. `how`: of
+def link_target(ws: Workspace, db: Database, names: PageNames, target: str, method: str) -> str:
+    """Return the graph ID that a link leads to; empty where it is broken or ambiguous. `method`: of
     `LINK_METHODS`.
     """
-    found = names.find(target)
-    if found:
-        return found[0].node if len(found) == 1 else ""
-    if how == LINK_METHODS[1]:
+    pages = names.find(target)
+    if pages:
+        return pages[0].node if len(pages) == 1 else ""
+    if method == LINK_METHODS[1]:
         return f"file:{target}" if (ws.root / target).exists() else ""
     row = db.row("SELECT id FROM documents WHERE owner = ?", (f"record:{target}",))
     return str(row[0]) if row else ""
@@ -256,43 +258,56 @@ def parse_page(path: str, data: bytes, most: int = MOST_PAGE_BYTES) -> PageText:
         lines[: front.end + 1] = [""] * (front.end + 1)
     body = "\n".join(lines)
     markdown = path.endswith(".md")
-    found = headings(body) if markdown else _rst_headings(lines)
-    given = front.raw.get("title", "") if front is not None else ""
-    first = next((one.words for one in found if one.level == 1), "")
+    page_headings = headings(body) if markdown else _rst_headings(lines)
+    stated_title = front.raw.get("title", "") if front is not None else ""
+    first = next((one.words for one in page_headings if one.level == 1), "")
     stem = path.rpartition("/")[2].rpartition(".")[0]
     title = one_line(
-        (given if isinstance(given, str) and given.strip() else first).strip() or stem, 2000
+        (stated_title if isinstance(stated_title, str) and stated_title.strip() else first).strip()
+        or stem,
+        2000,
     )
     links = (
         (tuple(find_wikilinks(body)), tuple(find_file_links(path, body))) if markdown else ((), ())
     )
-    return PageText(title, links[0], body, links[1], tuple(_split_page(title, found, lines)))
+    return PageText(
+        title, links[0], body, links[1], tuple(_split_page(title, page_headings, lines))
+    )
 
 
 def _split_page(
-    title: str, found: Sequence[Heading], lines: Sequence[str]
+    title: str, page_headings: Sequence[Heading], lines: Sequence[str]
 ) -> Iterator[PageSection]:
     """Yield the sections of a page. The heading that is its title begins no section of its own."""
-    if found and found[0].level == 1 and one_line(found[0].words, 2000) == title:
-        found = found[1:]
-    found = [
-        replace(one, words=redact_text(one.words)) for one in found
+    if (
+        page_headings
+        and page_headings[0].level == 1
+        and one_line(page_headings[0].words, 2000) == title
+    ):
+        page_headings = page_headings[1:]
+    page_headings = [
+        replace(heading, words=redact_text(heading.words)) for heading in page_headings
     ]  # the anchor becomes part of a graph ID
-    starts = [*(one.line for one in found), len(lines)]
+    starts = [*(heading.line for heading in page_headings), len(lines)]
     yield PageSection(title, (), "", 1, max(starts[0], 1), "\n".join(lines[: starts[0]]))
     anchors: dict[str, int] = {}
     above: list[Heading] = []
-    for one, end in zip(found, starts[1:], strict=True):
-        above = [*(upper for upper in above if upper.level < one.level), one]
-        name = slug(one.words, None) or "section"
+    for heading, end in zip(page_headings, starts[1:], strict=True):
+        above = [*(upper for upper in above if upper.level < heading.level), heading]
+        name = slug(heading.words, None) or "section"
         anchors[name] = number = anchors.get(name, -1) + 1
         anchor = (
             f"{name}-{number}" if number else name
         )  # GitHub numbers equal headings the same way
         around = tuple(one_line(upper.words, 200) for upper in above[:-1] if upper.level > 1)
-        text = "\n".join(lines[one.line + one.lines : end])
+        text = "\n".join(lines[heading.line + heading.lines : end])
         yield PageSection(
-            one_line(one.words, 300), around, anchor, one.line + 1, max(end, one.line + 1), text
+            one_line(heading.words, 300),
+            around,
+            anchor,
+            heading.line + 1,
+            max(end, heading.line + 1),
+            text,
         )
 
 
@@ -302,7 +317,7 @@ def _rst_headings(lines: Sequence[str]) -> list[Heading]:
 
     Levels follow from the order in which the signs first appear, as docutils has it.
     """
-    found: list[Heading] = []
+    rst_headings: list[Heading] = []
     styles: list[tuple[str, bool]] = []
     for number, line in enumerate(lines[:-1]):
         words, below = line.strip(), lines[number + 1].rstrip()
@@ -319,8 +334,8 @@ def _rst_headings(lines: Sequence[str]) -> list[Heading]:
         style = (below[0], bool(above))
         if style not in styles:
             styles.append(style)
-        found.append(Heading(number, 2, min(styles.index(style) + 1, 6), words))
-    return found
+        rst_headings.append(Heading(number, 2, min(styles.index(style) + 1, 6), words))
+    return rst_headings
 
 
 def find_file_links(path: str, body: str) -> Iterator[Wikilink]:

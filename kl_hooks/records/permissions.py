@@ -37,11 +37,11 @@ class Ruling(NamedTuple):
     """Stored as a proposal; None: there is none."""
 
 
-def agent_author(ws: Workspace, by: str) -> str:
+def agent_author(ws: Workspace, author: str) -> str:
     """Return `agent:NAME` where an agent writes; empty for a person, or for a part of kl."""
-    if by.startswith("agent:"):
-        return by
-    name = "" if by in PROGRAMS else agent(ws.environ)
+    if author.startswith("agent:"):
+        return author
+    name = "" if author in PROGRAMS else agent(ws.environ)
     return f"agent:{name}" if name else ""
 
 
@@ -64,37 +64,44 @@ def _refuse_human_authority(name: str | None, values: dict[str, Any]) -> None:
         )
 
 
-def rule_on_new(kind: Kind, raw: Mapping[str, Any], who: str) -> Ruling:
-    """Rule on a new record. `who`: as `agent_author`. UsageProblem for an agent that claims a
+def rule_on_new(kind: Kind, raw: Mapping[str, Any], agent_writer: str) -> Ruling:
+    """Rule on a new record. `agent_writer`: as `agent_author`. UsageProblem for an agent that claims a
     person's authority.
     """
     authority = str(raw.get("authority") or "").strip().lower()
-    if who and kind.folders:
+    if agent_writer and kind.folders:
         # an agent that starts reads these files as instructions, and asks nobody whether they were
         # reviewed
         hint = "Propose it: kl skill propose"
         raise UsageProblem(
             f"files of {kind.plural} are for people to make.", place=kind.name, hint=hint
         )
-    if who and authority == "human":
-        reason = f"human is for people, and this is {who.removeprefix('agent:')}."
+    if agent_writer and authority == "human":
+        reason = f"human is for people, and this is {agent_writer.removeprefix('agent:')}."
         raise UsageProblem(reason, place="--authority", hint="Leave it out.")
     values = dict(raw)
-    if who and authority not in AUTHORITIES:
+    if agent_writer and authority not in AUTHORITIES:
         values["authority"] = "agent"
-    if kind.proposal and (who or (values.get("authority") == "agent" and not values.get("status"))):
+    if kind.proposal and (
+        agent_writer or (values.get("authority") == "agent" and not values.get("status"))
+    ):
         values["status"] = kind.proposal
     proposed: dict[str, Any] = {}
     for field in kind.all_fields:
-        if who and field.directive and values.get(field.name) not in (None, "", [], ()):
+        if agent_writer and field.directive and values.get(field.name) not in (None, "", [], ()):
             proposed[field.name] = values.pop(field.name)
     return Ruling(values, proposed or None)
 
 
 def rule_on_change(
-    ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, Any], how: str, who: str
+    ws: Workspace,
+    kind: Kind,
+    record: Record,
+    raw: Mapping[str, Any],
+    verb_name: str,
+    agent_writer: str,
 ) -> Ruling:
-    """Rule on a change. `how`: `edit` or the name of a verb; `raw`: fields, None for one that is
+    """Rule on a change. `verb_name`: `edit` or the name of a verb; `raw`: fields, None for one that is
     taken out.
 
     UsageProblem for what an agent may not even propose: a person's verb, a status or an authority
@@ -103,43 +110,45 @@ def rule_on_change(
     values = dict(raw)
     for_reviewers = {command for field in kind.all_fields for command in field.persons.values()}
     for_reviewers |= {verb.name for verb in kind.verbs if verb.reviewer}
-    if not who or (who.removeprefix("agent:") in ws.settings.reviewers and how in for_reviewers):
+    if not agent_writer or (
+        agent_writer.removeprefix("agent:") in ws.settings.reviewers and verb_name in for_reviewers
+    ):
         return Ruling(values, None)
-    verb = next((one for one in kind.verbs if one.name == how), None)
-    if verb is not None and verb.own and _is_trusted_author(ws, record, who):
+    verb = next((one for one in kind.verbs if one.name == verb_name), None)
+    if verb is not None and verb.own and _is_trusted_author(ws, record, agent_writer):
         return Ruling(values, None)
     if verb is not None and verb.person:
-        raise _for_people_only(kind, record, how, who)
+        raise _for_people_only(kind, record, verb_name, agent_writer)
     by_verb = ("status", verb.stamps) if verb else ()
-    given = {name: value for name, value in values.items() if name not in by_verb}
+    own_values = {name: value for name, value in values.items() if name not in by_verb}
     if kind.nature == "observation":
-        if how == "edit":
-            _refuse_persons_values(kind, record, given)
-        return _rule_on_observation(kind, record, values, how, verb)
+        if verb_name == "edit":
+            _refuse_persons_values(kind, record, own_values)
+        return _rule_on_observation(kind, record, values, verb_name, verb)
     if record.status == REJECTED:
         hint = f"Make a new {kind.name}, and let a person decide."
         raise UsageProblem(
-            f"a person decided about it, so {how} is for people.", place=record.id, hint=hint
+            f"a person decided about it, so {verb_name} is for people.", place=record.id, hint=hint
         )
-    _refuse_persons_values(kind, record, given)
+    _refuse_persons_values(kind, record, own_values)
     if record.status != kind.proposal or record.authority == "human":
-        return Ruling({}, given)
+        return Ruling({}, own_values)
     if verb is not None and verb.to in kind.live:
-        raise _for_people_only(kind, record, how, who)
+        raise _for_people_only(kind, record, verb_name, agent_writer)
     return Ruling(values, None)  # an agent's own proposal, which nobody has accepted yet
 
 
-def _is_trusted_author(ws: Workspace, record: Record, who: str) -> bool:
+def _is_trusted_author(ws: Workspace, record: Record, agent_writer: str) -> bool:
     """Return whether the user's configuration trusts an agent, and it made this record."""
-    if who.removeprefix("agent:") not in ws.settings.trusted_agents:
+    if agent_writer.removeprefix("agent:") not in ws.settings.trusted_agents:
         return False
     # by its Event: the fields of a record state whatever its author wrote
-    return any(one.session == who for one in list_events(ws, record.id, "created"))
+    return any(one.session == agent_writer for one in list_events(ws, record.id, "created"))
 
 
-def refuse_delete(kind: Kind, record: Record, who: str) -> None:
+def refuse_delete(kind: Kind, record: Record, agent_writer: str) -> None:
     """UsageProblem where an agent deletes what a person made, or decided about."""
-    if not who:
+    if not agent_writer:
         return
     hint = f"Ask a person to run: kl {kind.name} delete {record.id}"
     if kind.proposal and record.status != kind.proposal and kind.proposal == kind.statuses[0]:
@@ -156,8 +165,8 @@ def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -
     """UsageProblem where an agent sets or clears a status by a field, or a value that only people
     may set.
     """
-    given = {name: value for name, value in raw.items() if value is not None}
-    values, _ = validate(kind, given, lambda name: (record.id, 0, 0), whole=False)
+    stated = {name: value for name, value in raw.items() if value is not None}
+    values, _ = validate(kind, stated, lambda name: (record.id, 0, 0), whole=False)
     cleared = {
         kind.by_name[name].name
         for name, value in raw.items()
@@ -187,7 +196,7 @@ def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -
 
 
 def _rule_on_observation(
-    kind: Kind, record: Record, values: dict[str, Any], how: str, verb: Verb | None
+    kind: Kind, record: Record, values: dict[str, Any], verb_name: str, verb: Verb | None
 ) -> Ruling:
     """Allow a change of an observation, except of its directive fields and of what a person
     reported.
@@ -202,7 +211,7 @@ def _rule_on_observation(
             {},
             {name: value for name, value in values.items() if name not in ("status", verb.stamps)},
         )
-    if how == "edit" and record.authority == "human":
+    if verb_name == "edit" and record.authority == "human":
         return Ruling({}, values)
     allowed = {name: value for name, value in values.items() if name not in directive}
     return Ruling(
@@ -210,10 +219,10 @@ def _rule_on_observation(
     )
 
 
-def _for_people_only(kind: Kind, record: Record, how: str, who: str) -> UsageProblem:
-    hint = f"Ask a person to run: kl {kind.name} {how} {record.id}"
+def _for_people_only(kind: Kind, record: Record, verb_name: str, agent_writer: str) -> UsageProblem:
+    hint = f"Ask a person to run: kl {kind.name} {verb_name} {record.id}"
     return UsageProblem(
-        f"{how} is for people, and this is {who.removeprefix('agent:')}.",
+        f"{verb_name} is for people, and this is {agent_writer.removeprefix('agent:')}.",
         place=record.id,
         hint=hint,
     )

@@ -22,10 +22,10 @@ _HEURISTIC_RULES: Final = frozenset({"random", "assignment"})
 
 def redact_text(text: str) -> str:
     """Return the text without the secrets that can be recognized."""
-    made = redact(text)
+    redacted = redact(text)
     # Without a new mark nothing was a secret: then the text stays as it is, colors and odd
     # characters included.
-    return made if len(_MARK.findall(made)) > len(_MARK.findall(text)) else text
+    return redacted if len(_MARK.findall(redacted)) > len(_MARK.findall(text)) else text
 
 
 def redact_record(record: Record) -> Record:
@@ -44,8 +44,10 @@ def find_secrets(path: str, text: str) -> Iterator[tuple[Problem, bool]]:
     if redact_text(text) == text:
         return
     for number, line in enumerate(text.split("\n"), 1):
-        made = redact_text(line)
-        rules = sorted({*_MARK.findall(made)} - {*_MARK.findall(line)}) if made != line else []
+        redacted = redact_text(line)
+        rules = (
+            sorted({*_MARK.findall(redacted)} - {*_MARK.findall(line)}) if redacted != line else []
+        )
         if rules:
             reason = f"holds what looks like a secret ({', '.join(rules)})."
             hint = "Remove it, and revoke it: git keeps what was committed."
@@ -58,8 +60,8 @@ def _redact_value(value: Value) -> Value:
     if isinstance(value, tuple):
         return tuple(redact_text(one) for one in value)
     if isinstance(value, Mapping):  # the key may show that the value is a secret
-        made = (
+        redacted_pairs = (
             (pair, next(iter(redact_value({pair[0]: pair[1]}).items()))) for pair in value.items()
         )
-        return dict(new if _MARK.search("".join(new)) else old for old, new in made)
+        return dict(new if _MARK.search("".join(new)) else old for old, new in redacted_pairs)
     return value

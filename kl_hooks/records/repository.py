@@ -106,34 +106,34 @@ def authored_files(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> dict[s
 
     Equal stamps mean equal content; the stamp is empty where the file is too young for that.
     """
-    found: dict[str, str] = {}
+    stamps: dict[str, str] = {}
     for kind in kinds.values():
         if kind.folders:
             for folder in kind.folders:
-                _scan_skills(root, folder, now_ns - _RACY, found)
+                _scan_skills(root, folder, now_ns - _RACY, stamps)
         elif kind.storage == "file" or kind.filed:
             for folder in _folders(kind):
-                _scan_folder(root, folder, now_ns - _RACY, found)
-    return found
+                _scan_folder(root, folder, now_ns - _RACY, stamps)
+    return stamps
 
 
 def docs_pages(ws: Workspace) -> dict[str, str]:
     """Return path → stamp (as `authored_files`) of every page in the repository's docs folder, by
     name.
     """
-    found: dict[str, str] = {}
+    stamps: dict[str, str] = {}
     docs = ws.root / _docs_folder(ws)
     # A link to a folder outside would index, and show to agents, files that are not of this
     # repository.
     if not docs.is_dir() or not docs.resolve().is_relative_to(ws.root.resolve()):
-        return found
+        return stamps
     old = ws.clock.now() * 1000 - _RACY
     for folder, folders, files in os.walk(docs):
         folders[:] = sorted(one for one in folders if not one.startswith("."))
         # once for each folder: of 1,500 pages it was a third of the time of a search
         within = Path(folder).relative_to(ws.root).as_posix()
         for file in sorted(files):
-            if not file.endswith(_PAGE_SUFFIXES) or len(found) >= _MAX_PAGES:
+            if not file.endswith(_PAGE_SUFFIXES) or len(stamps) >= _MAX_PAGES:
                 continue
             try:
                 state = os.lstat(f"{folder}/{file}")  # a third of the time of Path
@@ -141,16 +141,16 @@ def docs_pages(ws: Workspace) -> dict[str, str]:
                 continue
             if stat.S_ISREG(state.st_mode):
                 name = f"{within}/{file}"
-                found[name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")] = (
+                stamps[name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")] = (
                     _stamp(state, old)
                 )
-    return found
+    return stamps
 
 
 def files_naming_records(ws: Workspace) -> list[str]:
     """Return every file that may name a record: authored files, pages of docs, the manifest."""
-    found = [*authored_files(ws.root, ws.kinds, 0), *docs_pages(ws)]
-    return sorted({*found, *([MANIFEST] if (ws.root / MANIFEST).is_file() else [])})
+    paths = [*authored_files(ws.root, ws.kinds, 0), *docs_pages(ws)]
+    return sorted({*paths, *([MANIFEST] if (ws.root / MANIFEST).is_file() else [])})
 
 
 def _docs_folder(ws: Workspace) -> str:
@@ -171,7 +171,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         yield from entries
 
 
-def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
+def _scan_folder(root: Path, folder: str, old: int, stamps: dict[str, str]) -> None:
     for entry in _entries(root / folder):
         name = entry.name
         if name.endswith(".md") and name not in _GENERATED:
@@ -180,13 +180,13 @@ def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> No
                 path = folder + (
                     name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")
                 )
-                found[path] = _stamp(state, old)
+                stamps[path] = _stamp(state, old)
 
 
-def _scan_skills(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
+def _scan_skills(root: Path, folder: str, old: int, stamps: dict[str, str]) -> None:
     # each part of the way: agents' own set-up often makes one folder of these a link to another, or
     # out of here
-    if any((root / one).is_symlink() for one in (folder.partition("/")[0], folder)):
+    if any((root / part).is_symlink() for part in (folder.partition("/")[0], folder)):
         return
     for entry in _entries(root / folder):
         if not entry.is_dir(follow_symlinks=False):
@@ -197,7 +197,7 @@ def _scan_skills(root: Path, folder: str, old: int, found: dict[str, str]) -> No
             continue
         if stat.S_ISREG(state.st_mode):
             name = os.fsencode(entry.name).decode("utf-8", "replace")
-            found[f"{folder}/{name}/{SKILL_FILE}"] = _stamp(state, old)
+            stamps[f"{folder}/{name}/{SKILL_FILE}"] = _stamp(state, old)
 
 
 def _stamp(state: os.stat_result, old: int) -> str:
@@ -305,27 +305,33 @@ def records_in_files(db: Database, where: str, params: Sequence[Any] = ()) -> li
     """Return the records of table `authored`, of the graph database, that a condition in SQL
     selects.
     """
-    found = []
-    for path, kind, identifier, body, rest, error in db.rows(
+    records = []
+    for path, kind, identifier, body, packed, error in db.rows(
         f"SELECT path, kind, id, body, rest, error FROM authored WHERE {where}", params
     ):
-        more, problems = json.loads(rest), json.loads(error)
+        text_and_lines, problems = json.loads(packed), json.loads(error)
         broken = str(problems[0][3]) if problems else ""
         values = _values_from_json(body)
-        found.append(
+        records.append(
             Record(
-                kind, identifier, values, more.get("text", ""), path, more.get("lines", {}), broken
+                kind,
+                identifier,
+                values,
+                text_and_lines.get("text", ""),
+                path,
+                text_and_lines.get("lines", {}),
+                broken,
             )
         )
-    return found
+    return records
 
 
 def records_in_rows(db: Database, where: str, params: Sequence[Any] = ()) -> list[StoredRecord]:
     """Return the rows of table `record`, of the store, that a condition in SQL selects."""
-    found = db.rows(f"SELECT kind, id, body, rests FROM record WHERE {where}", params)
+    rows = db.rows(f"SELECT kind, id, body, rests FROM record WHERE {where}", params)
     return [
         StoredRecord(Record(kind, i, _values_from_json(body)), str(rests))
-        for kind, i, body, rests in found
+        for kind, i, body, rests in rows
     ]
 
 
@@ -504,7 +510,7 @@ def _numbers_of_files(ws: Workspace, kind: Kind) -> Iterable[int]:
 
 def _parse_numbers(kind: Kind, names: Iterable[str]) -> Iterable[int]:
     pattern = re.compile(re.escape(kind.prefix) + r"-([0-9]{1,9})(?![0-9])")
-    return (int(found[1]) for name in names if (found := pattern.match(name)))
+    return (int(match[1]) for name in names if (match := pattern.match(name)))
 
 
 def _numbers_in_rows(db: Database, kind: Kind) -> Iterable[int]:

@@ -62,25 +62,25 @@ def _find_expired(ws: Workspace, numbers: Lifecycle, now: int, *, files: bool) -
     rows.
     """
     kinds = tuple(name for name, kind in ws.kinds.items() if kind.storage == "state")
-    found = []
-    for one in list_records(ws, RecordFilter(kinds, archived=True, expired=True)):
-        until = expiry_moment(one.text("expires"))
-        days = ws.kinds[one.kind].retention or numbers.purge_expired_days
+    changes = []
+    for record in list_records(ws, RecordFilter(kinds, archived=True, expired=True)):
+        until = expiry_moment(record.text("expires"))
+        days = ws.kinds[record.kind].retention or numbers.purge_expired_days
         # A rejected record stays: it keeps what was rejected from being proposed again.
         if (
-            one.broken
+            record.broken
             or until is None
-            or one.status == REJECTED
+            or record.status == REJECTED
             or not days
-            or bool(one.path) != files
+            or bool(record.path) != files
         ):
             continue
         if numbers.old(now, micros(until), days):
-            reason = (
-                f"a {one.kind} that expired on {until[:10]}; retained {counted(days, 'day')} since"
+            reason = f"a {record.kind} that expired on {until[:10]}; retained {counted(days, 'day')} since"
+            changes.append(
+                Change("purge", record.id, _FILES if files else _RECORDS, reason, record.status)
             )
-            found.append(Change("purge", one.id, _FILES if files else _RECORDS, reason, one.status))
-    return found
+    return changes
 
 
 def purge_records(
@@ -91,23 +91,25 @@ def purge_records(
     `files`: delete files instead; git has them, and such a memory may be learned again.
     """
     records = [
-        one for one in get_records(ws, [change.id for change in changes]) if bool(one.path) == files
+        record
+        for record in get_records(ws, [change.id for change in changes])
+        if bool(record.path) == files
     ]
     with ws.store.writing(what="upkeep") as db, FileChanges(ws) as removed, db.transaction():
-        for one in records:
-            if one.path:
-                removed.write(one.path, None)
+        for record in records:
+            if record.path:
+                removed.write(record.path, None)
             else:
-                db.execute("DELETE FROM record_version WHERE id = ?", (one.id,))
-            write_row(ws, db, Record(one.kind, one.id, {}), "gone")
-        insert_events(db, [Event("purged", one.id) for one in records], iso(now))
+                db.execute("DELETE FROM record_version WHERE id = ?", (record.id,))
+            write_row(ws, db, Record(record.kind, record.id, {}), "gone")
+        insert_events(db, [Event("purged", record.id) for record in records], iso(now))
 
 
 def _new_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return the files whose count lacks Events of this clone: other clones do not know of these
     yet.
     """
-    found = []
+    changes = []
     for kind in (one for one in ws.kinds.values() if one.counted):
         records = [
             one
@@ -120,8 +122,10 @@ def _new_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
                     str(count.total - count.new),
                     f"{count.new} more since its file was last written",
                 )
-                found.append(Change("count", identifier, _COUNTS, reason, before, str(count.total)))
-    return found
+                changes.append(
+                    Change("count", identifier, _COUNTS, reason, before, str(count.total))
+                )
+    return changes
 
 
 def _write_counts(ws: Workspace, changes: Sequence[Change], now: int) -> None:

@@ -111,60 +111,63 @@ def plan_steps(
     were read, removed ones included: a record from one of them without a seed today is outdated,
     unless its project or document was renamed. None: nothing is known of other documents.
     """
-    known: dict[str, Record] = {}
+    record_of_key: dict[str, Record] = {}
     twice: list[Record] = []
     for record in sorted(
-        (one for one in existing if one.text("entity_id")), key=lambda one: one.id
+        (outdated_record for outdated_record in existing if outdated_record.text("entity_id")),
+        key=lambda outdated_record: outdated_record.id,
     ):
-        if known.setdefault(record.text("entity_id"), record) is not record:
+        if record_of_key.setdefault(record.text("entity_id"), record) is not record:
             twice.append(record)
-    _adopt_renamed(known, seeds, paths)
+    _adopt_renamed(record_of_key, seeds, paths)
     by_hand = {record.id: record for record in existing if not record.text("entity_id")}
     steps = [
-        _plan_step(kinds[seed.kind], seed, known.get(seed.key), seed.key in deleted, force)
-        if seed.key in known or seed.id not in by_hand
+        _plan_step(kinds[seed.kind], seed, record_of_key.get(seed.key), seed.key in deleted, force)
+        if seed.key in record_of_key or seed.id not in by_hand
         else Step("kept", seed, "a record of this id was made by hand", by_hand[seed.id])
         for seed in seeds
     ]
     outdated = [
-        (one, f"no longer in {one.text('source_path')}")
-        for one in _without_seed(known, seeds, paths)
+        (outdated_record, f"no longer in {outdated_record.text('source_path')}")
+        for outdated_record in _without_seed(record_of_key, seeds, paths)
     ]
-    outdated += [(one, "seeded twice, on two branches") for one in twice]
+    outdated += [(outdated_record, "seeded twice, on two branches") for outdated_record in twice]
     return steps + [
-        step for one, reason in outdated if (step := _plan_outdated(kinds[one.kind], one, reason))
+        step
+        for outdated_record, reason in outdated
+        if (step := _plan_outdated(kinds[outdated_record.kind], outdated_record, reason))
     ]
 
 
 def _without_seed(
-    known: Mapping[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None
+    record_of_key: Mapping[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None
 ) -> list[Record]:
     """Return the records from these documents that no seed of today has the name of."""
     now = {seed.key for seed in seeds}
     return [
-        one
-        for key, one in known.items()
-        if key not in now and one.text("source_path") in (paths or ())
+        seeded
+        for key, seeded in record_of_key.items()
+        if key not in now and seeded.text("source_path") in (paths or ())
     ]
 
 
 def _adopt_renamed(
-    known: dict[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None
+    record_of_key: dict[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None
 ) -> None:
     """Give a seed without a record the one with its text or its section whose project or document
     was renamed.
     """
-    free = _without_seed(known, seeds, paths)
-    for seed in (one for one in seeds if one.key not in known):
+    free = _without_seed(record_of_key, seeds, paths)
+    for seed in (unseeded for unseeded in seeds if unseeded.key not in record_of_key):
         section = seed.key.partition("__")[2] or seed.key
-        for one in free:
+        for candidate in free:
             same = (
-                one.text("source_hash") == seed.hash
-                or one.text("entity_id").partition("__")[2] == section
+                candidate.text("source_hash") == seed.hash
+                or candidate.text("entity_id").partition("__")[2] == section
             )
-            if one.kind == seed.kind and same:
-                free.remove(one)
-                known[seed.key] = known.pop(one.text("entity_id"))
+            if candidate.kind == seed.kind and same:
+                free.remove(candidate)
+                record_of_key[seed.key] = record_of_key.pop(candidate.text("entity_id"))
                 break
 
 
@@ -245,10 +248,10 @@ def seed_records(
         new = [step.seed for step in steps if step.what == "created" and step.seed.kind == kind]
         if new:
             raws = [{**seed.values, **_seed_fields(ws, seed)} for seed in new]
-            made = create_records(
+            created = create_records(
                 ws, ws.kinds[kind], raws, asked=[seed.id for seed in new], by="seed"
             )
-            by_key = dict(zip((seed.key for seed in new), made, strict=True))
+            by_key = dict(zip((seed.key for seed in new), created, strict=True))
             steps = [replace(step, record=by_key.get(step.seed.key, step.record)) for step in steps]
     changed = ("updated", "outdated")
     steps = [
@@ -264,15 +267,15 @@ def seeded_records(ws: Workspace, scopes: Sequence[str] = SEED_SCOPES) -> list[t
     """Return (record, whether a person has edited it since) for all that seeding made in these
     scopes.
     """
-    found = []
+    seeded = []
     for record in list_records(ws, RecordFilter(archived=True, expired=True)):
         scope = "system" if record.text("source") == SYSTEM_SOURCE else "project"
         if record.text("entity_id") and scope in scopes and not record.broken:
             edited = record.text("seeded_hash") != content_digest(
                 ws.kinds[record.kind], record.values
             )
-            found.append((record, edited))
-    return found
+            seeded.append((record, edited))
+    return seeded
 
 
 def clear_seeded(ws: Workspace, records: Sequence[Record]) -> None:
@@ -340,15 +343,15 @@ def _deleted_keys(ws: Workspace, existing: Sequence[Record]) -> set[str]:
 
 def _read_marker(ws: Workspace) -> dict[str, Any]:
     try:
-        found = json.loads((ws.state.directory / SEED_MARKER).read_bytes())
+        marker = json.loads((ws.state.directory / SEED_MARKER).read_bytes())
     except (OSError, ValueError):
-        found = None  # without a marker every seed is compared again, nothing else
+        marker = None  # without a marker every seed is compared again, nothing else
     if (
-        isinstance(found, dict)
-        and found.get("schema") == _MARKER_SCHEMA
-        and isinstance(found.get("keys"), list)
+        isinstance(marker, dict)
+        and marker.get("schema") == _MARKER_SCHEMA
+        and isinstance(marker.get("keys"), list)
     ):
-        return found
+        return marker
     return {"schema": _MARKER_SCHEMA, "scopes": {}, "keys": []}
 
 

@@ -77,14 +77,14 @@ def sync(ws: Workspace, only: Sequence[str] = ()) -> SyncResult:
     if not ws.initialized and not ws.state.directory.exists():
         return SyncResult()
     try:
-        found = _sync(ws, only)
+        result = _sync(ws, only)
     except (
         EnvironmentProblem,
         OSError,
     ) as problem:  # a read-only disk, a lock: answer from what is indexed
-        found = SyncResult(trouble=str(problem))
-    _FAILURES[ws.state.graph] = found.trouble
-    return found
+        result = SyncResult(trouble=str(problem))
+    _FAILURES[ws.state.graph] = result.trouble
+    return result
 
 
 def last_sync(ws: Workspace) -> SyncResult:
@@ -114,24 +114,26 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         whole = not only or not _is_read_with(db, digest)
         kinds = ws.kinds if whole else {name: ws.kinds[name] for name in only if name in ws.kinds}
         listed = authored_files(ws.root, kinds, ws.clock.now() * 1000)
-        known, known_pages = _known_files(db, digest, kinds), _known_pages(db)
+        known_files, known_pages = _known_files(db, digest, kinds), _known_pages(db)
         row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,)) if db else None
         cursor = int(row[0]) if row and _is_read_with(db, digest) else 0
         changed, newest = _changed_rows(ws, cursor)
         pages = docs_pages(ws) if whole else known_pages
-        same = known == listed and newest == cursor and known_pages == pages
+        same = known_files == listed and newest == cursor and known_pages == pages
         # an empty stamp: changed so lately that equal times prove nothing (as with the index of
         # git: racy-git)
         if same and "" not in listed.values() and "" not in pages.values():
             return SyncResult(0, _stored_problems(db))
-    if not listed and not known and not changed and not pages:
+    if not listed and not known_files and not changed and not pages:
         return SyncResult()
     with ws.store.writing("graph", "kl (updating the index of records)") as db, db.transaction():
-        known = _known_files(db, digest, kinds) or {}  # another process may have read some since
+        known_files = (
+            _known_files(db, digest, kinds) or {}
+        )  # another process may have read some since
         if not _is_read_with(db, digest):  # another reader: pages are read again too
             db.execute("UPDATE page SET stamp = '' WHERE authored = 0")
         stale = sorted(
-            path for path, stamp in listed.items() if not stamp or known.get(path) != stamp
+            path for path, stamp in listed.items() if not stamp or known_files.get(path) != stamp
         )
         read = [
             record
@@ -146,7 +148,7 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
             for one in changed
             if one.rests != "state" or one.record.kind not in ws.kinds
         ]
-        removed = sorted(known.keys() - listed.keys())
+        removed = sorted(known_files.keys() - listed.keys())
         db.many("DELETE FROM authored WHERE path = ?", [(path,) for path in removed])
         _index_records(ws, db, [*read, *in_rows], [*removed, *dropped])
         _sync_pages(ws, db, {record.path: record for record in read if record.path}, removed, pages)
@@ -212,29 +214,29 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
         return None
     try:
         data = read_small(ws.root / path, within=ws.root) or b""
-        found = read_document(kind, path, data)
+        document = read_document(kind, path, data)
     except UsageProblem as problem:
-        data, found = (
+        data, document = (
             b"",
             ParsedDocument(None, (Problem(path, 0, 0, problem.reason, problem.hint),)),
         )
     # Read before the row is replaced: it may be the last good version.
-    known = next(iter(records_in_files(db, "path = ? AND id <> ''", (path,))), None)
-    if (record := found.record) is None:
+    stored = next(iter(records_in_files(db, "path = ? AND id <> ''", (path,))), None)
+    if (record := document.record) is None:
         # our side of an unfinished merge (stage 2), else the version known here, else the committed
         # one
         record = (
             read_document(kind, path, git_output(ws, "cat-file", "blob", f":2:{path}")).record
-            or known
+            or stored
         )
         record = (
             record
             or read_document(kind, path, git_output(ws, "cat-file", "blob", f"HEAD:{path}")).record
         )
     record = redact_record(record) if record else None
-    problems = [redact_problem(one) for one in found.problems]
+    problems = [redact_problem(one) for one in document.problems]
     error = json.dumps([[p.path, p.line, p.column, p.message, p.hint] for p in problems])
-    rest = json.dumps({"text": record.body, "lines": dict(record.lines)} if record else {})
+    extra = json.dumps({"text": record.body, "lines": dict(record.lines)} if record else {})
     columns = shared_columns(record) if record else ("", "", "", "", None, "{}")
     digest = hashlib.sha256(data[: MAX_BYTES + 1]).hexdigest()
     db.execute("DELETE FROM authored WHERE path = ?", (path,))
@@ -248,7 +250,7 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
             stamp,
             digest,
             error,
-            rest,
+            extra,
             record.id if record else "",
             *columns,
         ),
@@ -260,7 +262,7 @@ def _stored_problems(db: Database | None) -> tuple[Problem, ...]:
     if db is None:
         return ()
     errors = db.rows("SELECT error FROM authored WHERE error <> '[]'")
-    found = [Problem(*one) for (error,) in errors for one in json.loads(error)]
+    problems = [Problem(*one) for (error,) in errors for one in json.loads(error)]
     paths: dict[tuple[str, str], list[str]] = {}
     # Not unique in the table: two branches that are merged may bring two files with one ID, and
     # both must be shown.
@@ -273,8 +275,8 @@ def _stored_problems(db: Database | None) -> tuple[Problem, ...]:
         if others:
             from kl_hooks.records.document import duplicate_id
 
-            found.append(duplicate_id(kind, identifier, last, others))
-    return tuple(sorted(found))
+            problems.append(duplicate_id(kind, identifier, last, others))
+    return tuple(sorted(problems))
 
 
 def _owner(record: Record) -> str:
@@ -304,9 +306,9 @@ def _record_links(kind: Kind, record: Record, prefixes: dict[str, str]) -> Itera
     for field in kind.all_fields:
         if field.type != "ids" or (record.archived and field.relation == "adr_governs"):
             continue  # an archived decision governs nothing
-        for one in record.many(field.name):
+        for target_id in record.many(field.name):
             try:
-                target = node_id(one)
+                target = node_id(target_id)
             except InvalidValue:
                 continue  # written before IDs were validated
             prefix = prefixes.get(target.partition("-")[0])
@@ -419,20 +421,26 @@ def _index_sections(db: Database, texts: Mapping[str, PageText], removed: Sequen
     if texts:
         from kl_hooks.records.pages import PAGE_KIND
     for path, text in texts.items():
-        for number, one in enumerate(text.sections):
+        for number, section in enumerate(text.sections):
             title = redact(
-                " › ".join((text.title, *one.around, one.title) if one.anchor else (text.title,))
+                " › ".join(
+                    (text.title, *section.around, section.title)
+                    if section.anchor
+                    else (text.title,)
+                )
             )
             # headings were redacted where the page was split, its title was not
             body, name = (
-                redact(one.text[:_LONGEST_SECTION]),
-                one.title if one.anchor else redact_text(one.title),
+                redact(section.text[:_LONGEST_SECTION]),
+                section.title if section.anchor else redact_text(section.title),
             )
             batch[path].append(
-                index.Document(one.node(path), PAGE_KIND, path, one.line, title, body, name=name)
+                index.Document(
+                    section.node(path), PAGE_KIND, path, section.line, title, body, name=name
+                )
             )
-            heading = json.dumps([*one.around, name])
-            rows.append((path, number, one.node(path), heading, one.line, one.end_line))
+            heading = json.dumps([*section.around, name])
+            rows.append((path, number, section.node(path), heading, section.line, section.end_line))
     db.many("DELETE FROM chunk WHERE path = ?", [(path,) for path in batch])
     db.many(
         "INSERT INTO chunk (path, number, node, heading, line, end_line) VALUES (?, ?, ?, ?, ?, ?)",
@@ -460,15 +468,17 @@ def _resolve_links(
 
         names = PageNames(all_pages(db))
     for path, authored, source, written, old in linking:
-        found = (
-            (link_target(ws, db, names, target, how), line, how)
-            for target, _, line, _, how in json.loads(written)
+        resolved = (
+            (link_target(ws, db, names, target, method), line, method)
+            for target, _, line, _, method in json.loads(written)
         )
-        leads = [[to, line, how] for to, line, how in found if to]
+        leads = [[to, line, method] for to, line, method in resolved if to]
         if json.dumps(leads) == old and path not in read:
             continue
         db.execute("UPDATE page SET leads = ? WHERE path = ?", (json.dumps(leads), path))
-        batch[path] = [Link(source, LINK_RELATION, to, path, line, how) for to, line, how in leads]
+        batch[path] = [
+            Link(source, LINK_RELATION, to, path, line, method) for to, line, method in leads
+        ]
         if authored:
             records = [read[path]] if path in read else records_in_files(db, "path = ?", (path,))
             batch[path] += [

@@ -55,11 +55,13 @@ def validate(
     problems, or go to the list `unknown`.
     """
     problems: list[Problem] = []
-    given = _given_by_field(kind, raw, locate, problems, problems if unknown is None else unknown)
+    raw_by_field = _given_by_field(
+        kind, raw, locate, problems, problems if unknown is None else unknown
+    )
     values: dict[str, Value] = {}
     for field in kind.all_fields:
-        name, found = given.get(field.name, (field.name, None))
-        if _is_empty(found):
+        name, raw_value = raw_by_field.get(field.name, (field.name, None))
+        if _is_empty(raw_value):
             if whole and field.required:
                 problems.append(
                     Problem(*locate(name), f"{_quoted(field)} is missing.", field.description)
@@ -67,9 +69,9 @@ def validate(
             continue
         try:
             value = (
-                _status(kind, found)
+                _status(kind, raw_value)
                 if field.name == "status"
-                else _PARSERS[field.type](field, found)
+                else _PARSERS[field.type](field, raw_value)
             )
         except InvalidValue as wrong:
             problems.append(Problem(*locate(name), f"{_quoted(field)} {wrong.reason}", wrong.hint))
@@ -88,24 +90,24 @@ def has_field(kind: Kind, name: str) -> bool:
     return _field_name(name) in kind.by_name
 
 
-def node_id(given: str) -> str:
+def node_id(text: str) -> str:
     """Return the graph ID of an ID or a path: a path means its file. InvalidValue for a path
     outside the repository.
     """
-    prefix, colon, name = given.partition(":")
-    if len(given) > _MAX_LINE or safe_text(given) != given or any(c in given for c in "\n\t"):
-        raise InvalidValue(f"holds {one_line(given, 80)!r}: characters that no Id has.")
+    prefix, colon, name = text.partition(":")
+    if len(text) > _MAX_LINE or safe_text(text) != text or any(c in text for c in "\n\t"):
+        raise InvalidValue(f"holds {one_line(text, 80)!r}: characters that no Id has.")
     if colon and prefix in ID_PREFIXES and prefix != "file":
         if not name.strip():
-            raise InvalidValue(f"holds {given!r}: a name belongs after the colon.")
-        return given
-    if RECORD_ID.fullmatch(given) or (colon and prefix.isidentifier() and prefix != "file"):
-        return given
-    path = name if colon and prefix == "file" else given
+            raise InvalidValue(f"holds {text!r}: a name belongs after the colon.")
+        return text
+    if RECORD_ID.fullmatch(text) or (colon and prefix.isidentifier() and prefix != "file"):
+        return text
+    path = name if colon and prefix == "file" else text
     parts = path.replace("\\", "/").split("/")
     if path.startswith(("/", "~")) or ".." in parts or not path.strip("/. "):
         raise InvalidValue(
-            f"holds {one_line(given, 80)!r}.",
+            f"holds {one_line(text, 80)!r}.",
             "Give a path from the root of the repository, or an Id.",
         )
     return "file:" + "/".join(part for part in parts if part not in ("", "."))
@@ -119,7 +121,7 @@ def _given_by_field(
     unknown: list[Problem],
 ) -> dict[str, tuple[str, Any]]:
     """Return field → (the name it was given under, the value)."""
-    found: dict[str, tuple[str, Any]] = {}
+    raw_by_field: dict[str, tuple[str, Any]] = {}
     for name, value in raw.items():
         field = kind.by_name.get(_field_name(name))
         shown = f'"{one_line(name, 60)}"'
@@ -127,73 +129,73 @@ def _given_by_field(
             fields = f"Fields: {', '.join(one.name for one in kind.all_fields)}."
             hint = suggest_spelling(_field_name(name), kind.by_name) or fields
             unknown.append(Problem(*locate(name), f"{kind.name} has no field {shown}.", hint))
-        elif field.name in found and not _is_empty(found[field.name][1]):
+        elif field.name in raw_by_field and not _is_empty(raw_by_field[field.name][1]):
             if not _is_empty(value):
                 problems.append(
                     Problem(*locate(name), f"{_quoted(field)} is given twice (as {shown} too).")
                 )
         else:
             # JSON can hold lone surrogates, which no file in UTF-8 can.
-            found[field.name] = (name, replace_surrogates(value))
-    return found
+            raw_by_field[field.name] = (name, replace_surrogates(value))
+    return raw_by_field
 
 
-def _status(kind: Kind, given: Any) -> str:
-    if not isinstance(given, str):
+def _status(kind: Kind, raw_value: Any) -> str:
+    if not isinstance(raw_value, str):
         raise InvalidValue("must be a word.")
     return _one_of(
-        _field_name(given),
+        _field_name(raw_value),
         kind.statuses,
         {_field_name(other): to for other, to in kind.spellings.items()},
     )
 
 
 def _one_of(word: str, words: Sequence[str], spellings: Mapping[str, str]) -> str:
-    known = {**spellings, **{_choice_key(one): one for one in words}}
-    if word in known:
-        return known[word]
+    word_of_spelling = {**spellings, **{_choice_key(spelled): spelled for spelled in words}}
+    if word in word_of_spelling:
+        return word_of_spelling[word]
     raise InvalidValue(f"must be one of: {', '.join(words)}.", suggest_spelling(word, words))
 
 
-def _line(field: Field, given: Any) -> str:
-    found = _as_text(given, _MAX_LINE)
-    if "\n" in found or "\r" in found:
+def _line(field: Field, raw_value: Any) -> str:
+    line = _as_text(raw_value, _MAX_LINE)
+    if "\n" in line or "\r" in line:
         raise InvalidValue(
             "must be one line.",
             f"Put the rest into another field: {field.description}" if field.description else "",
         )
-    return found if found.strip() else ""
+    return line if line.strip() else ""
 
 
-def _multiline(field: Field, given: Any) -> str:
+def _multiline(field: Field, raw_value: Any) -> str:
     """Text of any number of lines; a list becomes a Markdown list."""
-    if isinstance(given, list | tuple):
-        given = "\n".join(f"- {item}" for item in _lines(field, given))
-    found = _as_text(given, _MAX_TEXT)
-    return found if found.strip() else ""
+    if isinstance(raw_value, list | tuple):
+        raw_value = "\n".join(f"- {item}" for item in _lines(field, raw_value))
+    text = _as_text(raw_value, _MAX_TEXT)
+    return text if text.strip() else ""
 
 
-def _lines(field: Field, given: Any) -> tuple[str, ...]:
-    items = list(given) if isinstance(given, list | tuple) else [given]
+def _lines(field: Field, raw_value: Any) -> tuple[str, ...]:
+    items = list(raw_value) if isinstance(raw_value, list | tuple) else [raw_value]
     if len(items) > _MAX_ITEMS:
         raise InvalidValue(f"has {len(items)} items; at most {_MAX_ITEMS} are allowed.")
-    found = [_as_text(item, _MAX_TEXT) for item in items if item is not None]
-    return tuple(item for item in found if item.strip())
+    texts = [_as_text(item, _MAX_TEXT) for item in items if item is not None]
+    return tuple(item for item in texts if item.strip())
 
 
-def _words(field: Field, given: Any) -> tuple[str, ...]:
+def _words(field: Field, raw_value: Any) -> tuple[str, ...]:
     """Short words without spaces, each once; one text is split at its commas."""
-    found = _split_unique(part for item in _lines(field, given) for part in item.split(","))
-    for word in found:
+    words = _split_unique(part for item in _lines(field, raw_value) for part in item.split(","))
+    for word in words:
         if not _WORD.fullmatch(word) or safe_text(word) != word:
             reason = f"holds {one_line(word, 60)!r}, which is no short word."
             raise InvalidValue(reason, "At most 60 characters, no spaces.")
-    return found
+    return words
 
 
-def _choice(field: Field, given: Any) -> str:
-    also = {_choice_key(other): one for other, one in field.also.items()}
-    return _one_of(_choice_key(_as_text(given, _MAX_LINE)), field.choices, also)
+def _choice(field: Field, raw_value: Any) -> str:
+    also = {_choice_key(other): choice for other, choice in field.also.items()}
+    return _one_of(_choice_key(_as_text(raw_value, _MAX_LINE)), field.choices, also)
 
 
 def _number(field: Field, given: Any) -> int:
@@ -213,16 +215,16 @@ def _number(field: Field, given: Any) -> int:
     return int(text)
 
 
-def _flag(field: Field, given: Any) -> bool:
-    word = str(given).strip().lower() if isinstance(given, str | bool | int) else ""
+def _flag(field: Field, raw_value: Any) -> bool:
+    word = str(raw_value).strip().lower() if isinstance(raw_value, str | bool | int) else ""
     if word in _TRUE or word in _FALSE:
         return word in _TRUE
     raise InvalidValue("must be true or false.")
 
 
-def _date(field: Field, given: Any) -> str:
+def _date(field: Field, raw_value: Any) -> str:
     """A date or a moment in ISO 8601, spelled as it was given."""
-    text = _as_text(given, _MAX_LINE).strip()
+    text = _as_text(raw_value, _MAX_LINE).strip()
     try:
         micros(text)
     except (ValueError, OverflowError):
@@ -230,17 +232,17 @@ def _date(field: Field, given: Any) -> str:
     return text
 
 
-def _ids(field: Field, given: Any) -> tuple[str, ...]:
+def _ids(field: Field, raw_value: Any) -> tuple[str, ...]:
     """IDs, each once, spelled as given: `file:src/a.py`, a path, `ADR-0007`. One text is split at
     its commas.
     """
-    given = given.split(",") if isinstance(given, str) else given
-    found = _split_unique(_lines(field, given))
+    raw_value = raw_value.split(",") if isinstance(raw_value, str) else raw_value
+    ids = _split_unique(_lines(field, raw_value))
     if field.namespace:
-        found = _split_unique(node_in(field.namespace, one) for one in found)
-    for one in found:
-        node_id(one)
-    return found
+        ids = _split_unique(node_in(field.namespace, identifier) for identifier in ids)
+    for identifier in ids:
+        node_id(identifier)
+    return ids
 
 
 def node_in(namespace: str, name: str) -> str:
@@ -252,17 +254,17 @@ def node_in(namespace: str, name: str) -> str:
     return f"{namespace}:{' '.join(bare.split()).casefold()}"
 
 
-def _map(field: Field, given: Any) -> dict[str, str]:
-    if not isinstance(given, Mapping) or len(given) > _MAX_ITEMS:
+def _map(field: Field, raw_value: Any) -> dict[str, str]:
+    if not isinstance(raw_value, Mapping) or len(raw_value) > _MAX_ITEMS:
         raise InvalidValue("must be keys and values.")
-    found = {
+    texts = {
         _line(field, str(key)): _as_text(value, _MAX_TEXT)
-        for key, value in given.items()
+        for key, value in raw_value.items()
         if value is not None
     }
-    if any(not key or len(key) > _MAX_KEY for key in found):
+    if any(not key or len(key) > _MAX_KEY for key in texts):
         raise InvalidValue(f"has a key that is empty or longer than {_MAX_KEY} characters.")
-    return found
+    return texts
 
 
 # Type of a field → what turns a raw value into a valid one, or raises InvalidValue.
@@ -280,13 +282,13 @@ _PARSERS: Final[Mapping[str, Callable[[Field, Any], Value]]] = {
 }
 
 
-def _as_text(given: Any, most: int) -> str:
+def _as_text(raw_value: Any, most: int) -> str:
     # JSON has numbers where a title such as 2024 is meant: they are text too.
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
+    if isinstance(raw_value, bool) or not isinstance(raw_value, str | int | float):
         names = (("a map", Mapping), ("a list", list | tuple), ("true or false", bool))
-        name = next((name for name, types in names if isinstance(given, types)), "this")
+        name = next((name for name, types in names if isinstance(raw_value, types)), "this")
         raise InvalidValue(f"must be text, not {name}.")
-    text = str(given)
+    text = str(raw_value)
     if len(text) > most:
         reason = f"is {len(text)} characters long; at most {most} are allowed."
         raise InvalidValue(reason, "Shorten it; link to the rest.")

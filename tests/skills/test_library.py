@@ -184,7 +184,9 @@ def test_what_was_learned_three_times_and_no_skill_teaches_is_a_gap(repo: Checko
         ("Umlauts break the importer", "Umlauts break exports", "Umlauts need UTF-8")
     ):
         made, _ = add_memory(
-            ws, f"{words} in case {number}.", more={"category": "failure_mode", "importance": 80}
+            ws,
+            f"{words} in case {number}.",
+            further_values={"category": "failure_mode", "importance": 80},
         )
         apply_verb(ws, made.id, "approve")
     (gap,) = ask(repo, "skill", "gaps")["gaps"]

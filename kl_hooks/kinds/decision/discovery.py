@@ -67,12 +67,12 @@ def discover_decisions(
     """
     if ws.repo is None:
         raise EnvironmentProblem("there is no git repository to look at.", place=str(ws.root))
-    found = [one for one in _all_proposals(ws, is_shown) if one.confidence >= threshold]
+    proposals = [one for one in _all_proposals(ws, is_shown) if one.confidence >= threshold]
     # rejected and archived ones too: what a person refused is not proposed again
     records = list_records(ws, RecordFilter((DECISION.name,), archived=True, expired=True))
-    known = {one.text("source") for one in records}
-    new = [one for one in found if one.source not in known]
-    return sorted(new, key=lambda one: (-one.confidence, one.key)), len(found) - len(new)
+    known_sources = {one.text("source") for one in records}
+    new = [one for one in proposals if one.source not in known_sources]
+    return sorted(new, key=lambda one: (-one.confidence, one.key)), len(proposals) - len(new)
 
 
 def record_proposals(ws: Workspace, proposals: Sequence[Proposal]) -> list[Record]:
@@ -129,8 +129,8 @@ def _importers(db: Any, module: str) -> list[str]:
     from kl_hooks.graph import links
 
     # a library that only tests import decides nothing about the program
-    found = links.incoming(db, f"namespace:{module}", "imports")
-    return sorted({one.path for one in found if not one.path.startswith(_TESTS)})
+    import_links = links.incoming(db, f"namespace:{module}", "imports")
+    return sorted({one.path for one in import_links if not one.path.startswith(_TESTS)})
 
 
 def _text(ws: Workspace, path: str) -> str:
@@ -229,14 +229,14 @@ def declared_dependencies(files: Mapping[str, str]) -> dict[str, str]:
 
     An invalid file declares nothing.
     """
-    found: dict[str, str] = {}
+    file_of_dependency: dict[str, str] = {}
     for path, text in files.items():
         # lines with a dash are options of pip's format: `-r other.txt`, `-e .`, `--hash=…`
         lines = [line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))]
         for name in _names(lines) if path.endswith(".txt") else _in_pyproject(text):
             # names are compared as PEP 503 normalizes them
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), path)
-    return found
+            file_of_dependency.setdefault(re.sub(r"[-_.]+", "-", name).lower(), path)
+    return file_of_dependency
 
 
 def _in_pyproject(text: str) -> Iterator[str]:
@@ -248,8 +248,8 @@ def _in_pyproject(text: str) -> Iterator[str]:
     project, poetry = _table(data, "project"), _table(_table(data, "tool"), "poetry")
     lists = [project.get("dependencies"), *_table(project, "optional-dependencies").values()]
     # PEP 621 has the first two, PEP 735 the groups
-    for one in (*lists, *_table(data, "dependency-groups").values()):
-        yield from _names(one)
+    for requirement_list in (*lists, *_table(data, "dependency-groups").values()):
+        yield from _names(requirement_list)
     # Poetry has groups since 1.2; older projects list theirs under dev-dependencies
     for table in (
         poetry,
@@ -262,13 +262,13 @@ def _in_pyproject(text: str) -> Iterator[str]:
 
 def _names(rows: Any) -> Iterator[str]:
     for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, str) and (found := _NAME.match(row.strip())):
-            yield found[0]
+        if isinstance(row, str) and (match := _NAME.match(row.strip())):
+            yield match[0]
 
 
 def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = data.get(key)
-    return found if isinstance(found, dict) else {}
+    table = data.get(key)
+    return table if isinstance(table, dict) else {}
 
 
 def from_dependencies(
@@ -342,14 +342,14 @@ def from_layout(paths: Collection[str]) -> Iterator[Proposal]:
     yield from _tests_folder(paths)
     yield from _layers(paths)
     for pattern, key, title, percent in _FILES:
-        if found := _matching(paths, pattern):
-            folder = str(PurePosixPath(found[0]).parent)
-            governs = found[0] if len(found) == 1 or folder == "." else f"{folder}/"
+        if matching := _matching(paths, pattern):
+            folder = str(PurePosixPath(matching[0]).parent)
+            governs = matching[0] if len(matching) == 1 or folder == "." else f"{folder}/"
             yield Proposal(
                 f"layout:{key}",
                 title,
                 f"{title}.",
-                (f"{name_list(found, 3)}.",),
+                (f"{name_list(matching, 3)}.",),
                 percent,
                 (governs,),
             )
@@ -423,9 +423,9 @@ def from_patterns(symbols: Sequence[Symbol]) -> Iterator[Proposal]:
     for ending, title in _ENDINGS:
         # a letter before the ending: a base class that is just `Repository` is no second example of
         # it
-        found = [one for one in classes if re.search(rf"[a-z0-9]{ending}$", one.id)]
-        if len(found) >= _LEAST:
-            yield _pattern(ending.lower(), title, found, min(95, 70 + 5 * len(found)))
+        matching = [one for one in classes if re.search(rf"[a-z0-9]{ending}$", one.id)]
+        if len(matching) >= _LEAST:
+            yield _pattern(ending.lower(), title, matching, min(95, 70 + 5 * len(matching)))
     data = [
         one
         for one in classes
@@ -439,13 +439,13 @@ def from_patterns(symbols: Sequence[Symbol]) -> Iterator[Proposal]:
         )
     protocols = [one for one in classes if re.search(r"\((?:.*\W)?Protocol\b", one.signature)]
     abstract = [one for one in classes if re.search(r"\((?:.*\W)?ABC\b", one.signature)]
-    for key, title, found, others in (
+    for key, title, matching, others in (
         ("protocols", "Describe interfaces as protocols", protocols, abstract),
         ("abc", "Describe interfaces as abstract classes", abstract, protocols),
     ):
         # where both are in use, neither was decided on
-        if len(found) >= _LEAST and len(found) > 3 * len(others):
-            yield _pattern(key, title, found, min(90, 70 + 4 * len(found)))
+        if len(matching) >= _LEAST and len(matching) > 3 * len(others):
+            yield _pattern(key, title, matching, min(90, 70 + 4 * len(matching)))
     functions = [one for one in own if one.id.startswith(("function:", "method:"))]
     coroutines = [one for one in functions if one.signature.startswith("async ")]
     if len(coroutines) >= 10 and len(coroutines) * 4 >= len(functions):
@@ -454,11 +454,11 @@ def from_patterns(symbols: Sequence[Symbol]) -> Iterator[Proposal]:
 
 
 def _pattern(
-    key: str, title: str, found: Sequence[Symbol], confidence: int, count: str = ""
+    key: str, title: str, symbols: Sequence[Symbol], confidence: int, count: str = ""
 ) -> Proposal:
-    names = [one.id.partition(":")[2] for one in found]
+    names = [symbol.id.partition(":")[2] for symbol in symbols]
     evidence = f"{count or len(names)}: {name_list(names, 3)}."
-    paths = sorted({one.path for one in found})
+    paths = sorted({symbol.path for symbol in symbols})
     folders = sorted({path.rpartition("/")[0] + "/" for path in paths if "/" in path})
     governs = tuple(paths if len(paths) <= 5 else folders[:10])
     return Proposal(f"pattern:{key}", title, f"{title}.", (evidence,), confidence, governs)

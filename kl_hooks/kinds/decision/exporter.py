@@ -26,19 +26,19 @@ from kl_hooks.store.files import write_atomic
 _HEADINGS: Final = {one.section.lower() for one in DECISION.fields if one.section}
 
 
-def export_text(records: Sequence[Record], form: str, known: Sequence[Record] = ()) -> str:
+def export_text(records: Sequence[Record], form: str, others: Sequence[Record] = ()) -> str:
     """Return the decisions as one text; a single one in JSON is an object, several are a list."""
     if form == "json":
         found = [entry_to_dict(_entry_of(one)) for one in records]
         return json.dumps(found[0] if len(found) == 1 else found, indent=2) + "\n"
-    return "\n".join(_texts(records, form, known).values())
+    return "\n".join(_texts(records, form, others).values())
 
 
 def export_files(
     folder: Path,
     records: Sequence[Record],
     form: str,
-    known: Sequence[Record] = (),
+    others: Sequence[Record] = (),
     *,
     force: bool = False,
 ) -> int:
@@ -46,15 +46,15 @@ def export_files(
 
     UsageProblem where one exists, unless `force`. EnvironmentProblem where one can't be written.
     """
-    files = _texts(records, form, known)
+    files = _texts(records, form, others)
     # exists() follows links, so it is False for a dangling one, which would be replaced unasked
     existing = sorted(
         name for name in files if (folder / name).exists() or (folder / name).is_symlink()
     )
     if existing and not force:
-        more = f" and {len(existing) - 1} more" if len(existing) > 1 else ""
+        remainder = f" and {len(existing) - 1} more" if len(existing) > 1 else ""
         raise UsageProblem(
-            f"is there already{more}.",
+            f"is there already{remainder}.",
             place=str(folder / existing[0]),
             hint="Add --force to replace.",
         )
@@ -69,23 +69,28 @@ def export_files(
     return len(files)
 
 
-def _texts(records: Sequence[Record], form: str, known: Sequence[Record]) -> dict[str, str]:
+def _texts(records: Sequence[Record], form: str, others: Sequence[Record]) -> dict[str, str]:
     """File name → text of each; references lead to the files of the others, and of those in
-    `known`.
+    `others`.
     """
     writer = FORMATS[form]
     names: dict[str, Other] = {}
-    for one in (*records, *known):
-        number = _number(one.id)
-        names[one.id] = Other(number, one.title, writer.file(number, one.title, one.text("date")))
+    for decision in (*records, *others):
+        number = _number(decision.id)
+        names[decision.id] = Other(
+            number, decision.title, writer.file(number, decision.title, decision.text("date"))
+        )
     used: set[str] = set()
-    for one in records:
-        number, title, file = names[one.id].number, one.title, names[one.id].file
+    for decision in records:
+        number, title, file = names[decision.id].number, decision.title, names[decision.id].file
         if file in used:  # two of one day and title
             file = f"{file.rpartition('.')[0]}-{number}.{file.rpartition('.')[2]}"
-            names[one.id] = Other(number, title, file)
+            names[decision.id] = Other(number, title, file)
         used.add(file)
-    return {names[one.id].file: writer.write(_entry_in(one, form, names), names) for one in records}
+    return {
+        names[decision.id].file: writer.write(_entry_in(decision, form, names), names)
+        for decision in records
+    }
 
 
 def _entry_in(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
@@ -105,8 +110,8 @@ def _entry_in(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
 
 def _number(identifier: str) -> str:
     # without zeros: adr-tools writes `7.` in the title of 0007-….md
-    found = re.search(r"0*(\d+)$", identifier)
-    return found[1] if found else identifier
+    match = re.search(r"0*(\d+)$", identifier)
+    return match[1] if match else identifier
 
 
 def _entry_of(record: Record) -> Entry:

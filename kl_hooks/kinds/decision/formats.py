@@ -88,23 +88,26 @@ def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
     return _Parts(top.words if top else "", tidy("\n".join(head)), sections)
 
 
-def shift_headings(text: str, by: int = 1) -> str:
-    """Return the text with headings so many levels deeper; a negative `by` undoes it, beyond level
+def shift_headings(text: str, levels: int = 1) -> str:
+    """Return the text with headings so many levels deeper; a negative `levels` undoes it, beyond level
     6 as well.
     """
     lines = text.split("\n")
     shown = blank_code(text).split("\n")
-    for one in headings(text):
+    for heading in headings(text):
         # an underlined heading has two levels at most (CommonMark 4.3), so it gets signs before it
         # is shifted
-        if one.lines == 2:
-            lines[one.line], lines[one.line + 1] = f"{'#' * one.level} {one.words}", ""
-            shown[one.line] = lines[one.line]
+        if heading.lines == 2:
+            lines[heading.line], lines[heading.line + 1] = (
+                f"{'#' * heading.level} {heading.words}",
+                "",
+            )
+            shown[heading.line] = lines[heading.line]
     for number, line in enumerate(shown):
         if mark := _HASHES.match(line):
             # CommonMark ends at six; deeper ones are text there, and headings again when the shift
             # is undone
-            level = min(12, max(1, len(mark[1]) + by))
+            level = min(12, max(1, len(mark[1]) + levels))
             lines[number] = "#" * level + lines[number][len(mark[1]) :]
     return "\n".join(lines)
 
@@ -131,7 +134,7 @@ def list_items(text: str) -> tuple[str, ...]:
         else:
             whole = tidy(text)
             return (whole,) if whole else ()
-    return tuple(found for lines in items if (found := _item(lines)))
+    return tuple(item_text for lines in items if (item_text := _item(lines)))
 
 
 def _item(lines: list[str]) -> str:
@@ -265,15 +268,15 @@ class Draft:
 
     def put_status(self, text: str) -> None:
         """Add the status, the decisions that replaced it, and the rest of the text."""
-        word, newer, rest = _status_words(text)
+        word, newer, remaining = _status_words(text)
         self.put("status", word)
         self.put("superseded_by", newer)
-        self.leave("Status" if rest else "", rest)
+        self.leave("Status" if remaining else "", remaining)
 
     def put_date(self, text: str) -> None:
         """Add the date; what can't be read as one stays as text."""
-        if found := iso_date(text):
-            self.put("date", found)
+        if date := iso_date(text):
+            self.put("date", date)
         else:
             self.leave("Date" if text.strip() else "", text)
 
@@ -291,11 +294,11 @@ class Draft:
     def entry(self, name: str = "") -> Entry:
         """Return the Entry, in the one form that every writer and reader reproduces."""
         values = dict(self.values)
-        more = [values["more"], *self._more] if "more" in values else list(self._more)
+        further_text = [values["more"], *self._more] if "more" in values else list(self._more)
         if keys := {key: value for key, value in self._keys.items() if value not in ("", (), {})}:
-            more.append(f"### {_OTHER_KEYS}\n\n```yaml\n{yaml_block(keys)}\n```")
-        if more:
-            values["more"] = "\n\n".join(more)
+            further_text.append(f"### {_OTHER_KEYS}\n\n```yaml\n{yaml_block(keys)}\n```")
+        if further_text:
+            values["more"] = "\n\n".join(further_text)
         order = {field.name: number for number, field in enumerate(DECISION.all_fields)}
         return Entry({key: values[key] for key in sorted(values, key=order.__getitem__)}, name)
 
@@ -309,7 +312,7 @@ def _typed(field: Field, value: Any) -> Value | None:
             4 if field.name == "decision" else 3
         )  # MADR's sections of the third level in it are other fields
         text = "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
-        return _until_stable(text, lambda one: _demote_headings(one, least))
+        return _until_stable(text, lambda multiline: _demote_headings(multiline, least))
     if field.type == "lines":
         items = [
             str(item) for item in ([value] if isinstance(value, str) else value) if item is not None
@@ -365,12 +368,12 @@ def _percent(text: str) -> int | str:
 
 def _words(field: Field, value: Any) -> tuple[str, ...]:
     items: Iterable[Any] = value.split(",") if isinstance(value, str) else value
-    found = [_one_line(str(item)) for item in items if item is not None]
+    words = [_one_line(str(item)) for item in items if item is not None]
     if field.type == "words":
-        found = ["-".join(one.replace(",", " ").split()) for one in found]
+        words = ["-".join(word.replace(",", " ").split()) for word in words]
     elif field.name not in REFERENCES:
-        found = [one for item in found for one in item.split(",")]
-    return tuple(dict.fromkeys(one.strip() for one in found if one.strip()))
+        words = [word for item in words for word in item.split(",")]
+    return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 
 
 _FIELD_OF_HEADING: Final[Mapping[str, str]] = {
@@ -473,8 +476,8 @@ def yaml_block(values: Mapping[str, Value]) -> str:
 def _yaml_values(text: str, above: int = 0) -> dict[str, object]:
     """The keys and values of a block of YAML with so many lines above it. NotReadable."""
     root, problems = load_yaml("", text.encode("utf-8", "replace"))
-    for one in problems:
-        raise NotReadable(f"{one.message} {one.hint}".rstrip(), above + one.line)
+    for problem in problems:
+        raise NotReadable(f"{problem.message} {problem.hint}".rstrip(), above + problem.line)
     if root is None:
         return {}
     if not isinstance(root, MapNode):
@@ -506,11 +509,11 @@ def details_section(values: Mapping[str, Value]) -> str:
 
 def _read_details(part: Section) -> dict[str, object]:
     """The values of such a section; none for another one of that name."""
-    found = _DETAILS.fullmatch(part.text)
-    if part.heading.strip().lower() != "details" or not found:
+    match = _DETAILS.fullmatch(part.text)
+    if part.heading.strip().lower() != "details" or not match:
         return {}
     try:
-        keys = _yaml_values(found[1])
+        keys = _yaml_values(match[1])
     except NotReadable:
         return {}
     return keys if all(field_of_key(key) for key in keys) else {}
@@ -602,11 +605,11 @@ def _numbered(title: str) -> tuple[str, str]:
     """Split `7. Use X`, `ADR-0007: Use X`, `0007 - Use X` into (`7`, `Use X`); the number may be
     empty.
     """
-    found = _NUMBERED.fullmatch(title.strip())
-    if not found:
+    match = _NUMBERED.fullmatch(title.strip())
+    if not match:
         return "", title.strip()
     number, words = next(
-        pair for pair in (found.group(1, 2), found.group(3, 4), found.group(5, 6)) if pair[0]
+        pair for pair in (match.group(1, 2), match.group(3, 4), match.group(5, 6)) if pair[0]
     )
     return number.lstrip("0") or "0", words.strip()
 
@@ -616,12 +619,12 @@ def iso_date(text: str) -> str:
     moment); else empty.
     """
     date = text.strip().strip("*_` ")
-    if found := _DIGITS.fullmatch(date):
-        date = _iso(found[1], int(found[2]), found[3])
-    elif (found := _DAY_FIRST.fullmatch(date)) and found[2].lower() in _MONTHS:
-        date = _iso(found[3], _MONTHS.index(found[2].lower()) + 1, found[1])
-    elif (found := _MONTH_FIRST.fullmatch(date)) and found[1].lower() in _MONTHS:
-        date = _iso(found[3], _MONTHS.index(found[1].lower()) + 1, found[2])
+    if match := _DIGITS.fullmatch(date):
+        date = _iso(match[1], int(match[2]), match[3])
+    elif (match := _DAY_FIRST.fullmatch(date)) and match[2].lower() in _MONTHS:
+        date = _iso(match[3], _MONTHS.index(match[2].lower()) + 1, match[1])
+    elif (match := _MONTH_FIRST.fullmatch(date)) and match[1].lower() in _MONTHS:
+        date = _iso(match[3], _MONTHS.index(match[1].lower()) + 1, match[2])
     try:
         micros(date)
     except (ValueError, OverflowError):
@@ -639,20 +642,20 @@ def relation(line: str) -> tuple[str, tuple[str, ...]] | None:
 
     None for a line that is anything else, or has more words than that.
     """
-    found = _RELATION.fullmatch(line.strip())
-    if not found:
+    relation_match = _RELATION.fullmatch(line.strip())
+    if not relation_match:
         return None
     # by link (the file it leads to), or as `ADR-0007`
-    rest = _LINK.sub("", found[2])
+    without_links = _LINK.sub("", relation_match[2])
     links = [
         match[2].partition("#")[0].rpartition("/")[2] or match[1]
-        for match in _LINK.finditer(found[2])
+        for match in _LINK.finditer(relation_match[2])
     ]
-    names = tuple(dict.fromkeys([*links, *_PLAIN_NAME.findall(rest)]))
+    names = tuple(dict.fromkeys([*links, *_PLAIN_NAME.findall(without_links)]))
     # other words besides `and` between two names: then it is prose, and stays as it is
-    if not names or re.search(r"\w", _PLAIN_NAME.sub("", rest).replace("and", "")):
+    if not names or re.search(r"\w", _PLAIN_NAME.sub("", without_links).replace("and", "")):
         return None
-    return _FIELD.get(found[1].lower(), "related_adrs"), names
+    return _FIELD.get(relation_match[1].lower(), "related_adrs"), names
 
 
 def _status_words(text: str) -> tuple[str, tuple[str, ...], str]:
@@ -661,8 +664,8 @@ def _status_words(text: str) -> tuple[str, tuple[str, ...], str]:
     `superseded by [ADR-0005](0005-x.md)` → (`superseded`, (`0005-x.md`,), ``).
     """
     line = text.strip().strip("*_` ")
-    if (found := relation(line)) and found[0] == "superseded_by":
-        return "superseded", found[1], ""
+    if (related := relation(line)) and related[0] == "superseded_by":
+        return "superseded", related[1], ""
     match = re.match(r"[A-Za-z]+(?:[ -][Rr]eview)?", line)
     word = match[0] if match else ""
     if word.lower().replace(" ", "_") not in {*DECISION.statuses, *DECISION.spellings}:
@@ -683,8 +686,8 @@ def _read_list(draft: Draft, text: str) -> str:
 
 
 def _read_line(draft: Draft, line: str) -> bool:
-    found = _LINE.fullmatch(line.rstrip())
-    key, value = (found[1].strip().lower(), (found[2] or "").strip()) if found else ("", "")
+    match = _LINE.fullmatch(line.rstrip())
+    key, value = (match[1].strip().lower(), (match[2] or "").strip()) if match else ("", "")
     if key == "status" and value and "status" not in draft.values:
         draft.put_status(value)
     elif key == "date" and iso_date(value) and "date" not in draft.values:
@@ -693,7 +696,7 @@ def _read_line(draft: Draft, line: str) -> bool:
         draft.put("tags", tuple(value.split(",")) if "," in value else tuple(value.split()))
     elif key in _PEOPLE and value:
         draft.put(_PEOPLE[key], tuple(one.strip() for one in value.split(",")))
-    elif found and (related := relation(line.strip("-*+ "))):
+    elif match and (related := relation(line.strip("-*+ "))):
         draft.put(*related)
     else:
         return False
@@ -808,17 +811,17 @@ def write_madr(entry: Entry, names: Mapping[str, Other]) -> str:
 
 def _outline(entry: Entry) -> str:
     """Return the sections that are not empty, each after a blank line."""
-    made = []
+    sections = []
     for name, heading in _HEADS:
         text = bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name)
         # an empty Decision Outcome is written where subsections follow: they are read as its parts
         # only under it
         if text or (name == "decision" and any(map(entry.values.get, _INSIDE))):
-            made.append(
+            sections.append(
                 f"\n{heading}\n\n{shift_headings(text) if name in _INSIDE else text}".rstrip()
                 + "\n"
             )
-    return "".join(made)
+    return "".join(sections)
 
 
 _FIRST: Final = ("context", "decision", "consequences")
@@ -847,9 +850,9 @@ def read_nygard(text: str) -> Entry:
 
 def _read_status(draft: Draft, part: Section) -> None:
     for line in filter(str.strip, part.text.split("\n")):
-        if found := relation(line.strip().strip("-*+ ")):
-            draft.put(*found)
-            if found[0] == "superseded_by":
+        if related := relation(line.strip().strip("-*+ ")):
+            draft.put(*related)
+            if related[0] == "superseded_by":
                 # adr-tools writes this line in place of the status that was there (`adr new -s`)
                 draft.values["status"] = "superseded"
         elif "status" not in draft.values:
@@ -881,9 +884,9 @@ def _pop_status(left: dict[str, Value], names: Mapping[str, Other]) -> list[str]
     """The paragraphs of the section Status; their fields are removed from `left`."""
     paragraphs = []
     links = [
-        (field, word, found)
+        (field, word, identifiers)
         for field, word in _LINKS
-        if isinstance(found := left.get(field), tuple)
+        if isinstance(identifiers := left.get(field), tuple)
     ]
     links = [
         one
@@ -990,18 +993,18 @@ def _write_json(entry: Entry, names: Mapping[str, Any] | None = None) -> str:
 
 def entry_to_dict(entry: Entry) -> dict[str, Any]:
     """Return the object that `_write_json` prints."""
-    made: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     for name in _ORDER:
-        made[name] = list(entry.many(name)) if name in _LISTS else entry.text(name)
+        plain[name] = list(entry.many(name)) if name in _LISTS else entry.text(name)
     status = entry.text("status")
-    made["id"] = entry.name
+    plain["id"] = entry.name
     # people write it so; a text that would not be read back from that stays as it is
-    made["status"] = status.capitalize() if status.capitalize().lower() == status else status
-    made["consequences"] = _many(entry.text("consequences"))
+    plain["status"] = status.capitalize() if status.capitalize().lower() == status else status
+    plain["consequences"] = _many(entry.text("consequences"))
     for name, value in entry.values.items():
-        if name not in made:
-            made[name] = list(value) if isinstance(value, tuple) else value
-    return made
+        if name not in plain:
+            plain[name] = list(value) if isinstance(value, tuple) else value
+    return plain
 
 
 def _many(text: str) -> list[str]:
@@ -1010,9 +1013,9 @@ def _many(text: str) -> list[str]:
     return list(items) if len(items) > 1 and bullet_list(items) == text else [text] if text else []
 
 
-def _entry(one: Mapping[str, Any], number: int) -> Entry:
+def _entry(plain: Mapping[str, Any], number: int) -> Entry:
     draft, name = Draft(), ""
-    for key, value in one.items():
+    for key, value in plain.items():
         field = field_of_key(key)
         if key.lower() in _ID_KEYS and isinstance(value, str | int):
             name = str(value)

@@ -320,42 +320,42 @@ def _words(title: str, context: str, decision: str) -> str:
     return "\0".join(parts) if parts[2] and parts[1] else ""
 
 
-def _assign_ids(found: Sequence[_Found], used: set[int]) -> None:
+def _assign_ids(decisions: Sequence[_Found], used: set[int]) -> None:
     """Give each its own number where that is free, else one after all of them. `used`: numbers ever
     used.
     """
     used = set(used)
-    for one in found:
-        if one.number and one.number not in used:
-            one.id = f"ADR-{one.number:04}"
-            used.add(one.number)
+    for decision in decisions:
+        if decision.number and decision.number not in used:
+            decision.id = f"ADR-{decision.number:04}"
+            used.add(decision.number)
     # a second pass: a decision without a number must not take one that a later file has in its name
-    following = max(used | {one.number for one in found}, default=0)
-    for one in found:
-        if not one.id:
+    following = max(used | {decision.number for decision in decisions}, default=0)
+    for decision in decisions:
+        if not decision.id:
             following += 1
-            one.id = f"ADR-{following:04}"
+            decision.id = f"ADR-{following:04}"
 
 
-def _names_of(found: Sequence[_Found]) -> dict[str, str]:
+def _names_of(decisions: Sequence[_Found]) -> dict[str, str]:
     """Name that references may use → ID of its record."""
     pairs: list[tuple[str, str]] = []
-    for one in found:
-        names = {one.file, one.file.rpartition(".")[0], one.entry.name}
-        if number := one.number:
+    for decision in decisions:
+        names = {decision.file, decision.file.rpartition(".")[0], decision.entry.name}
+        if number := decision.number:
             names |= {f"ADR-{number:04}", f"ADR-{number}", str(number)}
-        pairs += [(name, one.id) for name in names - {"0", "ADR-0", "ADR-0000"}]
+        pairs += [(name, decision.id) for name in names - {"0", "ADR-0", "ADR-0000"}]
     return _unique(pairs)
 
 
 def _names_of_records(records: Sequence[Record]) -> dict[str, str]:
     """Name by which later files may refer to what was imported before → its ID."""
     pairs: list[tuple[str, str]] = []
-    for one in records:
-        file = one.text("source").rpartition("/")[2]
+    for record in records:
+        file = record.text("source").rpartition("/")[2]
         number = _NUMBER.match(file)
-        names = (file, file.rpartition(".")[0], str(int(number[1])) if number else "", one.id)
-        pairs += [(name, one.id) for name in names]
+        names = (file, file.rpartition(".")[0], str(int(number[1])) if number else "", record.id)
+        pairs += [(name, record.id) for name in names]
     return _unique(pairs)
 
 
@@ -369,11 +369,11 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _fields_of(
-    found: _Found, names: Mapping[str, str], known: set[str], remarks: list[str]
+    decision: _Found, names: Mapping[str, str], known_ids: set[str], remarks: list[str]
 ) -> dict[str, Any]:
     """The fields of its record; what fits no field is in `more`."""
     draft = Draft()
-    values, unresolved = _resolve_references(found.entry.values, names, known)
+    values, unresolved = _resolve_references(decision.entry.values, names, known_ids)
     for name, value in values.items():
         draft.put(name, value)
     status = str(values.get("status", ""))
@@ -381,15 +381,15 @@ def _fields_of(
         del draft.values["status"]
         draft.leave("Status", status)
         remarks.append(
-            f"{found.path}: unknown status {status!r}; it stays in the text, and the decision is"
+            f"{decision.path}: unknown status {status!r}; it stays in the text, and the decision is"
             " proposed."
         )
     if "date" not in draft.values:
-        draft.put("date", found.day)
+        draft.put("date", decision.day)
     if unresolved:
         draft.leave("References", "\n".join(f"- {line}" for line in unresolved))
         remarks.append(
-            f"{found.path}: unknown decisions ({'; '.join(unresolved)}); they stay in the text."
+            f"{decision.path}: unknown decisions ({'; '.join(unresolved)}); they stay in the text."
         )
     for name, words in (
         ("decision", str(values["title"])),
@@ -397,34 +397,34 @@ def _fields_of(
     ):
         if name not in draft.values:
             draft.put(name, words)
-            remarks.append(f"{found.path}: has no section for its {name}.")
-    return {**draft.entry().values, "source": found.source}
+            remarks.append(f"{decision.path}: has no section for its {name}.")
+    return {**draft.entry().values, "source": decision.source}
 
 
-def _problems(found: _Found, raw: Mapping[str, Any]) -> list[Problem]:
-    return validate(DECISION, raw, lambda _: (found.path, 0, 0))[1]
+def _problems(decision: _Found, raw: Mapping[str, Any]) -> list[Problem]:
+    return validate(DECISION, raw, lambda _: (decision.path, 0, 0))[1]
 
 
 def _resolve_references(
-    values: Mapping[str, Any], names: Mapping[str, str], known: set[str]
+    values: Mapping[str, Any], names: Mapping[str, str], known_ids: set[str]
 ) -> tuple[dict[str, Any], list[str]]:
     """The values with references as IDs, and the references to unknown decisions, a line each."""
-    made, unresolved = dict(values), []
+    resolved, unresolved = dict(values), []
     for name in REFERENCES:
         ids = []
-        for one in values.get(name, ()):
+        for reference in values.get(name, ()):
             # adr-tools pads the numbers of its files (0007), texts often do not
-            found = (
-                names.get(one.lower())
-                or names.get(one.lower().lstrip("0"))
-                or (one if one in known else "")
+            target = (
+                names.get(reference.lower())
+                or names.get(reference.lower().lstrip("0"))
+                or (reference if reference in known_ids else "")
             )
-            if found or name == "related":  # which may be any ID
-                ids.append(found or one)
+            if target or name == "related":  # which may be any ID
+                ids.append(target or reference)
             else:
-                unresolved.append(f"{name.replace('_', ' ')}: {one}")
-        made[name] = tuple(dict.fromkeys(ids))
-    return {name: value for name, value in made.items() if value != ()}, unresolved
+                unresolved.append(f"{name.replace('_', ' ')}: {reference}")
+        resolved[name] = tuple(dict.fromkeys(ids))
+    return {name: value for name, value in resolved.items() if value != ()}, unresolved
 
 
 def _is_pending(values: Mapping[str, Any]) -> bool:
@@ -463,16 +463,18 @@ def _link_both_ways(
 
 
 def _supersede_existing(
-    ws: Workspace, found: Sequence[_Found], names: Mapping[str, str], known: set[str]
+    ws: Workspace, decisions: Sequence[_Found], names: Mapping[str, str], known_ids: set[str]
 ) -> list[str]:
     """Mark recorded decisions as superseded where a file states it; return why that failed, a line
     each.
     """
     pairs: list[tuple[str, str]] = []
-    for one in found:
-        values, _ = _resolve_references(one.entry.values, names, known)
-        pairs += [(old, one.id) for old in values.get("supersedes", ()) if not _is_pending(values)]
-        pairs += [(one.id, new) for new in values.get("superseded_by", ())]
+    for decision in decisions:
+        values, _ = _resolve_references(decision.entry.values, names, known_ids)
+        pairs += [
+            (old, decision.id) for old in values.get("supersedes", ()) if not _is_pending(values)
+        ]
+        pairs += [(decision.id, new) for new in values.get("superseded_by", ())]
     failed = []
     for old, new in dict.fromkeys(pairs):
         try:

@@ -126,10 +126,10 @@ def _unfinished_renumbering(ws: Workspace, path: str, old: str) -> str:
     file.
     """
     text = _text(ws, path)
-    for one in _files(ws):
-        new = _id_in_file(ws, one) if one != path else ""
-        moved = new not in ("", old) and one == _target(path, old, new)
-        if moved and _id_pattern(old).sub(new, text) == _text(ws, one):
+    for other_path in _files(ws):
+        new = _id_in_file(ws, other_path) if other_path != path else ""
+        moved = new not in ("", old) and other_path == _target(path, old, new)
+        if moved and _id_pattern(old).sub(new, text) == _text(ws, other_path):
             return new
     return ""
 

@@ -107,7 +107,7 @@ def assess_answer(
 
     `ids`: source_task_id, source_feature_id, source_command.
     """
-    found = significance(question, answer)
+    assessed = significance(question, answer)
     values: dict[str, Any] = {
         "title": title(question, answer),
         "context": question.strip(),
@@ -115,11 +115,11 @@ def assess_answer(
         "rationale": _reason(answer),
         "alternatives": list(alternatives(answer)),
         "trigger": trigger,
-        "confidence": found.percent,
+        "confidence": assessed.percent,
         **ids,
     }
     filled = {name: value for name, value in values.items() if value not in ("", [])}
-    return AssessedAnswer(found.percent >= threshold, found, threshold, filled)
+    return AssessedAnswer(assessed.percent >= threshold, assessed, threshold, filled)
 
 
 def significance(question: str, answer: str) -> Significance:
@@ -145,18 +145,20 @@ def significance(question: str, answer: str) -> Significance:
     return Significance(max(0, min(100, sum(points for points, _ in reasons))), reasons)
 
 
-def _matches(words: list[str], known: frozenset[str], points: int = 0) -> list[str]:
+def _matches(words: list[str], lexicon: frozenset[str], points: int = 0) -> list[str]:
     """The words that are known, and the phrases that are worth so many points."""
     text = f" {' '.join(words)} "
     phrases = [
         phrase for phrase, worth in _PHRASES.items() if worth == points and f" {phrase} " in text
     ]
-    return [word for word in dict.fromkeys(words) if word in known] + phrases
+    return [word for word in dict.fromkeys(words) if word in lexicon] + phrases
 
 
-def _points(label: str, found: list[str], each: int, most: int) -> tuple[int, str]:
-    points = each * len(found)
-    return (max(points, most) if each < 0 else min(points, most)), f"{label}: {', '.join(found)}"
+def _points(label: str, words: list[str], per_word: int, most: int) -> tuple[int, str]:
+    points = per_word * len(words)
+    return (
+        max(points, most) if per_word < 0 else min(points, most)
+    ), f"{label}: {', '.join(words)}"
 
 
 def title(question: str, answer: str) -> str:
@@ -211,13 +213,13 @@ def _reason(answer: str) -> str:
 
 def alternatives(answer: str) -> tuple[str, ...]:
     """Return what it was chosen over: `over MySQL and SQLite because …` → MySQL, SQLite."""
-    found: list[str] = []
+    names: list[str] = []
     for mark in _INSTEAD.finditer(answer):
         part = _until(answer[mark.end() :], _END)
-        for one in re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+", part):
-            words = _WORD.findall(one)[:5]
+        for alternative in re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+", part):
+            words = _WORD.findall(alternative)[:5]
             if words and words[0].lower() not in _NO_ALTERNATIVE:
-                found.append(" ".join(words))
+                names.append(" ".join(words))
             elif mark[0].lower().startswith("over"):
                 break
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))

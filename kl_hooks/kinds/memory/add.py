@@ -53,7 +53,7 @@ def add_memory(
     authority: str = "",
     ttl_days: int | None = None,
     tags: Sequence[str] = (),
-    more: Mapping[str, Any] | None = None,
+    further_values: Mapping[str, Any] | None = None,
 ) -> tuple[Record, str]:
     """Return the memory of a text and what was done: `new`, `approved`, `reinforced` or `known`.
 
@@ -75,7 +75,7 @@ def add_memory(
     if identifier in visible:
         return _confirm(ws, visible[identifier], authority)
     values = {
-        **(more or {}),
+        **(further_values or {}),
         "pattern": text,
         "authority": authority,
         "tags": list(tags),
@@ -107,15 +107,15 @@ def add_memory(
 
 
 def revise(
-    ws: Workspace, record: Record, values: Mapping[str, Any], ttl_days: int | None, by: str = ""
+    ws: Workspace, record: Record, values: Mapping[str, Any], ttl_days: int | None, author: str = ""
 ) -> Record:
     """Return the memory with some fields changed. An agent's change of an approved one is a
     proposal.
 
-    `by`: the agent that calls; empty: as the environment names it. UsageProblem for fields that no
+    `author`: the agent that calls; empty: as the environment names it. UsageProblem for fields that no
     agent may set.
     """
-    by = by or _by(ws)
+    author = author or _by(ws)
     changed: dict[str, Any] = {**values, **_expiry(ws, ttl_days)}
     if "pattern" in changed and "title" not in changed:
         changed["title"] = title_of(str(changed["pattern"]))
@@ -123,19 +123,23 @@ def revise(
         raise UsageProblem(
             "nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …"
         )
-    if by.startswith("agent:") and record.status == MEMORY.proposal and record.authority != "human":
+    if (
+        author.startswith("agent:")
+        and record.status == MEMORY.proposal
+        and record.authority != "human"
+    ):
         text = "\n".join(
             str(changed.get(name) or record.text(name)) for name in ("title", "pattern")
         )
         changed["quarantine"] = "; ".join(injection_reasons(text)) or None
-    return change_record(ws, record, changed, by=by)
+    return change_record(ws, record, changed, by=author)
 
 
-def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
+def promote(ws: Workspace, record: Record, reviewer: Reviewer) -> Record:
     """Raise the authority, auto → agent → human, a step at a time, with the expiry of the new one.
     For people only.
     """
-    if not who.person:
+    if not reviewer.person:
         raise UsageProblem("promote is for people.", place=record.id)
     if record.authority == "human":
         return record
@@ -147,7 +151,7 @@ def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
     }
     if authority == "human":
         values["quarantine"] = None
-    return change_record(ws, record, values, how="promote", by=who.name)
+    return change_record(ws, record, values, how="promote", by=reviewer.name)
 
 
 def _find_existing(
@@ -159,24 +163,24 @@ def _find_existing(
     sync(ws, (MEMORY.name,))
     rejections = sync_rejections(ws)
     visible = {one.id: one for one in get_records(ws, list(ids)) if one.kind == MEMORY.name}
-    for one, reason in rejections.items():
-        if one in set(ids) - visible.keys():  # rejected in another clone: only its ID is here
+    for memory_id, reason in rejections.items():
+        if memory_id in set(ids) - visible.keys():  # rejected in another clone: only its ID is here
             values = {"status": "rejected", **({"reason": reason} if reason else {})}
-            visible[one] = Record(MEMORY.name, one, values, path=REJECTED_MEMORIES)
+            visible[memory_id] = Record(MEMORY.name, memory_id, values, path=REJECTED_MEMORIES)
     former = {one: row.record for one, row in stored_records(ws, ids).items() if one not in visible}
     return visible, former
 
 
 def _last_removals(ws: Workspace, ids: Sequence[str]) -> dict[str, Event]:
     """Return ID → the last Event that removed it: `deleted` by somebody, or `purged` by upkeep."""
-    found = events_by_record(ws, ids, ("deleted", "purged"))
-    return {one: events[-1] for one, events in found.items() if events}
+    removals = events_by_record(ws, ids, ("deleted", "purged"))
+    return {memory_id: events[-1] for memory_id, events in removals.items() if events}
 
 
-def _revive(ws: Workspace, identifier: str, values: Mapping[str, Any], by: str) -> Record:
+def _revive(ws: Workspace, identifier: str, values: Mapping[str, Any], author: str) -> Record:
     """Create a former memory again."""
     values = {"status": MEMORY.statuses[0], "date": iso(ws.clock.now()), **values}
-    return change_record(ws, Record(MEMORY.name, identifier, {}), values, how=REVIVE, by=by)
+    return change_record(ws, Record(MEMORY.name, identifier, {}), values, how=REVIVE, by=author)
 
 
 def _confirm(ws: Workspace, record: Record, authority: str) -> tuple[Record, str]:
@@ -199,8 +203,8 @@ def _confirm(ws: Workspace, record: Record, authority: str) -> tuple[Record, str
 def _reinforce(ws: Workspace, record: Record) -> bool:
     """Record that this session states it; return False where it did before."""
     name = _session(ws)
-    seen = Sighting(name, "told:" + name, "AgentAssertion", iso(ws.clock.now()))
-    return bool(reinforce(ws, {record.id: [seen]}))
+    sighting = Sighting(name, "told:" + name, "AgentAssertion", iso(ws.clock.now()))
+    return bool(reinforce(ws, {record.id: [sighting]}))
 
 
 def _expiry(ws: Workspace, ttl_days: int | None) -> dict[str, Any]:
@@ -275,8 +279,8 @@ def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
             now = captured_state(db) if db is not None else ""
             if db is None or (now == read_cursor(db, CURSOR) and not again):
                 return MiningResult()
-            found = _receipt_patterns(db)
-        result = store_patterns(ws, found)
+            patterns = _receipt_patterns(db)
+        result = store_patterns(ws, patterns)
         # The cursor moves last: a run that was killed mines again, and a session reinforces only
         # once.
         with ws.store.writing(what="noting what memories were mined from") as db, db.transaction():
@@ -307,7 +311,7 @@ def mine_transcripts(ws: Workspace, paths: Sequence[Path]) -> MiningResult:
 
 def store_patterns(
     ws: Workspace,
-    found: Sequence[Pattern],
+    patterns: Sequence[Pattern],
     extra: Mapping[str, Mapping[str, Any]] | None = None,
     most: int = MOST_NEW,
 ) -> MiningResult:
@@ -318,15 +322,15 @@ def store_patterns(
     are made. `extra`: ID → fields of its candidate besides those that follow from the pattern.
     """
     by_id: dict[str, Pattern] = {}
-    for one in found:
-        by_id.setdefault(id_of(one.text), one)
+    for pattern in patterns:
+        by_id.setdefault(id_of(pattern.text), pattern)
     visible, former = _find_existing(ws, list(by_id))
     # what a person deleted does not return by itself
     pruned = {i for i, event in _last_removals(ws, list(former)).items() if event.name == "purged"}
     new = [
         i
-        for i, one in by_id.items()
-        if one.enough and i not in visible and (i not in former or i in pruned)
+        for i, pattern in by_id.items()
+        if pattern.enough and i not in visible and (i not in former or i in pruned)
     ]
     alive = [
         i
@@ -338,8 +342,10 @@ def store_patterns(
             and identity(record.text("pattern")) == identity(redact(by_id[i].text))
         )
     ]
-    made = {i: {**_candidate_values(by_id[i]), **(extra or {}).get(i, {})} for i in new[:most]}
-    created = [values for i, values in made.items() if i not in pruned]
+    new_values = {
+        i: {**_candidate_values(by_id[i]), **(extra or {}).get(i, {})} for i in new[:most]
+    }
+    created = [values for i, values in new_values.items() if i not in pruned]
     try:
         create_records(ws, MEMORY, created, by="mine")
     except UsageProblem:
@@ -347,29 +353,29 @@ def store_patterns(
             # one by one: what another process has made in the meantime must not cost the others
             with suppress(UsageProblem):
                 create_record(ws, MEMORY, values, by="mine")
-    for i in pruned & made.keys():
-        _revive(ws, i, made[i], "mine")
-    reinforced = reinforce(ws, {i: by_id[i].sightings for i in (*alive, *made)})
+    for i in pruned & new_values.keys():
+        _revive(ws, i, new_values[i], "mine")
+    reinforced = reinforce(ws, {i: by_id[i].sightings for i in (*alive, *new_values)})
     return MiningResult(
-        tuple(made), tuple(i for i in reinforced if i in visible), len(new) - len(made)
+        tuple(new_values), tuple(i for i in reinforced if i in visible), len(new) - len(new_values)
     )
 
 
-def _candidate_values(found: Pattern) -> dict[str, Any]:
+def _candidate_values(pattern: Pattern) -> dict[str, Any]:
     """Return the fields of a new candidate. One mined from receipts does not expire: it is pruned
     when it is idle.
     """
     values: dict[str, Any] = {
-        "title": title_of(found.text),
-        "pattern": found.text,
-        "category": found.category,
-        "importance": found.importance,
+        "title": title_of(pattern.text),
+        "pattern": pattern.text,
+        "category": pattern.category,
+        "importance": pattern.importance,
         "authority": "auto",
-        "source": found.source,
-        "session": found.sessions[0] if found.sessions else "",
+        "source": pattern.source,
+        "session": pattern.sessions[0] if pattern.sessions else "",
     }
-    if found.source == "receipts":
+    if pattern.source == "receipts":
         values["expires"] = None
-    if reasons := injection_reasons(found.text) if found.untrusted else ():
+    if reasons := injection_reasons(pattern.text) if pattern.untrusted else ():
         values["quarantine"] = "; ".join(reasons)
     return values

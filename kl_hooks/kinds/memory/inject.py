@@ -94,25 +94,25 @@ def inject(
     Without hints, at the start of a session: by tier, then by how many sessions confirmed a memory.
     `shows`: whether the reader may be shown a memory.
     """
-    found = _offers(ws, [*hints] or _workplace_words(ws, folder), shows)
+    offers = _offers(ws, [*hints] or _workplace_words(ws, folder), shows)
     chosen = (
-        choose(found, top, only_matching=True)
+        choose(offers, top, only_matching=True)
         if hints
-        else choose(found, len(found), only_matching=False)
+        else choose(offers, len(offers), only_matching=False)
     )
-    ids = [one.id for one in chosen]
+    ids = [offer.id for offer in chosen]
     support = support_of(ws, tallies(ws, ids), set(ids))
     if not hints:
         chosen = sorted(
-            chosen, key=lambda one: (support[one.id].tier, one.reinforcement), reverse=True
+            chosen, key=lambda offer: (support[offer.id].tier, offer.reinforcement), reverse=True
         )[:top]
-    made = fit([replace(one, tier=support[one.id].tier.word) for one in chosen], budget)
+    injection = fit([replace(offer, tier=support[offer.id].tier.word) for offer in chosen], budget)
     try:
-        append_events(ws, [Event(INJECTED, one) for one in made.ids])
+        append_events(ws, [Event(INJECTED, offer) for offer in injection.ids])
     except (EnvironmentProblem, OSError) as problem:
         # a store that can't be written must not keep an agent from what is approved
-        return replace(made, trouble=str(problem))
-    return made
+        return replace(injection, trouble=str(problem))
+    return injection
 
 
 def injection_limit(ws: Workspace, hints: Sequence[str]) -> int:
@@ -132,16 +132,16 @@ def _offers(
     wanted = RecordFilter((MEMORY.name,), ("approved",))
     live = live_records(ws, list_records(ws, wanted))
     stale = stale_reasons(ws, live)
-    found = [one for one in live if one.id not in stale]
+    current = [one for one in live if one.id not in stale]
     # a search imports a stemmer, a tenth of what the start of a session costs
-    hits = search_records(ws, words, wanted, _MOST_MATCHES) if words and found else []
+    hits = search_records(ws, words, wanted, _MOST_MATCHES) if words and current else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
-    known = tallies(ws, [one.id for one in found])
+    tallies_by_id = tallies(ws, [one.id for one in current])
     # a file that nobody has committed may claim any authority: it counts as an agent's, as in
     # packages
     authority = {
         one.id: one.authority
-        for one in demote_uncommitted(ws, [record_candidate(ws, one) for one in found])
+        for one in demote_uncommitted(ws, [record_candidate(ws, one) for one in current])
     }
     return [
         Offer(
@@ -150,13 +150,13 @@ def _offers(
             one.text("pattern"),
             "",
             authority[one.id],
-            known[one.id].reinforcement,
-            known[one.id].opened_at,
+            tallies_by_id[one.id].reinforcement,
+            tallies_by_id[one.id].opened_at,
             ranks.get(one.id),
-            importance_today(ws, one, known[one.id]),
+            importance_today(ws, one, tallies_by_id[one.id]),
         )
-        for one in found
-        if not has_faded(ws, one, known[one.id]) and shows(one)
+        for one in current
+        if not has_faded(ws, one, tallies_by_id[one.id]) and shows(one)
     ]
 
 
@@ -177,12 +177,14 @@ def choose(offers: Sequence[Offer], top: int, *, only_matching: bool) -> list[Of
     """Return at most `top` of them, the best first: by authority, last access, match, weight and
     ID.
     """
-    some = [one for one in offers if one.rank is not None or not only_matching]
-    some.sort(key=lambda one: (one.rank is None, one.rank or 0, -one.weight, one.id))
-    some.sort(
-        key=lambda one: one.opened_at, reverse=True
+    candidates = [offer for offer in offers if offer.rank is not None or not only_matching]
+    candidates.sort(
+        key=lambda offer: (offer.rank is None, offer.rank or 0, -offer.weight, offer.id)
+    )
+    candidates.sort(
+        key=lambda offer: offer.opened_at, reverse=True
     )  # stable: of equal ones the best match stays first
-    return sorted(some, key=lambda one: AUTHORITIES.index(one.authority))[:top]
+    return sorted(candidates, key=lambda offer: AUTHORITIES.index(offer.authority))[:top]
 
 
 def fit(chosen: Sequence[Offer], budget: int) -> Injection:
@@ -192,20 +194,20 @@ def fit(chosen: Sequence[Offer], budget: int) -> Injection:
     one is tried.
     """
     text, ids, brief = f"{HEADING}\n\n{PREFACE}\n\n", list[str](), list[str]()
-    for one in chosen:
+    for offer in chosen:
         line = (
-            f"- [{one.tier}] (×{one.reinforcement}) {quoted_field(one.title, 200)} ({one.id},"
-            f" {one.authority})\n"
+            f"- [{offer.tier}] (×{offer.reinforcement}) {quoted_field(offer.title, 200)} ({offer.id},"
+            f" {offer.authority})\n"
         )
-        body = one.text.strip()
+        body = offer.text.strip()
         whole = line + (
-            f"{quoted_lines(body, '  > ')}\n" if body and body != one.title.strip() else ""
+            f"{quoted_lines(body, '  > ')}\n" if body and body != offer.title.strip() else ""
         )
         part = whole if len(text) + len(whole) <= budget else line
         if len(text) + len(part) <= budget:
             text += part
-            ids.append(one.id)
-            brief += [one.id] * (part != whole)
+            ids.append(offer.id)
+            brief += [offer.id] * (part != whole)
     return Injection(text if ids else "", tuple(ids), tuple(brief))
 
 
@@ -247,8 +249,10 @@ def write_page(ws: Workspace) -> str:
 def page_text(ws: Workspace) -> str:
     """Return what MEMORY.md should hold now. The same memories give the same bytes."""
     # quarantined ones too: people find here what no agent is shown
-    found = list_records(ws, RecordFilter((MEMORY.name,), ("approved",)))
-    approved = [one for one in found if not_live_reason(ws, one) in ("", "quarantined")]
+    approved_records = list_records(ws, RecordFilter((MEMORY.name,), ("approved",)))
+    approved = [
+        memory for memory in approved_records if not_live_reason(ws, memory) in ("", "quarantined")
+    ]
     candidates, total = review_queue(ws, _MOST_LINES)
     lines = [_MARK, "", "# Repository memory", "", "## Approved", "", *_lines(ws, approved)]
     lines += [
@@ -261,26 +265,26 @@ def page_text(ws: Workspace) -> str:
     return "\n".join([*lines, *_lines(ws, candidates, total - len(candidates)), ""])
 
 
-def _lines(ws: Workspace, records: Sequence[Record], more: int = 0) -> Iterator[str]:
+def _lines(ws: Workspace, records: Sequence[Record], further: int = 0) -> Iterator[str]:
     """Yield a line for each memory, those that most sessions saw first.
 
-    `more` exist besides these.
+    `further` exist besides these.
     """
     items = sorted(
-        review_items(ws, records), key=lambda one: (-one.tally.reinforcement, one.record.id)
+        review_items(ws, records), key=lambda item: (-item.tally.reinforcement, item.record.id)
     )
-    for one in items[:_MOST_LINES]:
-        record = one.record
+    for item in items[:_MOST_LINES]:
+        record = item.record
         name = (
             f"[{record.id}]({record.path.removeprefix(kind_folder(MEMORY))})"
             if record.path
             else record.id
         )
-        quarantine = " **quarantined: it reads like an instruction**" if one.quarantine else ""
+        quarantine = " **quarantined: it reads like an instruction**" if item.quarantine else ""
         title = quoted_field(record.title, 200)
-        yield f"- [{one.support.tier.word}] (×{one.tally.reinforcement}) {title} {name}{quarantine}"
-    if rest := max(0, len(items) - _MOST_LINES) + more:
-        yield f"- and {rest} more: `kl memory list`"
+        yield f"- [{item.support.tier.word}] (×{item.tally.reinforcement}) {title} {name}{quarantine}"
+    if remaining := max(0, len(items) - _MOST_LINES) + further:
+        yield f"- and {remaining} more: `kl memory list`"
     if not items:
         yield "None yet."
 

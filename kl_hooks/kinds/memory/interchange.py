@@ -50,14 +50,14 @@ def read_memories(value: Any, place: str) -> tuple[list[ForeignMemory], list[Pro
         value = [value] if is_entry or not lists else lists[0]
     if not isinstance(value, list) or len(value) > _MOST:
         return [], [Problem(place, 0, 0, f"holds no list of memories, or more than {_MOST}.")]
-    found: list[ForeignMemory] = []
+    memories: list[ForeignMemory] = []
     problems: list[Problem] = []
     for number, entry in enumerate(value, 1):
         try:
-            found.append(_read(entry))
+            memories.append(_read(entry))
         except ValueError as wrong:
             problems.append(Problem(place, 0, 0, f"memory {number}: {wrong}"))
-    return found, problems
+    return memories, problems
 
 
 def _snake_keys(entry: Mapping[Any, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def import_memories(ws: Workspace, memories: Sequence[ForeignMemory], source: st
     """
     now, name = ws.clock.now(), f"import:{source}"[:80]
     live = [one for one in memories if not one.expires or micros(one.expires) >= now]
-    found = [
+    patterns = [
         Pattern(
             one.pattern,
             "pattern",
@@ -151,7 +151,7 @@ def import_memories(ws: Workspace, memories: Sequence[ForeignMemory], source: st
     }
     # without the limit of mining: what an import leaves waiting would not be read again by itself,
     # as receipts are
-    return store_patterns(ws, found, extra, most=len(found))
+    return store_patterns(ws, patterns, extra, most=len(patterns))
 
 
 def to_fuseraft(items: Sequence[ReviewItem]) -> list[dict[str, Any]]:

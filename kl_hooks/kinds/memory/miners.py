@@ -361,33 +361,33 @@ def _test_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
         for one in entry.receipt.evidence
         if one.kind == "TestResult"
     ]
-    found: dict[str, list[_Step]] = {
+    steps_of: dict[str, list[_Step]] = {
         subject: [] for subject in sorted({subject for step, subject in tests if step.bad})
     }
     for step, subject in tests:
-        if subject in found and (step.outcome == "passed" or step.bad):
-            found[subject].append(step)
-    return found
+        if subject in steps_of and (step.outcome == "passed" or step.bad):
+            steps_of[subject].append(step)
+    return steps_of
 
 
 def _command_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
     """Return subject → its steps, for commands that are not trivial, without runs that were
     stopped.
     """
-    found: dict[str, list[_Step]] = {}
+    steps_of: dict[str, list[_Step]] = {}
     for entry, session in runs:
-        for one in entry.receipt.evidence if entry.receipt.source == "command" else ():
-            is_command = one.kind == "ExitCode" and one.subject.startswith(_COMMAND)
-            if is_command and one.detail.get("exit") not in _INTERRUPTED:
-                same = (other for other in entry.receipt.evidence if other.subject == one.subject)
+        for fact in entry.receipt.evidence if entry.receipt.source == "command" else ():
+            is_command = fact.kind == "ExitCode" and fact.subject.startswith(_COMMAND)
+            if is_command and fact.detail.get("exit") not in _INTERRUPTED:
+                same = (other for other in entry.receipt.evidence if other.subject == fact.subject)
                 output = "\n".join(str(other.detail.get("tail") or "") for other in same)
-                message = _error_line(output) if one.outcome in REFUTES else ""
-                found.setdefault(one.subject, []).append(
-                    _Step(entry, session, one.outcome, message, one.duration_us)
+                message = _error_line(output) if fact.outcome in REFUTES else ""
+                steps_of.setdefault(fact.subject, []).append(
+                    _Step(entry, session, fact.outcome, message, fact.duration_us)
                 )
     return {
         subject: steps
-        for subject, steps in found.items()
+        for subject, steps in steps_of.items()
         if not is_trivial(subject.removeprefix(_COMMAND))
     }
 
@@ -433,9 +433,9 @@ def _classed_failures(command: str, history: Sequence[_Step]) -> Iterator[Patter
         )
         if name:
             classes.setdefault(name, []).append(step.sighting("ExitCode"))
-    for name, seen in classes.items():
+    for name, sightings in classes.items():
         text = f"Command fails with an error of the class {name}: {command}"
-        yield Pattern(text, "failure_mode", tuple(seen), len(seen) >= _FAILS_IN_A_ROW)
+        yield Pattern(text, "failure_mode", tuple(sightings), len(sightings) >= _FAILS_IN_A_ROW)
 
 
 def _rates_and_durations(
@@ -494,14 +494,18 @@ def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
     such session.
     """
     by_file: dict[str, dict[str, list[Sighting]]] = {}
-    for path, seen in writes:
+    for path, sighting in writes:
         if not is_generated(path):
-            by_file.setdefault(path, {}).setdefault(seen.session, []).append(seen)
+            by_file.setdefault(path, {}).setdefault(sighting.session, []).append(sighting)
     often = {
-        path: tuple(seen[-1] for seen in sessions.values() if len(seen) >= _WRITES_IN_A_SESSION)
+        path: tuple(
+            sightings[-1]
+            for sightings in sessions.values()
+            if len(sightings) >= _WRITES_IN_A_SESSION
+        )
         for path, sessions in by_file.items()
     }
-    enough = [path for path, seen in often.items() if len(seen) >= _WRITES_IN_SESSIONS]
+    enough = [path for path, sightings in often.items() if len(sightings) >= _WRITES_IN_SESSIONS]
     most = sorted(
         enough, key=lambda path: (-len(often[path]), -sum(map(len, by_file[path].values())), path)
     )
@@ -509,11 +513,11 @@ def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
         Pattern(
             f"File is modified repeatedly in sessions: {path}",
             "pattern",
-            seen,
+            sightings,
             path in most[:_MOST_FILES],
         )
-        for path, seen in often.items()
-        if seen
+        for path, sightings in often.items()
+        if sightings
     ]
 
 
@@ -613,8 +617,8 @@ def _fix_pattern(fixes: Sequence[_Fix]) -> Pattern:
     )
     proof = "TestResult" if first.subject.startswith("test:") else "ExitCode"
     # one session found the fix, whoever saw the failure
-    seen = (first.failed.sighting(proof, first.passed.session), first.passed.sighting(proof))
-    return Pattern(text, "discovery", seen, True, _FIX_IMPORTANCE, untrusted=True)
+    sightings = (first.failed.sighting(proof, first.passed.session), first.passed.sighting(proof))
+    return Pattern(text, "discovery", sightings, True, _FIX_IMPORTANCE, untrusted=True)
 
 
 _SHORTEST_STATEMENT, _LONGEST_STATEMENT = 16, 400
@@ -661,7 +665,7 @@ _ENDPOINT: Final = re.compile(
 
 def transcript_patterns(transcripts: Sequence[Transcript]) -> list[Pattern]:
     """Return the patterns of transcripts, those seen in most sessions first."""
-    found = [
+    patterns = [
         one for each in transcripts for one in (*_stated(each), *_fixed(each), *_configured(each))
     ]
     writes = (
@@ -669,18 +673,20 @@ def transcript_patterns(transcripts: Sequence[Transcript]) -> list[Pattern]:
         for each in transcripts
         for did, path in _writes(each)
     )
-    return _merge_same([*found, *write_patterns(writes)])
+    return _merge_same([*patterns, *write_patterns(writes)])
 
 
-def _sighting(transcript: Transcript, at: str, proof: str = "AgentAssertion") -> Sighting:
-    return Sighting(f"agent:{transcript.session}", f"transcript:{transcript.session}", proof, at)
+def _sighting(transcript: Transcript, moment: str, proof: str = "AgentAssertion") -> Sighting:
+    return Sighting(
+        f"agent:{transcript.session}", f"transcript:{transcript.session}", proof, moment
+    )
 
 
 def _pattern(
-    transcript: Transcript, at: str, text: str, category: str, importance: int = 50
+    transcript: Transcript, moment: str, text: str, category: str, importance: int = 50
 ) -> Pattern:
-    seen = (_sighting(transcript, at),)
-    return Pattern(text, category, seen, True, importance, untrusted=True, source="transcript")
+    sightings = (_sighting(transcript, moment),)
+    return Pattern(text, category, sightings, True, importance, untrusted=True, source="transcript")
 
 
 def _stated(transcript: Transcript) -> Iterator[Pattern]:
@@ -697,8 +703,8 @@ def statements(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-        elif not fenced and not line.lstrip().startswith(">") and (found := _STATED.search(line)):
-            statement = found[1].strip().strip("*_ ").strip()
+        elif not fenced and not line.lstrip().startswith(">") and (match := _STATED.search(line)):
+            statement = match[1].strip().strip("*_ ").strip()
             long_enough = _SHORTEST_STATEMENT <= len(statement) <= _LONGEST_STATEMENT
             few = len(statement.split()) < _FEWEST_WORDS
             if (
@@ -788,13 +794,13 @@ def _given(command: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in _COMMON_VARIABLES]
 
 
-def _merge_same(found: Iterable[Pattern]) -> list[Pattern]:
+def _merge_same(patterns: Iterable[Pattern]) -> list[Pattern]:
     """Return each memory's pattern once, with the sightings of all; those seen in most sessions
     first.
     """
     by_identity: dict[str, list[Pattern]] = {}
-    for one in found:
-        by_identity.setdefault(identity(one.text), []).append(one)
+    for pattern in patterns:
+        by_identity.setdefault(identity(pattern.text), []).append(pattern)
     merged = {key: _merged(same) for key, same in by_identity.items()}
     return [
         merged[key] for key in sorted(merged, key=lambda key: (-len(merged[key].sessions), key))
@@ -819,11 +825,11 @@ def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
 
     A run that another run started belongs to that one's session.
     """
-    root, seen = receipt, {receipt.run}
+    root, runs_seen = receipt, {receipt.run}
     # `seen`: a parent is what a receipt states, and nothing keeps two from naming each other
-    while root.parent and root.parent not in seen and root.parent in by_run:
+    while root.parent and root.parent not in runs_seen and root.parent in by_run:
         root = by_run[root.parent]
-        seen.add(root.run)
+        runs_seen.add(root.run)
     named = root.environment.get("session") or receipt.environment.get("session")
     return (
         f"agent:{named}"

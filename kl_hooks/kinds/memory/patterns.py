@@ -67,6 +67,6 @@ def title_of(text: str) -> str:
     return next((one_line(line, 120) for line in redact(text).splitlines() if line.strip()), "")
 
 
-def day_session(at: str, who: str) -> str:
+def day_session(moment: str, producer: str) -> str:
     """Return the session of a producer's day."""
-    return f"{at[:10]}/{digest('who/1', who)[:6]}"
+    return f"{moment[:10]}/{digest('who/1', producer)[:6]}"

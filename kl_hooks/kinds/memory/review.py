@@ -156,32 +156,34 @@ def _in_order(events: Sequence[Event]) -> list[Event]:
     """The Events of several clones as they happened; what an agent checked counts for nothing where
     a person did.
     """
-    person = any(one.name in _CHECKED and not one.session.startswith("agent:") for one in events)
-    sound = (
-        one
-        for one in events
-        if not (person and one.name in _CHECKED and one.session.startswith("agent:"))
+    person = any(
+        event.name in _CHECKED and not event.session.startswith("agent:") for event in events
     )
-    return sorted(sound, key=lambda one: one.at)
+    sound = (
+        event
+        for event in events
+        if not (person and event.name in _CHECKED and event.session.startswith("agent:"))
+    )
+    return sorted(sound, key=lambda event: event.at)
 
 
 def reviews_to_share(ws: Workspace) -> list[CommonEvent]:
     """What this clone knows for and against memories: sessions that showed them, outcomes, checks,
     reviews.
     """
-    found = [one for name in (*_SHARED, REVIEWED) for one in list_events(ws, name=name)]
+    events = [one for name in (*_SHARED, REVIEWED) for one in list_events(ws, name=name)]
     reasons = read_rejections(ws)
-    made = []
-    for one in found:
-        body = {**one.body, "number": one.seq}
-        author = one.session
-        if one.name == REINFORCED:  # sessions count, and their names are nobody else's business
+    common = []
+    for event in events:
+        body = {**event.body, "number": event.seq}
+        author = event.session
+        if event.name == REINFORCED:  # sessions count, and their names are nobody else's business
             body.pop("receipts", None)  # of this store
-            author = f"session:{digest('session/1', one.session)[:16]}"
-        elif one.name == REVIEWED and one.body.get("do") == "reject":
-            body["reason"] = reasons.get(one.record, "")
-        made.append(CommonEvent(one.name, one.record, author, one.at, body))
-    return made
+            author = f"session:{digest('session/1', event.session)[:16]}"
+        elif event.name == REVIEWED and event.body.get("do") == "reject":
+            body["reason"] = reasons.get(event.record, "")
+        common.append(CommonEvent(event.name, event.record, author, event.at, body))
+    return common
 
 
 def _common_rejections(ws: Workspace) -> dict[str, str]:
@@ -191,13 +193,13 @@ def _common_rejections(ws: Workspace) -> dict[str, str]:
     with ws.store.reading() as db:
         reviews = common_events(ws, db, (REVIEWED,))
     last: dict[str, CommonEvent] = {}
-    for one in reviews:
-        if one.record not in last or one.by_person >= last[one.record].by_person:
-            last[one.record] = one
+    for review in reviews:
+        if review.record not in last or review.by_person >= last[review.record].by_person:
+            last[review.record] = review
     return {
-        name: one_line(str(one.body.get("reason") or f"rejected by {one.author}"), 200)
-        for name, one in last.items()
-        if one.body.get("do") == "reject"
+        name: one_line(str(review.body.get("reason") or f"rejected by {review.author}"), 200)
+        for name, review in last.items()
+        if review.body.get("do") == "reject"
     }
 
 
@@ -206,45 +208,45 @@ def tally_of(events: Iterable[Event], start: Tally | None = None) -> Tally:
     the same.
     """
     tally = start or Tally()
-    for one in events:
-        tally = _plus(tally, one)
+    for event in events:
+        tally = _plus(tally, event)
     return tally
 
 
-def _plus(tally: Tally, one: Event) -> Tally:
-    if one.name == REINFORCED:
-        return _reinforced(tally, one)
-    if one.name == INJECTED:
+def _plus(tally: Tally, event: Event) -> Tally:
+    if event.name == REINFORCED:
+        return _reinforced(tally, event)
+    if event.name == INJECTED:
         return replace(tally, injected=tally.injected + 1)
-    if one.name == OPENED:
-        return replace(tally, opened_at=max(tally.opened_at, one.at), opened=tally.opened + 1)
-    if one.name == REVIEWED:
-        return replace(tally, reviewed_at=max(tally.reviewed_at, one.at))
-    if one.name == VERIFIED:
-        return replace(tally, verifiers=tally.verifiers | {one.session}, disproven=0)
-    if one.name == DISPROVEN:
+    if event.name == OPENED:
+        return replace(tally, opened_at=max(tally.opened_at, event.at), opened=tally.opened + 1)
+    if event.name == REVIEWED:
+        return replace(tally, reviewed_at=max(tally.reviewed_at, event.at))
+    if event.name == VERIFIED:
+        return replace(tally, verifiers=tally.verifiers | {event.session}, disproven=0)
+    if event.name == DISPROVEN:
         return replace(tally, disproven=tally.disproven + 1, verifiers=frozenset())
-    if one.name == OUTCOME and one.body.get("result") in ("positive", "negative"):
-        good = one.body["result"] == "positive"
+    if event.name == OUTCOME and event.body.get("result") in ("positive", "negative"):
+        good = event.body["result"] == "positive"
         return replace(tally, positive=tally.positive + good, negative=tally.negative + (not good))
     return tally
 
 
-def _reinforced(tally: Tally, one: Event) -> Tally:
-    given = one.body.get("receipts")
-    proof = str(one.body.get("proof") or "")
-    known = {receipt for receipt, _ in tally.receipts}
+def _reinforced(tally: Tally, event: Event) -> Tally:
+    stated_receipts = event.body.get("receipts")
+    proof = str(event.body.get("proof") or "")
+    counted_receipts = {receipt for receipt, _ in tally.receipts}
     new = tuple(
         (str(r), proof)
-        for r in (given if isinstance(given, list | tuple) else ())
-        if str(r) not in known
+        for r in (stated_receipts if isinstance(stated_receipts, list | tuple) else ())
+        if str(r) not in counted_receipts
     )
     return replace(
         tally,
-        sessions=tally.sessions | {one.session},
+        sessions=tally.sessions | {event.session},
         # the newest, since these decide the tier
         receipts=(tally.receipts + tuple(dict.fromkeys(new)))[-_MOST_RECEIPTS:],
-        reinforced_at=max(tally.reinforced_at, str(one.body.get("seen") or one.at)),
+        reinforced_at=max(tally.reinforced_at, str(event.body.get("seen") or event.at)),
     )
 
 
@@ -253,21 +255,23 @@ def reinforce(ws: Workspace, sightings: Mapping[str, Sequence[Sighting]]) -> lis
     reinforces once.
     """
     events = []
-    for one, known in events_by_record(ws, list(sightings), (REINFORCED,)).items():
+    for memory_id, earlier_events in events_by_record(ws, list(sightings), (REINFORCED,)).items():
         by_session: dict[str, list[Sighting]] = {}
-        for each in sightings[one]:
-            by_session.setdefault(each.session, []).append(each)
-        past = {event.session for event in known}
-        for session, seen in by_session.items():
+        for sighting in sightings[memory_id]:
+            by_session.setdefault(sighting.session, []).append(sighting)
+        past = {event.session for event in earlier_events}
+        for session, new_sightings in by_session.items():
             if session in past:
                 continue
-            receipts = list(dict.fromkeys(each.receipt for each in seen))[-_NEWEST_RECEIPTS:]
+            receipts = list(dict.fromkeys(sighting.receipt for sighting in new_sightings))[
+                -_NEWEST_RECEIPTS:
+            ]
             body = {
                 "receipts": receipts,
-                "proof": seen[0].proof,
-                "seen": max(each.at for each in seen),
+                "proof": new_sightings[0].proof,
+                "seen": max(sighting.at for sighting in new_sightings),
             }
-            events.append(Event(REINFORCED, one, session, body))
+            events.append(Event(REINFORCED, memory_id, session, body))
     append_events(ws, events)
     return list(dict.fromkeys(event.record for event in events))
 
@@ -318,13 +322,13 @@ def _last_moment(ws: Workspace, record: Record, tally: Tally) -> int:
     return max((micros(one) for one in moments if one), default=ws.clock.now())
 
 
-def decay(value: int, at: int, now: int, *, opened: int | None = None) -> int:
-    """Return value · 0.997^days. `value` is the importance at the moment `at`; moments are
+def decay(value: int, moment: int, now: int, *, opened: int | None = None) -> int:
+    """Return value · 0.997^days. `value` is the importance at the moment `moment`; moments are
     microseconds.
 
     Whole days count. A moment in the future is now.
     """
-    days = min(max(0, now - at) // _DAY, _LONGEST_DECAY)
+    days = min(max(0, now - moment) // _DAY, _LONGEST_DECAY)
     left: int = value * _LEFT_AFTER_A_DAY**days // 1_000**days
     # 0 <=: a clock that was set back would give it for longer than a day
     bonus = _OPENED_BONUS if opened is not None and 0 <= now - opened < _DAY else 0
@@ -341,34 +345,44 @@ class Support:
     """`ExitCode  receipt 3f9a1c2b5d6e of 2026-11-21, seen by kl run`, one for each receipt."""
 
 
-def support_of(ws: Workspace, known: Mapping[str, Tally], approved: set[str]) -> dict[str, Support]:
+def support_of(
+    ws: Workspace, tallies_by_id: Mapping[str, Tally], approved: set[str]
+) -> dict[str, Support]:
     """Return ID → its support. The approval of an approved memory is evidence of class
     RepositoryMemory.
     """
-    wanted = {receipt for tally in known.values() for receipt, _ in tally.receipts[-_MOST_WEIGHED:]}
+    wanted = {
+        receipt
+        for tally in tallies_by_id.values()
+        for receipt, _ in tally.receipts[-_MOST_WEIGHED:]
+    }
     with ws.store.reading() as db:
         receipts = receipt_headers(db, sorted(wanted)) if db is not None else {}
     rule = ws.settings.verified_requires
-    found: dict[str, Support] = {}
-    for one, tally in known.items():
-        seen = [
+    support_by_id: dict[str, Support] = {}
+    for memory_id, tally in tallies_by_id.items():
+        observed = [
             _observed(receipt, proof, receipts)
             for receipt, proof in tally.receipts[-_MOST_WEIGHED:]
         ]
-        own = [Observation(MEMORY.proof, "records", "", "", hard=False)] if one in approved else []
-        found[one] = Support(
-            tier([*own, *(o for o, _ in seen)], rule), tuple(line for _, line in seen)
+        own = (
+            [Observation(MEMORY.proof, "records", "", "", hard=False)]
+            if memory_id in approved
+            else []
         )
-    return found
+        support_by_id[memory_id] = Support(
+            tier([*own, *(o for o, _ in observed)], rule), tuple(line for _, line in observed)
+        )
+    return support_by_id
 
 
 def _observed(
-    receipt: str, proof: str, known: Mapping[str, tuple[Receipt, str]]
+    receipt: str, proof: str, receipts: Mapping[str, tuple[Receipt, str]]
 ) -> tuple[Observation, str]:
     """Return a receipt as an observation and as a line. One that is not in this store is an
     assertion.
     """
-    if receipt not in known:
+    if receipt not in receipts:
         # `transcript:…` and `told:…` are sightings without a receipt
         here = "" if ":" in receipt else ", which is not in this store"
         name = receipt if ":" in receipt else f"receipt {receipt[:12]}"
@@ -376,7 +390,7 @@ def _observed(
             Observation("AgentAssertion", receipt, "", receipt, hard=False),
             f"{proof}  {name}{here}",
         )
-    header, origin = known[receipt]
+    header, origin = receipts[receipt]
     line = f"{proof}  receipt {receipt[:12]} of {header.ended[:10]}, seen by {header.observer}"
     return observation(header, Evidence(proof, "", "passed"), origin), line
 
@@ -423,17 +437,22 @@ class Decision:
         if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
             hint = 'Write {"answers": [{"id": "MEM-…", "do": "approve"}]}.'
             return [], [Problem(place, 0, 0, "holds no list of answers.", hint)]
-        made: list[Decision] = []
+        decisions: list[Decision] = []
         problems: list[Problem] = []
-        for number, one in enumerate(answers, 1):
-            if wrong := _answer_problem(one, {decision.id.lower() for decision in made}):
+        for number, answer in enumerate(answers, 1):
+            if wrong := _answer_problem(answer, {decision.id.lower() for decision in decisions}):
                 problems.append(Problem(place, 0, 0, f"answer {number}: {wrong}"))
             else:
-                identifier, do = one["id"].strip(), "skip" if one["do"] == "edit" else one["do"]
+                identifier, do = (
+                    answer["id"].strip(),
+                    "skip" if answer["do"] == "edit" else answer["do"],
+                )
                 # as IDs are written: the prefix in capitals, the digits of a hash in small letters
                 identifier = identifier[:4].upper() + identifier[4:].lower()
-                made.append(cls(identifier, do, one.get("text") or "", one.get("reason") or ""))
-        return made, problems
+                decisions.append(
+                    cls(identifier, do, answer.get("text") or "", answer.get("reason") or "")
+                )
+        return decisions, problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,22 +503,22 @@ class Review:
         return replace(self, made=(*self.made, Decision(self.at, do, self.text, reason)), text="")
 
 
-def _answer_problem(one: Any, answered: set[str]) -> str:
-    if not isinstance(one, Mapping):
+def _answer_problem(answer: Any, answered: set[str]) -> str:
+    if not isinstance(answer, Mapping):
         return "must be an object with id and do."
     for key in ("id", "do"):
-        if not isinstance(one.get(key), str) or not one[key].strip():
+        if not isinstance(answer.get(key), str) or not answer[key].strip():
             return f'"{key}" is missing.'
-    if one["do"] not in ACTIONS:
+    if answer["do"] not in ACTIONS:
         return f'"do" must be one of: {", ".join(ACTIONS)}.'
     for key in ("text", "reason"):
-        if not isinstance(one.get(key) or "", str):
+        if not isinstance(answer.get(key) or "", str):
             return f'"{key}" must be text.'
-    if one["do"] == "edit" and not (one.get("text") or "").strip():
+    if answer["do"] == "edit" and not (answer.get("text") or "").strip():
         return '"edit" needs "text".'
-    if strange := [key for key in one if key not in ("id", "do", "text", "reason")]:
+    if strange := [key for key in answer if key not in ("id", "do", "text", "reason")]:
         return f'"{strange[0]}" is not known. Known: id, do, text, reason.'
-    return f"{one['id']} is answered twice." if one["id"].strip().lower() in answered else ""
+    return f"{answer['id']} is answered twice." if answer["id"].strip().lower() in answered else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -530,32 +549,34 @@ class Reviewer:
         """Apply all decisions, or raise Problems with every reason why one can't be applied and
         change nothing.
         """
-        found: list[tuple[Record, Decision]] = []
+        records_and_decisions: list[tuple[Record, Decision]] = []
         problems: list[Problem] = []
-        for one in decisions:
+        for decision in decisions:
             try:
-                record = get_record(ws, one.id, MEMORY.name)
+                record = get_record(ws, decision.id, MEMORY.name)
             except UsageProblem as problem:
-                problems.append(Problem(one.id, 0, 0, problem.reason, problem.hint))
+                problems.append(Problem(decision.id, 0, 0, problem.reason, problem.hint))
                 continue
-            found.append((record, one))
-            if why := _refusal(ws, record, one, self):
+            records_and_decisions.append((record, decision))
+            if why := _refusal(ws, record, decision, self):
                 problems.append(Problem(record.id, 0, 0, why))
         if problems:
             raise Problems(problems)
-        return [apply_decision(ws, record, one, self) for record, one in found]
+        return [
+            apply_decision(ws, record, decision, self) for record, decision in records_and_decisions
+        ]
 
     def record_check(self, ws: Workspace, record: Record, verdict: str, reason: str = "") -> Record:
         """Record that a memory was checked: it is `verified` or `disproven`, and why."""
-        how = {VERIFIED: "verify", DISPROVEN: "disprove"}[verdict]
-        made = change_record(
-            ws, record, {"standing": verdict, "reason": reason or None}, how=how, by=self.name
+        verb = {VERIFIED: "verify", DISPROVEN: "disprove"}[verdict]
+        checked = change_record(
+            ws, record, {"standing": verdict, "reason": reason or None}, how=verb, by=self.name
         )
-        body = {"reason": made.text("reason")} if reason else {}
+        body = {"reason": checked.text("reason")} if reason else {}
         append_events(ws, [Event(verdict, record.id, self.name, body)])
         if verdict == VERIFIED:
-            record_basis(ws, made, self.name)
-        return made
+            record_basis(ws, checked, self.name)
+        return checked
 
 
 def quality(structure: float, uses: int, rating: float | None, days: float) -> float:
@@ -643,43 +664,49 @@ def review_queue(
     sync(ws, (MEMORY.name,))
     sync_rejections(ws)
     order, total = rank_by_sessions(ws, MEMORY.name, "candidate", REINFORCED, limit)
-    found = get_records(ws, [identifier for identifier, _ in order])
+    candidates = get_records(ws, [identifier for identifier, _ in order])
     place = {identifier: number for number, (identifier, _) in enumerate(order)}
-    found = sorted((one for one in found if one.id in place), key=lambda one: place[one.id])
+    candidates = sorted(
+        (record for record in candidates if record.id in place), key=lambda record: place[record.id]
+    )
     if everything:
         others = list_records(
             ws, RecordFilter((MEMORY.name,), ("approved", "rejected"), expired=True)
         )
-        known = tallies(ws, [one.id for one in others])
-        others.sort(key=lambda one: (one.status, -known[one.id].reinforcement, one.id))
-        found, total = [*found, *others][:limit], total + len(others)
-    return found, total
+        tallies_by_id = tallies(ws, [record.id for record in others])
+        others.sort(
+            key=lambda record: (record.status, -tallies_by_id[record.id].reinforcement, record.id)
+        )
+        candidates, total = [*candidates, *others][:limit], total + len(others)
+    return candidates, total
 
 
 def review_items(ws: Workspace, records: Sequence[Record]) -> list[ReviewItem]:
     """Return these records with their evidence."""
-    known = tallies(ws, [one.id for one in records])
-    support = support_of(ws, known, {one.id for one in records if one.status == "approved"})
+    tallies_by_id = tallies(ws, [record.id for record in records])
+    support = support_of(
+        ws, tallies_by_id, {record.id for record in records if record.status == "approved"}
+    )
     return [
         ReviewItem(
-            one,
-            known[one.id],
-            support[one.id],
-            quarantine_reasons(ws, one),
-            importance_today(ws, one, known[one.id]) // _PERCENT,
+            record,
+            tallies_by_id[record.id],
+            support[record.id],
+            quarantine_reasons(ws, record),
+            importance_today(ws, record, tallies_by_id[record.id]) // _PERCENT,
         )
-        for one in records
+        for record in records
     ]
 
 
-def _refusal(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> str:
+def _refusal(ws: Workspace, record: Record, decision: Decision, reviewer: Reviewer) -> str:
     if record.broken:
         return f"its file can't be read today: {record.broken}"
     reasons = quarantine_reasons(ws, record)
-    if one.do == "approve" and reasons and not who.person:
+    if decision.do == "approve" and reasons and not reviewer.person:
         return f"only a person may approve it: {'; '.join(reasons)}."
     verification = record.text("standing")
-    if one.do == "approve" and verification in MEMORY.by_name["standing"].ends:
+    if decision.do == "approve" and verification in MEMORY.by_name["standing"].ends:
         # approving is no answer to the reason why
         why = f" ({record.text('reason')})" if record.text("reason") else ""
         verify = f"If it is so after all: kl memory verify {record.id}"
@@ -687,48 +714,62 @@ def _refusal(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> str
     return ""
 
 
-def apply_decision(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Record:
+def apply_decision(ws: Workspace, record: Record, decision: Decision, reviewer: Reviewer) -> Record:
     """Apply one decision. Approving an approved memory confirms it: upkeep counts its age from
     today.
     """
-    if why := _refusal(ws, record, one, who):
+    if why := _refusal(ws, record, decision, reviewer):
         raise UsageProblem(why, place=record.id, hint=f"See: kl memory show {record.id}")
     values: dict[str, Any] = {}
-    if one.text and one.text.strip() != record.text("pattern").strip():
-        values |= {"pattern": one.text, "title": title_of(one.text)}
-    if one.do == "approve" and (
-        record.status != "approved" or (who.person and record.authority != "human")
+    if decision.text and decision.text.strip() != record.text("pattern").strip():
+        values |= {"pattern": decision.text, "title": title_of(decision.text)}
+    if decision.do == "approve" and (
+        record.status != "approved" or (reviewer.person and record.authority != "human")
     ):
-        seen = support_of(ws, tallies(ws, [record.id]), {record.id})[record.id]
+        support = support_of(ws, tallies(ws, [record.id]), {record.id})[record.id]
         values |= {
             "status": "approved",
-            "evidence": list(seen.lines[-_MOST_EVIDENCE:]),
+            "evidence": list(support.lines[-_MOST_EVIDENCE:]),
             "reason": None,
         }
         # only a person's approval gives a person's authority, without an expiry
-        values |= {"authority": "human", "expires": None, "quarantine": None} if who.person else {}
-    elif one.do == "reject" and record.status != "rejected":
-        values |= {"status": "rejected", "reason": one.reason or None}
-    if (
-        one.do == "reject"
-    ):  # the shared file first: a process killed in between leaves the rejection for every clone
-        write_rejections(ws, {record.id: one.reason or record.text("reason")})
-    made = record
-    if values:
-        made = change_record(
-            ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name
+        values |= (
+            {"authority": "human", "expires": None, "quarantine": None} if reviewer.person else {}
         )
-    if one.do == "approve" and record.id in read_rejections(
+    elif decision.do == "reject" and record.status != "rejected":
+        values |= {"status": "rejected", "reason": decision.reason or None}
+    if (
+        decision.do == "reject"
+    ):  # the shared file first: a process killed in between leaves the rejection for every clone
+        write_rejections(ws, {record.id: decision.reason or record.text("reason")})
+    reviewed = record
+    if values:
+        reviewed = change_record(
+            ws,
+            record,
+            values,
+            how=decision.do if decision.do != "skip" else "edit",
+            by=reviewer.name,
+        )
+    if decision.do == "approve" and record.id in read_rejections(
         ws
     ):  # last: what could not be approved stays rejected
         write_rejections(ws, {record.id: None})
-    if values or one.do == "approve":
+    if values or decision.do == "approve":
         append_events(
-            ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})]
+            ws,
+            [
+                Event(
+                    REVIEWED,
+                    record.id,
+                    reviewer.name,
+                    {"do": decision.do, "person": reviewer.person},
+                )
+            ],
         )
-    if one.do == "approve":
-        record_basis(ws, made, who.name)
-    return made
+    if decision.do == "approve":
+        record_basis(ws, reviewed, reviewer.name)
+    return reviewed
 
 
 def record_basis(ws: Workspace, record: Record, author: str) -> None:
@@ -759,7 +800,7 @@ def read_rejections(ws: Workspace) -> dict[str, str]:
     """
     data = read_small(ws.root / REJECTED_MEMORIES, within=ws.root, most=_MOST_BYTES) or b""
     lines = data.decode("utf-8", "replace").splitlines()
-    return {found[1]: found[2] or "" for line in lines if (found := _LINE.fullmatch(line.strip()))}
+    return {match[1]: match[2] or "" for line in lines if (match := _LINE.fullmatch(line.strip()))}
 
 
 def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:

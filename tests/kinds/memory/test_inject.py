@@ -91,7 +91,7 @@ def test_a_text_can_not_leave_its_place() -> None:
 def test_what_weighs_next_to_nothing_fades_unless_something_happens_to_it(repo: Checkout) -> None:
     ws = repo.workspace()
     small, large = (
-        add_memory(ws, f"Redis fact {n}.", more={"importance": n})[0].id for n in (9, 90)
+        add_memory(ws, f"Redis fact {n}.", further_values={"importance": n})[0].id for n in (9, 90)
     )
     for days, expected in ((30, {small, large}), (31, {large}), (300, {large})):
         later = repo.workspace(NOW + days * 86_400_000_000)
